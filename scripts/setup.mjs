@@ -1,0 +1,33 @@
+// What `npm start` and `npm test` need, made from nothing when it isn't there: dependencies as locked, and the bundle.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const timeOf = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0);
+
+function run(command, ...args) {
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  if (error !== undefined) console.error(`Cannot set up: ${command} can't be run: ${error.message}`);
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+/** When the newest of a folder's files was changed. */
+function newestIn(folder) {
+  const times = readdirSync(folder, { recursive: true }).map((name) => timeOf(join(folder, name)));
+  return Math.max(...times);
+}
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(`Cannot set up: this is Node ${process.versions.node}, and posline needs 20.19 or newer`);
+  process.exit(1);
+}
+// npm writes this file at the end of each installation.
+if (timeOf(join(root, "node_modules/.package-lock.json")) < timeOf(join(root, "package-lock.json"))) {
+  run("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error");
+}
+const made = timeOf(join(root, "dist/posline.mjs"));
+const sources = Math.max(newestIn(join(root, "src")), timeOf(join(root, "package.json")), timeOf(join(root, "scripts/build.mjs")));
+if (made < sources) run(process.execPath, join(root, "scripts/build.mjs"));

@@ -1,0 +1,142 @@
+import type { CommandModule, Options } from "yargs";
+import { type Config, ConfigError, secretKeys } from "../config/config.ts";
+import { type Environment, type Flags, type Loaded, loadConfig } from "../config/load.ts";
+import { fileSchema } from "../config/schema.ts";
+
+/** `posline config`: what every setting is and where it came from, or the schema of the file. */
+
+/** The flags that say what to serve; every command that loads the configuration takes them. */
+export const sourceOptions = {
+  config: { type: "string", requiresArg: true, describe: "The configuration file (default /etc/posline/posline.json)" },
+  line: { type: "string", requiresArg: true, conflicts: "emulated", describe: "The line's device, such as /dev/ttyUSB0" },
+  baud: { type: "number", requiresArg: true, describe: "The line's speed in baud (default 115200)" },
+  emulated: { type: "boolean", describe: "Emulate the terminal in place of every device" },
+} as const satisfies Record<string, Options>;
+
+export interface ConfigArguments extends Flags {
+  readonly schema?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Where a command writes to, and the environment that it reads. */
+export interface Surroundings {
+  readonly env: Environment;
+  /** The file to read when none is named, in place of the default one. */
+  readonly file?: string | undefined;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+}
+
+/** One setting as it is listed. */
+interface Row {
+  readonly path: string;
+  readonly value: string;
+  readonly origin: string;
+}
+
+/** What stands for a secret: nothing of it, not even its length. */
+const masked = "****";
+
+/** The settings as a table, in the order of the file, each with where it came from. */
+export function render(loaded: Loaded): string {
+  const rows = rowsOf(loaded);
+  const widths = { path: widest(rows.map((row) => row.path)), value: widest(rows.map((row) => row.value)) };
+  const table = rows.map((row) => `${row.path.padEnd(widths.path)}  ${row.value.padEnd(widths.value)}  ${row.origin}`);
+  const warnings = loaded.warnings.map((warning) => `warning: ${warning}`);
+  return `${[...table, ...(warnings.length > 0 ? ["", ...warnings] : [])].join("\n")}\n`;
+}
+
+/** The same as one JSON object, with every secret masked. */
+export function renderJson(loaded: Loaded): string {
+  const { config, origins, file, emulated, warnings } = loaded;
+  const shown = { file: file ?? null, emulated, config, origins: Object.fromEntries(origins), warnings };
+  return `${JSON.stringify(shown, (key, value: unknown) => (isSecret(key, value) ? masked : value), 2)}\n`;
+}
+
+/** A secret is known by its key; an object under such a key is a line that happens to be called so. */
+function isSecret(key: string, value: unknown): boolean {
+  return secretKeys.has(key) && typeof value === "string";
+}
+
+const widest = (texts: readonly string[]) => Math.max(0, ...texts.map((text) => text.length));
+
+function rowsOf({ config, origins }: Loaded): Row[] {
+  const rows: Row[] = [];
+  const add = (path: string, settings: object) => {
+    for (const [key, value] of Object.entries(settings)) {
+      const full = `${path}.${key}`;
+      if (key === "replyTimeoutMs") rows.push(...timeoutRows(full, value, origins));
+      else rows.push({ path: full, value: shown(key, value), origin: origins.get(full) ?? "default" });
+    }
+  };
+  for (const [name, line] of Object.entries(config.lines)) add(`lines.${name}`, line);
+  for (const [name, service] of Object.entries(config.services)) add(`services.${name}`, service);
+  if (config.admin !== undefined) add("admin", config.admin);
+  add("log", config.log);
+  return rows;
+}
+
+function shown(key: string, value: unknown): string {
+  if (isSecret(key, value)) return masked;
+  if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(", ");
+  // A control character in a path must not reach the terminal.
+  return String(value).replace(/\p{Cc}/gu, "\uFFFD");
+}
+
+/** What most routes have stands in one row under the setting's own name; the others follow, by route. */
+function timeoutRows(
+  path: string,
+  timeouts: NonNullable<Config["services"]["bank"]>["replyTimeoutMs"],
+  origins: Loaded["origins"],
+): Row[] {
+  const rows = Object.entries(timeouts).map(([route, ms]) => {
+    const full = `${path}.${route}`;
+    return { path: full, value: String(ms), origin: origins.get(full) ?? "default" };
+  });
+  const alike = (one: Row, other: Row) => one.value === other.value && one.origin === other.origin;
+  const count = (row: Row) => rows.filter((other) => alike(row, other)).length;
+  const commonest = rows.reduce<Row | undefined>(
+    (best, row) => (best !== undefined && count(best) >= count(row) ? best : row),
+    undefined,
+  );
+  if (commonest === undefined) return [];
+  return [{ ...commonest, path }, ...rows.filter((row) => !alike(row, commonest))];
+}
+
+/**
+ * Runs the command.
+ * @returns the exit code: 0, or 78 when the configuration can't be used.
+ */
+export async function runConfig(args: ConfigArguments, { env, file, out, err }: Surroundings): Promise<number> {
+  if (args.schema === true) {
+    out(`${JSON.stringify(fileSchema, undefined, 2)}\n`);
+    return 0;
+  }
+  try {
+    const loaded = await loadConfig({ file, env, flags: args });
+    out(args.json === true ? renderJson(loaded) : render(loaded));
+    return 0;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    err(`${error.message}\n`);
+    return error.exitCode;
+  }
+}
+
+export const configCommand: CommandModule<object, ConfigArguments> = {
+  command: "config",
+  describe: "Show every setting and where it came from",
+  builder: (yargs) =>
+    yargs.options({
+      ...sourceOptions,
+      schema: { type: "boolean", describe: "Print the JSON Schema of the configuration file" },
+      json: { type: "boolean", describe: "Print JSON" },
+    }),
+  handler: async (args) => {
+    process.exitCode = await runConfig(args, {
+      env: process.env,
+      out: (text) => process.stdout.write(text),
+      err: (text) => process.stderr.write(text),
+    });
+  },
+};

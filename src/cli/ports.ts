@@ -1,0 +1,80 @@
+import type { CommandModule } from "yargs";
+import type { Device } from "../line/devices.ts";
+
+/** `posline ports`: the serial devices of this box, which name to configure, and what stands in the way of using it. */
+
+export interface PortsArguments {
+  readonly json?: boolean | undefined;
+}
+
+/** The devices as a table; under each, the name to configure and what mends what is wrong. */
+export function render(devices: readonly Device[]): string {
+  if (devices.length === 0) return noDevices;
+  const rows = devices.map((device) => [device.path, device.driver ?? "-", adapterOf(device), stateOf(device)].map(printable));
+  const table = [["DEVICE", "DRIVER", "ADAPTER", "STATE"], ...rows];
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => (row[column] ?? "").length)));
+  const lines: string[] = [];
+  for (const [index, row] of table.entries()) {
+    lines.push(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
+    const device = devices[index - 1];
+    if (index > 0 && device !== undefined) lines.push(...notesOf(device).map((note) => `    ${printable(note)}`));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+const noDevices = `There is no serial device on this box
+    Is the cable plugged in at both ends, and the terminal on? Try another cable: some carry power only
+    dmesg | tail          shows what the kernel said when it was plugged in
+    lsusb                 shows whether the adapter is seen at all
+    A USB serial adapter appears as /dev/ttyUSB0 (drivers ftdi_sio, cp210x, ch341, pl2303), a terminal's own USB as
+    /dev/ttyACM0 (cdc_acm): sudo modprobe DRIVER tells whether this kernel has it
+`;
+
+/** USB strings are the adapter's own words: no control character of theirs may reach the terminal. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, "\uFFFD");
+}
+
+function adapterOf({ usb }: Device): string {
+  if (usb === undefined) return "built in";
+  const name = [usb.manufacturer, usb.product].filter((part) => part !== undefined).join(" ");
+  const ids = [`${usb.vendorId}:${usb.productId}`, usb.serialNumber].filter((part) => part !== undefined).join(" ");
+  return name === "" ? ids : `${name} (${ids})`;
+}
+
+function stateOf({ access, holders, holdersHidden }: Device): string {
+  const states = holders.map(({ pid, name }) => `held by ${name} (pid ${pid})`);
+  if (!access.granted) states.unshift("no access");
+  if (states.length > 0) return states.join(", ");
+  return holdersHidden ? "free, as far as this user can see" : "free";
+}
+
+function notesOf(device: Device): string[] {
+  const notes: string[] = [];
+  const [id] = device.byId;
+  const [socket] = device.byPath;
+  if (id !== undefined) notes.push(`configure it as ${id}`);
+  if (socket !== undefined && (id === undefined || device.usb?.serialNumber === undefined)) {
+    // Two such adapters have one name by identity between them.
+    notes.push(
+      id === undefined ? `configure it as ${socket}` : `or, with several adapters of its kind, by its socket as ${socket}`,
+    );
+  }
+  if (device.access.cure !== undefined) {
+    const group = device.access.group === undefined ? "" : `it belongs to group ${device.access.group}: `;
+    notes.push(`${group}${device.access.cure}`);
+  }
+  return notes;
+}
+
+export const portsCommand: CommandModule<object, PortsArguments> = {
+  command: "ports",
+  describe: "List the serial devices, who holds them, and the name to configure",
+  builder: (yargs) => yargs.options({ json: { type: "boolean", describe: "Print JSON" } }),
+  handler: async (args) => {
+    // Loaded when it is run, so that registering the command costs nothing.
+    const { listDevices } = await import("../line/devices.ts");
+    const devices = await listDevices();
+    process.stdout.write(args.json === true ? `${JSON.stringify(devices, undefined, 2)}\n` : render(devices));
+  },
+};

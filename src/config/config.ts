@@ -1,0 +1,95 @@
+import type { ServiceName } from "../core/call.ts";
+
+/**
+ * The resolved configuration: the shape that every other room is given.
+ *
+ * This room owns what may be set, its limits and its defaults, and where each value came from: defaults ← file ← environment
+ * ← flags. It opens no line and no port, and it refuses at the start what could only fail later: a crossed pair of clocks, two
+ * services on one port, a service without a line. All problems are told at once, each with its path and its cure, and never
+ * with the value of a secret.
+ */
+
+/** One serial line, every setting resolved. */
+export interface LineConfig {
+  /** The device's path, or `emulatedPath`. */
+  readonly path: string;
+  readonly baudRate: number;
+  readonly dataBits: 5 | 6 | 7 | 8;
+  readonly parity: "none" | "even" | "odd";
+  readonly stopBits: 1 | 2;
+  readonly flowControl: "none" | "rtscts" | "xonxoff";
+  /** How the line reads "CRC16-IBM" (bank and qr contracts): CRC-16/ARC, or CRC-16/UMTS. */
+  readonly crc16: "arc" | "umts";
+  /** How a line is proven clean after an answer stayed out: by a read-only request, or by silence alone. */
+  readonly recovery: "barrier" | "quiet";
+  /** Milliseconds without a byte after which a late answer is no longer expected. */
+  readonly lateReplyMs: number;
+  readonly queueCallsMax: number;
+  readonly queueWaitMs: number;
+  /** Modem lines to set after opening; unset leaves them to the driver. */
+  readonly dtr?: boolean;
+  readonly rts?: boolean;
+}
+
+/** One service on its TCP port, every setting resolved. */
+export interface ServiceConfig {
+  /** The name of the line that leads to it. */
+  readonly line: string;
+  /** 0 means any free port, and can only come from the environment. */
+  readonly port: number;
+  readonly host: string;
+  /** Milliseconds by route, for every route of the contract. */
+  readonly replyTimeoutMs: Readonly<Record<string, number>>;
+  readonly bodyBytesMax: number;
+  /** What is checked of a request: its envelope, its whole schema, or nothing. */
+  readonly check: "envelope" | "contract" | "none";
+  /** Puts all faults of posline into HTTP 200. */
+  readonly faultStatus?: 200;
+  readonly allowOrigins: readonly string[];
+  readonly allowHosts: readonly string[];
+  /** Fiscal only: the value, wherever it was read. */
+  readonly merchantId?: string;
+  readonly merchantIdFile?: string;
+  /** Bank only: the value of `X-API-Key`, wherever it was read. */
+  readonly apiKey?: string;
+  readonly apiKeyFile?: string;
+}
+
+export interface AdminConfig {
+  readonly host: string;
+  readonly port: number;
+}
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+
+export interface Config {
+  readonly lines: Readonly<Record<string, LineConfig>>;
+  readonly services: Readonly<Partial<Record<ServiceName, ServiceConfig>>>;
+  readonly admin?: AdminConfig;
+  readonly log: { readonly level: LogLevel };
+}
+
+/** The path of a line without a device, on which the emulator answers. */
+export const emulatedPath = "emulated:";
+
+/** The settings whose value no message, log or listing may show. */
+export const secretKeys: ReadonlySet<string> = new Set(["merchantId", "apiKey"]);
+
+/** The configuration can't be used. Its message lists every problem; the process exits with `exitCode`. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  /** EX_CONFIG of sysexits: systemd is told not to start again on it. */
+  readonly exitCode = 78;
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[], source?: string) {
+    const action = source === undefined ? "Cannot use the configuration" : `Cannot use the configuration of ${source}`;
+    const [only, ...others] = problems;
+    super(
+      others.length === 0
+        ? `${action}: ${only ?? "it has a problem"}`
+        : `${action}: ${problems.length} problems\n${problems.map((problem) => `  ${problem}`).join("\n")}`,
+    );
+    this.problems = problems;
+  }
+}

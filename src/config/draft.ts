@@ -1,0 +1,89 @@
+import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { FileShape, LineShape, ServicesShape } from "./schema.ts";
+
+/**
+ * The settings while the layers are laid over each other: what was set so far, and by whom. What nobody set is absent, and gets
+ * its default only at the end.
+ */
+
+export type LineDraft = Partial<LineShape>;
+
+type FiscalShape = NonNullable<ServicesShape["fiscal"]>;
+type BankShape = NonNullable<ServicesShape["bank"]>;
+/** Any service's settings: the schema has seen to it that fiscal's and bank's own are only at their service. */
+export type ServiceDraft = Partial<FiscalShape & BankShape>;
+
+export interface Draft {
+  readonly lines: Record<string, LineDraft>;
+  readonly services: Partial<Record<ServiceName, ServiceDraft>>;
+  admin: NonNullable<FileShape["admin"]> | undefined;
+  log: NonNullable<FileShape["log"]>;
+  /** By path, `lines.till.baudRate`, for everything that was set. */
+  readonly origins: Map<string, string>;
+}
+
+/** The draft of a file, checked or left out where it was wrong. */
+export function draftOf(file: Partial<FileShape>, origin: string): Draft {
+  const draft: Draft = {
+    lines: { ...file.lines },
+    services: { ...file.services },
+    admin: file.admin,
+    log: { ...file.log },
+    origins: new Map(),
+  };
+  for (const [name, line] of Object.entries(draft.lines)) note(draft, `lines.${name}`, line, origin);
+  for (const name of serviceNames) {
+    const service = draft.services[name];
+    if (service !== undefined) note(draft, `services.${name}`, service, origin);
+  }
+  if (draft.admin !== undefined) note(draft, "admin", draft.admin, origin);
+  note(draft, "log", draft.log, origin);
+  return draft;
+}
+
+/** One line with the three services on it: what `--line` and `--emulated` mean without a file. */
+export function draftOfOneLine(name: string): Draft {
+  return {
+    lines: { [name]: {} },
+    services: { fiscal: { line: name }, bank: { line: name }, qr: { line: name } },
+    admin: undefined,
+    log: {},
+    origins: new Map(),
+  };
+}
+
+function note(draft: Draft, path: string, settings: object, origin: string): void {
+  for (const key of Object.keys(settings)) draft.origins.set(`${path}.${key}`, origin);
+}
+
+/** Sets one key of a line, over what lower layers said. */
+export function putLine<K extends keyof LineDraft>(draft: Draft, name: string, key: K, value: LineDraft[K], origin: string): void {
+  draft.lines[name] = { ...draft.lines[name], [key]: value };
+  draft.origins.set(`lines.${name}.${key}`, origin);
+}
+
+/** What a secret's two keys exclude: the value of a higher layer takes the place of a lower layer's file, and the reverse. */
+const rivals: Partial<Record<keyof ServiceDraft, keyof ServiceDraft>> = {
+  merchantId: "merchantIdFile",
+  merchantIdFile: "merchantId",
+  apiKey: "apiKeyFile",
+  apiKeyFile: "apiKey",
+};
+
+/** Sets one key of a service, over what lower layers said. */
+export function putService<K extends keyof ServiceDraft>(
+  draft: Draft,
+  name: ServiceName,
+  key: K,
+  value: ServiceDraft[K],
+  origin: string,
+): void {
+  const service: ServiceDraft = { ...draft.services[name], [key]: value };
+  const rival = rivals[key];
+  if (rival !== undefined) {
+    delete service[rival];
+    draft.origins.delete(`services.${name}.${rival}`);
+  }
+  draft.services[name] = service;
+  draft.origins.set(`services.${name}.${key}`, origin);
+}

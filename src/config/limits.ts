@@ -1,0 +1,116 @@
+/**
+ * Every number that bounds posline, with its unit, its reason and where it comes from. The fixed ones are constants; the ones
+ * an operator may set have a default and two bounds, and the configuration refuses what lies outside them with the reason.
+ */
+
+/** Milliseconds a length header may take from its first to its last byte (bank contract, Limits: 3 s recommended). */
+export const headerMs = 3_000;
+
+/**
+ * Milliseconds a payload may take at least (bank and qr contracts, Limits: 5 s recommended). A long payload on a slow line
+ * gets more: twice its time on the wire.
+ */
+export const payloadMsMin = 5_000;
+
+/** Milliseconds between two sendings of a barrier that found no answer: slow enough not to flood a busy terminal. */
+export const barrierIntervalMs = 2_000;
+
+/** Milliseconds without a byte after which a freshly opened line counts as empty: old bytes survive the driver's flush. */
+export const silenceMs = 50;
+
+/** Milliseconds before a lost device is looked for again: the first wait and, doubling, the longest. */
+export const reopenMs = { min: 100, max: 3_000 } as const;
+
+/**
+ * Largest payload in bytes believed of a reply. Base64 print data and terminal lists run to some hundred kB; the length field
+ * could announce 4 GiB, which nothing but a broken header does.
+ */
+export const replyPayloadBytesMax = 8 * 1024 * 1024;
+
+/**
+ * Bytes of request bodies that may wait for one line: `queueCallsMax` times the largest `bodyBytesMax` of its services. A box
+ * with 1 GiB of memory must live through a till that fills the queue.
+ */
+export const queueBytesMax = 512 * 1024 * 1024;
+
+/** Bytes of the configuration file: every key of every route fits many times over. */
+export const fileBytesMax = 1024 * 1024;
+
+/** Bytes of a file that holds one secret: a larger one is the wrong file. */
+export const secretBytesMax = 4_096;
+
+/** The bounds of one setting, both included, with its default and the reason, as a message and the schema quote it. */
+export interface Bound {
+  readonly min: number;
+  readonly max: number;
+  readonly unit: string;
+  readonly why: string;
+}
+
+/** What an operator may set, and how far. */
+export const bounds = {
+  baudRate: {
+    min: 50,
+    max: 4_000_000,
+    unit: "baud",
+    why: "the driver knows no slower rate than 50 and no adapter runs above 4 Mbaud",
+  },
+  /** Above `headerMs`, or a reply whose header is on its way would be given up; ten minutes at most. */
+  replyTimeoutMs: {
+    min: headerMs + 1,
+    max: 600_000,
+    unit: "ms",
+    why: `a reply's header alone may take ${headerMs} ms, and nobody stands at a till longer than ten minutes`,
+  },
+  /** Two barriers at least fit into it, so that one lost barrier doesn't end the recovery by silence. */
+  lateReplyMs: {
+    min: 2 * barrierIntervalMs,
+    max: 600_000,
+    unit: "ms",
+    why: `two barriers, ${barrierIntervalMs} ms apart, must fit in, and a line that recovers is closed to every till`,
+  },
+  queueCallsMax: {
+    min: 1,
+    max: 10_000,
+    unit: "calls",
+    why: "one call must be able to wait, and at one exchange at a time 10,000 outlast every till's patience",
+  },
+  queueWaitMs: {
+    min: 1,
+    max: 600_000,
+    unit: "ms",
+    why: "a call that waits longer than ten minutes would be sent to a customer who has left",
+  },
+  /** Smaller than what a reply may hold: a till must not be able to send what the wire refuses to carry back. */
+  bodyBytesMax: {
+    min: 1_024,
+    max: replyPayloadBytesMax,
+    unit: "bytes",
+    why: "a receipt with a few items needs 1 kB, and a frame's payload ends at 8 MiB",
+  },
+  /** Zero, any free port, comes from the environment alone: in a file it would hide the service from its tills. */
+  port: { min: 1, max: 65_535, unit: "", why: "a TCP port is a number from 1 to 65535" },
+} as const satisfies Record<string, Bound>;
+
+/** Line settings in force when nobody set them: 115200 8N1 without flow control is what such terminals ship with. */
+export const lineDefaults = {
+  baudRate: 115_200,
+  dataBits: 8,
+  parity: "none",
+  stopBits: 1,
+  flowControl: "none",
+  crc16: "arc",
+  recovery: "barrier",
+  lateReplyMs: 30_000,
+  queueCallsMax: 64,
+  queueWaitMs: 15_000,
+} as const;
+
+/** Service settings in force when nobody set them; port and reply time-outs come from the contract. */
+export const serviceDefaults = { host: "127.0.0.1", bodyBytesMax: 1024 * 1024, check: "envelope" } as const;
+
+/** The admin page's address when `admin` is there without one. */
+export const adminDefaults = { host: "127.0.0.1", port: 8880 } as const;
+
+/** The log level in force when nobody set it. */
+export const logDefaults = { level: "info" } as const;

@@ -1,0 +1,101 @@
+import { resolve } from "node:path";
+import { check } from "./check.ts";
+import { type Config, ConfigError } from "./config.ts";
+import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
+import { JsonError, parseJson } from "./json.ts";
+import { fileBytesMax } from "./limits.ts";
+import { applyEnvironment, applyFlags, type Environment, type Flags, refuseUnknown } from "./overrides.ts";
+import { resolveDraft } from "./resolve.ts";
+import { refuseCrossed, warningsOf } from "./rules.ts";
+import { type FileShape, fileSchema } from "./schema.ts";
+import { readAtMost, reason } from "./secrets.ts";
+
+export type { Environment, Flags } from "./overrides.ts";
+
+/** Read when neither `--config` nor `POSLINE_CONFIG` names another. */
+export const defaultFile = "/etc/posline/posline.json";
+
+/** Where to load from. `file` is the path to read when no flag and no variable names one. */
+export interface Sources {
+  readonly file?: string | undefined;
+  readonly env: Environment;
+  readonly flags: Flags;
+}
+
+/** A configuration that can be used, and where it came from. */
+export interface Loaded {
+  readonly config: Config;
+  /**
+   * By path, `lines.till.baudRate`: `default`, `file /etc/posline/posline.json`, `environment POSLINE_BAUD` or `flag --baud`.
+   * A secret that stands in a file of its own names that file.
+   */
+  readonly origins: ReadonlyMap<string, string>;
+  /** The file that was read. */
+  readonly file: string | undefined;
+  /** Every line is emulated in place of its device. */
+  readonly emulated: boolean;
+  /** What works, but not as its operator may think. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Loads the configuration: defaults ← file ← environment ← flags.
+ * @throws ConfigError with every problem there is.
+ */
+export async function loadConfig({ file: fallback = defaultFile, env, flags }: Sources): Promise<Loaded> {
+  const problems: string[] = [];
+  refuseUnknown(env, problems);
+  const named = flags.config ?? env["POSLINE_CONFIG"];
+  if (named === "") {
+    const label = flags.config === undefined ? "POSLINE_CONFIG" : "--config";
+    throw new ConfigError([...problems, `${label}: it is empty: name a file`]);
+  }
+  const path = resolve(named ?? fallback);
+  const text = readFile(path, named !== undefined, problems);
+  const file = text === undefined ? undefined : path;
+  const draft = text === undefined ? draftWithoutFile(path, env, flags, problems) : draftOfText(text, path, problems);
+
+  applyEnvironment(draft, env, problems);
+  applyFlags(draft, flags, problems);
+  const config = resolveDraft(draft, file, problems);
+  refuseCrossed(config, problems);
+  if (problems.length > 0) throw new ConfigError(problems, file);
+  return { config, origins: draft.origins, file, emulated: flags.emulated === true, warnings: warningsOf(config) };
+}
+
+/** The file's text; undefined when there is none and none was asked for. */
+function readFile(path: string, named: boolean, problems: readonly string[]): string | undefined {
+  let bytes: Buffer;
+  try {
+    bytes = readAtMost(path, fileBytesMax + 1);
+  } catch (error) {
+    const missing = error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+    if (missing && !named) return undefined;
+    throw new ConfigError([...problems, reason(error, path)], path);
+  }
+  if (bytes.length > fileBytesMax) throw new ConfigError([...problems, `it is larger than ${fileBytesMax} bytes`], path);
+  return bytes.toString("utf8");
+}
+
+function draftOfText(text: string, path: string, problems: string[]): Draft {
+  let parsed: unknown;
+  try {
+    parsed = parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new ConfigError([...problems, error.message], path);
+  }
+  // What `check` hands back has the file's shape, short of what was wrong and is among the problems.
+  const checked = (check(fileSchema, parsed, "", problems) ?? {}) as Partial<FileShape>;
+  return draftOf(checked, `file ${path}`);
+}
+
+function draftWithoutFile(path: string, env: Environment, flags: Flags, problems: readonly string[]): Draft {
+  if (flags.emulated === true) return draftOfOneLine("emulated");
+  if (flags.line !== undefined || env["POSLINE_LINE"] !== undefined) return draftOfOneLine("till");
+  throw new ConfigError([
+    ...problems,
+    `there is no file ${path} and no line is named: name the device with --line /dev/ttyUSB0 (posline ports lists them), try it ` +
+      "without hardware with --emulated, or write the file (posline config --schema describes it)",
+  ]);
+}

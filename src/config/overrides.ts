@@ -1,0 +1,132 @@
+import { resolve } from "node:path";
+import { type ServiceName, serviceNames } from "../core/call.ts";
+import { check, type Node } from "./check.ts";
+import { emulatedPath } from "./config.ts";
+import { type Draft, type LineDraft, putLine, putService, type ServiceDraft } from "./draft.ts";
+import { suggestion } from "./nearest.ts";
+import { fileSchema } from "./schema.ts";
+
+/**
+ * The layers above the file: the environment and the flags. Their values pass the same schema as the file's, under the name
+ * that the operator knows them by: `POSLINE_BAUD`, `--baud`.
+ */
+
+/** The flags that say what to serve, as the commands share them. */
+export interface Flags {
+  readonly config?: string | undefined;
+  readonly line?: string | undefined;
+  readonly baud?: number | undefined;
+  readonly emulated?: boolean | undefined;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+type Applied = (draft: Draft, label: string, origin: string, value: string, problems: string[]) => void;
+
+const lineNodes = fileSchema.properties.lines.additionalProperties.properties;
+const serviceNodes = fileSchema.properties.services.properties;
+
+/** A number as the environment writes it; other text stays text, which the schema then refuses. */
+const number = (value: string): string | number => (/^\d{1,15}$/.test(value) ? Number(value) : value);
+
+/** Sets a key of the one line there is. Which of several is meant, neither a variable nor a flag can say. */
+function setLine<K extends "path" | "baudRate">(key: K, value: unknown, draft: Draft, label: string, origin: string, problems: string[]) {
+  const names = Object.keys(draft.lines);
+  const [name, another] = names;
+  if (name === undefined) return;
+  if (another !== undefined) {
+    problems.push(`${label}: there are several lines, ${names.join(", ")}: set ${key} in the file, line by line`);
+    return;
+  }
+  const kept = check(lineNodes[key], value, label, problems);
+  // The schema has checked it for this very key.
+  if (kept !== undefined) putLine(draft, name, key, kept as LineDraft[K], origin);
+}
+
+function setService<K extends keyof ServiceDraft & string>(service: ServiceName, key: K, node: Node, convert: (value: string) => unknown) {
+  const apply: Applied = (draft, label, origin, value, problems) => {
+    if (draft.services[service] === undefined) {
+      problems.push(`${label}: there is no service ${service} in the file: add it there, or unset ${label}`);
+      return;
+    }
+    const kept = check(node, convert(value), label, problems);
+    // The schema has checked it for this very key.
+    if (kept !== undefined) putService(draft, service, key, kept as ServiceDraft[K], origin);
+  };
+  return apply;
+}
+
+/** In the environment a port may be 0, any free one: tests and supervisors that read the port from the log. */
+const port = (service: ServiceName) => setService(service, "port", { ...serviceNodes[service].properties.port, minimum: 0 }, number);
+
+const setHosts: Applied = (draft, label, origin, value, problems) => {
+  const kept = check(fileSchema.properties.services.properties.qr.properties.host, value, label, problems);
+  if (typeof kept !== "string") return;
+  for (const name of serviceNames) if (draft.services[name] !== undefined) putService(draft, name, "host", kept, origin);
+};
+
+const setLevel: Applied = (draft, label, origin, value, problems) => {
+  const kept = check(fileSchema.properties.log.properties.level, value, label, problems);
+  if (kept === undefined) return;
+  // The schema has checked it to be one of the levels.
+  draft.log = { level: kept as NonNullable<Draft["log"]["level"]> };
+  draft.origins.set("log.level", origin);
+};
+
+const asPath = (value: string) => (value === "" ? value : resolve(value));
+const text = (value: string) => value;
+
+const variables: Readonly<Record<string, Applied>> = {
+  POSLINE_LINE: (draft, label, origin, value, problems) => setLine("path", value, draft, label, origin, problems),
+  POSLINE_BAUD: (draft, label, origin, value, problems) => setLine("baudRate", number(value), draft, label, origin, problems),
+  POSLINE_LOG_LEVEL: setLevel,
+  POSLINE_HOST: setHosts,
+  POSLINE_FISCAL_PORT: port("fiscal"),
+  POSLINE_BANK_PORT: port("bank"),
+  POSLINE_QR_PORT: port("qr"),
+  POSLINE_MERCHANT_ID: setService("fiscal", "merchantId", serviceNodes.fiscal.properties.merchantId, text),
+  POSLINE_MERCHANT_ID_FILE: setService("fiscal", "merchantIdFile", serviceNodes.fiscal.properties.merchantIdFile, asPath),
+  POSLINE_API_KEY: setService("bank", "apiKey", serviceNodes.bank.properties.apiKey, text),
+  POSLINE_API_KEY_FILE: setService("bank", "apiKeyFile", serviceNodes.bank.properties.apiKeyFile, asPath),
+};
+
+/** Every variable that posline reads. */
+export const variableNames: readonly string[] = ["POSLINE_CONFIG", ...Object.keys(variables)];
+
+/** Tells the variables that were meant for posline and are none of its own. */
+export function refuseUnknown(env: Environment, problems: string[]): void {
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith("POSLINE_") || variableNames.includes(name) || env[name] === undefined) continue;
+    problems.push(`${name}: unknown environment variable: ${suggestion(name, variableNames)}`);
+  }
+  for (const name of ["POSLINE_MERCHANT_ID", "POSLINE_API_KEY"]) {
+    if (env[name] !== undefined && env[`${name}_FILE`] !== undefined) {
+      problems.push(`${name}_FILE: ${name} is given too: keep one of the two`);
+    }
+  }
+}
+
+/** Lays the environment over the draft. */
+export function applyEnvironment(draft: Draft, env: Environment, problems: string[]): void {
+  for (const [name, apply] of Object.entries(variables)) {
+    const value = env[name];
+    if (value !== undefined) apply(draft, name, `environment ${name}`, value, problems);
+  }
+}
+
+/** What the emulated fiscal service signs with when nothing else is configured. */
+export const emulatedMerchantId = "MERCHANT-1";
+
+/** Lays the flags over the draft. */
+export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void {
+  if (flags.line !== undefined && flags.emulated === true) {
+    problems.push("--line: --emulated takes the place of every device: give one of the two");
+  } else if (flags.line !== undefined) setLine("path", flags.line, draft, "--line", "flag --line", problems);
+  if (flags.baud !== undefined) setLine("baudRate", flags.baud, draft, "--baud", "flag --baud", problems);
+  if (flags.emulated !== true) return;
+  for (const name of Object.keys(draft.lines)) putLine(draft, name, "path", emulatedPath, "flag --emulated");
+  const { fiscal } = draft.services;
+  if (fiscal !== undefined && fiscal.merchantId === undefined && fiscal.merchantIdFile === undefined) {
+    putService(draft, "fiscal", "merchantId", emulatedMerchantId, "flag --emulated");
+  }
+}

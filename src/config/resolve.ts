@@ -1,0 +1,102 @@
+import { dirname, resolve } from "node:path";
+import { contracts } from "../contract/contracts.ts";
+import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { AdminConfig, Config, LineConfig, ServiceConfig } from "./config.ts";
+import type { Draft, LineDraft, ServiceDraft } from "./draft.ts";
+import { adminDefaults, lineDefaults, logDefaults, serviceDefaults } from "./limits.ts";
+import { fileSchema } from "./schema.ts";
+import { readSecret } from "./secrets.ts";
+
+/** Fills in what nobody set, and reads the secrets that stand in files. */
+export function resolveDraft(draft: Draft, file: string | undefined, problems: string[]): Config {
+  const lines: [string, LineConfig][] = [];
+  for (const [name, line] of Object.entries(draft.lines)) lines.push([name, resolveLine(draft, name, line)]);
+  const services: Partial<Record<ServiceName, ServiceConfig>> = {};
+  for (const name of serviceNames) {
+    const service = draft.services[name];
+    if (service !== undefined) services[name] = resolveService(draft, name, service, file, problems);
+  }
+  const admin: AdminConfig | undefined = draft.admin === undefined ? undefined : { ...adminDefaults, ...draft.admin };
+  if (admin !== undefined) noteDefaults(draft, "admin", admin);
+  const log = { ...logDefaults, ...draft.log };
+  noteDefaults(draft, "log", log);
+  return { lines: Object.fromEntries(lines), services, ...(admin === undefined ? {} : { admin }), log };
+}
+
+function noteDefaults(draft: Draft, path: string, settings: object): void {
+  for (const key of Object.keys(settings)) {
+    const full = `${path}.${key}`;
+    if (!draft.origins.has(full)) draft.origins.set(full, "default");
+  }
+}
+
+function resolveLine(draft: Draft, name: string, line: LineDraft): LineConfig {
+  // A path that is missing or wrong is already among the problems, and the draft goes no further.
+  const resolved: LineConfig = { path: "", ...lineDefaults, ...line };
+  noteDefaults(draft, `lines.${name}`, resolved);
+  return resolved;
+}
+
+function resolveService(
+  draft: Draft,
+  name: ServiceName,
+  service: ServiceDraft,
+  file: string | undefined,
+  problems: string[],
+): ServiceConfig {
+  const path = `services.${name}`;
+  const resolved: ServiceConfig = {
+    line: "",
+    port: contracts[name].port,
+    ...serviceDefaults,
+    allowOrigins: [],
+    allowHosts: [],
+    ...service,
+    replyTimeoutMs: timeouts(draft, name, service),
+    ...secrets(draft, name, service, file, problems),
+  };
+  noteDefaults(draft, path, resolved);
+  return resolved;
+}
+
+/** Milliseconds for every route: the number of all, or the route's own, or the contract's. */
+function timeouts(draft: Draft, name: ServiceName, service: ServiceDraft): Record<string, number> {
+  const path = `services.${name}.replyTimeoutMs`;
+  const set = service.replyTimeoutMs;
+  const whole = draft.origins.get(path);
+  // From here on each route has an origin of its own.
+  draft.origins.delete(path);
+  const resolved: Record<string, number> = {};
+  for (const route of contracts[name].routes) {
+    const own = typeof set === "object" ? set[route.path] : set;
+    resolved[route.path] = own ?? route.replyTimeoutMs;
+    draft.origins.set(`${path}.${route.path}`, (own === undefined ? undefined : whole) ?? "default");
+  }
+  return resolved;
+}
+
+/** The values that stand in files; a relative path starts at the folder of the configuration file. */
+function secrets(
+  draft: Draft,
+  name: ServiceName,
+  service: ServiceDraft,
+  file: string | undefined,
+  problems: string[],
+): { merchantId?: string; merchantIdFile?: string; apiKey?: string; apiKeyFile?: string } {
+  const folder = file === undefined ? process.cwd() : dirname(file);
+  const { fiscal, bank } = fileSchema.properties.services.properties;
+  const read = (key: "merchantId" | "apiKey", node: typeof fiscal.properties.merchantId | typeof bank.properties.apiKey) => {
+    const from = service[`${key}File`];
+    if (from === undefined) return {};
+    const path = `services.${name}.${key}`;
+    if (service[key] !== undefined) {
+      problems.push(`${path}File: ${key} is given too: keep one of the two`);
+      return {};
+    }
+    const where = resolve(folder, from);
+    const value = readSecret(node, where, `${path}File`, problems);
+    draft.origins.set(path, `file ${where}`);
+    return { [`${key}File`]: where, ...(value === undefined ? {} : { [key]: value }) };
+  };
+  return { ...read("merchantId", fiscal.properties.merchantId), ...read("apiKey", bank.properties.apiKey) };
+}

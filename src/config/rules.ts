@@ -1,0 +1,149 @@
+import { realpathSync } from "node:fs";
+import { serviceNames } from "../core/call.ts";
+import { type Config, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
+import { queueBytesMax } from "./limits.ts";
+
+/**
+ * The rules that no single setting can break: whatever they find would otherwise come to light as a service that can't listen,
+ * a device opened twice, a call sent to the wrong terminal, or a box out of memory.
+ */
+
+/** Tells every rule that the configuration breaks. */
+export function refuseCrossed(config: Config, problems: string[]): void {
+  refuseLines(config, problems);
+  refuseSharedDevices(config, problems);
+  refuseSharedPorts(config, problems);
+  for (const [name, service] of services(config)) refuseOrigins(name, service, problems);
+}
+
+/** What works, but not as its operator may think. */
+export function warningsOf(config: Config): string[] {
+  const warnings: string[] = [];
+  for (const [name, line] of Object.entries(config.lines)) {
+    if (line.path !== emulatedPath) warnings.push(...lineWarnings(name, line));
+  }
+  for (const [name, service] of services(config)) {
+    if (!isLoopback(service.host) && service.apiKey === undefined) {
+      const cure = name === "bank" ? "set apiKey" : "keep it on 127.0.0.1, or behind a firewall";
+      warnings.push(`services.${name}.host: whoever reaches ${service.host} on the network can use the terminal: ${cure}`);
+    }
+    const line = config.lines[service.line];
+    if (name === "fiscal" && service.merchantId === undefined && line?.recovery === "barrier") {
+      warnings.push(
+        "services.fiscal.merchantId: not set, so posline can't check a sign, nor ask whether the line is clean after a lost " +
+          `answer: it then waits for ${line.lateReplyMs} ms of silence`,
+      );
+    }
+  }
+  return warnings;
+}
+
+function services(config: Config): [(typeof serviceNames)[number], ServiceConfig][] {
+  return serviceNames.flatMap((name) => {
+    const service = config.services[name];
+    return service === undefined ? [] : [[name, service]];
+  });
+}
+
+function lineWarnings(name: string, line: LineConfig): string[] {
+  const warnings: string[] = [];
+  if (line.dataBits !== 8) {
+    warnings.push(`lines.${name}.dataBits: ${line.dataBits} bits lose part of every checksum and of UTF-8 text: the contracts need 8`);
+  }
+  if (line.flowControl === "xonxoff") {
+    warnings.push(
+      `lines.${name}.flowControl: xonxoff swallows the bytes 11 and 13 hex, which occur in lengths and checksums: use rtscts or none`,
+    );
+  }
+  return warnings;
+}
+
+/** Every service has a line, every line a service, and what may wait for a line fits into memory. */
+function refuseLines(config: Config, problems: string[]): void {
+  const names = Object.keys(config.lines);
+  for (const [name, service] of services(config)) {
+    // An empty name stands for one that is missing or wrong, and was told already.
+    if (service.line !== "" && !Object.hasOwn(config.lines, service.line)) {
+      const there = names.length === 0 ? "there is none at all" : `the lines are ${names.join(", ")}`;
+      problems.push(`services.${name}.line: there is no line ${JSON.stringify(service.line)}: ${there}`);
+    }
+  }
+  // A service that is wrong elsewhere may be the one that was meant to use a line: tell the cause, not what follows from it.
+  const allKnown = problems.length === 0;
+  for (const [name, line] of Object.entries(config.lines)) {
+    const users = services(config).filter(([, service]) => service.line === name);
+    if (users.length === 0 && allKnown) {
+      // An error, not a warning: such a line is a service that was meant to use it and now talks to another terminal.
+      problems.push(`lines.${name}: no service uses it: name it in a service's line, or take it out`);
+    }
+    const bytes = line.queueCallsMax * Math.max(0, ...users.map(([, service]) => service.bodyBytesMax));
+    if (bytes > queueBytesMax) {
+      problems.push(
+        `lines.${name}.queueCallsMax: ${line.queueCallsMax} waiting calls of up to ` +
+          `${bytes / line.queueCallsMax} bytes may take ${Math.round(bytes / 1024 / 1024)} MiB of memory, and ` +
+          `${queueBytesMax / 1024 / 1024} are the limit: lower it or bodyBytesMax`,
+      );
+    }
+  }
+}
+
+/** Two lines on one device would read each other's answers. */
+function refuseSharedDevices(config: Config, problems: string[]): void {
+  const lines = Object.entries(config.lines).filter(([, line]) => line.path !== "" && line.path !== emulatedPath);
+  if (lines.length < 2) return;
+  const seen = new Map<string, string>();
+  for (const [name, line] of lines) {
+    const device = realPath(line.path);
+    const other = seen.get(device);
+    if (other === undefined) seen.set(device, name);
+    else problems.push(`lines.${name}.path: ${line.path} is the same device as line ${other}: let their services share one line`);
+  }
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // A device that isn't plugged in yet: its name is all there is to compare.
+    return path;
+  }
+}
+
+function refuseSharedPorts(config: Config, problems: string[]): void {
+  const listeners: { path: string; host: string; port: number }[] = services(config).map(([name, { host, port }]) => ({
+    path: `services.${name}.port`,
+    host,
+    port,
+  }));
+  if (config.admin !== undefined) listeners.push({ path: "admin.port", ...config.admin });
+  for (const [index, one] of listeners.entries()) {
+    const other = listeners.slice(0, index).find((before) => before.port === one.port && one.port !== 0 && meet(before.host, one.host));
+    if (other !== undefined) {
+      problems.push(`${one.path}: ${one.port} on ${one.host} is already taken by ${other.path}: give each its own port`);
+    }
+  }
+}
+
+const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+const addressOf = (host: string) => (host === "localhost" ? "127.0.0.1" : host);
+
+/** Whether two hosts can't both listen on one port. */
+function meet(one: string, other: string): boolean {
+  return addressOf(one) === addressOf(other) || wildcards.has(one) || wildcards.has(other);
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+/** A browser leaves a scheme's own port out of the origin that it sends: with it, the entry would never match. */
+function refuseOrigins(name: string, service: ServiceConfig, problems: string[]): void {
+  for (const [index, origin] of service.allowOrigins.entries()) {
+    if (!/^https?:/.test(origin)) continue;
+    const path = `services.${name}.allowOrigins[${index}]`;
+    if (!URL.canParse(origin)) problems.push(`${path}: ${JSON.stringify(origin)} is no origin: write it as https://till.shop`);
+    else if (new URL(origin).origin !== origin) {
+      problems.push(`${path}: ${JSON.stringify(origin)} is never what a browser sends: write ${new URL(origin).origin}`);
+    }
+  }
+}

@@ -1,0 +1,272 @@
+import type { XStatic } from "typebox/schema";
+import { contracts } from "../contract/contracts.ts";
+import type { ServiceName } from "../core/call.ts";
+import { adminDefaults, type Bound, bounds, lineDefaults, logDefaults, serviceDefaults } from "./limits.ts";
+
+/**
+ * The shape of the file, as JSON Schema (draft 2020-12): what `posline config --schema` prints for editors, what `check` walks,
+ * and what the file's type is inferred from. It is plain data, so that a start loads no schema library; the tests hold it and
+ * `check` against TypeBox's own validator. `$comment` says why, and is quoted in messages. `writeOnly` marks the secrets.
+ */
+
+function bounded<const D extends number>(bound: Bound, fallback: D | undefined, description: string) {
+  const unit = bound.unit === "" ? "" : ` In ${bound.unit}.`;
+  return {
+    type: "integer",
+    minimum: bound.min,
+    maximum: bound.max,
+    ...(fallback === undefined ? {} : { default: fallback }),
+    description: `${description}${unit}`,
+    $comment: bound.why,
+  } as const;
+}
+
+const hostPattern = "^(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|[0-9a-f]*(?::[0-9a-f.]*){2,})$";
+
+const host = {
+  type: "string",
+  pattern: hostPattern,
+  maxLength: 253,
+  default: serviceDefaults.host,
+  examples: ["127.0.0.1", "0.0.0.0", "::1"],
+  description: "The address to listen on. Anything but loopback lets the network take payments.",
+  $comment: "it must be an address or host name in lower case, without scheme or port, such as 127.0.0.1",
+} as const;
+
+const line = {
+  type: "object",
+  description: "One serial line.",
+  additionalProperties: false,
+  required: ["path"],
+  properties: {
+    path: {
+      type: "string",
+      pattern: "^/[^\\u0000]+$",
+      maxLength: 4_096,
+      examples: ["/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0", "/dev/ttyS0"],
+      description: "The device. A name of /dev/serial/by-id survives replugging, ttyUSB0 does not.",
+      $comment: "it must be the whole path of a device, such as /dev/ttyUSB0; posline ports lists them",
+    },
+    baudRate: bounded(bounds.baudRate, lineDefaults.baudRate, "The line's speed."),
+    dataBits: { enum: [5, 6, 7, 8], default: lineDefaults.dataBits, description: "Data bits of a character." },
+    parity: {
+      enum: ["none", "even", "odd"],
+      default: lineDefaults.parity,
+      description: "The parity bit.",
+      $comment: "the serial driver of Linux offers no other",
+    },
+    stopBits: {
+      enum: [1, 2],
+      default: lineDefaults.stopBits,
+      description: "Stop bits of a character.",
+      $comment: "the serial driver of Linux offers no other",
+    },
+    flowControl: {
+      enum: ["none", "rtscts", "xonxoff"],
+      default: lineDefaults.flowControl,
+      description: "How one side holds the other up: not, by the RTS and CTS wires, or by XON and XOFF bytes.",
+    },
+    crc16: {
+      enum: ["arc", "umts"],
+      default: lineDefaults.crc16,
+      description: "How the terminal reads CRC16-IBM: CRC-16/ARC or CRC-16/UMTS. A frame that fails is logged with both.",
+    },
+    recovery: {
+      enum: ["barrier", "quiet"],
+      default: lineDefaults.recovery,
+      description: "How the line is proven clean after a lost answer: by a read-only request, or by silence alone.",
+    },
+    lateReplyMs: bounded(bounds.lateReplyMs, lineDefaults.lateReplyMs, "Silence after which a late answer isn't expected any more."),
+    queueCallsMax: bounded(bounds.queueCallsMax, lineDefaults.queueCallsMax, "Calls that may wait for the line."),
+    queueWaitMs: bounded(bounds.queueWaitMs, lineDefaults.queueWaitMs, "How long a call may wait for the line."),
+    dtr: { type: "boolean", description: "Sets DTR after opening; absent leaves it to the driver, which raises it." },
+    rts: { type: "boolean", description: "Sets RTS after opening; absent leaves it to the driver, which raises it." },
+  },
+} as const;
+
+/** What every service has; the time-outs are declared per service, since routes and defaults are its contract's. */
+const common = {
+  line: {
+    type: "string",
+    examples: ["till"],
+    description: "The name of the line that leads to the terminal.",
+    $comment: "name the line that leads to the terminal",
+  },
+  host,
+  bodyBytesMax: bounded(bounds.bodyBytesMax, serviceDefaults.bodyBytesMax, "The largest request body taken."),
+  check: {
+    enum: ["envelope", "contract", "none"],
+    default: serviceDefaults.check,
+    description: "What is checked of a request before it is sent: its envelope, its whole schema, or nothing.",
+  },
+  faultStatus: { enum: [200], description: "Puts posline's own faults into HTTP 200, for tills that discard other statuses." },
+  allowOrigins: {
+    type: "array",
+    maxItems: 64,
+    items: {
+      type: "string",
+      pattern: "^[a-z][a-z0-9+.-]*://[a-z0-9._~%:\\[\\]-]+$",
+      $comment:
+        "it must be one origin in lower case without a path, such as https://till.shop; * and null are refused, " +
+        "because any page in the browser could then take payments",
+    },
+    examples: [["https://till.shop"]],
+    description: "The web pages, by origin, whose scripts may call. None unless listed.",
+  },
+  allowHosts: {
+    type: "array",
+    maxItems: 64,
+    items: {
+      type: "string",
+      pattern: hostPattern,
+      $comment: "it must be one host name in lower case without scheme, port or *, such as till-7.lan",
+    },
+    examples: [["till-7.lan"]],
+    description: "Names by which callers reach this service, beside localhost and its address (guards against DNS rebinding).",
+  },
+} as const;
+
+function port<const D extends number>(fallback: D) {
+  return bounded(bounds.port, fallback, "The TCP port to listen on.");
+}
+
+function replyTimeoutMs(service: ServiceName) {
+  const routes = contracts[service].routes;
+  return {
+    anyOf: [
+      bounded(bounds.replyTimeoutMs, undefined, "For every route."),
+      {
+        type: "object",
+        description: "By route; a route left out keeps its default.",
+        additionalProperties: false,
+        propertyNames: { enum: routes.map((route) => route.path) },
+        patternProperties: { "^/": bounded(bounds.replyTimeoutMs, undefined, "For this route.") },
+      },
+    ],
+    default: Object.fromEntries(routes.map((route) => [route.path, route.replyTimeoutMs])),
+    description: "How long the first byte of a reply may take: one number for every route, or numbers by route. In ms.",
+  } as const;
+}
+
+function secret<const P extends string>(pattern: P, description: string, comment: string) {
+  return { type: "string", pattern, maxLength: 256, writeOnly: true, description, $comment: comment } as const;
+}
+
+const secretFile = {
+  type: "string",
+  pattern: "^[^\\u0000]+$",
+  maxLength: 4_096,
+  examples: ["/etc/posline/secret"],
+  description: "A file that holds the value, instead of the value; a relative path starts at this file's folder.",
+  $comment: "it must be the path of a file",
+} as const;
+
+const services = {
+  type: "object",
+  description: "The services to serve, each on a port of its own. Several may share a line.",
+  additionalProperties: false,
+  minProperties: 1,
+  $comment: "name at least one of fiscal, bank and qr",
+  properties: {
+    fiscal: {
+      type: "object",
+      description: "Receipts, shifts and reports.",
+      additionalProperties: false,
+      required: ["line"],
+      properties: {
+        ...common,
+        port: port(contracts.fiscal.port),
+        replyTimeoutMs: replyTimeoutMs("fiscal"),
+        merchantId: secret(
+          "^[^\\u0000-\\u001f\\u007f]+$",
+          "Signs posline's own requests and lets it check the sign of the tills'.",
+          "it must be 1 to 256 characters without line breaks",
+        ),
+        merchantIdFile: secretFile,
+      },
+    },
+    bank: {
+      type: "object",
+      description: "Card operations.",
+      additionalProperties: false,
+      required: ["line"],
+      properties: {
+        ...common,
+        port: port(contracts.bank.port),
+        replyTimeoutMs: replyTimeoutMs("bank"),
+        apiKey: secret(
+          "^[\\u0021-\\u007e]+$",
+          "What tills must send as X-API-Key; absent asks for none.",
+          "it must be 1 to 256 characters of ASCII without spaces, as an HTTP header carries them",
+        ),
+        apiKeyFile: secretFile,
+      },
+    },
+    qr: {
+      type: "object",
+      description: "QR and palm payments.",
+      additionalProperties: false,
+      required: ["line"],
+      properties: { ...common, port: port(contracts.qr.port), replyTimeoutMs: replyTimeoutMs("qr") },
+    },
+  },
+} as const;
+
+/** The JSON Schema of the configuration file. */
+export const fileSchema = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "posline configuration",
+  description: "Which serial lines there are and which services are served over them.",
+  type: "object",
+  additionalProperties: false,
+  required: ["lines", "services"],
+  properties: {
+    $schema: { type: "string", description: "Where an editor finds this schema; posline ignores it." },
+    lines: {
+      type: "object",
+      description: "The serial lines by name.",
+      minProperties: 1,
+      propertyNames: {
+        pattern: "^[A-Za-z][A-Za-z0-9_-]{0,31}$",
+        $comment: "a line's name is a letter and up to 31 letters, digits, - or _, since it goes into logs and metrics",
+      },
+      additionalProperties: line,
+      $comment: "name at least one line with its path",
+    },
+    services,
+    admin: {
+      type: "object",
+      description: "The port of health, metrics and the status page. Off unless there.",
+      additionalProperties: false,
+      properties: { host, port: port(adminDefaults.port) },
+    },
+    log: {
+      type: "object",
+      description: "The log on standard output.",
+      additionalProperties: false,
+      properties: {
+        level: {
+          enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
+          default: logDefaults.level,
+          description: "The least level that is logged.",
+        },
+      },
+    },
+  },
+  examples: [
+    {
+      lines: { till: { path: "/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0", baudRate: 115_200 } },
+      services: {
+        fiscal: { line: "till", port: 8008, merchantIdFile: "merchant-id" },
+        bank: { line: "till", port: 8888 },
+        qr: { line: "till", port: 8887 },
+      },
+      admin: { port: 8880 },
+    },
+  ],
+} as const;
+
+/** The file, as it may be written. */
+export type FileShape = XStatic<typeof fileSchema>;
+export type LineShape = FileShape["lines"][string];
+export type ServicesShape = FileShape["services"];

@@ -1,0 +1,52 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import { check, type Node } from "./check.ts";
+import { secretBytesMax } from "./limits.ts";
+
+/**
+ * Reads a secret from its file. A refusal names the file and the cure, never what is in it.
+ * @returns the text without its trailing line break; undefined when it is no good, which `problems` then tells.
+ */
+export function readSecret(node: Node, file: string, path: string, problems: string[]): string | undefined {
+  const refuse = (state: string) => {
+    problems.push(`${path}: cannot read ${file}: ${state}`);
+    return undefined;
+  };
+  let bytes: Buffer;
+  try {
+    bytes = readAtMost(file, secretBytesMax + 1);
+  } catch (error) {
+    return refuse(reason(error, file));
+  }
+  if (bytes.length > secretBytesMax) return refuse(`it is larger than ${secretBytesMax} bytes: name a file that holds the value alone`);
+  const value = bytes.toString("utf8").replace(/\r?\n$/, "");
+  const kept = check(node, value, `${path} (${file})`, problems);
+  return typeof kept === "string" ? kept : undefined;
+}
+
+/** Reads a file or a pipe, whose size nothing tells beforehand, up to a number of bytes. */
+export function readAtMost(file: string, bytesMax: number): Buffer {
+  const buffer = Buffer.alloc(bytesMax);
+  const fd = openSync(file, "r");
+  try {
+    let length = 0;
+    while (length < bytesMax) {
+      const read = readSync(fd, buffer, length, bytesMax - length, null);
+      if (read === 0) break;
+      length += read;
+    }
+    return buffer.subarray(0, length);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Why a file can't be read, and what to do about it. */
+export function reason(error: unknown, file: string): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such file: create it, or mend the path";
+  if (code === "EACCES" || code === "EPERM") {
+    return `permission denied: let posline's group read it: sudo chgrp GROUP ${file} && sudo chmod 640 ${file}`;
+  }
+  if (code === "EISDIR") return "it is a folder: name a file";
+  return String(code ?? error);
+}

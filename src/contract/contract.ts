@@ -1,0 +1,93 @@
+import type { ServiceName } from "../core/call.ts";
+import type { FaultKind } from "../core/fault.ts";
+import type { Framing } from "../wire/decoded.ts";
+
+/**
+ * The shape of a contract. The three services are data of this shape and nothing else: the HTTP server, the line, the
+ * emulator, validation and the tests all read these tables, and no room knows a route by heart.
+ *
+ * The tables hold no schema, so that a bridge that only relays needn't load a schema library; `schema.ts` has them, by the
+ * same routes.
+ */
+
+/**
+ * What a route does in the world. `none`: it only reads, so it may be sent twice. `money`: it moves money or registers that
+ * money moved. `print`: it prints without moving money. `state`: it changes the state of the terminal, of a shift or of an
+ * operation. Where several hold, the gravest stands: money, state, print. What isn't surely read-only is never `none`.
+ */
+export type Effect = "none" | "money" | "print" | "state";
+
+/** How an operation is followed to its end after it was started (bank: rule 1; qr: flow rule 2; fiscal: recovery). */
+export interface Polling {
+  /** The route to ask. */
+  readonly route: string;
+  /** The fields that carry over to the question, each from the operation's request or, where that has none, its reply. */
+  readonly keys: readonly string[];
+  /** Recommended milliseconds between two questions. */
+  readonly intervalMs: { readonly min: number; readonly max: number };
+}
+
+export interface Route {
+  /** With its leading slash. */
+  readonly path: string;
+  readonly methods: readonly ("GET" | "POST")[];
+  /** Whether the route takes a body. `none` routes tolerate one, which is relayed as it came. */
+  readonly body: "none" | "required";
+  readonly effect: Effect;
+  /** Milliseconds from the request's last byte to the reply's first, unless configured otherwise. */
+  readonly replyTimeoutMs: number;
+  /** True for the routes that go before all that waits: /abort, /terminate. */
+  readonly urgent: boolean;
+  /** The field that names the operation, for logs and recovery. */
+  readonly key: "pay_id" | "documentExtID" | undefined;
+  readonly polling: Polling | undefined;
+}
+
+/** A code a service answers with. */
+export interface Code {
+  readonly code: number;
+  /** The contract's own name, where it gives one. */
+  readonly name: string | undefined;
+  readonly meaning: string;
+}
+
+/** A read-only request whose answer has a shape that no other answer of the service has. */
+export interface Barrier {
+  readonly route: string;
+  /** Whether this parsed reply can only be the answer to the barrier. */
+  isAnswer(reply: Readonly<Record<string, unknown>>): boolean;
+}
+
+/** Where the final states of an operation stand in a reply of its polling route. */
+export interface Finals {
+  /** Path in the reply, by keys. */
+  readonly field: readonly string[];
+  /** Values that are final; empty when the presence of the field is. */
+  readonly values: readonly (string | number)[];
+  /** Codes that mean "still in progress", whatever the status. */
+  readonly pendingCodes: readonly number[];
+  /** Whether status "error" alone ends the operation (qr), or says nothing about it without the field (fiscal, bank). */
+  readonly errorIsFinal: boolean;
+  /** Codes by which the polling route says that it knows no such operation: it never arrived or was rolled back. */
+  readonly absentCodes: readonly number[];
+}
+
+export interface Contract {
+  readonly service: ServiceName;
+  /** The TCP port that the contract gives. */
+  readonly port: number;
+  readonly framing: Framing;
+  /** What stands before the route in a payload on a line: `:8887` for qr. */
+  readonly linePrefix: string;
+  /** How route and body are written: bank and qr as text, fiscal as a signed form. */
+  readonly envelope: "text" | "form";
+  readonly replyContentType: string;
+  readonly routes: readonly Route[];
+  readonly codes: readonly Code[];
+  /** The code in the body of each kind of fault that posline itself answers (design: faults). */
+  readonly faultCodes: Readonly<Record<FaultKind, number>>;
+  /** The kinds that travel in HTTP 200, as the service itself would send them. */
+  readonly faultsInOk: readonly FaultKind[];
+  readonly barrier: Barrier;
+  readonly finals: Finals;
+}

@@ -1,0 +1,68 @@
+import { isObject } from "./barrier.ts";
+import type { Barrier, Contract, Effect, Polling, Route } from "./contract.ts";
+
+/** The QR and palm payment service: a payment is shown, then polled. Sections named here are those of the qr contract. */
+
+/** Limits: initial command response time-out (recommended), 30 s. */
+const replyTimeoutMs = 30_000;
+
+/** Flow rule 2: polled with the same pay_id, trans and pay_system; `trans` comes from the reply of /showqrcode. */
+const polling: Polling = { route: "/check", keys: ["pay_id", "trans", "pay_system"], intervalMs: { min: 1000, max: 2000 } };
+
+function post(path: string, effect: Effect, more: Partial<Route> = {}): Route {
+  const common = { methods: ["POST"], body: "required", replyTimeoutMs, urgent: false, key: "pay_id" } as const;
+  return { path, effect, polling: undefined, ...common, ...more };
+}
+
+/** Endpoints. No route stops a payment that runs, so none is urgent: /cancel gives back what was paid. */
+const routes: readonly Route[] = [
+  post("/check_connection", "none", { body: "none", key: undefined }),
+  post("/showqrcode", "money", { polling }),
+  // Asked again and again by design (flow rule 3), so it only reads
+  post("/check", "none"),
+  post("/cancel", "money"),
+  post("/refund", "money"),
+  // Hands fiscal data to the payment system and may not be resent blindly (flow rule 3); the money has moved before
+  post("/final_confirm", "state"),
+];
+
+/** Only /check_connection answers with `data.systems` (Endpoints, responses). */
+const barrier: Barrier = {
+  route: "/check_connection",
+  isAnswer: (reply) => reply["status"] === "success" && isObject(reply["data"]) && Array.isArray(reply["data"]["systems"]),
+};
+
+export const qr: Contract = {
+  service: "qr",
+  port: 8887,
+  framing: "length",
+  // Endpoints, serial: mandatory, and it selects the target service
+  linePrefix: ":8887",
+  envelope: "text",
+  replyContentType: "application/json",
+  routes,
+  // Errors: "code (typically 1)"; the contract lists no other
+  codes: [{ code: 1, name: undefined, meaning: "implementation or system error" }],
+  faultCodes: {
+    malformed: 1,
+    missing: 1,
+    sign: 1,
+    http: 1,
+    method: 1,
+    slow: 1,
+    size: 1,
+    headers: 1,
+    key: 1,
+    origin: 1,
+    host: 1,
+    route: 1,
+    unavailable: 1,
+    timeout: 1,
+    broken: 1,
+  },
+  // The HTTP status is all that tells these faults apart, since code 1 says nothing: none of them travels in 200
+  faultsInOk: [],
+  barrier,
+  // States: data.rrn is success, status "error" is failure, success without data goes on
+  finals: { field: ["data", "rrn"], values: [], pendingCodes: [], errorIsFinal: true, absentCodes: [] },
+};

@@ -1,0 +1,50 @@
+import Type from "typebox";
+
+/**
+ * The scalars of the contracts, in two voices. What a till says is held to the type that the contract writes down. What a
+ * terminal says is heard leniently, because real ones send numbers as strings, strings as numbers, and null for nothing: there
+ * the first branch is the contract's own type and the others are what is accepted besides. Neither bounds an int64: a value
+ * beyond 2^53 is checked as the nearest double, and the bytes that travel are never touched.
+ */
+
+const int32Min = -(2 ** 31);
+const int32Max = 2 ** 31 - 1;
+
+/** How the fiscal contract writes a document time (What the service does, rule 7). */
+export const docTimePattern = "^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$";
+
+/** What each pattern of a request asks for, in words for a message. */
+export const patternWords: ReadonlyMap<string, string> = new Map([[docTimePattern, "yyyy-MM-dd HH:mm:ss"]]);
+
+/** A whole number in a string, as some terminals write int64. */
+const digits = Type.String({ pattern: "^-?\\d+$" });
+
+export const say = {
+  text: (description: string) => Type.String({ description }),
+  docTime: (description: string) => Type.String({ description, pattern: docTimePattern }),
+  flag: (description: string) => Type.Boolean({ description }),
+  int32: (description: string) => Type.Integer({ description, format: "int32", minimum: int32Min, maximum: int32Max }),
+  int64: (description: string) => Type.Integer({ description, format: "int64" }),
+  int64Positive: (description: string) => Type.Integer({ description, format: "int64", exclusiveMinimum: 0 }),
+};
+
+export const hear = {
+  text: (description: string) => Type.Union([Type.String(), Type.Number(), Type.Null()], { description }),
+  int32: (description: string) => Type.Union([Type.Integer({ format: "int32" }), digits, Type.Null()], { description }),
+  int64: (description: string) => Type.Union([Type.Integer({ format: "int64" }), digits, Type.Null()], { description }),
+  /** The fiscal isShiftOpen: documented as the string 'true' or 'false'. */
+  flagText: (description: string) =>
+    Type.Union([Type.String({ enum: ["true", "false"] }), Type.Boolean(), Type.Null()], { description }),
+  /** `status`, the one scalar that isn't heard leniently: every decision hangs on it. */
+  status: (description: string) => Type.Enum(["success", "error"], { description }),
+};
+
+/** Keywords that ask for more only where status is "success": an error never carries a route's data. */
+export function whenSuccess(then: Readonly<Record<string, unknown>>) {
+  return { if: { properties: { status: { const: "success" } }, required: ["status"] }, then };
+}
+
+/** Keywords that ask for fields within `data`. */
+export function inData(...names: readonly string[]) {
+  return { required: ["data"], properties: { data: { type: "object", required: names } } };
+}

@@ -1,0 +1,135 @@
+import type { TSchema } from "typebox";
+import { Check, Errors } from "typebox/schema";
+import type { ServiceName } from "../core/call.ts";
+import { patternWords } from "./scalars.ts";
+import { bankSchemas } from "./schema-bank.ts";
+import { fiscalSchemas } from "./schema-fiscal.ts";
+import { qrSchemas } from "./schema-qr.ts";
+
+/**
+ * The bodies of the contracts as JSON Schema, by service and route. Objects are open, since unknown fields are normal and
+ * travel on. A bridge that only relays never loads this file: import it when `check: "contract"`, OpenAPI or a client asks.
+ *
+ * Values are checked by interpretation, not by compiled code: a request takes tens of microseconds on its way to a line that
+ * takes milliseconds, and nothing here then depends on being allowed to make code at run time.
+ */
+
+export interface RouteSchemas {
+  /** The JSON business payload; undefined for a route whose body is "none". */
+  readonly request: TSchema | undefined;
+  readonly reply: TSchema;
+}
+
+export const schemas: Readonly<Record<ServiceName, Readonly<Record<string, RouteSchemas>>>> = {
+  fiscal: fiscalSchemas,
+  bank: bankSchemas,
+  qr: qrSchemas,
+};
+
+/** The first thing wrong with a body. The kind is the fault to answer with; the message holds paths and rules, never a value. */
+export interface Problem {
+  readonly kind: "missing" | "malformed";
+  readonly message: string;
+}
+
+/** What a message and its kind are made of. */
+interface Finding {
+  readonly kind: Problem["kind"];
+  readonly words: string;
+}
+
+type SchemaError = ReturnType<typeof Errors>[1][number];
+
+const indexes = new Map(Object.entries(schemas).map(([service, routes]) => [service, new Map(Object.entries(routes))]));
+
+/** The schemas of a route, or undefined where the service has no such route. */
+export function schemasOf(service: ServiceName, route: string): RouteSchemas | undefined {
+  return indexes.get(service)?.get(route);
+}
+
+/** Holds a request's business payload against its route. */
+export function validateRequest(service: ServiceName, route: string, value: unknown): Problem | undefined {
+  return problem(schemasOf(service, route)?.request, value, `accept ${route}`);
+}
+
+/** Holds a service's reply against the route that it answers. */
+export function validateReply(service: ServiceName, route: string, value: unknown): Problem | undefined {
+  return problem(schemasOf(service, route)?.reply, value, `take the reply to ${route}`);
+}
+
+function problem(schema: TSchema | undefined, value: unknown, action: string): Problem | undefined {
+  if (schema === undefined || Check(schema, value)) {
+    return undefined;
+  }
+  const [, errors] = Errors(schema, value);
+  // An error within a branch of a choice comes before the choice itself, which is what can be said in one sentence
+  const first = errors.find((error) => !/\/anyOf\/\d+(\/|$)/.test(error.schemaPath));
+  const finding = first === undefined ? other("the body") : findingOf(schema, first);
+  return { kind: finding.kind, message: `Cannot ${action}: ${finding.words}` };
+}
+
+function findingOf(schema: TSchema, error: SchemaError): Finding {
+  const path = pathOf(error.instancePath);
+  const place = path === "" ? "the body" : path;
+  switch (error.keyword) {
+    case "required": {
+      const name = error.params.requiredProperties[0] ?? "a field";
+      return { kind: "missing", words: `${path === "" ? name : `${path}.${name}`} is missing` };
+    }
+    case "minItems":
+      return { kind: "missing", words: `${place} must not be empty` };
+    case "type":
+      return { kind: "malformed", words: `${place} must be of type ${String(error.params.type)}` };
+    case "enum":
+      return { kind: "malformed", words: `${place} must be one of ${error.params.allowedValues.join(", ")}` };
+    case "exclusiveMinimum":
+      return { kind: "malformed", words: `${place} must be greater than ${error.params.limit}` };
+    case "minimum":
+    case "maximum":
+      return { kind: "malformed", words: `${place} must be ${error.params.comparison} ${error.params.limit}` };
+    case "pattern":
+      return { kind: "malformed", words: `${place} must be written as ${patternOf(error.params.pattern)}` };
+    case "anyOf":
+      return path === "" ? choice(schema) : other(place);
+    case "not":
+      return exclusion(schema);
+    case "if":
+      return { kind: "missing", words: "what the route returns on success is missing" };
+    default:
+      return other(place);
+  }
+}
+
+function other(place: string): Finding {
+  return { kind: "malformed", words: `${place} is not what the contract documents` };
+}
+
+/** The rule "at least one of these fields" (fiscal /check_status). */
+function choice(schema: TSchema): Finding {
+  const branches = "anyOf" in schema && Array.isArray(schema.anyOf) ? schema.anyOf : [];
+  return { kind: "missing", words: `${branches.flatMap(requiredOf).join(" or ")} is missing` };
+}
+
+/** The rule "not both greater than zero" (bank tips and cashback). */
+function exclusion(schema: TSchema): Finding {
+  const names = "not" in schema ? requiredOf(schema.not) : [];
+  return { kind: "malformed", words: `${names.join(" and ")} must not both be greater than 0` };
+}
+
+function requiredOf(branch: unknown): readonly string[] {
+  const listed = typeof branch === "object" && branch !== null && "required" in branch ? branch.required : undefined;
+  return Array.isArray(listed) ? listed.map(String) : [];
+}
+
+function patternOf(pattern: string | RegExp): string {
+  const source = typeof pattern === "string" ? pattern : pattern.source;
+  return patternWords.get(source) ?? source;
+}
+
+/** `/items/0/itemQty` as people write it: `items[0].itemQty`. Only declared fields are ever named by it. */
+function pathOf(pointer: string): string {
+  return pointer
+    .slice(1)
+    .replaceAll(/(^|\/)(\d+)(?=\/|$)/g, "[$2]")
+    .replaceAll("/", ".");
+}

@@ -1,0 +1,60 @@
+/**
+ * The words every room speaks: a call goes in, a reply comes out.
+ *
+ * A call carries the body exactly as its sender wrote it, as the pieces in which it came. Nothing between the two ends
+ * re-serialises it: integers beyond 2^53, key order, white space and unknown fields survive, and a fiscal sign stays valid.
+ */
+
+/** The three services. Each is one declared contract. */
+export type ServiceName = "fiscal" | "bank" | "qr";
+
+export const serviceNames: readonly ServiceName[] = ["fiscal", "bank", "qr"];
+
+/** Whoever waits for the reply. It may leave before the reply comes; a waiting call whose caller left is never sent. */
+export interface Presence {
+  /** True once nobody waits for the reply any more. */
+  gone: boolean;
+  /** Called once when the caller leaves, if it was set by then. */
+  onGone: (() => void) | undefined;
+}
+
+/** One request to a service, on its way from a listener to a caller. */
+export interface Call {
+  readonly service: ServiceName;
+  /** With its leading slash, as the contract writes it: `/sale`. */
+  readonly route: string;
+  /**
+   * The body verbatim. Bank and qr: the JSON text, no piece when there is no body. Fiscal: the form
+   * `data=<Base64>&sign=<Base64>`, each value as its sender escaped it.
+   */
+  readonly body: readonly Buffer[];
+  /** Unique within the process and fit for a log line: at most 64 characters of `[A-Za-z0-9._-]`. */
+  readonly requestId: string;
+  /** What the sender calls the operation, for logs: pay_id or documentExtID. */
+  readonly key: string | undefined;
+  readonly caller: Presence;
+}
+
+/** What the service answered, byte for byte. */
+export interface Reply {
+  /** The JSON text as it came, as views of the buffers it was read into. */
+  readonly payload: readonly Buffer[];
+  /** `status` and `code` read from the payload, for logs and rules. */
+  readonly status: string | undefined;
+  readonly code: number | undefined;
+  /** Milliseconds spent waiting for the line. */
+  readonly queueMs: number;
+  /** Milliseconds from the first byte written to the last byte read. */
+  readonly lineMs: number;
+}
+
+/**
+ * The one shape by which the rooms meet.
+ * @throws Fault, whose outcome says whether the request was sent.
+ */
+export type Handler = (call: Call) => Promise<Reply>;
+
+/** A caller that stays until the end. */
+export function present(): Presence {
+  return { gone: false, onGone: undefined };
+}

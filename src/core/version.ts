@@ -1,0 +1,4 @@
+import packageJson from "../../package.json" with { type: "json" };
+
+/** posline's version. */
+export const version: string = packageJson.version;

@@ -1,0 +1,34 @@
+/** A JSON object, as parsed. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The text of pieces that follow each other. A character may be cut between two of them. */
+export function textOf(pieces: readonly Buffer[]): string {
+  const [only] = pieces;
+  if (only === undefined) return "";
+  const whole = pieces.length === 1 ? only : Buffer.concat(pieces);
+  return whole.toString("utf8");
+}
+
+/** The JSON object in a text; undefined when it is no JSON, or JSON of another kind. */
+export function parseObject(text: string): JsonObject | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  // An object that JSON.parse made has string keys and any values.
+  return value as JsonObject;
+}
+
+/** How long a key may be in a log line, in characters: documented ids are shorter, and a log isn't a place for a body. */
+const keyCharactersMax = 64;
+
+/** The operation's id from a request: a string, or a number from those who send one (FIELD-NOTES: types are loose). */
+export function keyOf(body: JsonObject, field: string | undefined): string | undefined {
+  if (field === undefined) return undefined;
+  const value = body[field];
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" && value !== "" ? value.slice(0, keyCharactersMax) : undefined;
+}

@@ -1,0 +1,28 @@
+import type { Contract } from "../contract/contract.ts";
+import type { FaultKind } from "../core/fault.ts";
+import { type JsonObject, parseObject, textOf } from "./json.ts";
+
+/** What a reply says of itself, read once, so that nobody parses it again. */
+export interface ReadReply {
+  readonly json: JsonObject;
+  readonly status: string | undefined;
+  readonly code: number | undefined;
+}
+
+/** Reads a reply's payload; undefined when it is no JSON object, which no service answers. */
+export function readReply(payload: readonly Buffer[]): ReadReply | undefined {
+  const json = parseObject(textOf(payload));
+  if (json === undefined) return undefined;
+  const status = json["status"];
+  const code = json["code"];
+  return {
+    json,
+    status: typeof status === "string" ? status.slice(0, 16) : undefined,
+    code: typeof code === "number" ? code : undefined,
+  };
+}
+
+/** A fault in the service's own words: its error envelope, which every one of the three contracts writes alike. */
+export function faultPayload(contract: Contract, kind: FaultKind, message: string): Buffer {
+  return Buffer.from(JSON.stringify({ status: "error", code: contract.faultCodes[kind], message }));
+}

@@ -1,0 +1,183 @@
+import type { Contract, Route } from "../contract/contract.ts";
+import type { ServiceName } from "../core/call.ts";
+import { Fault } from "../core/fault.ts";
+import { type Form, parseForm, unescapeValue } from "./form.ts";
+import { type JsonObject, keyOf, parseObject, textOf } from "./json.ts";
+import { signMatches, signOf } from "./sign.ts";
+
+/**
+ * How a request is written: as an HTTP message or as a line's payload, in both directions.
+ *
+ * The body passes through untouched. For bank and qr that is the JSON text; for fiscal the pairs `data` and `sign`, each as its
+ * sender escaped it, and nothing else of the form: a `command` smuggled into an HTTP form must not reach the line.
+ */
+
+/** How much of a request posline checks itself, beside what framing needs. */
+export type Check = "envelope" | "contract" | "none";
+
+/** What a contract's schema finds wrong with a body. */
+export type ValidateBody = (
+  service: ServiceName,
+  route: string,
+  body: JsonObject,
+) => { readonly kind: "missing" | "malformed"; readonly message: string } | undefined;
+
+export interface RequestRules {
+  readonly check: Check;
+  /** Fiscal: the secret behind the sign; without it a sign is only checked for being there. */
+  readonly merchantId: string | undefined;
+  /** Needed for `check: "contract"`. */
+  readonly validate: ValidateBody | undefined;
+}
+
+/** A body fit for a call, and the operation's id in it. */
+export interface ReadRequest {
+  readonly body: readonly Buffer[];
+  readonly key: string | undefined;
+}
+
+/**
+ * Reads the body of an HTTP request.
+ * @throws Fault `malformed`, `missing` or `sign`; nothing was sent.
+ */
+export function readHttpBody(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
+  return contract.envelope === "form" ? readForm(contract, route, pieces, rules) : readText(contract, route, pieces, rules);
+}
+
+function readText(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
+  const text = textOf(pieces);
+  if (text.trim() === "") {
+    if (route.body === "none" || rules.check === "none") return { body: [], key: undefined };
+    throw new Fault("missing", `Cannot accept ${route.path}: the body is empty: send the operation's JSON object`);
+  }
+  const json = parseObject(text);
+  if (json === undefined) {
+    if (rules.check === "none") return { body: pieces, key: undefined };
+    throw new Fault("malformed", `Cannot accept ${route.path}: the body is no JSON object: mend the request`);
+  }
+  checkContract(contract, route, json, rules);
+  return { body: pieces, key: keyOf(json, route.key) };
+}
+
+function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
+  const text = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
+  if (route.body === "none" && textOf(pieces).trim() === "") return { body: [], key: undefined };
+  const form = parseForm(text);
+  checkPairs(route, form);
+  if (form.data === undefined) throw missingField(route, "data", "the Base64 of the JSON object");
+  if (form.sign === undefined) throw missingField(route, "sign", "Base64 of the SHA-1 of data and merchantId");
+  const body = [dataPair, form.data, signPair, form.sign];
+  const data = unescapeValue(form.data);
+  const sign = unescapeValue(form.sign);
+  checkFrameable(route, form.data, form.sign);
+  if (rules.check === "none") return { body, key: undefined };
+  const json = readData(route, data);
+  if (rules.merchantId !== undefined && !signMatches(sign, data, rules.merchantId)) {
+    throw new Fault("sign", `Cannot accept ${route.path}: the sign does not fit data and merchantId: rebuild the sign`);
+  }
+  checkContract(contract, route, json, rules);
+  return { body, key: keyOf(json, route.key) };
+}
+
+const dataPair = Buffer.from("data=");
+const signPair = Buffer.from("&sign=");
+
+function missingField(route: Route, name: string, what: string): Fault {
+  return new Fault("missing", `Cannot accept ${route.path}: the form has no ${name}: add ${name}, ${what}`);
+}
+
+function checkPairs(route: Route, form: Form): void {
+  if (form.command !== undefined) {
+    throw new Fault("malformed", `Cannot accept ${route.path}: the form has a command: over HTTP the path is the command`);
+  }
+  if (form.repeated !== undefined) {
+    throw new Fault("malformed", `Cannot accept ${route.path}: the form has ${form.repeated} twice: send it once`);
+  }
+}
+
+/** A frame's text holds neither STX nor ETX nor another field (design: wire); printable ASCII is all that a value needs. */
+function checkFrameable(route: Route, ...values: readonly Buffer[]): void {
+  for (const value of values) {
+    if (value.some((byte) => byte <= 0x20 || byte >= 0x7f)) {
+      throw new Fault("malformed", `Cannot accept ${route.path}: a value of the form has bytes outside printable ASCII`);
+    }
+  }
+}
+
+const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+function readData(route: Route, data: string): JsonObject {
+  if (data === "") throw missingField(route, "data", "the Base64 of the JSON object");
+  if (!base64.test(data)) throw new Fault("malformed", `Cannot accept ${route.path}: data is no Base64: mend the request`);
+  const json = parseObject(Buffer.from(data, "base64").toString("utf8"));
+  if (json === undefined) {
+    throw new Fault("malformed", `Cannot accept ${route.path}: data is Base64, but of no JSON object: mend the request`);
+  }
+  return json;
+}
+
+function checkContract(contract: Contract, route: Route, json: JsonObject, rules: RequestRules): void {
+  if (rules.check !== "contract" || rules.validate === undefined) return;
+  const problem = rules.validate(contract.service, route.path, json);
+  if (problem !== undefined) throw new Fault(problem.kind, problem.message);
+}
+
+/** Base64 of `{}`: what an unsigned /supported_operations carries on a line, where data is required (FIELD-NOTES). */
+const emptyObject = "e30=";
+
+/**
+ * Writes a request as a line's payload. The body's pieces are passed on, not copied.
+ *
+ * @param merchantId Signs a fiscal request that has no body of its own (/supported_operations).
+ */
+export function toLine(
+  contract: Contract,
+  route: string,
+  body: readonly Buffer[],
+  merchantId: string | undefined,
+): readonly Buffer[] {
+  if (contract.envelope === "form") {
+    const head = `command=${route}&`;
+    if (body.length > 0) return [Buffer.from(head), ...body];
+    const sign = signOf(emptyObject, merchantId ?? "");
+    return [Buffer.from(`${head}data=${emptyObject}&sign=${sign}`)];
+  }
+  const head = `${contract.linePrefix}${route}`;
+  return body.length > 0 ? [Buffer.from(`${head}\n`), ...body] : [Buffer.from(head)];
+}
+
+/** A request as it was read from a line: which service it selects, and what it asks. */
+export interface LineRequest {
+  readonly service: ServiceName;
+  readonly route: string;
+  readonly body: readonly Buffer[];
+}
+
+/**
+ * Reads a fiscal request's payload from a line; `command` may lack its slash.
+ * @returns undefined when it has no command, or a field twice: an invalid request (code 2).
+ */
+export function readFormLine(payload: Buffer): LineRequest | undefined {
+  const form = parseForm(payload);
+  if (form.command === undefined || form.repeated !== undefined) return undefined;
+  const command = unescapeValue(form.command);
+  const route = command.startsWith("/") ? command : `/${command}`;
+  const data = form.data === undefined ? [] : [dataPair, form.data];
+  const sign = form.sign === undefined ? [] : [data.length > 0 ? signPair : signPair.subarray(1), form.sign];
+  return { service: "fiscal", route, body: [...data, ...sign] };
+}
+
+/**
+ * Reads a bank or qr request's payload from a line: `<route>` or `<route>\n<JSON>`, with `:<port>` in front for qr.
+ * @param qrPrefix What selects qr: its contract's `linePrefix`.
+ * @returns undefined when it begins with neither a route nor that prefix.
+ */
+export function readTextLine(payload: Buffer, qrPrefix: string): LineRequest | undefined {
+  const lineEnd = payload.indexOf(0x0a);
+  const head = payload.toString("utf8", 0, lineEnd === -1 ? payload.length : lineEnd).trim();
+  const qr = head.startsWith(`${qrPrefix}/`);
+  const route = qr ? head.slice(qrPrefix.length) : head;
+  if (!route.startsWith("/")) return undefined;
+  const body = lineEnd === -1 || lineEnd + 1 === payload.length ? [] : [payload.subarray(lineEnd + 1)];
+  return { service: qr ? "qr" : "bank", route, body };
+}

@@ -1,0 +1,142 @@
+import { randomBytes } from "node:crypto";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { Contract } from "../contract/contract.ts";
+import type { Reply } from "../core/call.ts";
+import { Fault, type FaultKind, type Outcome } from "../core/fault.ts";
+import { faultPayload } from "../envelope/reply.ts";
+import { preflightMaxAgeS } from "./limits.ts";
+
+/**
+ * What is written back: the terminal's bytes, or a fault in the service's own envelope. Every answer says whether the request
+ * was sent (`X-Posline-Outcome`), which one it answers (`X-Request-Id`) and where the time went (`Server-Timing`).
+ */
+
+/** What an answer needs to know of its request. */
+export interface Asked {
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly origin: string | undefined;
+}
+
+/** What was answered, for the log. */
+export interface Answered {
+  readonly httpStatus: number;
+  readonly code: number;
+  readonly bytes: number;
+}
+
+/** Headers that a page may read beside the usual ones. */
+const exposed = "X-Posline-Outcome, X-Request-Id, Server-Timing, Retry-After";
+
+export class Answers {
+  readonly #contract: Contract;
+  readonly #faultStatus: 200 | undefined;
+  /** True while the service shuts down: each connection ends with its answer. */
+  closing = false;
+
+  constructor(contract: Contract, faultStatus: 200 | undefined) {
+    this.#contract = contract;
+    this.#faultStatus = faultStatus;
+  }
+
+  /** Writes a service's answer, byte for byte; gives its bytes. */
+  reply(asked: Asked, reply: Reply): number {
+    let bytes = 0;
+    for (const piece of reply.payload) bytes += piece.length;
+    const { response } = asked;
+    response.writeHead(200, this.#headers(asked, "answered", bytes, reply.queueMs, reply.lineMs));
+    const last = reply.payload.length - 1;
+    for (let i = 0; i < last; i++) response.write(reply.payload[i]);
+    response.end(reply.payload[last]);
+    return bytes;
+  }
+
+  /** Writes a fault. */
+  fault(asked: Asked, fault: Fault): Answered {
+    const payload = faultPayload(this.#contract, fault.kind, fault.message);
+    const httpStatus = this.#statusOf(fault);
+    const { queueMs = 0, lineMs = 0, retryAfterS, allow } = fault.details;
+    const headers = this.#headers(asked, fault.outcome, payload.length, queueMs, lineMs);
+    if (retryAfterS !== undefined) headers.push("Retry-After", String(retryAfterS));
+    if (allow !== undefined) headers.push("Allow", allow.join(", "));
+    // A connection that was cut off has nobody to answer to, and one that was answered has had its answer.
+    if (!asked.response.headersSent) asked.response.writeHead(httpStatus, headers).end(payload);
+    return { httpStatus, code: this.#contract.faultCodes[fault.kind], bytes: payload.length };
+  }
+
+  /** Answers a preflight of an allowed origin. */
+  preflight(request: IncomingMessage, response: ServerResponse, origin: string): void {
+    const headers = [
+      ...["Access-Control-Allow-Origin", origin],
+      ...["Access-Control-Allow-Methods", "GET, POST"],
+      ...["Access-Control-Allow-Headers", "Content-Type, X-API-Key, X-Request-Id"],
+      ...["Access-Control-Max-Age", String(preflightMaxAgeS)],
+      ...["Vary", "Origin"],
+    ];
+    // Older browsers ask before a public page reaches a private address.
+    if (request.headers["access-control-request-private-network"] === "true") {
+      headers.push("Access-Control-Allow-Private-Network", "true");
+    }
+    response.writeHead(204, headers).end();
+  }
+
+  /** Answers on a bare connection what is no HTTP request, and ends it. */
+  broken(errorCode: string | undefined, socket: Socket, requestId: string): Answered & { readonly fault: Fault } {
+    const fault = faultOf(errorCode);
+    const payload = faultPayload(this.#contract, fault.kind, fault.message);
+    const { httpStatus } = fault;
+    const head = [
+      `HTTP/1.1 ${httpStatus} ${STATUS_CODES[httpStatus]}`,
+      `Content-Type: ${this.#contract.replyContentType}`,
+      `Content-Length: ${payload.length}`,
+      `X-Posline-Outcome: ${fault.outcome}`,
+      `X-Request-Id: ${requestId}`,
+      "Connection: close",
+    ];
+    socket.end(Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), payload]));
+    return { fault, httpStatus, code: this.#contract.faultCodes[fault.kind], bytes: payload.length };
+  }
+
+  #statusOf(fault: Fault): number {
+    if (this.#faultStatus !== undefined) return this.#faultStatus;
+    const kinds: readonly FaultKind[] = this.#contract.faultsInOk;
+    return kinds.includes(fault.kind) ? 200 : fault.httpStatus;
+  }
+
+  #headers(asked: Asked, outcome: Outcome, bytes: number, queueMs: number, lineMs: number): string[] {
+    const headers = [
+      "Content-Type",
+      this.#contract.replyContentType,
+      "Content-Length",
+      String(bytes),
+      "X-Posline-Outcome",
+      outcome,
+      "X-Request-Id",
+      asked.requestId,
+      "Server-Timing",
+      `queue;dur=${queueMs.toFixed(2)}, line;dur=${lineMs.toFixed(2)}`,
+    ];
+    if (asked.origin !== undefined) {
+      headers.push("Access-Control-Allow-Origin", asked.origin, "Vary", "Origin", "Access-Control-Expose-Headers", exposed);
+    }
+    if (this.closing) headers.push("Connection", "close");
+    return headers;
+  }
+}
+
+function faultOf(errorCode: string | undefined): Fault {
+  if (errorCode === "HPE_HEADER_OVERFLOW") return new Fault("headers", "Cannot accept the request: its headers are too large");
+  if (errorCode === "ERR_HTTP_REQUEST_TIMEOUT") return new Fault("slow", "Cannot accept the request: it came too slowly");
+  return new Fault("http", "Cannot accept the request: it is no HTTP/1.1 request");
+}
+
+/** What a request id may look like when the sender brings it; anything else could forge lines of a log. */
+const idForm = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Makes ids that are unique on a box: the process's own beginning and a count. */
+export function requestIds(): (given: string | string[] | undefined) => string {
+  const start = randomBytes(4).toString("hex");
+  let count = 0;
+  return (given) => (typeof given === "string" && idForm.test(given) ? given : `${start}-${(++count).toString(36)}`);
+}

@@ -1,0 +1,28 @@
+/** What bounds the HTTP side, each with its unit and its reason. */
+
+/** Milliseconds for a request's headers: on localhost they take less than one; who drips them is cut off soon. */
+export const headersMs = 5_000;
+
+/** Milliseconds for a whole request, body included. The answer may take as long as the terminal does. */
+export const requestMs = 15_000;
+
+/** Milliseconds an idle connection is kept for the till's next request. */
+export const keepAliveMs = 5_000;
+
+/** Milliseconds between two looks at connections that are overdue. */
+export const checkConnectionsMs = 500;
+
+/** Bytes of a request's headers. */
+export const headersBytesMax = 8 * 1024;
+
+/**
+ * Connections to one service. Far above what tills need: a tight limit is itself a denial of service, since whoever holds that
+ * many idle connections shuts out every honest till. The descriptors of a process are the real bound.
+ */
+export const connectionsMax = 16_384;
+
+/** Bodies held at one time by one service, in multiples of the largest body. */
+export const bodiesMax = 16;
+
+/** Seconds a browser may remember a preflight's answer. */
+export const preflightMaxAgeS = 600;

@@ -1,0 +1,59 @@
+import type { Contract, Route } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import type { Call, Handler } from "../core/call.ts";
+import { checkFirst, Fault } from "../core/fault.ts";
+import { toLine } from "../envelope/request.ts";
+import type { Crc16 } from "../wire/crc16.ts";
+import { frameOf } from "./frame.ts";
+import type { Line, LineRequest } from "./line.ts";
+import type { Peer } from "./recovery.ts";
+
+/** Where calls leave for a terminal: writes a call as a request, and gives it to its line. */
+
+export interface LineCallerOptions {
+  readonly contract: Contract;
+  readonly line: Line;
+  /** Milliseconds by route. */
+  readonly replyTimeoutMs: Readonly<Record<string, number>>;
+  readonly merchantId: string | undefined;
+}
+
+/** A handler that asks one service over its line. */
+export function lineCaller({ contract, line, replyTimeoutMs, merchantId }: LineCallerOptions): Handler {
+  const requestOf = (call: Call, route: Route): LineRequest => ({
+    service: contract.service,
+    framing: contract.framing,
+    payload: toLine(contract, route.path, call.body, merchantId),
+    replyTimeoutMs: replyTimeoutMs[route.path] ?? route.replyTimeoutMs,
+    urgent: route.urgent,
+    repeatable: route.effect === "none",
+    barrierShaped: route.path === contract.barrier.route,
+    adviceWhenUnknown: route.effect === "none" ? readOnlyAdvice : checkFirst[contract.service],
+    caller: call.caller,
+  });
+  return async (call) => {
+    const route = routeOf(contract, call.route);
+    if (route === undefined) throw new Fault("route", `Cannot send ${call.route}: ${contract.service} has no such route`);
+    return line.run(requestOf(call, route));
+  };
+}
+
+const readOnlyAdvice = "nothing was changed by asking: ask again";
+
+/**
+ * A service as its line's recovery sees it.
+ *
+ * Without the merchant's id a fiscal barrier can't be signed, and the terminal would answer an error, which proves nothing: then
+ * there is no barrier.
+ */
+export function linePeer(contract: Contract, rules: { crc16: Crc16; quiet: boolean; merchantId: string | undefined }): Peer {
+  const { barrier, framing, service } = contract;
+  const signable = contract.envelope !== "form" || rules.merchantId !== undefined;
+  const asks = signable && !rules.quiet;
+  return {
+    service,
+    framing,
+    barrier: asks ? frameOf(framing, toLine(contract, barrier.route, [], rules.merchantId), rules.crc16) : undefined,
+    isBarrierAnswer: (reply) => barrier.isAnswer(reply),
+  };
+}

@@ -1,0 +1,39 @@
+/**
+ * What a line runs over: a serial device, or memory. One opening is one use of it, from open to loss; what was to be written to
+ * one opening can never go out on the next.
+ */
+
+/** Who listens to an opening. Called from the event loop, never from within `open`. */
+export interface Ear {
+  /** Where the next bytes go. */
+  space(): Buffer;
+  /** `n` bytes were put at the start of `space()`. */
+  heard(n: number): void;
+  /** The last byte of what was written was taken over by the operating system. */
+  wrote(): void;
+  /** The opening is lost and of no more use; nothing further is called. */
+  lost(reason: string): void;
+}
+
+/** One use of a conduit. */
+export interface Opening {
+  /**
+   * Writes pieces in order, and calls `wrote()` when the last byte was taken over, at once where it can. One write at a time.
+   */
+  write(pieces: readonly Buffer[]): void;
+  /** Bytes of the write under way that were taken over so far. */
+  readonly wroteBytes: number;
+  /** Gives the conduit back at once, dropping what was not sent yet. Settles within a second; never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a conduit.
+ * @throws OpenError saying why, and what to do.
+ */
+export type Open = (ear: Ear) => Promise<Opening>;
+
+/** Why a conduit could not be opened. */
+export class OpenError extends Error {
+  override readonly name = "OpenError";
+}

@@ -1,0 +1,105 @@
+import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+/**
+ * Who has a device open. Linux tells it in two places: the descriptors of each process, which only its user and root may see,
+ * and the list of file locks, which everyone may. Looking never opens the device, since a second opening changes a live line.
+ */
+
+/** A process that has the device open. */
+export interface Holder {
+  readonly pid: number;
+  /** Its command name, as the kernel keeps it: at most 15 characters. */
+  readonly name: string;
+}
+
+export interface Holders {
+  readonly holders: readonly Holder[];
+  /** True when other users' processes couldn't be looked into, so that an empty list proves nothing. */
+  readonly hidden: boolean;
+}
+
+/** The processes that have the device open, as far as this user may see. */
+export async function holdersOf(path: string, proc = "/proc"): Promise<Holder[]> {
+  const found = (await lookForHolders([path], proc)).get(path);
+  return [...(found?.holders ?? [])];
+}
+
+/** The holders of several devices, in one walk over the processes. */
+export async function lookForHolders(paths: readonly string[], proc = "/proc"): Promise<Map<string, Holders>> {
+  const byDevice = new Map<string, Set<number>>();
+  const devices = new Map<string, string>();
+  for (const path of paths) {
+    // A device that is gone keeps its name: a holder of the old node shows up with it.
+    const device = await realpath(path).catch(() => path);
+    devices.set(path, device);
+    byDevice.set(device, new Set());
+  }
+  const names = await readdir(proc).catch(() => []);
+  const seen = await Promise.all(
+    names.filter((name) => /^\d+$/.test(name)).map((pid) => lookInto(Number(pid), proc, byDevice)),
+  );
+  const hidden = names.length === 0 || seen.includes(false);
+  await addLockHolders(byDevice, proc);
+  const result = new Map<string, Holders>();
+  for (const [path, device] of devices) {
+    const pids = [...(byDevice.get(device) ?? [])].sort((one, other) => one - other);
+    const holders = await Promise.all(pids.map(async (pid) => ({ pid, name: await nameOf(pid, proc) })));
+    result.set(path, { holders, hidden });
+  }
+  return result;
+}
+
+/** Adds one process to the devices it has open; false when it may not be looked into. */
+async function lookInto(pid: number, proc: string, byDevice: ReadonlyMap<string, Set<number>>): Promise<boolean> {
+  const folder = join(proc, String(pid), "fd");
+  let descriptors: string[];
+  try {
+    descriptors = await readdir(folder);
+  } catch (error) {
+    const denied = error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
+    return !(denied && (await isProgram(pid, proc)));
+  }
+  for (const descriptor of descriptors) {
+    const target = await readlink(join(folder, descriptor)).catch(() => "");
+    // The kernel marks a node that was taken away while it is held: an unplugged adapter.
+    byDevice.get(target.replace(/ \(deleted\)$/, ""))?.add(pid);
+  }
+  return true;
+}
+
+/** A kernel thread has no command line and never holds a tty; a process that has ended holds nothing either. */
+async function isProgram(pid: number, proc: string): Promise<boolean> {
+  const commandLine = await readFile(join(proc, String(pid), "cmdline"), "utf8").catch(() => "");
+  return commandLine !== "";
+}
+
+/** Adds the processes that hold a lock on a device: posline and most terminal programs take one. */
+async function addLockHolders(byDevice: ReadonlyMap<string, Set<number>>, proc: string): Promise<void> {
+  const locks = await readFile(join(proc, "locks"), "utf8").catch(() => "");
+  // 1: FLOCK  ADVISORY  WRITE 1234 00:06:512 0 EOF
+  const lines = [...locks.matchAll(/^\d+: \w+\s+\w+\s+\w+\s+(\d+)\s+[0-9a-f]+:[0-9a-f]+:(\d+)\s/gm)];
+  if (lines.length === 0) return;
+  for (const [device, pids] of byDevice) {
+    const inode = await stat(device).then(
+      (node) => (node.isCharacterDevice() || node.isFile() ? `${deviceNumber(node.dev)}:${node.ino}` : undefined),
+      () => undefined,
+    );
+    if (inode === undefined) continue;
+    for (const [line, pid] of lines) if (line.includes(` ${inode} `)) pids.add(Number(pid));
+  }
+}
+
+/** A file system's number as /proc/locks writes it: major and minor in hex, from the packing of Linux's dev_t. */
+function deviceNumber(dev: number): string {
+  const packed = BigInt(dev);
+  const major = ((packed >> 8n) & 0xfffn) | ((packed >> 32n) & ~0xfffn);
+  const minor = (packed & 0xffn) | ((packed >> 12n) & ~0xffn & 0xffffffffn);
+  const hex = (value: bigint) => value.toString(16).padStart(2, "0");
+  return `${hex(major)}:${hex(minor)}`;
+}
+
+async function nameOf(pid: number, proc: string): Promise<string> {
+  const name = await readFile(join(proc, String(pid), "comm"), "utf8").catch(() => "");
+  return name.trim() || "unknown";
+}

@@ -1,0 +1,28 @@
+/**
+ * What bounds a line beside the settings: fixed numbers, each with its unit and its reason. Those that a setting is held
+ * against (`headerMs`, `payloadMsMin`, `barrierIntervalMs`, `silenceMs`) stand with the settings.
+ */
+
+/** Milliseconds of silence after which what came corrupt is over: twenty byte times at 2400 baud, and a USB adapter's 16 ms. */
+export const corruptQuietMs = 100;
+
+/** Milliseconds that the silence after an opening is waited for at most: on a line that never falls silent, barriers decide. */
+export const silenceMsMax = 2_000;
+
+/** Milliseconds a frame may take at least to be taken over by the system; long ones get twice their time on the wire more. */
+export const writeMsMin = 5_000;
+
+/**
+ * Bytes written at once. What lies in the kernel when output is stopped holds up close() for half a minute; little must lie
+ * there.
+ */
+export const writeBytesMax = 1_024;
+
+/** Milliseconds after which an opening that doesn't return is reported: an unplug can fall into it. */
+export const openMs = 5_000;
+
+/** Milliseconds a closing may take before it is left to itself. */
+export const closeMs = 1_000;
+
+/** Milliseconds before a lost device is tried again, doubling; the longest leaves a replug within three seconds. */
+export const reopenMs = { first: 100, longest: 2_000 } as const;

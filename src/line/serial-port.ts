@@ -1,0 +1,235 @@
+import { readSync, writevSync } from "node:fs";
+import { realpath, stat } from "node:fs/promises";
+import { autoDetect, type LinuxPortBinding } from "@serialport/bindings-cpp";
+import type { LineConfig } from "../config/config.ts";
+import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
+import { closeMs, writeBytesMax } from "./limits.ts";
+import { type Lock, takeLock } from "./lock.ts";
+
+/**
+ * A serial device as a conduit: the only importer of serialport.
+ *
+ * serialport opens the device, locks it and sets it up. Its streams are not used: they miss a hang-up under traffic and spin on
+ * it, keep writes for the next opening, and take twice the processor time. Here the descriptor is polled, read straight into
+ * the decoder's memory, and given up for good on the first sign of loss.
+ *
+ * On a tty with VMIN=1 that doesn't block, a read of 0 bytes means that the line was hung up, and EAGAIN that nothing came.
+ */
+
+/** Where lock files of serial devices live. */
+const lockFolder = "/run/lock";
+
+const readable = 1;
+const writable = 2;
+
+/** Opens a device. Links are followed at each opening, so a by-id name finds the device wherever it is now. */
+export function serialPort(config: LineConfig, folder = lockFolder): Open {
+  return async (ear) => {
+    const device = await deviceAt(config.path);
+    const lock = await takeLock(device, folder);
+    try {
+      return await openLocked(device, config, lock, ear);
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  };
+}
+
+async function deviceAt(path: string): Promise<string> {
+  try {
+    const device = await realpath(path);
+    if (!(await stat(device)).isCharacterDevice()) throw new OpenError(`${path} is no serial device: run "posline ports"`);
+    return device;
+  } catch (error) {
+    if (error instanceof OpenError) throw error;
+    throw new OpenError(reasonOf(error, path));
+  }
+}
+
+async function openLocked(device: string, config: LineConfig, lock: Lock, ear: Ear): Promise<Opening> {
+  const port = await openPort(device, config);
+  try {
+    const lines = {
+      ...(config.dtr === undefined ? {} : { dtr: config.dtr }),
+      ...(config.rts === undefined ? {} : { rts: config.rts }),
+    };
+    if (Object.keys(lines).length > 0) await port.set(lines);
+    return new SerialOpening(port, lock, ear);
+  } catch (error) {
+    await port.close().catch(() => {});
+    throw new OpenError(`${device} cannot be set up: ${String(error)}`);
+  }
+}
+
+async function openPort(device: string, config: LineConfig): Promise<LinuxPortBinding> {
+  const { baudRate, dataBits, parity, stopBits, flowControl } = config;
+  const xonxoff = flowControl === "xonxoff";
+  try {
+    const port = await autoDetect().open({
+      path: device,
+      baudRate,
+      dataBits,
+      parity,
+      stopBits,
+      rtscts: flowControl === "rtscts",
+      xon: xonxoff,
+      xoff: xonxoff,
+      lock: true,
+    });
+    // posline runs on Linux, where this is the binding's class; the declared union holds the other systems' classes too.
+    return port as LinuxPortBinding;
+  } catch (error) {
+    throw new OpenError(reasonOf(error, device));
+  }
+}
+
+/** Why a device can't be opened, and what to do. serialport's errors have no code, only the system's words in their text. */
+function reasonOf(error: unknown, path: string): string {
+  const text = error instanceof Error ? error.message : String(error);
+  if (/ENOENT|No such file|ENODEV|No such device|ENXIO/i.test(text))
+    return `there is no device ${path}: check the cable and the power`;
+  if (/EACCES|EPERM|[Pp]ermission denied|not permitted/.test(text)) {
+    return `no permission to open ${path}: "posline ports" shows the command that gives it`;
+  }
+  if (/Cannot lock port|EBUSY|busy/i.test(text)) return `${path} is in use by another process: "posline ports" shows which`;
+  return `${path} cannot be opened: ${text.replace(/^Error:? ?/, "")}`;
+}
+
+class SerialOpening implements Opening {
+  readonly #port: LinuxPortBinding;
+  readonly #lock: Lock;
+  readonly #ear: Ear;
+  readonly #fd: number;
+  /** False once it was lost or closed: then the descriptor's number may belong to another file. */
+  #open = true;
+  #hop: NodeJS.Immediate | undefined;
+  #pieces: readonly Buffer[] = [];
+  #toWrite = 0;
+  #blocked = false;
+  wroteBytes = 0;
+
+  constructor(port: LinuxPortBinding, lock: Lock, ear: Ear) {
+    if (port.fd === null) throw new Error("it has no descriptor");
+    this.#port = port;
+    this.#lock = lock;
+    this.#ear = ear;
+    this.#fd = port.fd;
+    // An exception within a poller's callback ends the process, and on Node 26 what is done in it may wait for the next event:
+    // hence the hop through setImmediate.
+    port.poller.on("readable", (error: Error | null) => this.#ready(error));
+    port.poller.on("writable", (error: Error | null) => this.#ready(error));
+    this.#poll();
+  }
+
+  write(pieces: readonly Buffer[]): void {
+    this.#pieces = pieces;
+    this.wroteBytes = 0;
+    this.#toWrite = 0;
+    for (const piece of pieces) this.#toWrite += piece.length;
+    this.#writeOn();
+  }
+
+  async close(): Promise<void> {
+    this.#open = false;
+    clearImmediate(this.#hop);
+    const port = this.#port;
+    // Without the flush, closing waits for output that a stopped line will never take.
+    const closed = port
+      .flush()
+      .catch(() => {})
+      .then(() => port.close())
+      .catch(() => {});
+    let timer: NodeJS.Timeout | undefined;
+    const overdue = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, closeMs);
+    });
+    await Promise.race([closed, overdue]);
+    clearTimeout(timer);
+    await this.#lock.release();
+  }
+
+  #poll(): void {
+    this.#port.poller.poll(this.#blocked ? readable | writable : readable);
+  }
+
+  #ready(error: Error | null): void {
+    if (!this.#open) return;
+    this.#hop ??= setImmediate(() => {
+      this.#hop = undefined;
+      if (!this.#open) return;
+      if (error !== null) {
+        this.#lost(`polling it failed: ${error.message}`);
+        return;
+      }
+      this.#read();
+      if (this.#open && this.#blocked) this.#writeOn();
+      if (this.#open) this.#poll();
+    });
+  }
+
+  #read(): void {
+    const space = this.#ear.space();
+    let bytes: number;
+    try {
+      bytes = readSync(this.#fd, space, 0, space.length, null);
+    } catch (error) {
+      if (!isWait(error)) this.#lost(`reading it failed: ${wordsOf(error)}`);
+      return;
+    }
+    if (bytes === 0) this.#lost("the device was unplugged or hung up");
+    else this.#ear.heard(bytes);
+  }
+
+  /** Writes as much as the system takes, a little at a time. */
+  #writeOn(): void {
+    this.#blocked = false;
+    while (this.#open && this.wroteBytes < this.#toWrite) {
+      try {
+        this.wroteBytes += writevSync(this.#fd, this.#nextPieces());
+      } catch (error) {
+        if (!isWait(error)) {
+          this.#lost(`writing to it failed: ${wordsOf(error)}`);
+          return;
+        }
+        this.#blocked = true;
+        this.#poll();
+        return;
+      }
+    }
+    if (this.#open) this.#ear.wrote();
+  }
+
+  /** The next bytes to write, as views. */
+  #nextPieces(): Buffer[] | readonly Buffer[] {
+    if (this.wroteBytes === 0 && this.#toWrite <= writeBytesMax) return this.#pieces;
+    const next: Buffer[] = [];
+    let skip = this.wroteBytes;
+    let room = writeBytesMax;
+    for (const piece of this.#pieces) {
+      if (skip >= piece.length) {
+        skip -= piece.length;
+        continue;
+      }
+      const part = piece.subarray(skip, skip + room);
+      next.push(part);
+      room -= part.length;
+      skip = 0;
+      if (room === 0) break;
+    }
+    return next;
+  }
+
+  #lost(reason: string): void {
+    this.#open = false;
+    this.#ear.lost(reason);
+  }
+}
+
+function isWait(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "EAGAIN" || error.code === "EINTR");
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,48 @@
+/**
+ * The states of a line, and the only place where one becomes another.
+ *
+ * None of the three protocols carries a request's id, so the next frame is taken for the answer. A late answer given to another
+ * call is the worst thing this product could do. Hence `recovering`: nothing is sent for a caller until the line is proven clean.
+ */
+
+/** `down`: no device. `recovering`: open, not proven clean. `idle`: clean. `awaiting`: one request is out. `closed`: for good. */
+export const lineStates = ["down", "recovering", "idle", "awaiting", "closed"] as const;
+export type LineState = (typeof lineStates)[number];
+
+/**
+ * `up`: the device opened. `send`: a request's first byte goes out. `frame`: a frame that was asked for: the reply, or the answer
+ * to a barrier. `stray`: a whole frame that nobody asked for. `fail`: no reply in time, or none that is whole and correct.
+ * `clean`: no service owes an answer any more. `down`: the device is lost. `close`: posline stops.
+ */
+export const lineEvents = ["up", "send", "frame", "stray", "fail", "clean", "down", "close"] as const;
+export type LineEvent = (typeof lineEvents)[number];
+
+/** What each event makes of each state; a pair that isn't here can't happen, and is a bug if it does. */
+export const transitions: Readonly<Record<LineState, Readonly<Partial<Record<LineEvent, LineState>>>>> = {
+  down: { up: "recovering", close: "closed" },
+  recovering: { frame: "recovering", stray: "recovering", clean: "idle", down: "down", close: "closed" },
+  // A stray frame while idle means that question and answer are out of step: the next reply would be the wrong one.
+  idle: { send: "awaiting", frame: "idle", stray: "recovering", down: "down", close: "closed" },
+  awaiting: { frame: "idle", stray: "awaiting", fail: "recovering", down: "down", close: "closed" },
+  closed: {},
+};
+
+/**
+ * The state after an event.
+ * @throws Error for a pair that the table doesn't have.
+ */
+export function nextState(state: LineState, event: LineEvent): LineState {
+  const next = transitions[state][event];
+  if (next === undefined) throw new Error(`Cannot take ${event} on a line: it is ${state}, and the table has no such cell`);
+  return next;
+}
+
+/** The table as Markdown, for README. */
+export function transitionTable(): string {
+  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [
+    row(["state \\ event", ...lineEvents]),
+    row(["---", ...lineEvents.map(() => "---")]),
+    ...lineStates.map((state) => row([`**${state}**`, ...lineEvents.map((event) => transitions[state][event] ?? "")])),
+  ].join("\n");
+}

@@ -1,0 +1,146 @@
+import type { Crc16 } from "./crc16.ts";
+import type { Decoded, Decoder, Discard } from "./decoded.ts";
+import { LENGTH_PAYLOAD_BYTES_LIMIT, LengthFramer } from "./length.ts";
+import { Memory } from "./memory.ts";
+import { discard, Skipped } from "./skipped.ts";
+import { StxFramer } from "./stx.ts";
+
+/** What may come over a line. */
+export interface DecoderOptions {
+  /** STX frames come (fiscal). */
+  readonly stx: boolean;
+  /** Length frames come (bank, qr). With both, a frame's first byte tells them apart: 02, or 00. */
+  readonly length: boolean;
+  /** How the peer reads "CRC16-IBM" in length frames. */
+  readonly crc16: Crc16;
+  /** The largest payload taken, in bytes, below 16 MiB; what is larger is discarded as `oversize`. */
+  readonly payloadBytesMax: number;
+}
+
+/**
+ * Makes the decoder of one line.
+ *
+ * Lost sync comes back in two ways. In an STX frame that ends in a right CRC, where STX frames may come: they are searched for
+ * wherever sync was lost. And by `reset()`, which alone makes length frames be looked for again.
+ * @throws RangeError for options that no line can have.
+ */
+export function createDecoder(options: DecoderOptions): Decoder {
+  const { payloadBytesMax } = options;
+  if (!options.stx && !options.length) {
+    throw new RangeError("Cannot make a decoder: neither STX nor length frames are to come; choose at least one");
+  }
+  if (!Number.isInteger(payloadBytesMax) || payloadBytesMax < 1 || payloadBytesMax > LENGTH_PAYLOAD_BYTES_LIMIT) {
+    throw new RangeError(
+      `Cannot make a decoder: payloadBytesMax is ${payloadBytesMax}; use 1 to ${LENGTH_PAYLOAD_BYTES_LIMIT} bytes`,
+    );
+  }
+  return new LineDecoder(options);
+}
+
+/** What most calls find; shared, for at one byte a read an array each would be the larger part of the work. */
+const NOTHING: readonly Decoded[] = Object.freeze([]);
+
+/**
+ * Who looks at the window. `between`: a new frame may begin. `length`, `stx`: that framer; stx also when sync is lost and STX
+ * frames may come. `skip`: nobody, all is dropped until `reset`.
+ */
+type Mode = "between" | "length" | "stx" | "skip";
+
+class LineDecoder implements Decoder {
+  private readonly options: DecoderOptions;
+  private readonly memory = new Memory();
+  private readonly skipped = new Skipped(this.memory);
+  private readonly length: LengthFramer;
+  private readonly stx: StxFramer;
+  private mode: Mode = "between";
+  private found: Decoded[] = [];
+
+  constructor(options: DecoderOptions) {
+    this.options = options;
+    this.length = new LengthFramer(this.memory, options.crc16, options.payloadBytesMax);
+    this.stx = new StxFramer(this.memory, this.skipped, options.payloadBytesMax);
+  }
+
+  get pendingBytes(): number {
+    return this.skipped.bytes + this.memory.size;
+  }
+
+  get phase(): "none" | "start" | "body" | "lost" {
+    if (this.mode === "between") return "none";
+    if (this.mode === "length") return this.length.inHeader ? "start" : "body";
+    if (this.memory.size > 0) return "body";
+    // With nothing pending, an STX line can take its next frame; where length frames come too, only reset finds theirs
+    return this.skipped.bytes > 0 || this.options.length ? "lost" : "none";
+  }
+
+  get missingBytes(): number {
+    return this.mode === "length" ? this.length.missingBytes : 0;
+  }
+
+  space(): Buffer {
+    return this.memory.space(this.missingBytesMax());
+  }
+
+  advance(n: number): readonly Decoded[] {
+    this.memory.advance(n);
+    this.decode();
+    return this.take();
+  }
+
+  push(chunk: Uint8Array): readonly Decoded[] {
+    for (let from = 0; from < chunk.length; ) {
+      from += this.memory.write(chunk, from, this.missingBytesMax());
+      this.decode();
+    }
+    return this.take();
+  }
+
+  reset(): readonly Discard[] {
+    const discards: Discard[] = [];
+    if (this.mode === "stx") this.stx.settleAll();
+    this.skipped.report(discards);
+    if (this.memory.size > 0) discard(this.memory, discards, "reset", this.memory.size);
+    this.length.reset();
+    this.stx.reset();
+    this.mode = "between";
+    return discards;
+  }
+
+  private missingBytesMax(): number {
+    return this.mode === "stx" ? this.stx.missingBytesMax : this.missingBytes;
+  }
+
+  private take(): readonly Decoded[] {
+    if (this.found.length === 0) return NOTHING;
+    const { found } = this;
+    this.found = [];
+    return found;
+  }
+
+  /** Looks at the window until it is empty or more bytes are needed. */
+  private decode(): void {
+    while (this.memory.size > 0) {
+      if (this.mode === "between") {
+        const isLength = this.options.length && (!this.options.stx || this.memory.at(0) === 0);
+        this.mode = isLength ? "length" : "stx";
+      }
+      if (this.mode === "length") {
+        const verdict = this.length.scan(this.found);
+        if (verdict === "more") return;
+        if (verdict === "frame") this.mode = "between";
+        else this.lose(verdict);
+      } else if (this.mode === "stx") {
+        if (!this.stx.scan(this.found)) return;
+        this.mode = "between";
+      } else {
+        this.skipped.skip(this.memory.size);
+      }
+    }
+  }
+
+  /** The bytes of a header that can't be right stay in the window: behind a stray 00 there may stand an STX frame. */
+  private lose(verdict: "noise" | "oversize" | "checksum"): void {
+    if (verdict === "oversize") this.skipped.reason = "oversize";
+    this.mode = this.options.stx ? "stx" : "skip";
+  }
+}

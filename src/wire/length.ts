@@ -1,0 +1,128 @@
+import { type Crc16, crc16 } from "./crc16.ts";
+import type { Decoded } from "./decoded.ts";
+import { type Checksum, type Memory, SUM_EVERY_BYTES } from "./memory.ts";
+import { discard } from "./skipped.ts";
+
+/**
+ * The length frame (bank and qr, Serial): length u32 big-endian | payload | CRC-16 u16 big-endian over length and payload.
+ *
+ * Nothing in it marks a beginning, so bytes are never searched for one: any four bytes would do as a header, and a wrong
+ * guess swallows the next reply. Once a header can't be right, or a checksum is wrong (perhaps because the length was), sync
+ * is lost, and only time finds the next header: whoever owns the clock resets the decoder when the line has been quiet.
+ */
+
+const HEADER_BYTES = 4;
+const TRAILER_BYTES = 2;
+
+/** The first header byte is 0 in every frame of less than 16 MiB: any other first byte is noise, known at once. */
+export const LENGTH_PAYLOAD_BYTES_LIMIT = 2 ** 24 - 1;
+
+/**
+ * Frames a payload without copying it: header, the pieces themselves, trailer.
+ * @throws RangeError for a payload of 16 MiB or more, which no decoder of ours would take.
+ */
+export function encodeLength(kind: Crc16, pieces: readonly Buffer[]): Buffer[] {
+  const payloadBytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  if (payloadBytes > LENGTH_PAYLOAD_BYTES_LIMIT) {
+    throw new RangeError(`Cannot frame ${payloadBytes} bytes: a payload is at most ${LENGTH_PAYLOAD_BYTES_LIMIT} bytes`);
+  }
+  const ends = Buffer.allocUnsafe(HEADER_BYTES + TRAILER_BYTES);
+  ends.writeUInt32BE(payloadBytes, 0);
+  let sum = crc16(kind, ends, 0, HEADER_BYTES);
+  for (const piece of pieces) sum = crc16(kind, piece, 0, piece.length, sum);
+  ends.writeUInt16BE(sum, HEADER_BYTES);
+  return [ends.subarray(0, HEADER_BYTES), ...pieces, ends.subarray(HEADER_BYTES)];
+}
+
+/** What `scan` found: `more` bytes are needed; a `frame`; or why sync is lost. */
+export type LengthVerdict = "more" | "frame" | "noise" | "oversize" | "checksum";
+
+/** Finds the length frame that begins at the window's first byte. */
+export class LengthFramer {
+  private readonly memory: Memory;
+  private readonly sums: Readonly<Record<Crc16, Checksum>>;
+  private readonly kind: Crc16;
+  private readonly payloadBytesMax: number;
+  /** What the header says; -1 until it came. */
+  private payloadBytes = -1;
+  /** The checksum of the window's first `summedBytes` bytes. */
+  private sum = 0;
+  private summedBytes = 0;
+
+  constructor(memory: Memory, kind: Crc16, payloadBytesMax: number) {
+    this.memory = memory;
+    this.kind = kind;
+    this.payloadBytesMax = payloadBytesMax;
+    this.sums = {
+      arc: (bytes, from, to, value) => crc16("arc", bytes, from, to, value),
+      umts: (bytes, from, to, value) => crc16("umts", bytes, from, to, value),
+    };
+  }
+
+  /** True until the length is known. */
+  get inHeader(): boolean {
+    return this.payloadBytes < 0;
+  }
+
+  /** Bytes still to come of a frame whose length is known; 0 otherwise. */
+  get missingBytes(): number {
+    return this.inHeader ? 0 : HEADER_BYTES + this.payloadBytes + TRAILER_BYTES - this.memory.size;
+  }
+
+  /** A frame and a wrong checksum go to `found`; bytes that are neither stay in the window. The window isn't empty. */
+  scan(found: Decoded[]): LengthVerdict {
+    const { memory } = this;
+    if (this.payloadBytes < 0) {
+      if (memory.at(0) !== 0) return "noise";
+      if (memory.size < HEADER_BYTES) return "more";
+      const payloadBytes = memory.uint(0, HEADER_BYTES);
+      if (payloadBytes > this.payloadBytesMax) return "oversize";
+      this.payloadBytes = payloadBytes;
+    }
+    const end = HEADER_BYTES + this.payloadBytes;
+    if (memory.size < end + TRAILER_BYTES) {
+      const came = Math.min(memory.size, end);
+      if (came - this.summedBytes >= SUM_EVERY_BYTES) this.sumTo(came);
+      return "more";
+    }
+    this.sumTo(end);
+    const verdict = memory.uint(end, TRAILER_BYTES) === this.sum ? "frame" : "checksum";
+    if (verdict === "frame") this.take(end, found);
+    else this.reject(end, found);
+    this.reset();
+    return verdict;
+  }
+
+  /** Forgets the frame in progress. */
+  reset(): void {
+    this.payloadBytes = -1;
+    this.sum = 0;
+    this.summedBytes = 0;
+  }
+
+  private sumTo(to: number): void {
+    this.sum = this.memory.sum(this.sums[this.kind], this.summedBytes, to, this.sum);
+    this.summedBytes = to;
+  }
+
+  private take(end: number, found: Decoded[]): void {
+    const wireBytes = end + TRAILER_BYTES;
+    const payload = this.memory.pieces(HEADER_BYTES, end);
+    found.push({ kind: "frame", framing: "length", payload, payloadBytes: this.payloadBytes, wireBytes });
+    this.memory.release(wireBytes);
+  }
+
+  /** Both readings are given, so that a log shows when only the line's `crc16` setting is wrong. */
+  private reject(end: number, found: Decoded[]): void {
+    const { memory, sums } = this;
+    discard(memory, found, "checksum", end + TRAILER_BYTES, {
+      got: hex16(memory.uint(end, TRAILER_BYTES)),
+      arc: hex16(memory.sum(sums.arc, 0, end, 0)),
+      umts: hex16(memory.sum(sums.umts, 0, end, 0)),
+    });
+  }
+}
+
+function hex16(value: number): string {
+  return value.toString(16).padStart(4, "0");
+}

@@ -1,0 +1,163 @@
+import { crc32 } from "./crc32.ts";
+import type { Decoded } from "./decoded.ts";
+import { type Memory, SUM_EVERY_BYTES } from "./memory.ts";
+import { discard, type Skipped } from "./skipped.ts";
+
+/**
+ * The STX frame (fiscal, Serial): 02 | payload | CRC-32 u32 big-endian over the payload | 03, each CRC byte 03 sent as 20.
+ *
+ * The payload is text and holds neither 02 nor 03; a CRC byte may be 02 but never 03. So ETX always ends a frame, and its
+ * true start is the last STX at or before ETX-5: a later one could only be a CRC byte. That makes sync findable in any
+ * stream. An STX therefore supersedes an earlier one only once 5 bytes from it came without an ETX; what it leaves behind is
+ * noise, as are bytes up to an ETX that no STX goes with. Every decision hangs on positions alone, never on how the bytes
+ * were cut.
+ */
+
+const STX = 0x02;
+const ETX = 0x03;
+const CRC_BYTES = 4;
+/** STX, CRC and ETX. */
+const FRAMING_BYTES = 6;
+
+/** The CRC as it stands on the wire, as one number. A CRC byte is replaced because ETX would end the frame early. */
+function wireCrc(crc: number): number {
+  let wire = 0;
+  for (let shift = 24; shift >= 0; shift -= 8) {
+    const byte = (crc >>> shift) & 0xff;
+    wire = wire * 256 + (byte === ETX ? 0x20 : byte);
+  }
+  return wire;
+}
+
+/**
+ * Frames a payload without copying it: STX, the pieces themselves, CRC and ETX. The payload must be text without 02 and 03;
+ * that isn't checked here, for it is the envelope's promise: a form field escapes every control character, JSON likewise.
+ */
+export function encodeStx(pieces: readonly Buffer[]): Buffer[] {
+  let crc = 0;
+  for (const piece of pieces) crc = crc32(piece, 0, piece.length, crc);
+  const ends = Buffer.allocUnsafe(FRAMING_BYTES);
+  ends[0] = STX;
+  ends.writeUInt32BE(wireCrc(crc), 1);
+  ends[FRAMING_BYTES - 1] = ETX;
+  return [ends.subarray(0, 1), ...pieces, ends.subarray(1)];
+}
+
+/** Finds STX frames anywhere. Between scans the window is empty or begins with an STX; all else has been skipped. */
+export class StxFramer {
+  private readonly memory: Memory;
+  private readonly skipped: Skipped;
+  private readonly payloadBytesMax: number;
+  /** No ETX in the window before this; above 1 only when the window begins with an STX. */
+  private searched = 1;
+  /** No later STX in the window before this; the bytes from 1 to here are payload and in the checksum. */
+  private settled = 1;
+  private crc = 0;
+
+  constructor(memory: Memory, skipped: Skipped, payloadBytesMax: number) {
+    this.memory = memory;
+    this.skipped = skipped;
+    this.payloadBytesMax = payloadBytesMax;
+  }
+
+  /** The most that can still belong to the frame in progress. */
+  get missingBytesMax(): number {
+    return this.payloadBytesMax + FRAMING_BYTES - this.memory.size;
+  }
+
+  /** Looks at what came; true once it put a frame into `found`, with what was skipped before it. */
+  scan(found: Decoded[]): boolean {
+    const { memory } = this;
+    const wireBytesMax = this.payloadBytesMax + FRAMING_BYTES;
+    while (this.searched > 1 || this.align()) {
+      const limit = Math.min(memory.size, wireBytesMax);
+      const etx = memory.indexOf(ETX, this.searched, limit);
+      const waiting = etx < 0 && limit < wireBytesMax;
+      // The last 4 bytes before `limit` may yet be CRC: nothing is decided about them
+      const end = (etx < 0 ? limit : etx) - CRC_BYTES;
+      if (waiting && end - this.settled < SUM_EVERY_BYTES) {
+        this.searched = limit;
+        return false;
+      }
+      if (end > this.settled && this.settle(end)) continue;
+      if (waiting) {
+        this.searched = limit;
+        return false;
+      }
+      if (etx < 0) this.reject(found, "oversize", limit - CRC_BYTES);
+      else if (etx < FRAMING_BYTES - 1) this.skip(etx + 1);
+      else if (memory.uint(end, CRC_BYTES) !== wireCrc(this.crc)) this.reject(found, "checksum", etx + 1);
+      else {
+        this.take(etx, found);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Decides about all bytes that can be decided about, as is put off while they come: before the window is reported. */
+  settleAll(): void {
+    const end = this.memory.size - CRC_BYTES;
+    if (end > this.settled) this.settle(end);
+  }
+
+  /** Forgets the frame in progress. */
+  reset(): void {
+    this.searched = 1;
+    this.settled = 1;
+    this.crc = 0;
+  }
+
+  /** Skips to the first STX; false when there is none. */
+  private align(): boolean {
+    const { memory } = this;
+    if (memory.size === 0) return false;
+    if (memory.at(0) === STX) return true;
+    const stx = memory.indexOf(STX, 1, memory.size);
+    this.skipped.skip(stx < 0 ? memory.size : stx);
+    return stx >= 0;
+  }
+
+  /** Decides about the bytes before `end`, which can't be CRC; true when a later STX among them superseded the first. */
+  private settle(end: number): boolean {
+    const { memory } = this;
+    const stx = memory.lastIndexOf(STX, this.settled, end);
+    if (stx > 0) {
+      this.skip(stx);
+      this.searched = end - stx;
+      return true;
+    }
+    this.crc = memory.sum(crc32, this.settled, end, this.crc);
+    this.settled = end;
+    return false;
+  }
+
+  private skip(n: number): void {
+    this.skipped.skip(n);
+    this.reset();
+  }
+
+  private take(etx: number, found: Decoded[]): void {
+    const { memory } = this;
+    const end = etx - CRC_BYTES;
+    this.skipped.report(found);
+    const payload = memory.pieces(1, end);
+    found.push({ kind: "frame", framing: "stx", payload, payloadBytes: end - 1, wireBytes: etx + 1 });
+    memory.release(etx + 1);
+    this.reset();
+  }
+
+  /** Discards the window's first `n` bytes. The CRCs are given as they stand on the wire, 03 as 20, so that they compare. */
+  private reject(found: Decoded[], reason: "checksum" | "oversize", n: number): void {
+    const { memory } = this;
+    this.skipped.report(found);
+    const end = n - 1 - CRC_BYTES;
+    const checksum = reason === "checksum" ? { got: memory.hex(end, n - 1), crc32: hex32(wireCrc(this.crc)) } : undefined;
+    discard(memory, found, reason, n, checksum);
+    this.reset();
+  }
+}
+
+function hex32(value: number): string {
+  return value.toString(16).padStart(8, "0");
+}

@@ -1,0 +1,151 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { transformSync } from "esbuild";
+import {
+  benchCpu,
+  benchDir,
+  cacheDir,
+  figureOf,
+  found,
+  freePort,
+  lineCpu,
+  projectDir,
+  pythonArgv,
+  type Running,
+  type Workshop,
+} from "./processes.ts";
+
+/** The bridges that are measured: each on a pty of its own with a responder of its own, asked by the same client. */
+
+/** `ser2net` has chardelay off, `ser2netWide` also buffers that hold a whole frame. */
+export type BridgeKind = "posline" | "fastify" | "socat" | "ser2net" | "ser2netWide";
+
+/** A bridge with its line, ready to be asked. */
+export interface Bridge {
+  readonly kind: BridgeKind;
+  readonly port: number;
+  /** The bridge's own process. */
+  readonly process: Running;
+  readonly responder: Running;
+}
+
+/** How fast the responder's line is; none: it answers at once. */
+export interface Pace {
+  readonly baudRate: number;
+  readonly pieceBytes: number;
+}
+
+/** What a client run took. */
+export interface ClientFigures {
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly perS: number;
+}
+
+/** The bundle that is measured; another one by POSLINE_BENCH_PRODUCT. */
+export const productPath = process.env["POSLINE_BENCH_PRODUCT"] ?? join(projectDir, "dist", "posline.mjs");
+
+/** Why the product can't be measured, or undefined when it can. */
+export function productMissing(): string | undefined {
+  return existsSync(productPath) ? undefined : `${productPath} isn't there, run npm run build first`;
+}
+
+/** The fastify bridge as plain JavaScript beside the packages it imports, so that no loader is measured with it. */
+function builtFastifyBridge(): string {
+  const out = join(cacheDir, "fastify-bridge.mjs");
+  mkdirSync(dirname(out), { recursive: true });
+  const source = readFileSync(join(benchDir, "fastify-bridge.ts"), "utf8");
+  writeFileSync(out, transformSync(source, { loader: "ts", target: "node20", format: "esm" }).code);
+  return out;
+}
+
+/** A line whose other end answers; returns the path to open. */
+export async function startResponder(workshop: Workshop, name: string, pace?: Pace): Promise<[string, Running]> {
+  const link = workshop.path(`${name}.line`);
+  const argv = pythonArgv("responder.py", link, ...(pace === undefined ? [] : [pace.baudRate, pace.pieceBytes]));
+  // A paced line is a clock: it must not wait for the bridge that it measures.
+  const responder = workshop.start(`${name}-responder`, argv, { cpu: pace === undefined ? benchCpu : lineCpu, talks: true });
+  figureOf(await responder.line(10_000), "ready");
+  return [link, responder];
+}
+
+/** The smallest config that serves the bank on a line of its own, as a kiosk would have it. */
+export function bankConfig(link: string, port: number, baudRate: number): string {
+  return JSON.stringify({ lines: { till: { path: link, baudRate } }, services: { bank: { line: "till", port } } });
+}
+
+function productArgv(workshop: Workshop, link: string, port: number, options: BridgeOptions): readonly string[] {
+  const config = workshop.path(`posline-${port}.json`);
+  writeFileSync(config, bankConfig(link, port, options.pace?.baudRate ?? 115_200));
+  return [options.nodePath ?? process.execPath, productPath, "serve", "--config", config];
+}
+
+/** ser2net tuned for the shortest round trip: no telnet, no Nagle, no wait for more characters. */
+function ser2netArgv(workshop: Workshop, link: string, port: number, more: readonly string[]): readonly string[] {
+  const config = workshop.path(`ser2net-${port}.yaml`);
+  const lines = [
+    "connection: &bench",
+    `  accepter: tcp(nodelay=true),127.0.0.1,${port}`,
+    "  timeout: 0",
+    `  connector: serialdev(nouucplock=true),${link},115200n81,local`,
+    "  options:",
+    "    chardelay: false",
+    ...more,
+  ];
+  writeFileSync(config, `${lines.join("\n")}\n`);
+  return [found("ser2net") ?? "ser2net", "-n", "-c", config];
+}
+
+/** Its buffers are of 64 bytes by default, so that a reply comes in four and more pieces. */
+const ser2netWholeFrames = ["    dev-to-net-bufsize: 65536", "    net-to-dev-bufsize: 65536"];
+
+export interface BridgeOptions {
+  readonly pace?: Pace;
+  /** The node binary to run the product on; by default this one. */
+  readonly nodePath?: string;
+}
+
+/** Starts a bridge on a line of its own. */
+export async function startBridge(workshop: Workshop, kind: BridgeKind, options: BridgeOptions = {}): Promise<Bridge> {
+  const port = await freePort();
+  const [link, responder] = await startResponder(workshop, `${kind}-${port}`, options.pace);
+  const baudRate = String(options.pace?.baudRate ?? 115_200);
+  const argv: Record<BridgeKind, () => readonly string[]> = {
+    posline: () => productArgv(workshop, link, port, options),
+    // Like the product it writes one log line an exchange.
+    fastify: () => [process.execPath, builtFastifyBridge(), link, String(port), baudRate, "log"],
+    socat: () => [
+      found("socat") ?? "socat",
+      // Lets go of the line with its client: by default it would eat the next client's first reply.
+      "-t0",
+      `TCP-LISTEN:${port},bind=127.0.0.1,reuseaddr,nodelay,fork`,
+      `FILE:${link},rawer`,
+    ],
+    ser2net: () => ser2netArgv(workshop, link, port, []),
+    ser2netWide: () => ser2netArgv(workshop, link, port, ser2netWholeFrames),
+  };
+  return { kind, port, responder, process: workshop.start(`${kind}-${port}`, argv[kind](), { cpu: benchCpu }) };
+}
+
+/** Asks a bridge `count` times over `clients` connections, after `warmup` exchanges that don't count. */
+export async function ask(
+  workshop: Workshop,
+  bridge: Bridge,
+  run: { readonly clients: number; readonly count: number; readonly warmup: number; readonly limitMs?: number },
+): Promise<ClientFigures> {
+  const kind = bridge.kind === "posline" || bridge.kind === "fastify" ? "http" : "raw";
+  const argv = pythonArgv("client.py", kind, bridge.port, run.clients, run.count, run.warmup);
+  return await clientFigures(workshop.start(`${bridge.kind}-client`, argv, { cpu: benchCpu, talks: true }), bridge, run.limitMs);
+}
+
+/** Waits for a client's one line of figures; when it fails, says what the bridge had to say too. */
+export async function clientFigures(client: Running, bridge?: Bridge, limitMs = 120_000): Promise<ClientFigures> {
+  try {
+    const line = await client.line(limitMs);
+    return { p50Us: figureOf(line, "p50Us"), p99Us: figureOf(line, "p99Us"), perS: figureOf(line, "perS") };
+  } catch (error) {
+    if (bridge === undefined) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw new Error(`Cannot measure ${bridge.kind}: ${message}\nits log ends with:\n${bridge.process.log()}`);
+  }
+}

@@ -1,0 +1,179 @@
+"""Sends the same request over and over and prints what it took as one JSON line.
+
+Usage: client.py KIND TARGET CLIENTS COUNT WARMUP
+  KIND    http (keep-alive), raw (frames over TCP) or line (frames on the slave side of a pty, no bridge between)
+  TARGET  a TCP port of 127.0.0.1, or the path of the pty for `line`
+
+First waits until the target answers right, then warms up, then measures COUNT exchanges over CLIENTS connections, each of
+which has one request in flight at any time. Every reply is compared with what the responder sent.
+"""
+
+import json
+import os
+import select
+import socket
+import struct
+import sys
+import time
+import tty
+
+from wire import REPLY_BODY, REPLY_FRAME, REQUEST_BODY, REQUEST_FRAME
+
+READY_S = 20
+EXCHANGE_S = 3
+
+
+def http_request(port: int) -> bytes:
+    return (
+        b"POST /check HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        % (port, len(REQUEST_BODY))
+    ) + REQUEST_BODY
+
+
+def http_whole(data: bytes) -> bool:
+    """Whether a whole HTTP answer is there."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return False
+    head = data[:end].lower()
+    at = head.find(b"\r\ncontent-length:")
+    if at < 0:
+        raise RuntimeError("Cannot read the answer: it has no Content-Length: %r" % data[:200])
+    stop = head.find(b"\r\n", at + 2)
+    length = int(head[at + 17:stop if stop > 0 else None])
+    return len(data) >= end + 4 + length
+
+
+def http_right(data: bytes) -> bool:
+    return data.startswith(b"HTTP/1.1 200 ") and data.endswith(b"\r\n\r\n" + REPLY_BODY)
+
+
+def raw_whole(data: bytes) -> bool:
+    return len(data) >= len(REPLY_FRAME)
+
+
+def raw_right(data: bytes) -> bool:
+    return data == REPLY_FRAME
+
+
+def connect(port: int) -> socket.socket:
+    s = socket.create_connection(("127.0.0.1", port), 2)
+    s.settimeout(None)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # A time limit of the kernel's own: settimeout() would cost a poll() before every recv().
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", EXCHANGE_S, 0))
+    return s
+
+
+class Target:
+    def __init__(self, kind: str, target: str) -> None:
+        self.kind = kind
+        self.whole, self.right = (http_whole, http_right) if kind == "http" else (raw_whole, raw_right)
+        self.request = http_request(int(target)) if kind == "http" else REQUEST_FRAME
+        self.target = target
+
+    def open(self) -> int:
+        """A descriptor to talk on, blocking."""
+        if self.kind == "line":
+            fd = os.open(self.target, os.O_RDWR | os.O_NOCTTY)
+            tty.setraw(fd)
+            return fd
+        return connect(int(self.target)).detach()
+
+    def exchange(self, fd: int) -> bytes:
+        os.write(fd, self.request)
+        data = os.read(fd, 65536)
+        while not self.whole(data):
+            more = os.read(fd, 65536)
+            if not more:
+                raise RuntimeError("Cannot finish the exchange: the bridge closed the connection after %r" % data[:200])
+            data += more
+        return data
+
+
+def ready(target: Target) -> int:
+    """Opens and asks until a right answer comes; returns the descriptor that works."""
+    until = time.monotonic() + READY_S
+    last: object = None
+    while time.monotonic() < until:
+        fd = -1
+        try:
+            fd = target.open()
+            last = target.exchange(fd)
+            if target.right(last):
+                return fd
+        except (OSError, RuntimeError) as e:
+            last = e
+        if fd >= 0:
+            os.close(fd)
+        time.sleep(0.1)
+    raise SystemExit("Cannot reach %s %s: no right answer within %d s, last %r" % (target.kind, target.target, READY_S, last))
+
+
+def one_by_one(target: Target, fd: int, count: int) -> list[int]:
+    times = []
+    now, exchange, right = time.perf_counter_ns, target.exchange, target.right
+    for _ in range(count):
+        begin = now()
+        data = exchange(fd)
+        times.append(now() - begin)
+        if not right(data):
+            raise SystemExit("Cannot go on: wrong answer %r" % data[:400])
+    return times
+
+
+def side_by_side(target: Target, fds: list[int], count: int) -> list[int]:
+    times: list[int] = []
+    now, request, whole, right = time.perf_counter_ns, target.request, target.whole, target.right
+    epoll = select.epoll()
+    begun = {}
+    data = {}
+    sent = 0
+    for fd in fds:
+        epoll.register(fd, select.EPOLLIN)
+    for fd in fds[:count]:
+        begun[fd], data[fd] = now(), b""
+        os.write(fd, request)
+        sent += 1
+    while len(times) < count:
+        events = epoll.poll(EXCHANGE_S)
+        if not events:
+            raise SystemExit("Cannot go on: no answer within %d s" % EXCHANGE_S)
+        for fd, _ in events:
+            piece = os.read(fd, 65536)
+            if not piece:
+                raise SystemExit("Cannot go on: the bridge closed the connection after %r" % data[fd][:400])
+            data[fd] += piece
+            if not whole(data[fd]):
+                continue
+            times.append(now() - begun[fd])
+            if not right(data[fd]):
+                raise SystemExit("Cannot go on: wrong answer %r" % data[fd][:400])
+            if sent < count:
+                begun[fd], data[fd] = now(), b""
+                os.write(fd, request)
+                sent += 1
+    return times
+
+
+def main() -> None:
+    kind, to, clients, count, warmup = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
+    target = Target(kind, to)
+    first = ready(target)
+    fds = [first] + [target.open() for _ in range(clients - 1)]
+
+    def run(n: int) -> list[int]:
+        return one_by_one(target, first, n) if clients == 1 else side_by_side(target, fds, n)
+
+    run(warmup)
+    begin = time.perf_counter_ns()
+    times = sorted(run(count))
+    elapsed = time.perf_counter_ns() - begin
+    print(json.dumps({
+        "p50Us": times[len(times) // 2] / 1e3,
+        "p99Us": times[len(times) * 99 // 100] / 1e3,
+        "perS": count * 1e9 / elapsed,
+    }))
+
+
+main()

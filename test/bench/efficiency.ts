@@ -1,0 +1,113 @@
+import { ask, type Bridge, clientFigures, type Pace, productMissing, startBridge, startResponder } from "./bridges.ts";
+import { benchCpu, figureOf, inWorkshop, processorMs, pythonArgv, type Running, type Workshop } from "./processes.ts";
+import { atLeast, atMost, type Bench, median, type Report } from "./report.ts";
+
+/**
+ * How full a bridge keeps a line of a real line's speed while calls are waiting, and what an exchange costs in processor time.
+ *
+ * The line's other end is the clock (responder.py): it counts the line as busy from a request's first byte to its reply's
+ * last, and idle until the next request's first byte. A client right on the line, with no bridge between, gives the floor of
+ * the harness itself.
+ */
+
+const section = "line";
+
+interface Speed extends Pace {
+  readonly what: string;
+  /** The least share of the time that the line must be busy, in %. */
+  readonly fullPercent: number;
+  readonly exchanges: { readonly short: number; readonly full: number };
+}
+
+const speeds: readonly Speed[] = [
+  { what: "115200 in 8-byte pieces", baudRate: 115_200, pieceBytes: 8, fullPercent: 99.6, exchanges: { short: 50, full: 150 } },
+  { what: "921600 in 64-byte pieces", baudRate: 921_600, pieceBytes: 64, fullPercent: 98, exchanges: { short: 300, full: 1000 } },
+];
+
+interface Burst {
+  readonly fullPercent: number;
+  readonly gapUs: number;
+  readonly lateUs: number;
+  readonly processorUs: number;
+}
+
+/** Reads what the line's clock saw, after its responder found the line idle. */
+async function burstOf(responder: Running, processorUs: number): Promise<Burst> {
+  const line = await responder.line(5000);
+  return {
+    fullPercent: 100 * figureOf(line, "full"),
+    gapUs: figureOf(line, "gapP50Us"),
+    lateUs: figureOf(line, "lateP50Us"),
+    processorUs,
+  };
+}
+
+async function bridgeBurst(workshop: Workshop, bridge: Bridge, count: number): Promise<Burst> {
+  const beforeMs = processorMs(bridge.process.pid);
+  await ask(workshop, bridge, { clients: 4, count, warmup: 0 });
+  // One exchange more: the client asked once to see that the bridge is there.
+  const processorUs = (1000 * (processorMs(bridge.process.pid) - beforeMs)) / (count + 1);
+  return await burstOf(bridge.responder, processorUs);
+}
+
+async function floorBurst(workshop: Workshop, link: string, responder: Running, count: number): Promise<Burst> {
+  const client = workshop.start("floor", pythonArgv("client.py", "line", link, 1, count, 0), { cpu: benchCpu, talks: true });
+  await clientFigures(client);
+  return await burstOf(responder, 0);
+}
+
+function middle(bursts: readonly Burst[], name: keyof Burst): number {
+  return median(bursts.map((burst) => burst[name]));
+}
+
+function add(report: Report, speed: Speed, bursts: { floor: Burst[]; fastify: Burst[]; posline: Burst[] }): void {
+  const { floor, fastify, posline } = bursts;
+  const { what, fullPercent } = speed;
+  report.baseline(section, `${what}: line full, harness alone`, middle(floor, "fullPercent"), "%");
+  report.baseline(section, `${what}: gap between exchanges, harness alone`, middle(floor, "gapUs"), "µs");
+  if (posline.length === 0) {
+    report.baseline(section, `${what}: line full`, middle(fastify, "fullPercent"), "%");
+    report.baseline(section, `${what}: gap between exchanges`, middle(fastify, "gapUs"), "µs");
+    report.baseline(section, `${what}: processor time an exchange`, middle(fastify, "processorUs"), "µs");
+    return;
+  }
+  const ours = middle(posline, "fullPercent");
+  report.add({
+    section,
+    what: `${what}: line full`,
+    ours,
+    theirs: middle(fastify, "fullPercent"),
+    unit: "%",
+    judged: { value: ours, unit: "%" },
+    bound: atLeast(fullPercent),
+  });
+  const gaps = { ours: middle(posline, "gapUs"), theirs: middle(fastify, "gapUs"), unit: "µs" };
+  report.compare(section, `${what}: gap between exchanges`, gaps, undefined);
+  const times = { ours: middle(posline, "processorUs"), theirs: middle(fastify, "processorUs"), unit: "µs" };
+  report.compare(section, `${what}: processor time an exchange`, times, speed.pieceBytes === 8 ? atMost(0.4) : undefined);
+}
+
+export async function lineEfficiency({ report, short }: Bench): Promise<void> {
+  const missing = productMissing();
+  if (missing !== undefined) report.skip(section, missing, true);
+  for (const speed of speeds) {
+    await inWorkshop(async (workshop) => {
+      const count = short ? speed.exchanges.short : speed.exchanges.full;
+      const [link, responder] = await startResponder(workshop, "floor", speed);
+      const fastify = await startBridge(workshop, "fastify", { pace: speed });
+      const posline = missing === undefined ? await startBridge(workshop, "posline", { pace: speed }) : undefined;
+      const bursts = { floor: [] as Burst[], fastify: [] as Burst[], posline: [] as Burst[] };
+      // The first round warms up and isn't counted.
+      for (let round = 0; round < (short ? 4 : 8); round++) {
+        const floor = await floorBurst(workshop, link, responder, count);
+        const theirs = await bridgeBurst(workshop, fastify, count);
+        const ours = posline === undefined ? undefined : await bridgeBurst(workshop, posline, count);
+        if (round === 0) continue;
+        bursts.floor.push(floor);
+        bursts.fastify.push(theirs);
+        if (ours !== undefined) bursts.posline.push(ours);
+      }
+      add(report, speed, bursts);
+    });
+  }
+}

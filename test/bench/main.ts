@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { lineEfficiency } from "./efficiency.ts";
+import { framers } from "./framers.ts";
+import { growth } from "./growth.ts";
+import { nodes } from "./nodes.ts";
+import { benchDir } from "./processes.ts";
+import { type Bench, Report, type SectionName } from "./report.ts";
+import { roundtrip } from "./roundtrip.ts";
+import { start } from "./start.ts";
+
+/**
+ * `npm run bench -- [--short] [--check] [section...]`: how posline compares with the usual ways of doing the same, measured
+ * side by side in one run, so that the ratios hold on any machine.
+ *
+ * Prints a table and writes results.json beside this file. `--short` takes about a minute. `--check` exits with 1 when a bound
+ * is missed or something that should have been measured wasn't; without it nothing is asserted.
+ */
+
+const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
+  framers,
+  roundtrip,
+  line: lineEfficiency,
+  start,
+  growth,
+  nodes,
+};
+
+function isSection(name: string): name is SectionName {
+  return Object.hasOwn(sections, name);
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { short: { type: "boolean", default: false }, check: { type: "boolean", default: false } },
+});
+const wanted = positionals.length > 0 ? positionals : Object.keys(sections);
+const bench: Bench = { report: new Report(), short: values.short };
+
+for (const name of wanted) {
+  if (!isSection(name)) {
+    console.error(`Cannot measure ${name}: there is no such section, choose from ${Object.keys(sections).join(" ")}`);
+    process.exit(64);
+  }
+}
+for (const name of wanted.filter(isSection)) {
+  const begun = performance.now();
+  try {
+    await sections[name](bench);
+  } catch (error) {
+    bench.report.skip(name, error instanceof Error ? error.message : String(error), true);
+  }
+  console.error(`bench ${name}: done in ${((performance.now() - begun) / 1000).toFixed(1)} s`);
+}
+
+const { report } = bench;
+console.log(report.table());
+report.write(join(benchDir, "results.json"), values.short ? "short" : "full");
+const missed = report.missed();
+for (const row of missed) console.log(`missed: ${row.section}: ${row.what}`);
+for (const { section, why } of report.skipped) console.log(`not measured: ${section}: ${why.split("\n")[0]}`);
+if (values.check && (missed.length > 0 || report.skipped.some(({ failure }) => failure))) process.exitCode = 1;

@@ -1,0 +1,248 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/**
+ * Other processes: started in groups of their own, waited for with a limit, ended with the section that started them, and
+ * measured through /proc.
+ */
+
+export const benchDir = import.meta.dirname;
+export const projectDir = join(benchDir, "..", "..");
+/** Where built or downloaded things that outlive a run are kept: inside node_modules, so that imports resolve from it. */
+export const cacheDir = join(projectDir, "node_modules", ".cache", "posline-bench");
+
+/** The path of a program, or undefined when this machine hasn't got it. */
+export function found(program: string): string | undefined {
+  for (const dir of [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/sbin"]) {
+    try {
+      const path = join(dir, program);
+      execFileSync("test", ["-x", path]);
+      return path;
+    } catch {
+      // Not in this one.
+    }
+  }
+  return undefined;
+}
+
+function allowedCpus(): number[] {
+  const list = /^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0";
+  return list.split(",").flatMap((range) => {
+    const [from, to] = range.split("-").map(Number);
+    return Array.from({ length: (to ?? from ?? 0) - (from ?? 0) + 1 }, (_, i) => (from ?? 0) + i);
+  });
+}
+
+const taskset = found("taskset");
+const cpus = allowedCpus();
+/** Where all that is compared runs together. */
+export const benchCpu = cpus.at(-1) ?? 0;
+/** Where a line's own clock runs, away from what it measures; the same core when there is only one. */
+export const lineCpu = cpus.at(0) ?? 0;
+export const pinned = taskset !== undefined;
+/** The cores that a pinned measurement leaves alone. */
+export const otherCpus = pinned ? cpus.filter((cpu) => cpu !== benchCpu) : [];
+
+/** Before what else the machine does, where we may. */
+const ahead = ((): readonly string[] => {
+  try {
+    const niceness = execFileSync("nice", ["-n", "-12", "nice"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    return niceness.trim() === "-12" ? ["nice", "-n", "-12"] : [];
+  } catch {
+    return [];
+  }
+})();
+
+/** The command, kept on one core where taskset is there. nice and taskset exec, so the process id stays. */
+export function onCpu(cpu: number, argv: readonly string[]): readonly string[] {
+  return taskset === undefined ? argv : [...ahead, taskset, "-c", String(cpu), ...argv];
+}
+
+let python: string | undefined;
+/** The interpreter itself, past any version manager's shim. */
+export function pythonArgv(script: string, ...args: readonly (string | number)[]): readonly string[] {
+  python ??= execFileSync("python3", ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" }).trim();
+  return [python, "-B", join(benchDir, script), ...args.map(String)];
+}
+
+/** A number out of a JSON object that one of our scripts printed. */
+export function figureOf(json: string, name: string): number {
+  const value: unknown = JSON.parse(json);
+  const figure = typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+  if (typeof figure !== "number") throw new Error(`Cannot read ${name}: the script printed ${json}`);
+  return figure;
+}
+
+/** A process that is measured or helps to measure. */
+export class Running {
+  readonly name: string;
+  readonly child: ChildProcess;
+  readonly #logPath: string;
+  readonly #lines: string[] = [];
+  #wake: (() => void) | undefined;
+  #ended: string | undefined;
+
+  constructor(name: string, child: ChildProcess, logPath: string) {
+    this.name = name;
+    this.child = child;
+    this.#logPath = logPath;
+    child.once("error", (error) => this.#end(error.message));
+    child.once("exit", (code, signal) => this.#end(`ended with ${signal ?? `exit code ${code}`}`));
+    let rest = "";
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      this.#lines.push(...lines);
+      this.#wake?.();
+    });
+  }
+
+  get pid(): number {
+    if (this.child.pid === undefined) throw new Error(`Cannot measure ${this.name}: it could not be started`);
+    return this.child.pid;
+  }
+
+  #end(how: string): void {
+    this.#ended ??= how;
+    this.#wake?.();
+  }
+
+  /** The next line of its output. */
+  async line(limitMs: number): Promise<string> {
+    const until = performance.now() + limitMs;
+    for (;;) {
+      const line = this.#lines.shift();
+      if (line !== undefined) return line;
+      const leftMs = until - performance.now();
+      if (this.#ended !== undefined || leftMs <= 0) {
+        throw new Error(`Cannot go on with ${this.name}: ${this.#ended ?? `silent for ${limitMs} ms`}\n${this.log()}`);
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      this.#wake = undefined;
+    }
+  }
+
+  /** The end of what it wrote to its log. */
+  log(): string {
+    return readFileSync(this.#logPath, "utf8").slice(-2000);
+  }
+
+  /** Ends it and all that it started. */
+  async stop(): Promise<void> {
+    for (const [signal, limitMs] of [["SIGTERM", 2000], ["SIGKILL", 2000]] as const) {
+      if (this.#ended !== undefined) break;
+      this.signal(signal);
+      const until = performance.now() + limitMs;
+      while (this.#ended === undefined && performance.now() < until) await sleep(10);
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    try {
+      if (this.child.pid !== undefined) process.kill(-this.child.pid, signal);
+    } catch {
+      // It has gone already.
+    }
+  }
+}
+
+const open = new Set<Workshop>();
+process.on("exit", () => {
+  for (const workshop of open) workshop.abandon();
+});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
+
+/** What one section starts and writes, and takes away when it ends. */
+export class Workshop {
+  readonly dir = mkdtempSync(join(tmpdir(), "posline-bench-"));
+  readonly #running: Running[] = [];
+
+  constructor() {
+    open.add(this);
+  }
+
+  path(name: string): string {
+    return join(this.dir, name);
+  }
+
+  /** Starts a process. Its output goes to a file, as a service's does; with `talks`, stdout is read line by line. */
+  start(name: string, argv: readonly string[], options: { readonly cpu?: number; readonly talks?: boolean } = {}): Running {
+    const [command, ...args] = options.cpu === undefined ? argv : onCpu(options.cpu, argv);
+    const logPath = this.path(`${name}-${this.#running.length}.log`);
+    const log = openSync(logPath, "a");
+    const stdio = ["pipe", options.talks === true ? "pipe" : log, log] as const;
+    const child = spawn(command ?? "", args, { detached: true, stdio: [...stdio], cwd: this.dir });
+    child.stdin?.on("error", () => {});
+    closeSync(log);
+    const running = new Running(name, child, logPath);
+    this.#running.push(running);
+    return running;
+  }
+
+  /** Keeps all other cores from going idle, so that the kernel's work for a pinned measurement stays with it. */
+  occupyOtherCpus(): void {
+    for (const cpu of otherCpus) this.start("spinner", [taskset ?? "", "-c", String(cpu), ...pythonArgv("spinner.py")]);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#running.map((running) => running.stop()));
+    this.abandon();
+  }
+
+  /** The same at once, when the process is about to exit. */
+  abandon(): void {
+    for (const running of this.#running) running.signal("SIGKILL");
+    rmSync(this.dir, { recursive: true, force: true });
+    open.delete(this);
+  }
+}
+
+/** Runs one section's work and cleans up after it, whatever happens. */
+export async function inWorkshop<T>(work: (workshop: Workshop) => Promise<T>): Promise<T> {
+  const workshop = new Workshop();
+  try {
+    return await work(workshop);
+  } finally {
+    await workshop.close();
+  }
+}
+
+let nextPort = 18_000 + (process.pid % 1000) * 10;
+/** A TCP port that nobody has, below the range the kernel picks from: a poll of one of those could connect to itself. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = nextPort++;
+    const free = await new Promise<boolean>((resolve) => {
+      const server = createServer();
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+    });
+    if (free) return port;
+  }
+}
+
+/** Processor time that a process has used, all its threads, in ms. */
+export function processorMs(pid: number): number {
+  let ns = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    ns += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]);
+  }
+  return ns / 1e6;
+}
+
+/** A memory figure of a process in MiB. */
+export function memoryMiB(pid: number, name: "VmRSS" | "RssAnon"): number {
+  const kB = new RegExp(`^${name}:\\s*(\\d+) kB`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  if (kB === undefined) throw new Error(`Cannot read ${name} of process ${pid}: /proc has no such line`);
+  return Number(kB) / 1024;
+}

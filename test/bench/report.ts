@@ -1,0 +1,142 @@
+import { writeFileSync } from "node:fs";
+import { cpus, release } from "node:os";
+
+/** What was measured, against what, and whether it keeps its bound: collected by the sections, printed as one table. */
+
+export type SectionName = "framers" | "roundtrip" | "line" | "start" | "growth" | "nodes";
+
+/** The judged figure must be at least or at most this. */
+export interface Bound {
+  readonly side: "least" | "most";
+  readonly value: number;
+}
+
+/** One line of the table. */
+export interface Row {
+  readonly section: SectionName;
+  readonly what: string;
+  /** The two figures side by side, in `unit`; undefined where there is only one. */
+  readonly ours: number | undefined;
+  readonly theirs: number | undefined;
+  readonly unit: string;
+  /** The figure that the bound judges: a ratio, or `ours` itself. */
+  readonly judged: { readonly value: number; readonly unit: "x" | "%" | "" } | undefined;
+  readonly bound: Bound | undefined;
+}
+
+export function atLeast(value: number): Bound {
+  return { side: "least", value };
+}
+
+export function atMost(value: number): Bound {
+  return { side: "most", value };
+}
+
+/** True when the row has no bound or keeps it. */
+export function keeps(row: Row): boolean {
+  if (row.bound === undefined || row.judged === undefined) return true;
+  return row.bound.side === "least" ? row.judged.value >= row.bound.value : row.judged.value <= row.bound.value;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/**
+ * The value that a quarter of the rounds stayed below: what a timing is when the machine leaves it alone. For timings that have
+ * two modes by where the kernel put a wake-up, where a median is a matter of luck.
+ */
+export function lowerQuartile(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[(sorted.length - 1) >> 2] ?? Number.NaN;
+}
+
+function shown(value: number | undefined, unit: string): string {
+  if (value === undefined) return "";
+  const digits = Math.abs(value) >= 1000 ? 0 : Math.abs(value) >= 100 ? 1 : 2;
+  return `${value.toFixed(digits)}${unit === "" || unit === "%" || unit === "x" ? unit : ` ${unit}`}`;
+}
+
+function cells(row: Row): string[] {
+  const unit = row.judged?.unit ?? "";
+  const bound = row.bound === undefined ? "" : `${row.bound.side === "least" ? "≥" : "≤"} ${row.bound.value}${unit}`;
+  const verdict = row.bound === undefined ? "" : keeps(row) ? "ok" : "MISSED";
+  return [
+    row.section,
+    row.what,
+    shown(row.ours, row.unit),
+    shown(row.theirs, row.unit),
+    shown(row.judged?.value, unit),
+    bound,
+    verdict,
+  ];
+}
+
+export class Report {
+  readonly rows: Row[] = [];
+  /** What could not be measured, and why. */
+  readonly skipped: { readonly section: SectionName; readonly why: string; readonly failure: boolean }[] = [];
+
+  add(row: Row): void {
+    this.rows.push(row);
+  }
+
+  /** Two medians measured side by side; `ratio` is ours ÷ theirs, or theirs ÷ ours when the bound is on "times faster". */
+  compare(
+    section: SectionName,
+    what: string,
+    figures: { readonly ours: number; readonly theirs: number; readonly unit: string; readonly faster?: boolean },
+    bound: Bound | undefined,
+  ): void {
+    const { ours, theirs, unit } = figures;
+    const value = figures.faster === true ? theirs / ours : ours / theirs;
+    this.add({ section, what, ours, theirs, unit, judged: { value, unit: "x" }, bound });
+  }
+
+  /** One figure, judged by itself when it has a bound. */
+  figure(section: SectionName, what: string, ours: number, unit: string, bound: Bound | undefined): void {
+    const judged = bound === undefined ? undefined : { value: ours, unit: unit === "%" ? ("%" as const) : ("" as const) };
+    this.add({ section, what, ours, theirs: undefined, unit, judged, bound });
+  }
+
+  /** A figure of another program alone, for orientation. */
+  baseline(section: SectionName, what: string, theirs: number, unit: string): void {
+    this.add({ section, what, ours: undefined, theirs, unit, judged: undefined, bound: undefined });
+  }
+
+  /** Something that this machine can't measure; with `failure`, something that it should have measured. */
+  skip(section: SectionName, why: string, failure = false): void {
+    this.skipped.push({ section, why, failure });
+    console.error(`bench ${section}: skipped: ${why}`);
+  }
+
+  missed(): Row[] {
+    return this.rows.filter((row) => !keeps(row));
+  }
+
+  table(): string {
+    const lines = [["section", "what", "ours", "theirs", "ratio", "bound", ""], ...this.rows.map(cells)];
+    const widths = [0, 1, 2, 3, 4, 5, 6].map((i) => Math.max(...lines.map((line) => (line[i] ?? "").length)));
+    const left = (i: number) => i < 2 || i > 4;
+    return lines
+      .map((line) => line.map((cell, i) => (left(i) ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  "))
+      .map((line) => line.trimEnd())
+      .join("\n");
+  }
+
+  write(path: string, mode: string): void {
+    const machine = { node: process.version, arch: process.arch, kernel: release(), cpus: cpus().length, cpu: cpus()[0]?.model };
+    const rows = this.rows.map((row) => ({ ...row, keeps: keeps(row) }));
+    writeFileSync(path, `${JSON.stringify({ mode, machine, rows, skipped: this.skipped }, undefined, 2)}\n`);
+  }
+}
+
+/** What every section is given. */
+export interface Bench {
+  readonly report: Report;
+  /** Measure less, for about a minute in all. */
+  readonly short: boolean;
+}

@@ -1,0 +1,90 @@
+import { writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { productMissing, productPath, startResponder } from "./bridges.ts";
+import { figureOf, freePort, inWorkshop, memoryMiB, pythonArgv, type Workshop } from "./processes.ts";
+import { atMost, type Bench, median, type Report } from "./report.ts";
+
+/** How long the product takes to listen on its three ports, and what it holds when idle, against the least Node server. */
+
+const section = "start";
+const startOverMs = 25;
+const idleOverMiB = 5;
+
+interface Program {
+  readonly name: string;
+  readonly argv: readonly string[];
+  readonly ports: readonly number[];
+}
+
+async function bareProgram(workshop: Workshop): Promise<Program> {
+  const port = await freePort();
+  const script = workshop.path("bare.mjs");
+  const source = `import { createServer } from "node:http";
+createServer((request, response) => response.end("hello\\n")).listen(${port}, "127.0.0.1");
+`;
+  writeFileSync(script, source);
+  return { name: "bare", argv: [process.execPath, script], ports: [port] };
+}
+
+async function productProgram(workshop: Workshop): Promise<Program> {
+  const [path] = await startResponder(workshop, "start");
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const [fiscal, bank, qr] = ports;
+  const services = {
+    // The sign is known, so that a fiscal barrier can be sent and the line settles as in production.
+    fiscal: { line: "till", port: fiscal, merchantId: "MERCHANT-1" },
+    bank: { line: "till", port: bank },
+    qr: { line: "till", port: qr },
+  };
+  const config = workshop.path("start.json");
+  writeFileSync(config, JSON.stringify({ lines: { till: { path, baudRate: 115_200 } }, services }));
+  return { name: "posline", argv: [process.execPath, productPath, "serve", "--config", config], ports };
+}
+
+async function startTimes(workshop: Workshop, programs: readonly Program[], rounds: number): Promise<string> {
+  const run = workshop.start("start", pythonArgv("start.py", rounds), { talks: true });
+  run.child.stdin?.end(JSON.stringify(programs));
+  return await run.line(rounds * programs.length * 2000 + 20_000);
+}
+
+/** RssAnon after three idle seconds: judged rather than RSS, most of which is the node binary's own pages. */
+async function idleMiB(workshop: Workshop, programs: readonly Program[], rounds: number): Promise<Map<string, number>> {
+  const figures = new Map<string, number[]>();
+  for (let round = 0; round < rounds; round++) {
+    const running = programs.map((program) => workshop.start(program.name, program.argv));
+    await sleep(3500);
+    for (const one of running) {
+      figures.set(one.name, [...(figures.get(one.name) ?? []), memoryMiB(one.pid, "RssAnon")]);
+      await one.stop();
+    }
+  }
+  return new Map([...figures].map(([name, values]) => [name, median(values)]));
+}
+
+function addOver(report: Report, what: string, figures: { ours: number; theirs: number; unit: string; most: number }): void {
+  const { ours, theirs, unit, most } = figures;
+  const over = ours - theirs;
+  report.add({ section, what, ours, theirs, unit, judged: { value: over, unit: "" }, bound: atMost(most) });
+}
+
+export async function start({ report, short }: Bench): Promise<void> {
+  const missing = productMissing();
+  if (missing !== undefined) report.skip(section, missing, true);
+  await inWorkshop(async (workshop) => {
+    const bare = await bareProgram(workshop);
+    const programs = missing === undefined ? [bare, await productProgram(workshop)] : [bare];
+    const times = await startTimes(workshop, programs, short ? 15 : 31);
+    const idle = await idleMiB(workshop, programs, short ? 2 : 5);
+    const bareMs = figureOf(times, "bare");
+    const bareMiB = idle.get("bare") ?? Number.NaN;
+    if (missing !== undefined) {
+      report.baseline(section, "start to listening", bareMs, "ms");
+      report.baseline(section, "idle RssAnon", bareMiB, "MiB");
+      return;
+    }
+    const ms = { ours: figureOf(times, "posline"), theirs: bareMs, unit: "ms", most: startOverMs };
+    addOver(report, "start to listening, ms over bare node:http", ms);
+    const MiB = { ours: idle.get("posline") ?? Number.NaN, theirs: bareMiB, unit: "MiB", most: idleOverMiB };
+    addOver(report, "idle RssAnon, MiB over bare node:http", MiB);
+  });
+}

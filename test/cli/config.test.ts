@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import yargs from "yargs";
+import { type ConfigArguments, configCommand, runConfig } from "../../src/cli/config.ts";
+import type { Environment } from "../../src/config/load.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "posline-cli-config-"));
+const file = join(folder, "posline.json");
+writeFileSync(
+  file,
+  JSON.stringify({
+    lines: { till: { path: "/dev/ttyUSB0" } },
+    services: {
+      fiscal: { line: "till", merchantId: "GEHEIM-M", replyTimeoutMs: { "/get_info": 9_000 } },
+      bank: { line: "till", apiKey: "GEHEIM-K", allowOrigins: ["https://a.shop", "https://b.shop"] },
+    },
+  }),
+);
+
+async function run(args: ConfigArguments, env: Environment = {}): Promise<{ code: number; out: string; err: string }> {
+  let out = "";
+  let err = "";
+  const code = await runConfig(args, { env, file: join(folder, "absent"), out: (text) => (out += text), err: (text) => (err += text) });
+  return { code, out, err };
+}
+
+test("posline config shows every value with where it came from, aligned", async () => {
+  const { code, out, err } = await run({ config: file, baud: 9_600 }, { POSLINE_BANK_PORT: "9999" });
+  assert.equal(code, 0);
+  assert.equal(err, "");
+  const row = (path: string) => out.split("\n").find((line) => line.startsWith(`${path} `)) ?? "";
+  assert.match(row("lines.till.path"), new RegExp(`^lines\\.till\\.path +/dev/ttyUSB0 +file ${file}$`));
+  assert.match(row("lines.till.baudRate"), / 9600 +flag --baud$/);
+  assert.match(row("lines.till.parity"), / none +default$/);
+  assert.match(row("services.bank.port"), / 9999 +environment POSLINE_BANK_PORT$/);
+  assert.match(row("services.bank.allowOrigins"), / https:\/\/a\.shop, https:\/\/b\.shop +file /);
+  const columns = new Set(out.trimEnd().split("\n").map((line) => /(?:default|file \/|flag --|environment P)\S*$|(?= file )/.exec(line)?.index));
+  assert.equal(columns.has(undefined), false);
+  const valueColumns = new Set(out.trimEnd().split("\n").map((line) => /^\S+ +/.exec(line)?.[0].length));
+  assert.equal(valueColumns.size, 1);
+});
+
+test("posline config shows what most routes have in one row, and the others by route", async () => {
+  const { out } = await run({ config: file });
+  const rows = out.split("\n").filter((line) => line.startsWith("services.fiscal.replyTimeoutMs"));
+  assert.deepEqual(
+    rows.map((row) => row.split(/ +/).slice(0, 3)),
+    [
+      ["services.fiscal.replyTimeoutMs", "60000", "default"],
+      ["services.fiscal.replyTimeoutMs./sale", "180000", "default"],
+      ["services.fiscal.replyTimeoutMs./refund", "180000", "default"],
+      ["services.fiscal.replyTimeoutMs./close_shift", "180000", "default"],
+      ["services.fiscal.replyTimeoutMs./x_report", "180000", "default"],
+      ["services.fiscal.replyTimeoutMs./dates_report", "180000", "default"],
+      ["services.fiscal.replyTimeoutMs./get_info", "9000", "file"],
+    ].sort((one, other) => rows.findIndex((row) => row.startsWith(`${one[0]} `)) - rows.findIndex((row) => row.startsWith(`${other[0]} `))),
+  );
+});
+
+test("posline config masks every secret, as text and as JSON, from file and environment", async () => {
+  for (const json of [false, true]) {
+    const { out } = await run({ config: file, json }, { POSLINE_API_KEY: "GEHEIM-E" });
+    assert.doesNotMatch(out, /GEHEIM/);
+    assert.equal(out.match(/\*{4}/g)?.length, 2);
+  }
+});
+
+test("posline config --json prints values, origins and warnings as one object", async () => {
+  const { code, out } = await run({ config: file, json: true }, { POSLINE_HOST: "0.0.0.0" });
+  assert.equal(code, 0);
+  const shown = JSON.parse(out);
+  assert.equal(shown.file, file);
+  assert.equal(shown.config.services.bank.host, "0.0.0.0");
+  assert.equal(shown.config.services.fiscal.merchantId, "****");
+  assert.equal(shown.origins["services.bank.host"], "environment POSLINE_HOST");
+  assert.equal(shown.warnings.length, 1);
+});
+
+test("posline config shows warnings after the table", async () => {
+  const { out } = await run({ config: file }, { POSLINE_HOST: "0.0.0.0" });
+  assert.match(out, /\n\nwarning: services\.fiscal\.host: /);
+});
+
+test("posline config --schema prints the JSON Schema, and needs no configuration for it", async () => {
+  const { code, out } = await run({ schema: true, config: "/absent" });
+  assert.equal(code, 0);
+  const schema = JSON.parse(out);
+  assert.equal(schema.$schema, "https://json-schema.org/draft/2020-12/schema");
+  assert.equal(schema.additionalProperties, false);
+});
+
+test("posline config exits with 78 and tells the problems on standard error alone", async () => {
+  const { code, out, err } = await run({}, { POSLINE_BAUDRATE: "1" });
+  assert.equal(code, 78);
+  assert.equal(out, "");
+  assert.match(err, /^Cannot use the configuration: 2 problems\n {2}POSLINE_BAUDRATE: .*\n {2}there is no file .*\n$/);
+});
+
+test("configCommand refuses --line together with --emulated, and unknown flags, as usage", async () => {
+  for (const words of ["config --line /dev/x --emulated", "config --lin /dev/x"]) {
+    let failure: string | undefined;
+    await yargs(words.split(" "))
+      .command(configCommand)
+      .strict()
+      .exitProcess(false)
+      .fail((message) => {
+        failure = message;
+      })
+      .parseAsync();
+    assert.notEqual(failure, undefined, words);
+  }
+});

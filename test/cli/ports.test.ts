@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { render } from "../../src/cli/ports.ts";
+import type { Device } from "../../src/line/devices.ts";
+
+const ftdi: Device = {
+  path: "/dev/ttyUSB0",
+  byId: ["/dev/serial/by-id/usb-FTDI_A5-port0"],
+  byPath: ["/dev/serial/by-path/usb-1"],
+  driver: "ftdi_sio",
+  usb: { vendorId: "0403", productId: "6001", serialNumber: "A5", manufacturer: "FTDI", product: "FT232R" },
+  holders: [],
+  holdersHidden: false,
+  access: { granted: true, group: "dialout", cure: undefined },
+};
+const builtIn: Device = { ...ftdi, path: "/dev/ttyS0", byId: [], byPath: [], driver: undefined, usb: undefined };
+
+test("posline ports prints one aligned row a device, and under it the name to configure", () => {
+  assert.equal(
+    render([builtIn, ftdi]),
+    [
+      "DEVICE        DRIVER    ADAPTER                     STATE",
+      "/dev/ttyS0    -         built in                    free",
+      "/dev/ttyUSB0  ftdi_sio  FTDI FT232R (0403:6001 A5)  free",
+      "    configure it as /dev/serial/by-id/usb-FTDI_A5-port0",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("posline ports tells who holds a device, and when it can't know", () => {
+  assert.match(render([{ ...ftdi, holders: [{ pid: 812, name: "ModemManager" }] }]), / held by ModemManager \(pid 812\)\n/);
+  assert.match(render([{ ...ftdi, holdersHidden: true }]), / free, as far as this user can see\n/);
+});
+
+test("posline ports tells a device without access with its group and the command that mends it", () => {
+  const access = { granted: false, group: "dialout", cure: "sudo usermod -aG dialout till, then log in again" };
+  const text = render([{ ...ftdi, access }]);
+  assert.match(text, / no access\n/);
+  assert.match(text, /\n {4}it belongs to group dialout: sudo usermod -aG dialout till, then log in again\n/);
+});
+
+test("posline ports offers the name by socket where the name by identity isn't unique or isn't there", () => {
+  const nameless = { ...ftdi, usb: { vendorId: "1a86", productId: "7523", serialNumber: undefined, manufacturer: undefined, product: undefined } };
+  assert.match(render([nameless]), /ADAPTER[^]*1a86:7523[^]*by its socket as \/dev\/serial\/by-path\/usb-1\n/);
+  assert.match(render([{ ...nameless, byId: [] }]), /configure it as \/dev\/serial\/by-path\/usb-1\n/);
+  assert.doesNotMatch(render([ftdi]), /by-path/);
+});
+
+test("posline ports lets no control character of an adapter reach the terminal", () => {
+  const usb = { vendorId: "1a86", productId: "7523", serialNumber: "\u001b]0;x\u0007", manufacturer: "\u001b[2J", product: "a\nb" };
+  // Only the line ends of its own are left.
+  assert.doesNotMatch(render([{ ...ftdi, usb }]).replaceAll("\n", ""), /\p{Cc}/u);
+  assert.equal(render([{ ...ftdi, usb }]).split("\n").length, 4);
+});
+
+test("posline ports says what to check when there is no device", () => {
+  for (const hint of ["cable", "dmesg | tail", "ttyUSB", "ttyACM", "cdc_acm"]) assert.ok(render([]).includes(hint), hint);
+});

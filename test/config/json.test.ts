@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { JsonError, parseJson } from "../../src/config/json.ts";
+
+function errorOf(text: string): JsonError {
+  try {
+    parseJson(text);
+  } catch (error) {
+    assert.ok(error instanceof JsonError);
+    return error;
+  }
+  throw new assert.AssertionError({ message: `${JSON.stringify(text)} was accepted` });
+}
+
+const broken: readonly [name: string, text: string, message: string][] = [
+  ["an empty file", "", "line 1, column 1: the file ends where a value belongs"],
+  ["a comma after the last key", '{\n  "a": 1,\n}', "line 2, column 9: a comma after the last entry: take it out"],
+  ["a comma after the last entry", "[1, 2,]", "line 1, column 6: a comma after the last entry: take it out"],
+  ["a missing comma", '{\n  "a": 1\n  "b": 2\n}', 'line 3, column 3: there is "\\"" where a comma or } belongs'],
+  ["a missing colon", '{"a" 1}', 'line 1, column 6: there is "1" where a colon belongs'],
+  ["a key without quotes", "{a: 1}", 'line 1, column 2: there is "a" where a key in double quotes belongs'],
+  ["single quotes", "{'a': 1}", "line 1, column 2: JSON has no single quotes: write double ones"],
+  ["a comment", '{\n  // here\n  "a": 1}', "line 2, column 3: JSON has no comments: take this one out"],
+  ["a file cut short", '{"a": [1, 2', "line 1, column 12: the file ends where a comma or ] belongs"],
+  ["a text without an end", '{"a": "b\n}', "line 1, column 7: this text doesn't end on its line, or holds a backslash that JSON doesn't know"],
+  ["something after the end", "{} x", 'line 1, column 4: there is "x" where the end of the file belongs'],
+  ["a bad number", '{"a": 01}', 'line 1, column 7: there is "0" where a value belongs'],
+  ["a bad word", '{"a": True}', 'line 1, column 7: there is "T" where a value belongs'],
+  ["the wrong closer", '{"a": [1}', 'line 1, column 9: there is "}" where a comma or ] belongs'],
+];
+
+for (const [name, text, message] of broken) {
+  test(`parseJson() places ${name}`, () => {
+    assert.equal(errorOf(text).message, message);
+  });
+}
+
+test("parseJson() takes a byte order mark", () => {
+  assert.deepEqual(parseJson('\uFEFF{"a":1}'), { a: 1 });
+});
+
+test("parseJson() quotes one character at most, so that no secret gets into a message", () => {
+  assert.doesNotMatch(errorOf('{"merchantId": GEHEIM}').message, /GE/);
+  assert.doesNotMatch(errorOf('{"merchantId": "GEHEIM}').message, /GE/);
+});
+
+test("parseJson() takes what JSON.parse takes and places every other text within it", () => {
+  const pieces = fc.constantFrom("{", "}", "[", "]", ",", ":", '"a"', '"', "1", "-", ".5", "true", "nul", " ", "\n", "'", "\\", "/");
+  fc.assert(
+    fc.property(fc.oneof(fc.json(), fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join(""))), (text) => {
+      let expected: unknown;
+      try {
+        expected = JSON.parse(text);
+      } catch {
+        const { line, column } = errorOf(text);
+        const lines = text.split("\n");
+        assert.ok(line >= 1 && line <= lines.length && column >= 1 && column <= (lines[line - 1] ?? "").length + 1);
+        return;
+      }
+      assert.deepEqual(parseJson(text), expected);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("parseJson() places an error that one inserted character makes no later than it", () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 3 }), fc.nat(), (text, where) => {
+      const at = where % (text.length + 1);
+      const bad = `${text.slice(0, at)}\u0001${text.slice(at)}`;
+      // A raw control character is never JSON; a text or a number that it cuts is told where it begins.
+      assert.ok(errorOf(bad).column <= at + 1);
+    }),
+  );
+});
+
+test("parseJson() survives any depth of nesting", () => {
+  assert.equal(errorOf("[".repeat(200_000)).message, "line 1, column 200001: the file ends where a value belongs");
+});

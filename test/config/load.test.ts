@@ -1,0 +1,301 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ConfigError, emulatedPath } from "../../src/config/config.ts";
+import { type Environment, type Flags, type Loaded, loadConfig } from "../../src/config/load.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "posline-config-"));
+let count = 0;
+
+/** Writes a file and answers its path. */
+function fileOf(content: unknown): string {
+  const path = join(folder, `${count++}.json`);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+const absent = join(folder, "absent", "posline.json");
+
+function load(content: unknown, env: Environment = {}, flags: Flags = {}): Promise<Loaded> {
+  return loadConfig({ file: content === undefined ? absent : fileOf(content), env, flags });
+}
+
+async function problemsOf(content: unknown, env: Environment = {}, flags: Flags = {}): Promise<readonly string[]> {
+  try {
+    await load(content, env, flags);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    return error.problems;
+  }
+  return [];
+}
+
+const plain = {
+  lines: { till: { path: "/dev/ttyUSB0", baudRate: 9_600 } },
+  services: { fiscal: { line: "till", merchantId: "M" }, bank: { line: "till" } },
+};
+const two = {
+  lines: { till: { path: "/dev/ttyUSB0" }, bar: { path: "/dev/ttyUSB1" } },
+  services: { fiscal: { line: "till" }, bank: { line: "bar" } },
+};
+
+test("loadConfig() fills in the defaults, and the contracts' ports and time-outs", async () => {
+  const { config, origins } = await load(plain);
+  assert.deepEqual(config.lines["till"], {
+    path: "/dev/ttyUSB0",
+    baudRate: 9_600,
+    dataBits: 8,
+    parity: "none",
+    stopBits: 1,
+    flowControl: "none",
+    crc16: "arc",
+    recovery: "barrier",
+    lateReplyMs: 30_000,
+    queueCallsMax: 64,
+    queueWaitMs: 15_000,
+  });
+  assert.deepEqual(config.services.bank, {
+    line: "till",
+    port: 8888,
+    host: "127.0.0.1",
+    replyTimeoutMs: Object.fromEntries(contracts.bank.routes.map((route) => [route.path, 30_000])),
+    bodyBytesMax: 1_048_576,
+    check: "envelope",
+    allowOrigins: [],
+    allowHosts: [],
+  });
+  assert.equal(config.services.fiscal?.replyTimeoutMs["/sale"], 180_000);
+  assert.equal(config.services.fiscal?.replyTimeoutMs["/get_info"], 60_000);
+  assert.equal(config.services.qr, undefined);
+  assert.equal(config.admin, undefined);
+  assert.deepEqual(config.log, { level: "info" });
+  assert.equal(origins.get("lines.till.crc16"), "default");
+  assert.equal(origins.get("services.bank.port"), "default");
+});
+
+test("loadConfig() gives every resolved setting one origin, and no origin to anything else", async () => {
+  const { config, origins } = await load({ ...plain, admin: {} }, { POSLINE_HOST: "::1" });
+  const paths = [
+    ...Object.entries(config.lines).flatMap(([name, line]) => Object.keys(line).map((key) => `lines.${name}.${key}`)),
+    ...Object.entries(config.services).flatMap(([name, service]) => [
+      ...Object.keys(service).filter((key) => key !== "replyTimeoutMs").map((key) => `services.${name}.${key}`),
+      ...Object.keys(service.replyTimeoutMs).map((route) => `services.${name}.replyTimeoutMs.${route}`),
+    ]),
+    "admin.host",
+    "admin.port",
+    "log.level",
+  ];
+  assert.deepEqual([...origins.keys()].filter((path) => !path.endsWith(".replyTimeoutMs")).sort(), paths.sort());
+});
+
+test("loadConfig() lays the file over defaults, the environment over the file, and flags over the environment", async () => {
+  const file = fileOf(plain);
+  const at = async (env: Environment, flags: Flags) => {
+    const { config, origins } = await loadConfig({ file, env, flags });
+    return [config.lines["till"]?.baudRate, origins.get("lines.till.baudRate")];
+  };
+  assert.deepEqual(await at({}, {}), [9_600, `file ${file}`]);
+  assert.deepEqual(await at({ POSLINE_BAUD: "19200" }, {}), [19_200, "environment POSLINE_BAUD"]);
+  assert.deepEqual(await at({ POSLINE_BAUD: "19200" }, { baud: 38_400 }), [38_400, "flag --baud"]);
+});
+
+test("loadConfig() takes replyTimeoutMs as one number or by route, and leaves the other routes their defaults", async () => {
+  const one = await load({ ...plain, services: { fiscal: { line: "till", replyTimeoutMs: 9_000 } } });
+  assert.ok(Object.values(one.config.services.fiscal?.replyTimeoutMs ?? {}).every((ms) => ms === 9_000));
+  assert.equal(Object.keys(one.config.services.fiscal?.replyTimeoutMs ?? {}).length, contracts.fiscal.routes.length);
+  assert.equal(one.origins.get("services.fiscal.replyTimeoutMs./sale"), `file ${one.file}`);
+  const some = await load({ ...plain, services: { fiscal: { line: "till", replyTimeoutMs: { "/get_info": 9_000 } } } });
+  assert.equal(some.config.services.fiscal?.replyTimeoutMs["/get_info"], 9_000);
+  assert.equal(some.config.services.fiscal?.replyTimeoutMs["/sale"], 180_000);
+  assert.equal(some.origins.get("services.fiscal.replyTimeoutMs./get_info"), `file ${some.file}`);
+  assert.equal(some.origins.get("services.fiscal.replyTimeoutMs./sale"), "default");
+});
+
+test("loadConfig() turns admin on by its key alone, on port 8880", async () => {
+  assert.deepEqual((await load({ ...plain, admin: {} })).config.admin, { host: "127.0.0.1", port: 8880 });
+});
+
+test("loadConfig() reads --config before POSLINE_CONFIG before the default file", async () => {
+  const [flag, variable, fallback] = [fileOf(plain), fileOf(plain), fileOf(plain)];
+  const read = async (env: Environment, flags: Flags) => (await loadConfig({ file: fallback, env, flags })).file;
+  assert.equal(await read({ POSLINE_CONFIG: variable }, { config: flag }), flag);
+  assert.equal(await read({ POSLINE_CONFIG: variable }, {}), variable);
+  assert.equal(await read({}, {}), fallback);
+});
+
+test("loadConfig() refuses a named file that is missing, a folder, or too large, and an empty name", async () => {
+  assert.match((await problemsOf(undefined, {}, { config: absent }))[0] ?? "", /^there is no such file: /);
+  assert.match((await problemsOf(undefined, { POSLINE_CONFIG: absent }, { line: "/dev/x" }))[0] ?? "", /^there is no such file: /);
+  assert.match((await problemsOf(undefined, {}, { config: folder }))[0] ?? "", /^it is a folder/);
+  assert.match((await problemsOf(" ".repeat(1024 * 1024 + 1)))[0] ?? "", /^it is larger than 1048576 bytes/);
+  assert.match((await problemsOf(undefined, { POSLINE_CONFIG: "" }))[0] ?? "", /^POSLINE_CONFIG: it is empty/);
+});
+
+test("loadConfig() says what to do when there is neither a file nor a line", async () => {
+  const [problem] = await problemsOf(undefined);
+  for (const cure of ["--line", "posline ports", "--emulated", "posline config --schema", absent]) assert.ok(problem?.includes(cure), cure);
+});
+
+test("loadConfig() serves three services on line till for --line and for POSLINE_LINE without a file", async () => {
+  for (const [env, flags] of [
+    [{}, { line: "/dev/ttyS7" }],
+    [{ POSLINE_LINE: "/dev/ttyS7" }, {}],
+  ] as const) {
+    const { config, emulated, file } = await load(undefined, env, flags);
+    assert.deepEqual(Object.keys(config.lines), ["till"]);
+    assert.equal(config.lines["till"]?.path, "/dev/ttyS7");
+    assert.deepEqual(
+      Object.entries(config.services).map(([name, service]) => [name, service.line, service.port]),
+      [
+        ["fiscal", "till", 8008],
+        ["bank", "till", 8888],
+        ["qr", "till", 8887],
+      ],
+    );
+    assert.equal(emulated, false);
+    assert.equal(file, undefined);
+  }
+});
+
+test("loadConfig() overrides the path of the only line by --line, and refuses it for several", async () => {
+  const { config, origins } = await load(plain, {}, { line: "/dev/ttyS7" });
+  assert.equal(config.lines["till"]?.path, "/dev/ttyS7");
+  assert.equal(config.lines["till"]?.baudRate, 9_600);
+  assert.equal(origins.get("lines.till.path"), "flag --line");
+  assert.deepEqual(await problemsOf(two, {}, { line: "/dev/ttyS7" }), [
+    "--line: there are several lines, till, bar: set path in the file, line by line",
+  ]);
+  assert.deepEqual(await problemsOf(two, { POSLINE_BAUD: "9600" }), [
+    "POSLINE_BAUD: there are several lines, till, bar: set baudRate in the file, line by line",
+  ]);
+});
+
+test("loadConfig() emulates one line without a file, and every line of a file in place of its device", async () => {
+  const alone = await load(undefined, {}, { emulated: true });
+  assert.equal(alone.emulated, true);
+  assert.equal(alone.config.lines["emulated"]?.path, emulatedPath);
+  assert.equal(alone.config.services.fiscal?.merchantId, "MERCHANT-1");
+  assert.equal(alone.origins.get("services.fiscal.merchantId"), "flag --emulated");
+  const all = await load(two, {}, { emulated: true });
+  assert.deepEqual(Object.values(all.config.lines).map((line) => line.path), [emulatedPath, emulatedPath]);
+  assert.equal((await load(plain, {}, { emulated: true })).config.services.fiscal?.merchantId, "M");
+});
+
+test("loadConfig() emulates by the flag alone: no file and no --line may name the emulated path", async () => {
+  assert.match((await problemsOf({ ...plain, lines: { till: { path: emulatedPath } } }))[0] ?? "", /^lines\.till\.path: /);
+  assert.match((await problemsOf(plain, {}, { line: emulatedPath }))[0] ?? "", /^--line: /);
+  assert.deepEqual(await problemsOf(plain, {}, { line: "/dev/x", emulated: true }), [
+    "--line: --emulated takes the place of every device: give one of the two",
+  ]);
+});
+
+test("loadConfig() takes each variable, and port 0 from the environment alone", async () => {
+  const { config } = await load(
+    { ...plain, services: { ...plain.services, qr: { line: "till" } } },
+    {
+      POSLINE_LINE: "/dev/ttyS7",
+      POSLINE_BAUD: "1200",
+      POSLINE_LOG_LEVEL: "debug",
+      POSLINE_MERCHANT_ID: "X",
+      POSLINE_API_KEY: "K",
+      POSLINE_FISCAL_PORT: "0",
+      POSLINE_BANK_PORT: "0",
+      POSLINE_QR_PORT: "7",
+      POSLINE_HOST: "::1",
+      PATH: "/bin",
+    },
+  );
+  assert.equal(config.lines["till"]?.path, "/dev/ttyS7");
+  assert.equal(config.lines["till"]?.baudRate, 1_200);
+  assert.equal(config.log.level, "debug");
+  assert.equal(config.services.fiscal?.merchantId, "X");
+  assert.equal(config.services.bank?.apiKey, "K");
+  assert.deepEqual(Object.values(config.services).map(({ host, port }) => [host, port]), [
+    ["::1", 0],
+    ["::1", 0],
+    ["::1", 7],
+  ]);
+  assert.match((await problemsOf({ ...plain, admin: { port: 0 } }))[0] ?? "", /^admin\.port: 0 is not within 1 to 65535/);
+});
+
+test("loadConfig() refuses unknown, useless and unusable variables by their names", async () => {
+  assert.deepEqual(await problemsOf(plain, { POSLINE_BAUDRATE: "9600" }), [
+    "POSLINE_BAUDRATE: unknown environment variable: did you mean POSLINE_BAUD?",
+  ]);
+  assert.deepEqual(await problemsOf(plain, { POSLINE_QR_PORT: "1" }), [
+    "POSLINE_QR_PORT: there is no service qr in the file: add it there, or unset POSLINE_QR_PORT",
+  ]);
+  assert.match((await problemsOf(plain, { POSLINE_BAUD: "fast" }))[0] ?? "", /^POSLINE_BAUD: "fast" where a whole number belongs/);
+  assert.match((await problemsOf(plain, { POSLINE_LOG_LEVEL: "loud" }))[0] ?? "", /^POSLINE_LOG_LEVEL: "loud" is none of "trace"/);
+  assert.match((await problemsOf(plain, { POSLINE_API_KEY: "" }))[0] ?? "", /^POSLINE_API_KEY: it is empty/);
+  assert.match((await problemsOf(plain, {}, { baud: Number.NaN }))[0] ?? "", /^--baud: NaN where a whole number belongs/);
+});
+
+test("loadConfig() reads secrets from files: beside the file, by whole path, and over a value of a lower layer", async () => {
+  writeFileSync(join(folder, "merchant-id"), "M-7\r\n");
+  writeFileSync(join(folder, "key"), "K-7\n");
+  const services = { fiscal: { line: "till", merchantIdFile: "merchant-id" }, bank: { line: "till", apiKeyFile: join(folder, "key") } };
+  const { config, origins } = await load({ ...plain, services });
+  assert.equal(config.services.fiscal?.merchantId, "M-7");
+  assert.equal(config.services.bank?.apiKey, "K-7");
+  assert.equal(origins.get("services.fiscal.merchantId"), `file ${join(folder, "merchant-id")}`);
+  const over = await load(plain, { POSLINE_MERCHANT_ID_FILE: join(folder, "merchant-id") });
+  assert.equal(over.config.services.fiscal?.merchantId, "M-7");
+  assert.equal((await load({ ...plain, services }, { POSLINE_MERCHANT_ID: "V" })).config.services.fiscal?.merchantId, "V");
+});
+
+test("loadConfig() refuses a secret given as a value and as a file in one layer", async () => {
+  const services = { fiscal: { line: "till", merchantId: "GEHEIM", merchantIdFile: "m" } };
+  assert.deepEqual(await problemsOf({ ...plain, services }), [
+    "services.fiscal.merchantIdFile: merchantId is given too: keep one of the two",
+  ]);
+  assert.deepEqual(await problemsOf(plain, { POSLINE_API_KEY: "GEHEIM", POSLINE_API_KEY_FILE: "k" }).then((all) => all[0]), "POSLINE_API_KEY_FILE: POSLINE_API_KEY is given too: keep one of the two");
+});
+
+test("loadConfig() tells a syntax error by line and column, and never quotes a secret", async () => {
+  assert.deepEqual(await problemsOf('{\n  "lines": {},\n}'), ["line 2, column 14: a comma after the last entry: take it out"]);
+  const texts = ['{"services":{"fiscal":{"merchantId":"GEHEIM"}', '{"services":{"fiscal":{"merchantId":GEHEIM}}}'];
+  for (const text of texts) assert.doesNotMatch((await problemsOf(text)).join(), /GEHEIM/);
+});
+
+test("loadConfig() carries the problems of all layers in one ConfigError of exit code 78, without any secret", async () => {
+  const bad = {
+    lines: { till: { path: "/dev/ttyUSB0", baudRte: 9_600 } },
+    services: {
+      fiscal: { line: "till", merchantId: "GEHEIM\n", replyTimeoutMs: { "/sal": 9_000 } },
+      bank: { line: "tll", apiKey: ["GEHEIM"] },
+    },
+  };
+  await assert.rejects(load(bad, { POSLINE_FOO: "GEHEIM", POSLINE_API_KEY: "GEHEIM GEHEIM" }, { baud: 1 }), (error) => {
+    assert.ok(error instanceof ConfigError);
+    assert.equal(error.exitCode, 78);
+    assert.deepEqual(error.problems.map((problem) => problem.replace(/^(\S+): .*$/s, "$1")), [
+      "POSLINE_FOO",
+      "lines.till.baudRte",
+      "services.fiscal.merchantId",
+      "services.fiscal.replyTimeoutMs./sal",
+      "services.bank.apiKey",
+      "POSLINE_API_KEY",
+      "--baud",
+      "services.bank.line",
+    ]);
+    assert.ok(error.problems.includes('services.bank.line: there is no line "tll": the lines are till'));
+    assert.doesNotMatch(error.message, /GEHEIM/);
+    return true;
+  });
+});
+
+test("loadConfig() refuses values that are no object without a second complaint", async () => {
+  for (const content of ["[]", "null", "1"]) assert.equal((await problemsOf(content)).length, 1, content);
+});
+
+test("loadConfig() refuses two lines on one device, by whatever names", async () => {
+  mkdirSync(join(folder, "dev"), { recursive: true });
+  writeFileSync(join(folder, "dev", "ttyUSB0"), "");
+  symlinkSync("ttyUSB0", join(folder, "dev", "by-id"));
+  const lines = { till: { path: join(folder, "dev", "ttyUSB0") }, bar: { path: join(folder, "dev", "by-id") } };
+  assert.match((await problemsOf({ ...two, lines }))[0] ?? "", /^lines\.bar\.path: .* is the same device as line till: /);
+});

@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Config, emulatedPath, type LineConfig, type ServiceConfig } from "../../src/config/config.ts";
+import { lineDefaults, serviceDefaults } from "../../src/config/limits.ts";
+import { refuseCrossed, warningsOf } from "../../src/config/rules.ts";
+
+function lineOf(settings: Partial<LineConfig> = {}): LineConfig {
+  return { path: "/dev/absent0", ...lineDefaults, ...settings };
+}
+
+function serviceOf(port: number, settings: Partial<ServiceConfig> = {}): ServiceConfig {
+  return { line: "till", port, ...serviceDefaults, replyTimeoutMs: {}, allowOrigins: [], allowHosts: [], ...settings };
+}
+
+function configOf(settings: Partial<Config> = {}): Config {
+  return { lines: { till: lineOf() }, services: { bank: serviceOf(8888) }, log: { level: "info" }, ...settings };
+}
+
+function problemsOf(settings: Partial<Config>): string[] {
+  const problems: string[] = [];
+  refuseCrossed(configOf(settings), problems);
+  return problems;
+}
+
+test("refuseCrossed() lets a sound configuration pass", () => {
+  assert.deepEqual(problemsOf({}), []);
+});
+
+test("refuseCrossed() tells a service on a line that isn't there, even one named as a property of Object", () => {
+  for (const line of ["tll", "constructor", "__proto__"]) {
+    assert.deepEqual(problemsOf({ services: { bank: serviceOf(1, { line }) } }), [
+      `services.bank.line: there is no line "${line}": the lines are till`,
+    ]);
+  }
+});
+
+test("refuseCrossed() tells a line that no service uses", () => {
+  assert.deepEqual(problemsOf({ lines: { till: lineOf(), bar: lineOf({ path: "/dev/absent1" }) } }), [
+    "lines.bar: no service uses it: name it in a service's line, or take it out",
+  ]);
+});
+
+test("refuseCrossed() tells two listeners on one host and port, wildcards and the admin page included", () => {
+  const on = (bankHost: string, qrHost: string) => ({ services: { bank: serviceOf(1, { host: bankHost }), qr: serviceOf(1, { host: qrHost }) } });
+  for (const [one, other] of [
+    ["127.0.0.1", "127.0.0.1"],
+    ["localhost", "127.0.0.1"],
+    ["0.0.0.0", "10.0.0.7"],
+    ["10.0.0.7", "::"],
+  ] as const) {
+    assert.deepEqual(problemsOf(on(one, other)), [
+      `services.qr.port: 1 on ${other} is already taken by services.bank.port: give each its own port`,
+    ]);
+  }
+  assert.deepEqual(problemsOf(on("127.0.0.1", "10.0.0.7")), []);
+  assert.deepEqual(problemsOf({ admin: { host: "127.0.0.1", port: 8888 } }), [
+    "admin.port: 8888 on 127.0.0.1 is already taken by services.bank.port: give each its own port",
+  ]);
+  assert.deepEqual(problemsOf({ services: { bank: serviceOf(0), qr: serviceOf(0) } }), []);
+});
+
+test("refuseCrossed() tells two lines of one path, but not two emulated ones", () => {
+  const services = { bank: serviceOf(1), qr: serviceOf(2, { line: "bar" }) };
+  assert.deepEqual(problemsOf({ services, lines: { till: lineOf(), bar: lineOf() } }), [
+    "lines.bar.path: /dev/absent0 is the same device as line till: let their services share one line",
+  ]);
+  const emulated = lineOf({ path: emulatedPath });
+  assert.deepEqual(problemsOf({ services, lines: { till: emulated, bar: emulated } }), []);
+});
+
+test("refuseCrossed() tells a queue that would not fit into memory, by the largest body of the line's services", () => {
+  const services = (bodyBytesMax: number) => ({ bank: serviceOf(1), qr: serviceOf(2, { bodyBytesMax }) });
+  const lines = { till: lineOf({ queueCallsMax: 65 }) };
+  assert.deepEqual(problemsOf({ lines, services: services(8 * 1024 * 1024) }), [
+    "lines.till.queueCallsMax: 65 waiting calls of up to 8388608 bytes may take 520 MiB of memory, and 512 are the limit: " +
+      "lower it or bodyBytesMax",
+  ]);
+  assert.deepEqual(problemsOf({ lines: { till: lineOf() }, services: services(8 * 1024 * 1024) }), []);
+});
+
+test("refuseCrossed() tells an origin that no browser would send, with the one it sends", () => {
+  const of = (origin: string) => problemsOf({ services: { bank: serviceOf(1, { allowOrigins: [origin] }) } });
+  assert.deepEqual(of("https://till.shop:443"), [
+    'services.bank.allowOrigins[0]: "https://till.shop:443" is never what a browser sends: write https://till.shop',
+  ]);
+  assert.equal(of("https://till.shop:99999").length, 1);
+  for (const origin of ["https://till.shop", "http://localhost:3000", "http://[::1]:3000", "chrome-extension://abcdef"]) {
+    assert.deepEqual(of(origin), []);
+  }
+});
+
+test("warningsOf() is silent about a sound configuration", () => {
+  assert.deepEqual(warningsOf(configOf()), []);
+});
+
+test("warningsOf() warns of a service that the network reaches without a key", () => {
+  const of = (settings: Partial<ServiceConfig>) => warningsOf(configOf({ services: { bank: serviceOf(1, settings) } }));
+  assert.match(of({ host: "0.0.0.0" })[0] ?? "", /^services\.bank\.host: .*set apiKey$/);
+  assert.deepEqual(of({ host: "0.0.0.0", apiKey: "k" }), []);
+  for (const host of ["127.0.0.1", "127.1.2.3", "::1", "localhost"]) assert.deepEqual(of({ host }), []);
+});
+
+test("warningsOf() warns of line settings that the frames don't survive, on real lines", () => {
+  const of = (settings: Partial<LineConfig>) => warningsOf(configOf({ lines: { till: lineOf(settings) } }));
+  assert.match(of({ dataBits: 7 })[0] ?? "", /^lines\.till\.dataBits: 7 bits /);
+  assert.match(of({ flowControl: "xonxoff" })[0] ?? "", /^lines\.till\.flowControl: xonxoff /);
+  assert.deepEqual(of({ flowControl: "xonxoff", path: emulatedPath }), []);
+});
+
+test("warningsOf() warns that fiscal recovers by silence without a merchantId", () => {
+  const of = (settings: Partial<ServiceConfig>) => warningsOf(configOf({ services: { fiscal: serviceOf(1, settings) } }));
+  assert.match(of({})[0] ?? "", /^services\.fiscal\.merchantId: .*30000 ms of silence$/);
+  assert.deepEqual(of({ merchantId: "M" }), []);
+});

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Contract } from "../../src/contract/contract.ts";
+import { bank } from "../../src/contract/bank.ts";
+import { contracts, routeOf } from "../../src/contract/contracts.ts";
+import { fiscal } from "../../src/contract/fiscal.ts";
+import { qr } from "../../src/contract/qr.ts";
+import { packagesLoadedBy } from "./imports.ts";
+
+const pathsWhere = (contract: Contract, has: (route: Contract["routes"][number]) => boolean) =>
+  contract.routes.filter(has).map((route) => route.path);
+
+test("contracts stand under their own names", () => {
+  for (const [name, contract] of Object.entries(contracts)) {
+    assert.equal(contract.service, name);
+  }
+});
+
+test("routeOf() finds every route by its path and nothing else", () => {
+  for (const contract of Object.values(contracts)) {
+    for (const route of contract.routes) {
+      assert.equal(routeOf(contract, route.path), route);
+      assert.equal(routeOf(contract, route.path.slice(1)), undefined);
+      assert.equal(routeOf(contract, `${route.path}/`), undefined);
+    }
+    for (const path of ["", "/", "/__proto__", "__proto__", "constructor", "/SALE"]) {
+      assert.equal(routeOf(contract, path), undefined, path);
+    }
+  }
+});
+
+// Written out, so that no edit makes a route resendable by accident: these and no others may ever be sent twice
+test("effect none is given to what is surely read-only and to nothing else", () => {
+  const none = (contract: Contract) => pathsWhere(contract, (route) => route.effect === "none");
+  assert.deepEqual(none(fiscal), ["/supported_operations", "/check_status", "/check_shift", "/get_info"]);
+  assert.deepEqual(none(bank), ["/supported_operations", "/terminals", "/check"]);
+  assert.deepEqual(none(qr), ["/check_connection", "/check"]);
+});
+
+test("effect money is given to what moves or registers money", () => {
+  const money = (contract: Contract) => pathsWhere(contract, (route) => route.effect === "money");
+  assert.deepEqual(money(fiscal), ["/sale", "/refund", "/deposit", "/withdraw"]);
+  assert.deepEqual(money(bank), ["/sale", "/preauth", "/confirm", "/cancel", "/refund"]);
+  assert.deepEqual(money(qr), ["/showqrcode", "/cancel", "/refund"]);
+});
+
+test("effect print is given to copies and reports", () => {
+  const print = (contract: Contract) => pathsWhere(contract, (route) => route.effect === "print");
+  assert.deepEqual([print(fiscal), print(bank), print(qr)], [["/check_copy", "/x_report", "/dates_report"], ["/xreport"], []]);
+});
+
+test("urgent routes are /abort and /terminate, and only those", () => {
+  const urgent = (contract: Contract) => pathsWhere(contract, (route) => route.urgent);
+  assert.deepEqual([urgent(fiscal), urgent(bank), urgent(qr)], [["/abort"], ["/terminate", "/abort"], []]);
+});
+
+test("fiscal routes that wait for a customer or a long print have three minutes, the others one", () => {
+  const slow = pathsWhere(fiscal, (route) => route.replyTimeoutMs === 180_000);
+  assert.deepEqual(slow, ["/sale", "/refund", "/close_shift", "/x_report", "/dates_report"]);
+  assert.ok(fiscal.routes.every((route) => slow.includes(route.path) || route.replyTimeoutMs === 60_000));
+});
+
+test("polling and barriers lead to read-only routes of the same contract", () => {
+  for (const contract of Object.values(contracts)) {
+    const asked = [contract.barrier.route, ...contract.routes.flatMap((route) => route.polling?.route ?? [])];
+    for (const path of asked) {
+      assert.equal(routeOf(contract, path)?.effect, "none", `${contract.service} ${path}`);
+    }
+    assert.equal(routeOf(contract, contract.barrier.route)?.body, "none");
+  }
+});
+
+test("keys name the operation wherever the contract has a field for it", () => {
+  const keyed = (contract: Contract) => pathsWhere(contract, (route) => route.key !== undefined);
+  assert.deepEqual(keyed(fiscal), ["/sale", "/refund", "/check_status", "/abort", "/deposit", "/withdraw"]);
+  assert.ok(fiscal.routes.every((route) => route.key === undefined || route.key === "documentExtID"));
+  assert.deepEqual(
+    pathsWhere(bank, (route) => route.key !== "pay_id"),
+    ["/supported_operations", "/terminals", "/terminate"],
+  );
+  assert.deepEqual(
+    pathsWhere(qr, (route) => route.key !== "pay_id"),
+    ["/check_connection"],
+  );
+});
+
+const fiscalAnswer = { status: "success", code: 0, operations: ["sale"] };
+const bankAnswer = { status: "success", data: { operations: ["sale"] } };
+const qrAnswer = { status: "success", data: { systems: [{ name: "A", operations: ["check"] }] } };
+
+test("barrier.isAnswer() knows the answer of its own service, also an empty list and one without code", () => {
+  assert.ok(fiscal.barrier.isAnswer(fiscalAnswer));
+  assert.ok(fiscal.barrier.isAnswer({ status: "success", operations: [] }));
+  assert.ok(bank.barrier.isAnswer(bankAnswer));
+  assert.ok(bank.barrier.isAnswer(fiscalAnswer), "operations at the top level");
+  assert.ok(bank.barrier.isAnswer({ status: "success", data: null, operations: ["sale"] }));
+  assert.ok(qr.barrier.isAnswer(qrAnswer));
+});
+
+test("barrier.isAnswer() takes no other service's answer on a line with the same framing", () => {
+  assert.ok(!bank.barrier.isAnswer(qrAnswer));
+  assert.ok(!qr.barrier.isAnswer(bankAnswer));
+  assert.ok(!fiscal.barrier.isAnswer(bankAnswer));
+});
+
+test("barrier.isAnswer() takes no late result, no refusal and no broken list", () => {
+  const others: Readonly<Record<string, unknown>>[] = [
+    {},
+    { status: "success" },
+    { status: "success", data: null },
+    { status: "success", code: 0 },
+    { status: "success", data: { status: "APPROVED", rrn: "1", data: { operations: ["sale"] } } },
+    { status: "success", data: { rrn: "1" } },
+    { status: "success", data: { trans: "1" } },
+    { status: "error", code: -80, message: "operation not supported" },
+    { status: "error", operations: ["sale"], data: { operations: ["sale"], systems: [] } },
+    { status: "success", operations: "sale", data: { operations: "sale", systems: "A" } },
+    { status: "success", operations: [1], data: { operations: [1], systems: {} } },
+    { operations: ["sale"], data: { operations: ["sale"], systems: [] } },
+  ];
+  for (const reply of others) {
+    for (const contract of Object.values(contracts)) {
+      assert.ok(!contract.barrier.isAnswer(reply), `${contract.service}: ${JSON.stringify(reply)}`);
+    }
+  }
+});
+
+test("faultCodes and faultsInOk follow the design: content faults alone travel in 200, and never for qr", () => {
+  const { fiscal: f, bank: b, qr: q } = contracts;
+  assert.deepEqual([f.faultCodes.sign, f.faultCodes.malformed, f.faultCodes.missing, f.faultCodes.size], [1, 2, 3, 2]);
+  assert.deepEqual([f.faultCodes.unavailable, f.faultCodes.timeout, f.faultCodes.broken, f.faultCodes.route], [5, 5, 5, 5]);
+  assert.deepEqual([b.faultCodes.malformed, b.faultCodes.missing, b.faultCodes.route, b.faultCodes.key], [-29, -29, -80, -29]);
+  assert.deepEqual([b.faultCodes.unavailable, b.faultCodes.timeout, b.faultCodes.broken], [-3, -3, -3]);
+  assert.deepEqual(new Set(Object.values(q.faultCodes)), new Set([1]));
+  assert.deepEqual(
+    [f.faultsInOk, b.faultsInOk, q.faultsInOk],
+    [["sign", "malformed", "missing"], ["sign", "malformed", "missing"], []],
+  );
+});
+
+test("contracts.ts loads no package at all, so that a bridge that only relays pays for no schema library", () => {
+  const source = (name: string) => new URL(`../../src/contract/${name}`, import.meta.url);
+  assert.deepEqual([...packagesLoadedBy(source("contracts.ts"))], []);
+  // The same search finds what schema.ts loads, so it would find it here
+  assert.ok(packagesLoadedBy(source("schema.ts")).has("typebox"));
+});

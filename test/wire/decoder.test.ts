@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createDecoder } from "../../src/wire/decoder.ts";
+import { encodeLength } from "../../src/wire/length.ts";
+import { encodeStx } from "../../src/wire/stx.ts";
+import { decoderOf, Feed, modeNames, plain } from "./feed.ts";
+
+const length = (payload: string): Buffer => Buffer.concat(encodeLength("arc", [Buffer.from(payload)]));
+const stx = (payload: string): Buffer => Buffer.concat(encodeStx([Buffer.from(payload)]));
+const what = (feed: Feed): string[] => feed.events.map((event) => (event.kind === "frame" ? event.framing : event.reason));
+
+test("createDecoder() refuses options that no line can have", () => {
+  assert.throws(() => createDecoder({ stx: false, length: false, crc16: "arc", payloadBytesMax: 300 }), RangeError);
+  for (const payloadBytesMax of [0, -1, 1.5, Number.NaN, 2 ** 24]) {
+    assert.throws(() => createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax }), RangeError);
+  }
+});
+
+test("decoder.advance() refuses more bytes than there was room for", () => {
+  const decoder = decoderOf("dual");
+  const room = decoder.space().length;
+  for (const n of [-1, 0.5, room + 1]) assert.throws(() => decoder.advance(n), RangeError);
+  assert.equal(decoder.pendingBytes, 0);
+});
+
+test("decoder.space() is the same memory until bytes come, a reset in between included", () => {
+  const decoder = decoderOf("length");
+  decoder.push(Buffer.of(0, 0));
+  const space = decoder.space();
+  decoder.reset();
+  assert.equal(decoder.space(), space);
+  space.set(length("{}"));
+  assert.deepEqual(decoder.advance(8).map(plain)[0], { ...plainFrame, payload: "7b7d" });
+});
+const plainFrame = { kind: "frame", framing: "length", payloadBytes: 2, wireBytes: 8 };
+
+test("decoder.advance() that finds nothing returns one shared empty list", () => {
+  const decoder = decoderOf("dual");
+  const nothing = decoder.push(Buffer.of(0));
+  assert.ok(Object.isFrozen(nothing));
+  assert.equal(decoder.push(Buffer.of(0)), nothing);
+});
+
+test("dual decoder tells framings apart by a frame's first byte, back to back", () => {
+  const stream = Buffer.concat([stx("a"), length("\u0002\u0003"), length(""), stx(""), stx("b"), length("c")]);
+  for (const sizes of [[], [1], [5]]) {
+    const feed = new Feed(decoderOf("dual")).feed(stream, sizes);
+    assert.deepEqual(what(feed), ["stx", "length", "length", "stx", "stx", "length"]);
+    assert.equal(feed.decoder.pendingBytes, 0);
+  }
+});
+
+test("dual decoder that is lost finds no length frame until reset, and an STX frame at once", () => {
+  const feed = new Feed(decoderOf("dual")).feed(Buffer.concat([Buffer.from("x"), length("null"), length("null")]));
+  assert.deepEqual([what(feed), feed.decoder.phase, feed.decoder.pendingBytes], [[], "lost", 21]);
+  feed.feed(stx("{}"));
+  assert.deepEqual(what(feed), ["noise", "stx"]);
+  assert.deepEqual(what(feed.feed(length("{}"))), ["noise", "stx", "length"]);
+  feed.feed(Buffer.from("x")).reset().feed(length("{}"));
+  assert.deepEqual(what(feed).slice(3), ["noise", "length"]);
+});
+
+test("dual decoder is lost after a wrong checksum of either framing until an STX frame or reset", () => {
+  for (const bad of [Buffer.from(length("{}")), Buffer.from(stx("{}"))]) {
+    bad[bad.length - 2] = 0x7f;
+    const feed = new Feed(decoderOf("dual")).feed(bad);
+    assert.deepEqual([what(feed), feed.decoder.phase, feed.decoder.pendingBytes], [["checksum"], "lost", 0]);
+    feed.feed(length("{}")).feed(stx("{}")).feed(length("{}"));
+    assert.deepEqual(what(feed), ["checksum", "noise", "stx", "length"]);
+    const other = new Feed(decoderOf("dual")).feed(bad).reset().feed(length("{}"));
+    assert.deepEqual(what(other), ["checksum", "length"]);
+  }
+});
+
+test("dual decoder finds the STX frame behind a stray 00 that makes its first bytes a length over the cap", () => {
+  const feed = new Feed(decoderOf("dual")).feed(Buffer.concat([Buffer.of(0), stx('{"status":"success"}')]), [1]);
+  assert.deepEqual(what(feed), ["oversize", "stx"]);
+});
+
+for (const [name, mode] of [
+  ["length", "length"],
+  ["stx", "stx"],
+  ["length", "dual"],
+  ["stx", "dual"],
+] as const) {
+  test(`decoder (${mode}) takes ${name} frames larger than a chunk, back to back, as pieces where they were read`, () => {
+    const payloadBytesMax = 4 * 1024 * 1024;
+    const feed = new Feed(decoderOf(mode, { payloadBytesMax }));
+    const heard: number[] = [];
+    for (const bytes of [60_000, 65_535, 65_536, 70_000, 131_072, 200_000, 10, payloadBytesMax]) {
+      const payload = Buffer.alloc(bytes, `${bytes} `);
+      const wire = Buffer.concat(name === "stx" ? encodeStx([payload]) : encodeLength("arc", [payload]));
+      feed.feed(wire, bytes > 300_000 ? [65_536, 30_000] : [4096, 5, 1023]);
+      const frame = feed.events.at(-1);
+      assert.ok(frame?.kind === "frame");
+      assert.ok(Buffer.concat(frame.payload).equals(payload));
+      assert.ok(frame.payload.length <= 9, `${frame.payload.length} pieces`);
+      heard.push(frame.payloadBytes);
+    }
+    assert.equal(heard.length, feed.events.length);
+    feed.plain();
+  });
+}
+
+test("decoder keeps a small frame in one piece however many came before it", () => {
+  for (const mode of ["length", "stx"] as const) {
+    const feed = new Feed(decoderOf(mode));
+    const wire = mode === "stx" ? stx("x".repeat(290)) : length("x".repeat(290));
+    for (let i = 0; i < 600; i++) feed.feed(wire, [150]);
+    assert.ok(feed.events.every((event) => event.kind === "frame" && event.payload.length === 1));
+    feed.plain();
+  }
+});
+
+test("decoder that hears only what it drops goes on in the same chunk", () => {
+  for (const mode of modeNames) {
+    const { decoder } = new Feed(decoderOf(mode));
+    const memory = decoder.space().buffer;
+    for (let i = 0; i < 300; i++) {
+      decoder.push(Buffer.alloc(1000, "n"));
+      assert.equal(decoder.space().buffer, memory);
+    }
+    assert.equal(decoder.pendingBytes, 300_000);
+    assert.deepEqual(decoder.reset(), [{ kind: "discard", reason: "noise", wireBytes: 300_000, head: "6e".repeat(16) }]);
+  }
+});
+
+test("decoder gives a header that lies about its length no more memory than twice what came", () => {
+  const decoder = decoderOf("length", { payloadBytesMax: 8 * 1024 * 1024 });
+  decoder.push(Buffer.of(0, 0x80, 0, 0));
+  let came = 4;
+  let held = 0;
+  let memory: ArrayBufferLike | undefined;
+  while (came < 1_000_000) {
+    const space = decoder.space();
+    if (space.buffer !== memory) held += space.buffer.byteLength;
+    memory = space.buffer;
+    assert.ok(held <= Math.max(2 * came, came + 65_536), `${held} bytes held for ${came}`);
+    const n = Math.min(space.length, 5000);
+    decoder.advance(n);
+    came += n;
+  }
+  assert.equal(decoder.missingBytes, 8 * 1024 * 1024 + 6 - came);
+});
