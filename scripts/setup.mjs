@@ -29,5 +29,9 @@ if (timeOf(join(root, "node_modules/.package-lock.json")) < timeOf(join(root, "p
   run("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error");
 }
 const made = timeOf(join(root, "dist/posline.mjs"));
-const sources = Math.max(newestIn(join(root, "src")), timeOf(join(root, "package.json")), timeOf(join(root, "scripts/build.mjs")));
+const sources = Math.max(
+  newestIn(join(root, "src")),
+  timeOf(join(root, "package.json")),
+  timeOf(join(root, "scripts/build.mjs")),
+);
 if (made < sources) run(process.execPath, join(root, "scripts/build.mjs"));

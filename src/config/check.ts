@@ -85,7 +85,8 @@ function walk(node: Node, value: unknown, path: string, problems: string[]): unk
     if ((node.enum as readonly unknown[]).includes(value)) return value;
     return refuse(`${shown(value, node)} is none of ${node.enum.map((one) => JSON.stringify(one)).join(", ")}${why(node)}`);
   }
-  if (node.type !== undefined && node.type !== type) return refuse(`${shown(value, node)} where ${typeNames[node.type]} belongs`);
+  if (node.type !== undefined && node.type !== type)
+    return refuse(`${shown(value, node)} where ${typeNames[node.type]} belongs`);
   if (typeof value === "number") return inBounds(node, value) ? value : refuse(outside(node, value));
   if (typeof value === "string") return fits(node, value) ? value : refuse(misfit(node, value));
   if (Array.isArray(value)) return list(node, value, path, problems, refuse);

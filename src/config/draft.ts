@@ -57,7 +57,13 @@ function note(draft: Draft, path: string, settings: object, origin: string): voi
 }
 
 /** Sets one key of a line, over what lower layers said. */
-export function putLine<K extends keyof LineDraft>(draft: Draft, name: string, key: K, value: LineDraft[K], origin: string): void {
+export function putLine<K extends keyof LineDraft>(
+  draft: Draft,
+  name: string,
+  key: K,
+  value: LineDraft[K],
+  origin: string,
+): void {
   draft.lines[name] = { ...draft.lines[name], [key]: value };
   draft.origins.set(`lines.${name}.${key}`, origin);
 }

@@ -18,9 +18,6 @@ export const barrierIntervalMs = 2_000;
 /** Milliseconds without a byte after which a freshly opened line counts as empty: old bytes survive the driver's flush. */
 export const silenceMs = 50;
 
-/** Milliseconds before a lost device is looked for again: the first wait and, doubling, the longest. */
-export const reopenMs = { min: 100, max: 3_000 } as const;
-
 /**
  * Largest payload in bytes believed of a reply. Base64 print data and terminal lists run to some hundred kB; the length field
  * could announce 4 GiB, which nothing but a broken header does.

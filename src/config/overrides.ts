@@ -30,7 +30,14 @@ const serviceNodes = fileSchema.properties.services.properties;
 const number = (value: string): string | number => (/^\d{1,15}$/.test(value) ? Number(value) : value);
 
 /** Sets a key of the one line there is. Which of several is meant, neither a variable nor a flag can say. */
-function setLine<K extends "path" | "baudRate">(key: K, value: unknown, draft: Draft, label: string, origin: string, problems: string[]) {
+function setLine<K extends "path" | "baudRate">(
+  key: K,
+  value: unknown,
+  draft: Draft,
+  label: string,
+  origin: string,
+  problems: string[],
+) {
   const names = Object.keys(draft.lines);
   const [name, another] = names;
   if (name === undefined) return;
@@ -43,7 +50,12 @@ function setLine<K extends "path" | "baudRate">(key: K, value: unknown, draft: D
   if (kept !== undefined) putLine(draft, name, key, kept as LineDraft[K], origin);
 }
 
-function setService<K extends keyof ServiceDraft & string>(service: ServiceName, key: K, node: Node, convert: (value: string) => unknown) {
+function setService<K extends keyof ServiceDraft & string>(
+  service: ServiceName,
+  key: K,
+  node: Node,
+  convert: (value: string) => unknown,
+) {
   const apply: Applied = (draft, label, origin, value, problems) => {
     if (draft.services[service] === undefined) {
       problems.push(`${label}: there is no service ${service} in the file: add it there, or unset ${label}`);
@@ -57,7 +69,8 @@ function setService<K extends keyof ServiceDraft & string>(service: ServiceName,
 }
 
 /** In the environment a port may be 0, any free one: tests and supervisors that read the port from the log. */
-const port = (service: ServiceName) => setService(service, "port", { ...serviceNodes[service].properties.port, minimum: 0 }, number);
+const port = (service: ServiceName) =>
+  setService(service, "port", { ...serviceNodes[service].properties.port, minimum: 0 }, number);
 
 const setHosts: Applied = (draft, label, origin, value, problems) => {
   const kept = check(fileSchema.properties.services.properties.qr.properties.host, value, label, problems);

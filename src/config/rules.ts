@@ -48,7 +48,9 @@ function services(config: Config): [(typeof serviceNames)[number], ServiceConfig
 function lineWarnings(name: string, line: LineConfig): string[] {
   const warnings: string[] = [];
   if (line.dataBits !== 8) {
-    warnings.push(`lines.${name}.dataBits: ${line.dataBits} bits lose part of every checksum and of UTF-8 text: the contracts need 8`);
+    warnings.push(
+      `lines.${name}.dataBits: ${line.dataBits} bits lose part of every checksum and of UTF-8 text: the contracts need 8`,
+    );
   }
   if (line.flowControl === "xonxoff") {
     warnings.push(
@@ -96,7 +98,8 @@ function refuseSharedDevices(config: Config, problems: string[]): void {
     const device = realPath(line.path);
     const other = seen.get(device);
     if (other === undefined) seen.set(device, name);
-    else problems.push(`lines.${name}.path: ${line.path} is the same device as line ${other}: let their services share one line`);
+    else
+      problems.push(`lines.${name}.path: ${line.path} is the same device as line ${other}: let their services share one line`);
   }
 }
 
@@ -117,7 +120,9 @@ function refuseSharedPorts(config: Config, problems: string[]): void {
   }));
   if (config.admin !== undefined) listeners.push({ path: "admin.port", ...config.admin });
   for (const [index, one] of listeners.entries()) {
-    const other = listeners.slice(0, index).find((before) => before.port === one.port && one.port !== 0 && meet(before.host, one.host));
+    const other = listeners
+      .slice(0, index)
+      .find((before) => before.port === one.port && one.port !== 0 && meet(before.host, one.host));
     if (other !== undefined) {
       problems.push(`${one.path}: ${one.port} on ${one.host} is already taken by ${other.path}: give each its own port`);
     }

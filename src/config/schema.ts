@@ -1,88 +1,15 @@
 import type { XStatic } from "typebox/schema";
 import { contracts } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
-import { adminDefaults, type Bound, bounds, lineDefaults, logDefaults, serviceDefaults } from "./limits.ts";
+import { adminDefaults, bounds, logDefaults, serviceDefaults } from "./limits.ts";
+import { line } from "./schema-line.ts";
+import { bounded, host, hostPattern } from "./schema-terms.ts";
 
 /**
  * The shape of the file, as JSON Schema (draft 2020-12): what `posline config --schema` prints for editors, what `check` walks,
  * and what the file's type is inferred from. It is plain data, so that a start loads no schema library; the tests hold it and
  * `check` against TypeBox's own validator. `$comment` says why, and is quoted in messages. `writeOnly` marks the secrets.
  */
-
-function bounded<const D extends number>(bound: Bound, fallback: D | undefined, description: string) {
-  const unit = bound.unit === "" ? "" : ` In ${bound.unit}.`;
-  return {
-    type: "integer",
-    minimum: bound.min,
-    maximum: bound.max,
-    ...(fallback === undefined ? {} : { default: fallback }),
-    description: `${description}${unit}`,
-    $comment: bound.why,
-  } as const;
-}
-
-const hostPattern = "^(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|[0-9a-f]*(?::[0-9a-f.]*){2,})$";
-
-const host = {
-  type: "string",
-  pattern: hostPattern,
-  maxLength: 253,
-  default: serviceDefaults.host,
-  examples: ["127.0.0.1", "0.0.0.0", "::1"],
-  description: "The address to listen on. Anything but loopback lets the network take payments.",
-  $comment: "it must be an address or host name in lower case, without scheme or port, such as 127.0.0.1",
-} as const;
-
-const line = {
-  type: "object",
-  description: "One serial line.",
-  additionalProperties: false,
-  required: ["path"],
-  properties: {
-    path: {
-      type: "string",
-      pattern: "^/[^\\u0000]+$",
-      maxLength: 4_096,
-      examples: ["/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0", "/dev/ttyS0"],
-      description: "The device. A name of /dev/serial/by-id survives replugging, ttyUSB0 does not.",
-      $comment: "it must be the whole path of a device, such as /dev/ttyUSB0; posline ports lists them",
-    },
-    baudRate: bounded(bounds.baudRate, lineDefaults.baudRate, "The line's speed."),
-    dataBits: { enum: [5, 6, 7, 8], default: lineDefaults.dataBits, description: "Data bits of a character." },
-    parity: {
-      enum: ["none", "even", "odd"],
-      default: lineDefaults.parity,
-      description: "The parity bit.",
-      $comment: "the serial driver of Linux offers no other",
-    },
-    stopBits: {
-      enum: [1, 2],
-      default: lineDefaults.stopBits,
-      description: "Stop bits of a character.",
-      $comment: "the serial driver of Linux offers no other",
-    },
-    flowControl: {
-      enum: ["none", "rtscts", "xonxoff"],
-      default: lineDefaults.flowControl,
-      description: "How one side holds the other up: not, by the RTS and CTS wires, or by XON and XOFF bytes.",
-    },
-    crc16: {
-      enum: ["arc", "umts"],
-      default: lineDefaults.crc16,
-      description: "How the terminal reads CRC16-IBM: CRC-16/ARC or CRC-16/UMTS. A frame that fails is logged with both.",
-    },
-    recovery: {
-      enum: ["barrier", "quiet"],
-      default: lineDefaults.recovery,
-      description: "How the line is proven clean after a lost answer: by a read-only request, or by silence alone.",
-    },
-    lateReplyMs: bounded(bounds.lateReplyMs, lineDefaults.lateReplyMs, "Silence after which a late answer isn't expected any more."),
-    queueCallsMax: bounded(bounds.queueCallsMax, lineDefaults.queueCallsMax, "Calls that may wait for the line."),
-    queueWaitMs: bounded(bounds.queueWaitMs, lineDefaults.queueWaitMs, "How long a call may wait for the line."),
-    dtr: { type: "boolean", description: "Sets DTR after opening; absent leaves it to the driver, which raises it." },
-    rts: { type: "boolean", description: "Sets RTS after opening; absent leaves it to the driver, which raises it." },
-  },
-} as const;
 
 /** What every service has; the time-outs are declared per service, since routes and defaults are its contract's. */
 const common = {

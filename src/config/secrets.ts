@@ -17,7 +17,8 @@ export function readSecret(node: Node, file: string, path: string, problems: str
   } catch (error) {
     return refuse(reason(error, file));
   }
-  if (bytes.length > secretBytesMax) return refuse(`it is larger than ${secretBytesMax} bytes: name a file that holds the value alone`);
+  if (bytes.length > secretBytesMax)
+    return refuse(`it is larger than ${secretBytesMax} bytes: name a file that holds the value alone`);
   const value = bytes.toString("utf8").replace(/\r?\n$/, "");
   const kept = check(node, value, `${path} (${file})`, problems);
   return typeof kept === "string" ? kept : undefined;

@@ -41,14 +41,23 @@ test("posline ports tells a device without access with its group and the command
 });
 
 test("posline ports offers the name by socket where the name by identity isn't unique or isn't there", () => {
-  const nameless = { ...ftdi, usb: { vendorId: "1a86", productId: "7523", serialNumber: undefined, manufacturer: undefined, product: undefined } };
-  assert.match(render([nameless]), /ADAPTER[^]*1a86:7523[^]*by its socket as \/dev\/serial\/by-path\/usb-1\n/);
+  const nameless = {
+    ...ftdi,
+    usb: { vendorId: "1a86", productId: "7523", serialNumber: undefined, manufacturer: undefined, product: undefined },
+  };
+  assert.match(render([nameless]), /ADAPTER.*1a86:7523.*by its socket as \/dev\/serial\/by-path\/usb-1\n/s);
   assert.match(render([{ ...nameless, byId: [] }]), /configure it as \/dev\/serial\/by-path\/usb-1\n/);
   assert.doesNotMatch(render([ftdi]), /by-path/);
 });
 
 test("posline ports lets no control character of an adapter reach the terminal", () => {
-  const usb = { vendorId: "1a86", productId: "7523", serialNumber: "\u001b]0;x\u0007", manufacturer: "\u001b[2J", product: "a\nb" };
+  const usb = {
+    vendorId: "1a86",
+    productId: "7523",
+    serialNumber: "\u001b]0;x\u0007",
+    manufacturer: "\u001b[2J",
+    product: "a\nb",
+  };
   // Only the line ends of its own are left.
   assert.doesNotMatch(render([{ ...ftdi, usb }]).replaceAll("\n", ""), /\p{Cc}/u);
   assert.equal(render([{ ...ftdi, usb }]).split("\n").length, 4);

@@ -18,7 +18,17 @@ const shape: Node = {
     parity: { enum: ["none", "odd"] },
     key: { type: "string", pattern: "^[a-z]+$", maxLength: 4, writeOnly: true },
     names: { type: "array", maxItems: 2, items: { type: "string", pattern: "^[a-z]+$" } },
-    timeouts: { anyOf: [{ type: "integer", minimum: 5 }, { type: "object", propertyNames: { enum: ["/sale"] }, patternProperties: { "^/": { type: "integer" } }, additionalProperties: false }] },
+    timeouts: {
+      anyOf: [
+        { type: "integer", minimum: 5 },
+        {
+          type: "object",
+          propertyNames: { enum: ["/sale"] },
+          patternProperties: { "^/": { type: "integer" } },
+          additionalProperties: false,
+        },
+      ],
+    },
   },
 };
 
@@ -37,7 +47,9 @@ test("check() tells a missing key with what it is for", () => {
 });
 
 test("check() tells a number outside its bounds with the bounds and the reason", () => {
-  assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 49 }), ["at.baudRate: 49 is not within 50 to 100: no chip is faster"]);
+  assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 49 }), [
+    "at.baudRate: 49 is not within 50 to 100: no chip is faster",
+  ]);
   assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 50 }), []);
   assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 100 }), []);
   assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 50.5 }), ["at.baudRate: 50.5 where a whole number belongs"]);
@@ -57,8 +69,12 @@ test("check() never shows a secret, whatever is wrong with it", () => {
 });
 
 test("check() checks the arm whose type the value has", () => {
-  assert.deepEqual(problemsOf(shape, { path: "/a", timeouts: "30s" }), ['at.timeouts: "30s" where a whole number or an object belongs']);
-  assert.deepEqual(problemsOf(shape, { path: "/a", timeouts: { "/sal": 5 } }), ["at.timeouts./sal: unknown route: did you mean /sale?"]);
+  assert.deepEqual(problemsOf(shape, { path: "/a", timeouts: "30s" }), [
+    'at.timeouts: "30s" where a whole number or an object belongs',
+  ]);
+  assert.deepEqual(problemsOf(shape, { path: "/a", timeouts: { "/sal": 5 } }), [
+    "at.timeouts./sal: unknown route: did you mean /sale?",
+  ]);
   assert.deepEqual(problemsOf(shape, { path: "/a", timeouts: { "/sale": 5 } }), []);
 });
 

@@ -23,7 +23,11 @@ const broken: readonly [name: string, text: string, message: string][] = [
   ["single quotes", "{'a': 1}", "line 1, column 2: JSON has no single quotes: write double ones"],
   ["a comment", '{\n  // here\n  "a": 1}', "line 2, column 3: JSON has no comments: take this one out"],
   ["a file cut short", '{"a": [1, 2', "line 1, column 12: the file ends where a comma or ] belongs"],
-  ["a text without an end", '{"a": "b\n}', "line 1, column 7: this text doesn't end on its line, or holds a backslash that JSON doesn't know"],
+  [
+    "a text without an end",
+    '{"a": "b\n}',
+    "line 1, column 7: this text doesn't end on its line, or holds a backslash that JSON doesn't know",
+  ],
   ["something after the end", "{} x", 'line 1, column 4: there is "x" where the end of the file belongs'],
   ["a bad number", '{"a": 01}', 'line 1, column 7: there is "0" where a value belongs'],
   ["a bad word", '{"a": True}', 'line 1, column 7: there is "T" where a value belongs'],
@@ -46,20 +50,45 @@ test("parseJson() quotes one character at most, so that no secret gets into a me
 });
 
 test("parseJson() takes what JSON.parse takes and places every other text within it", () => {
-  const pieces = fc.constantFrom("{", "}", "[", "]", ",", ":", '"a"', '"', "1", "-", ".5", "true", "nul", " ", "\n", "'", "\\", "/");
+  const pieces = fc.constantFrom(
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"a"',
+    '"',
+    "1",
+    "-",
+    ".5",
+    "true",
+    "nul",
+    " ",
+    "\n",
+    "'",
+    "\\",
+    "/",
+  );
   fc.assert(
-    fc.property(fc.oneof(fc.json(), fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join(""))), (text) => {
-      let expected: unknown;
-      try {
-        expected = JSON.parse(text);
-      } catch {
-        const { line, column } = errorOf(text);
-        const lines = text.split("\n");
-        assert.ok(line >= 1 && line <= lines.length && column >= 1 && column <= (lines[line - 1] ?? "").length + 1);
-        return;
-      }
-      assert.deepEqual(parseJson(text), expected);
-    }),
+    fc.property(
+      fc.oneof(
+        fc.json(),
+        fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join("")),
+      ),
+      (text) => {
+        let expected: unknown;
+        try {
+          expected = JSON.parse(text);
+        } catch {
+          const { line, column } = errorOf(text);
+          const lines = text.split("\n");
+          assert.ok(line >= 1 && line <= lines.length && column >= 1 && column <= (lines[line - 1] ?? "").length + 1);
+          return;
+        }
+        assert.deepEqual(parseJson(text), expected);
+      },
+    ),
     { numRuns: 2_000 },
   );
 });

@@ -1,46 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ConfigError, emulatedPath } from "../../src/config/config.ts";
-import { type Environment, type Flags, type Loaded, loadConfig } from "../../src/config/load.ts";
+import { ConfigError } from "../../src/config/config.ts";
+import { type Environment, type Flags, loadConfig } from "../../src/config/load.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "posline-config-"));
-let count = 0;
-
-/** Writes a file and answers its path. */
-function fileOf(content: unknown): string {
-  const path = join(folder, `${count++}.json`);
-  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
-  return path;
-}
-
-const absent = join(folder, "absent", "posline.json");
-
-function load(content: unknown, env: Environment = {}, flags: Flags = {}): Promise<Loaded> {
-  return loadConfig({ file: content === undefined ? absent : fileOf(content), env, flags });
-}
-
-async function problemsOf(content: unknown, env: Environment = {}, flags: Flags = {}): Promise<readonly string[]> {
-  try {
-    await load(content, env, flags);
-  } catch (error) {
-    assert.ok(error instanceof ConfigError, String(error));
-    return error.problems;
-  }
-  return [];
-}
-
-const plain = {
-  lines: { till: { path: "/dev/ttyUSB0", baudRate: 9_600 } },
-  services: { fiscal: { line: "till", merchantId: "M" }, bank: { line: "till" } },
-};
-const two = {
-  lines: { till: { path: "/dev/ttyUSB0" }, bar: { path: "/dev/ttyUSB1" } },
-  services: { fiscal: { line: "till" }, bank: { line: "bar" } },
-};
+import { absent, fileOf, folder, load, plain, problemsOf, two } from "./loading.ts";
 
 test("loadConfig() fills in the defaults, and the contracts' ports and time-outs", async () => {
   const { config, origins } = await load(plain);
@@ -81,7 +46,9 @@ test("loadConfig() gives every resolved setting one origin, and no origin to any
   const paths = [
     ...Object.entries(config.lines).flatMap(([name, line]) => Object.keys(line).map((key) => `lines.${name}.${key}`)),
     ...Object.entries(config.services).flatMap(([name, service]) => [
-      ...Object.keys(service).filter((key) => key !== "replyTimeoutMs").map((key) => `services.${name}.${key}`),
+      ...Object.keys(service)
+        .filter((key) => key !== "replyTimeoutMs")
+        .map((key) => `services.${name}.${key}`),
       ...Object.keys(service.replyTimeoutMs).map((route) => `services.${name}.replyTimeoutMs.${route}`),
     ]),
     "admin.host",
@@ -128,7 +95,10 @@ test("loadConfig() reads --config before POSLINE_CONFIG before the default file"
 
 test("loadConfig() refuses a named file that is missing, a folder, or too large, and an empty name", async () => {
   assert.match((await problemsOf(undefined, {}, { config: absent }))[0] ?? "", /^there is no such file: /);
-  assert.match((await problemsOf(undefined, { POSLINE_CONFIG: absent }, { line: "/dev/x" }))[0] ?? "", /^there is no such file: /);
+  assert.match(
+    (await problemsOf(undefined, { POSLINE_CONFIG: absent }, { line: "/dev/x" }))[0] ?? "",
+    /^there is no such file: /,
+  );
   assert.match((await problemsOf(undefined, {}, { config: folder }))[0] ?? "", /^it is a folder/);
   assert.match((await problemsOf(" ".repeat(1024 * 1024 + 1)))[0] ?? "", /^it is larger than 1048576 bytes/);
   assert.match((await problemsOf(undefined, { POSLINE_CONFIG: "" }))[0] ?? "", /^POSLINE_CONFIG: it is empty/);
@@ -136,7 +106,8 @@ test("loadConfig() refuses a named file that is missing, a folder, or too large,
 
 test("loadConfig() says what to do when there is neither a file nor a line", async () => {
   const [problem] = await problemsOf(undefined);
-  for (const cure of ["--line", "posline ports", "--emulated", "posline config --schema", absent]) assert.ok(problem?.includes(cure), cure);
+  for (const cure of ["--line", "posline ports", "--emulated", "posline config --schema", absent])
+    assert.ok(problem?.includes(cure), cure);
 });
 
 test("loadConfig() serves three services on line till for --line and for POSLINE_LINE without a file", async () => {
@@ -160,84 +131,13 @@ test("loadConfig() serves three services on line till for --line and for POSLINE
   }
 });
 
-test("loadConfig() overrides the path of the only line by --line, and refuses it for several", async () => {
-  const { config, origins } = await load(plain, {}, { line: "/dev/ttyS7" });
-  assert.equal(config.lines["till"]?.path, "/dev/ttyS7");
-  assert.equal(config.lines["till"]?.baudRate, 9_600);
-  assert.equal(origins.get("lines.till.path"), "flag --line");
-  assert.deepEqual(await problemsOf(two, {}, { line: "/dev/ttyS7" }), [
-    "--line: there are several lines, till, bar: set path in the file, line by line",
-  ]);
-  assert.deepEqual(await problemsOf(two, { POSLINE_BAUD: "9600" }), [
-    "POSLINE_BAUD: there are several lines, till, bar: set baudRate in the file, line by line",
-  ]);
-});
-
-test("loadConfig() emulates one line without a file, and every line of a file in place of its device", async () => {
-  const alone = await load(undefined, {}, { emulated: true });
-  assert.equal(alone.emulated, true);
-  assert.equal(alone.config.lines["emulated"]?.path, emulatedPath);
-  assert.equal(alone.config.services.fiscal?.merchantId, "MERCHANT-1");
-  assert.equal(alone.origins.get("services.fiscal.merchantId"), "flag --emulated");
-  const all = await load(two, {}, { emulated: true });
-  assert.deepEqual(Object.values(all.config.lines).map((line) => line.path), [emulatedPath, emulatedPath]);
-  assert.equal((await load(plain, {}, { emulated: true })).config.services.fiscal?.merchantId, "M");
-});
-
-test("loadConfig() emulates by the flag alone: no file and no --line may name the emulated path", async () => {
-  assert.match((await problemsOf({ ...plain, lines: { till: { path: emulatedPath } } }))[0] ?? "", /^lines\.till\.path: /);
-  assert.match((await problemsOf(plain, {}, { line: emulatedPath }))[0] ?? "", /^--line: /);
-  assert.deepEqual(await problemsOf(plain, {}, { line: "/dev/x", emulated: true }), [
-    "--line: --emulated takes the place of every device: give one of the two",
-  ]);
-});
-
-test("loadConfig() takes each variable, and port 0 from the environment alone", async () => {
-  const { config } = await load(
-    { ...plain, services: { ...plain.services, qr: { line: "till" } } },
-    {
-      POSLINE_LINE: "/dev/ttyS7",
-      POSLINE_BAUD: "1200",
-      POSLINE_LOG_LEVEL: "debug",
-      POSLINE_MERCHANT_ID: "X",
-      POSLINE_API_KEY: "K",
-      POSLINE_FISCAL_PORT: "0",
-      POSLINE_BANK_PORT: "0",
-      POSLINE_QR_PORT: "7",
-      POSLINE_HOST: "::1",
-      PATH: "/bin",
-    },
-  );
-  assert.equal(config.lines["till"]?.path, "/dev/ttyS7");
-  assert.equal(config.lines["till"]?.baudRate, 1_200);
-  assert.equal(config.log.level, "debug");
-  assert.equal(config.services.fiscal?.merchantId, "X");
-  assert.equal(config.services.bank?.apiKey, "K");
-  assert.deepEqual(Object.values(config.services).map(({ host, port }) => [host, port]), [
-    ["::1", 0],
-    ["::1", 0],
-    ["::1", 7],
-  ]);
-  assert.match((await problemsOf({ ...plain, admin: { port: 0 } }))[0] ?? "", /^admin\.port: 0 is not within 1 to 65535/);
-});
-
-test("loadConfig() refuses unknown, useless and unusable variables by their names", async () => {
-  assert.deepEqual(await problemsOf(plain, { POSLINE_BAUDRATE: "9600" }), [
-    "POSLINE_BAUDRATE: unknown environment variable: did you mean POSLINE_BAUD?",
-  ]);
-  assert.deepEqual(await problemsOf(plain, { POSLINE_QR_PORT: "1" }), [
-    "POSLINE_QR_PORT: there is no service qr in the file: add it there, or unset POSLINE_QR_PORT",
-  ]);
-  assert.match((await problemsOf(plain, { POSLINE_BAUD: "fast" }))[0] ?? "", /^POSLINE_BAUD: "fast" where a whole number belongs/);
-  assert.match((await problemsOf(plain, { POSLINE_LOG_LEVEL: "loud" }))[0] ?? "", /^POSLINE_LOG_LEVEL: "loud" is none of "trace"/);
-  assert.match((await problemsOf(plain, { POSLINE_API_KEY: "" }))[0] ?? "", /^POSLINE_API_KEY: it is empty/);
-  assert.match((await problemsOf(plain, {}, { baud: Number.NaN }))[0] ?? "", /^--baud: NaN where a whole number belongs/);
-});
-
 test("loadConfig() reads secrets from files: beside the file, by whole path, and over a value of a lower layer", async () => {
   writeFileSync(join(folder, "merchant-id"), "M-7\r\n");
   writeFileSync(join(folder, "key"), "K-7\n");
-  const services = { fiscal: { line: "till", merchantIdFile: "merchant-id" }, bank: { line: "till", apiKeyFile: join(folder, "key") } };
+  const services = {
+    fiscal: { line: "till", merchantIdFile: "merchant-id" },
+    bank: { line: "till", apiKeyFile: join(folder, "key") },
+  };
   const { config, origins } = await load({ ...plain, services });
   assert.equal(config.services.fiscal?.merchantId, "M-7");
   assert.equal(config.services.bank?.apiKey, "K-7");
@@ -252,7 +152,10 @@ test("loadConfig() refuses a secret given as a value and as a file in one layer"
   assert.deepEqual(await problemsOf({ ...plain, services }), [
     "services.fiscal.merchantIdFile: merchantId is given too: keep one of the two",
   ]);
-  assert.deepEqual(await problemsOf(plain, { POSLINE_API_KEY: "GEHEIM", POSLINE_API_KEY_FILE: "k" }).then((all) => all[0]), "POSLINE_API_KEY_FILE: POSLINE_API_KEY is given too: keep one of the two");
+  assert.deepEqual(
+    await problemsOf(plain, { POSLINE_API_KEY: "GEHEIM", POSLINE_API_KEY_FILE: "k" }).then((all) => all[0]),
+    "POSLINE_API_KEY_FILE: POSLINE_API_KEY is given too: keep one of the two",
+  );
 });
 
 test("loadConfig() tells a syntax error by line and column, and never quotes a secret", async () => {
@@ -272,16 +175,19 @@ test("loadConfig() carries the problems of all layers in one ConfigError of exit
   await assert.rejects(load(bad, { POSLINE_FOO: "GEHEIM", POSLINE_API_KEY: "GEHEIM GEHEIM" }, { baud: 1 }), (error) => {
     assert.ok(error instanceof ConfigError);
     assert.equal(error.exitCode, 78);
-    assert.deepEqual(error.problems.map((problem) => problem.replace(/^(\S+): .*$/s, "$1")), [
-      "POSLINE_FOO",
-      "lines.till.baudRte",
-      "services.fiscal.merchantId",
-      "services.fiscal.replyTimeoutMs./sal",
-      "services.bank.apiKey",
-      "POSLINE_API_KEY",
-      "--baud",
-      "services.bank.line",
-    ]);
+    assert.deepEqual(
+      error.problems.map((problem) => problem.replace(/^(\S+): .*$/s, "$1")),
+      [
+        "POSLINE_FOO",
+        "lines.till.baudRte",
+        "services.fiscal.merchantId",
+        "services.fiscal.replyTimeoutMs./sal",
+        "services.bank.apiKey",
+        "POSLINE_API_KEY",
+        "--baud",
+        "services.bank.line",
+      ],
+    );
     assert.ok(error.problems.includes('services.bank.line: there is no line "tll": the lines are till'));
     assert.doesNotMatch(error.message, /GEHEIM/);
     return true;

@@ -6,7 +6,8 @@ import { nearest, suggestion } from "../../src/config/nearest.ts";
 const known = ["path", "baudRate", "parity", "stopBits", "/sale", "POSLINE_BAUD", "POSLINE_BANK_PORT"];
 
 test("nearest() finds a word through a missing, an extra, a wrong and a swapped letter and another case", () => {
-  for (const word of ["baudRte", "baudRatee", "baudRite", "buadRate", "BAUDRATE", "baudrate"]) assert.equal(nearest(word, known), "baudRate");
+  for (const word of ["baudRte", "baudRatee", "baudRite", "buadRate", "BAUDRATE", "baudrate"])
+    assert.equal(nearest(word, known), "baudRate");
   assert.equal(nearest("/sal", known), "/sale");
   assert.equal(nearest("POSLINE_BAUDRATE", known), "POSLINE_BAUD");
 });

@@ -41,7 +41,9 @@ test("refuseCrossed() tells a line that no service uses", () => {
 });
 
 test("refuseCrossed() tells two listeners on one host and port, wildcards and the admin page included", () => {
-  const on = (bankHost: string, qrHost: string) => ({ services: { bank: serviceOf(1, { host: bankHost }), qr: serviceOf(1, { host: qrHost }) } });
+  const on = (bankHost: string, qrHost: string) => ({
+    services: { bank: serviceOf(1, { host: bankHost }), qr: serviceOf(1, { host: qrHost }) },
+  });
   for (const [one, other] of [
     ["127.0.0.1", "127.0.0.1"],
     ["localhost", "127.0.0.1"],

@@ -79,7 +79,8 @@ function* nodes(node: unknown, path = "#"): Generator<[string, Record<string, un
     for (const [name, inner] of Object.entries(record[key] ?? {})) yield* nodes(inner, `${path}/${key}/${name}`);
   }
   for (const key of ["additionalProperties", "items"]) yield* nodes(record[key], `${path}/${key}`);
-  if (Array.isArray(record["anyOf"])) for (const [index, arm] of record["anyOf"].entries()) yield* nodes(arm, `${path}/anyOf/${index}`);
+  if (Array.isArray(record["anyOf"]))
+    for (const [index, arm] of record["anyOf"].entries()) yield* nodes(arm, `${path}/anyOf/${index}`);
 }
 
 test("fileSchema closes every object, and bounds every number, text and list", () => {
@@ -93,7 +94,10 @@ test("fileSchema closes every object, and bounds every number, text and list", (
 test("fileSchema describes every key and gives defaults and examples that it accepts itself", () => {
   for (const [path, node] of nodes(fileSchema)) {
     if (!/\/(additionalProperties|items)$/.test(path)) assert.equal(typeof node["description"], "string", path);
-    const given = [...(Object.hasOwn(node, "default") ? [node["default"]] : []), ...(Array.isArray(node["examples"]) ? node["examples"] : [])];
+    const given = [
+      ...(Object.hasOwn(node, "default") ? [node["default"]] : []),
+      ...(Array.isArray(node["examples"]) ? node["examples"] : []),
+    ];
     for (const value of given) {
       const problems: string[] = [];
       check(node as Node, value, path, problems);
@@ -108,14 +112,18 @@ test("fileSchema uses no keyword that check() doesn't know", () => {
     ...["minProperties", "items", "maxItems", "minimum", "maximum", "pattern", "maxLength"],
     ...["writeOnly", "description", "$comment", "default", "examples", "title", "$schema"],
   ]);
-  for (const [path, node] of nodes(fileSchema)) for (const key of Object.keys(node)) assert.ok(known.has(key), `${path}: ${key}`);
+  for (const [path, node] of nodes(fileSchema))
+    for (const key of Object.keys(node)) assert.ok(known.has(key), `${path}: ${key}`);
 });
 
 test("fileSchema takes ports, routes and time-outs from the contracts, and line defaults from the limits", () => {
   for (const name of ["fiscal", "bank", "qr"] as const) {
     const { port, replyTimeoutMs } = fileSchema.properties.services.properties[name].properties;
     assert.equal(port.default, contracts[name].port);
-    assert.deepEqual(replyTimeoutMs.default, Object.fromEntries(contracts[name].routes.map((one) => [one.path, one.replyTimeoutMs])));
+    assert.deepEqual(
+      replyTimeoutMs.default,
+      Object.fromEntries(contracts[name].routes.map((one) => [one.path, one.replyTimeoutMs])),
+    );
   }
   assert.equal(fileSchema.properties.lines.additionalProperties.properties.baudRate.default, lineDefaults.baudRate);
 });
@@ -157,7 +165,26 @@ test("check() refuses any unknown key anywhere, with its path", () => {
 });
 
 test("check() and TypeBox's own validator agree on files with one place changed at random", () => {
-  const likely = fc.constantFrom<unknown[]>(0, 1, 1.5, 200, 3_000, 3_001, 65_536, "", "till", "none", "*", "null", "/dev/x", "http://A", "a:1", "::", true, null);
+  const likely = fc.constantFrom<unknown[]>(
+    0,
+    1,
+    1.5,
+    200,
+    3_000,
+    3_001,
+    65_536,
+    "",
+    "till",
+    "none",
+    "*",
+    "null",
+    "/dev/x",
+    "http://A",
+    "a:1",
+    "::",
+    true,
+    null,
+  );
   fc.assert(
     fc.property(fc.constantFrom(...allPaths(whole)), fc.oneof(likely, fc.jsonValue({ maxDepth: 2 })), (path, value) => {
       const file = replaced(whole, path, value);
@@ -176,7 +203,16 @@ test("check() and TypeBox's own validator agree on files with one key taken out"
 });
 
 test("fileSchema refuses origins that aren't one, and host names with more than a name", () => {
-  for (const origin of ["*", "null", "https://till.shop/", "https://till.shop/pay", "till.shop", "https://", "https://a@b", "https://*.shop"]) {
+  for (const origin of [
+    "*",
+    "null",
+    "https://till.shop/",
+    "https://till.shop/pay",
+    "till.shop",
+    "https://",
+    "https://a@b",
+    "https://*.shop",
+  ]) {
     assert.equal(problemsOf(replaced(whole, ["services", "qr", "allowOrigins"], [origin])).length, 1, origin);
   }
   for (const host of ["*", "till:8080", "http://till", "till/", "Till", "", "a b", "10.0.0.7:80"]) {

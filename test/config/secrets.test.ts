@@ -1,18 +1,22 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { readAtMost, readSecret, reason } from "../../src/config/secrets.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "posline-secret-"));
+after(() => rmSync(folder, { recursive: true }));
 const node = { type: "string", pattern: "^[!-~]+$", maxLength: 256, writeOnly: true } as const;
 
 function read(content: string | undefined): { value: string | undefined; problems: string[] } {
   const file = join(folder, "secret");
   if (content !== undefined) writeFileSync(file, content);
   const problems: string[] = [];
-  return { value: readSecret(node, content === undefined ? join(folder, "absent") : file, "services.bank.apiKeyFile", problems), problems };
+  return {
+    value: readSecret(node, content === undefined ? join(folder, "absent") : file, "services.bank.apiKeyFile", problems),
+    problems,
+  };
 }
 
 test("readSecret() trims one trailing line break and nothing else", () => {
@@ -42,7 +46,10 @@ test("readSecret() tells a missing file and a folder with path and cure", () => 
 
 test("reason() tells a refused permission with the commands that mend it", () => {
   const denied = Object.assign(new Error("denied"), { code: "EACCES" });
-  assert.equal(reason(denied, "/etc/k"), "permission denied: let posline's group read it: sudo chgrp GROUP /etc/k && sudo chmod 640 /etc/k");
+  assert.equal(
+    reason(denied, "/etc/k"),
+    "permission denied: let posline's group read it: sudo chgrp GROUP /etc/k && sudo chmod 640 /etc/k",
+  );
 });
 
 test("readAtMost() stops at its bound on a file without an end", () => {

@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { accessTo, listDevices, type Places } from "../../src/line/devices.ts";
+
+const boxes = mkdtempSync(join(tmpdir(), "posline-devices-"));
+after(() => rmSync(boxes, { recursive: true }));
 
 /** A box in a folder: sysfs, device nodes and a process table, as files and links. */
 class Box {
-  readonly root = mkdtempSync(join(tmpdir(), "posline-box-"));
+  readonly root = mkdtempSync(join(boxes, "box-"));
   readonly places: Places & { readonly sys: string; readonly dev: string; readonly proc: string; readonly groups: string } = {
     sys: join(this.root, "sys"),
     dev: join(this.root, "dev"),
@@ -59,7 +62,13 @@ const usb = "pci0000:00/usb1/1-1";
 function ftdi(box: Box): void {
   box.tty("ttyUSB0", `${usb}/1-1:1.0/ttyUSB0`, "ftdi_sio");
   box.link(`sys/devices/${usb}/driver`, "sys/bus/drivers/usb");
-  for (const [name, value] of Object.entries({ idVendor: "0403", idProduct: "6001", serial: "A50285BI", manufacturer: "FTDI", product: "FT232R" })) {
+  for (const [name, value] of Object.entries({
+    idVendor: "0403",
+    idProduct: "6001",
+    serial: "A50285BI",
+    manufacturer: "FTDI",
+    product: "FT232R",
+  })) {
     box.write(`sys/devices/${usb}/${name}`, `${value}\n`);
   }
   box.link("dev/serial/by-id/usb-FTDI_A50285BI-port0", "dev/ttyUSB0");
@@ -132,7 +141,13 @@ test("listDevices() sorts by number and leaves an adapter's silence undefined", 
     devices.map((device) => device.path.slice(box.places.dev.length)),
     ["/ttyUSB2", "/ttyUSB9", "/ttyUSB10"],
   );
-  assert.deepEqual(devices[0]?.usb, { vendorId: "1a86", productId: "", serialNumber: undefined, manufacturer: undefined, product: undefined });
+  assert.deepEqual(devices[0]?.usb, {
+    vendorId: "1a86",
+    productId: "",
+    serialNumber: undefined,
+    manufacturer: undefined,
+    product: undefined,
+  });
 });
 
 test("listDevices() finds nothing on a box without sysfs", async () => {
@@ -177,7 +192,10 @@ test("accessTo() mends the node itself when its group may not use it, or has no 
   box.tty("ttyUSB0", "usb/1-1/ttyUSB0");
   const path = join(box.places.dev, "ttyUSB0");
   chmodSync(path, 0o600);
-  assert.match((await accessTo(path, { ...box.places, access: denied })).cure ?? "", /^sudo chgrp dialout .* && sudo chmod 660 /);
+  assert.match(
+    (await accessTo(path, { ...box.places, access: denied })).cure ?? "",
+    /^sudo chgrp dialout .* && sudo chmod 660 /,
+  );
   chmodSync(path, 0o660);
   const nameless = await accessTo(path, { ...box.places, groups: "/absent", access: denied });
   assert.equal(nameless.group, String(box.gid));

@@ -1,23 +1,49 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import type { Duplex } from "node:stream";
+import { after, test } from "node:test";
 import pty from "@lydell/node-pty";
 import { holdersOf, lookForHolders } from "../../src/line/holders.ts";
 
 interface OpenPty {
   readonly ptsName: string;
-  readonly master: { destroy(): void };
-  readonly slave: { destroy(): void };
+  readonly master: Duplex;
+  readonly slave: Duplex;
+}
+
+/** Ends the use of both ends. */
+function close(line: OpenPty): void {
+  line.slave.destroy();
+  line.master.destroy();
 }
 
 // The package exports open() beside spawn(), and its types leave it out.
 const { open } = pty as unknown as { open(): OpenPty };
 
+const folder = mkdtempSync(join(tmpdir(), "posline-holders-"));
+// Passed through by the user that some tests turn into.
+chmodSync(folder, 0o755);
+after(() => rmSync(folder, { recursive: true }));
+
 /** A process table with one process that has some files open. */
 function processTable(pid: number, files: readonly string[], program = true): string {
-  const proc = mkdtempSync(join(tmpdir(), "posline-proc-"));
+  const proc = mkdtempSync(join(folder, "proc-"));
   chmodSync(proc, 0o755);
   mkdirSync(join(proc, String(pid), "fd"), { recursive: true });
   for (const [index, file] of files.entries()) symlinkSync(file, join(proc, String(pid), "fd", String(index)));
@@ -27,23 +53,28 @@ function processTable(pid: number, files: readonly string[], program = true): st
   return proc;
 }
 
-test("holdersOf() names this very process while it holds a pty, and no longer once it let go", async () => {
+test("holdersOf() names each process that has a pty open: this one, and a child for as long as it runs", async () => {
   const line = open();
-  const path = line.ptsName;
-  const name = readFileSync("/proc/self/comm", "utf8").trim();
+  const fd = openSync(line.ptsName, constants.O_RDWR | constants.O_NOCTTY);
+  const child = spawn("sleep", ["600"], { stdio: [fd, "ignore", "ignore"] });
+  closeSync(fd);
+  const self = { pid: process.pid, name: readFileSync("/proc/self/comm", "utf8").trim() };
   try {
-    assert.deepEqual(await holdersOf(path), [{ pid: process.pid, name }]);
+    await once(child, "spawn");
+    const both = [self, { pid: child.pid ?? 0, name: "sleep" }].sort((one, other) => one.pid - other.pid);
+    assert.deepEqual(await holdersOf(line.ptsName), both);
+    child.kill();
+    await once(child, "exit");
+    assert.deepEqual(await holdersOf(line.ptsName), [self]);
   } finally {
-    line.slave.destroy();
-    line.master.destroy();
+    child.kill();
+    close(line);
   }
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.deepEqual(await holdersOf(path), []);
 });
 
 test("holdersOf() finds a holder through another name of the device", async () => {
   const line = open();
-  const alias = join(mkdtempSync(join(tmpdir(), "posline-alias-")), "by-id");
+  const alias = join(mkdtempSync(join(folder, "alias-")), "by-id");
   symlinkSync(line.ptsName, alias);
   try {
     assert.deepEqual(
@@ -51,8 +82,7 @@ test("holdersOf() finds a holder through another name of the device", async () =
       [process.pid],
     );
   } finally {
-    line.slave.destroy();
-    line.master.destroy();
+    close(line);
   }
 });
 
@@ -71,7 +101,10 @@ test("holdersOf() finds who holds a lock though its descriptors can't be seen", 
   const hex = (value: number) => value.toString(16).padStart(2, "0");
   const major = hex((dev >> 8) & 0xfff);
   const minor = hex((dev & 0xff) | ((dev >> 12) & 0xfff00));
-  writeFileSync(join(proc, "locks"), `1: POSIX  ADVISORY  WRITE 9 00:01:5 0 EOF\n2: FLOCK  ADVISORY  WRITE 812 ${major}:${minor}:${ino} 0 EOF\n`);
+  writeFileSync(
+    join(proc, "locks"),
+    `1: POSIX  ADVISORY  WRITE 9 00:01:5 0 EOF\n2: FLOCK  ADVISORY  WRITE 812 ${major}:${minor}:${ino} 0 EOF\n`,
+  );
   assert.deepEqual(await holdersOf(device, proc), [{ pid: 812, name: "ModemManager" }]);
 });
 
@@ -92,6 +125,7 @@ test("lookForHolders() says that holders are hidden when a program may not be lo
     assert.equal((await lookForHolders(["/dev/ttyUSB97"], proc)).get("/dev/ttyUSB97")?.hidden, false);
     chmodSync(join(proc, "812", "fd"), 0o000);
     const found = await asNobody(() => lookForHolders(["/dev/ttyUSB97"], proc));
+    chmodSync(join(proc, "812", "fd"), 0o755);
     assert.deepEqual(found.get("/dev/ttyUSB97"), { holders: [], hidden: program });
   }
 });

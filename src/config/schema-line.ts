@@ -1,0 +1,58 @@
+import { bounds, lineDefaults } from "./limits.ts";
+import { bounded } from "./schema-terms.ts";
+
+/** The schema of one serial line. */
+export const line = {
+  type: "object",
+  description: "One serial line.",
+  additionalProperties: false,
+  required: ["path"],
+  properties: {
+    path: {
+      type: "string",
+      pattern: "^/[^\\u0000]+$",
+      maxLength: 4_096,
+      examples: ["/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0", "/dev/ttyS0"],
+      description: "The device. A name of /dev/serial/by-id survives replugging, ttyUSB0 does not.",
+      $comment: "it must be the whole path of a device, such as /dev/ttyUSB0; posline ports lists them",
+    },
+    baudRate: bounded(bounds.baudRate, lineDefaults.baudRate, "The line's speed."),
+    dataBits: { enum: [5, 6, 7, 8], default: lineDefaults.dataBits, description: "Data bits of a character." },
+    parity: {
+      enum: ["none", "even", "odd"],
+      default: lineDefaults.parity,
+      description: "The parity bit.",
+      $comment: "the serial driver of Linux offers no other",
+    },
+    stopBits: {
+      enum: [1, 2],
+      default: lineDefaults.stopBits,
+      description: "Stop bits of a character.",
+      $comment: "the serial driver of Linux offers no other",
+    },
+    flowControl: {
+      enum: ["none", "rtscts", "xonxoff"],
+      default: lineDefaults.flowControl,
+      description: "How one side holds the other up: not, by the RTS and CTS wires, or by XON and XOFF bytes.",
+    },
+    crc16: {
+      enum: ["arc", "umts"],
+      default: lineDefaults.crc16,
+      description: "How the terminal reads CRC16-IBM: CRC-16/ARC or CRC-16/UMTS. A frame that fails is logged with both.",
+    },
+    recovery: {
+      enum: ["barrier", "quiet"],
+      default: lineDefaults.recovery,
+      description: "How the line is proven clean after a lost answer: by a read-only request, or by silence alone.",
+    },
+    lateReplyMs: bounded(
+      bounds.lateReplyMs,
+      lineDefaults.lateReplyMs,
+      "Silence after which a late answer isn't expected any more.",
+    ),
+    queueCallsMax: bounded(bounds.queueCallsMax, lineDefaults.queueCallsMax, "Calls that may wait for the line."),
+    queueWaitMs: bounded(bounds.queueWaitMs, lineDefaults.queueWaitMs, "How long a call may wait for the line."),
+    dtr: { type: "boolean", description: "Sets DTR after opening; absent leaves it to the driver, which raises it." },
+    rts: { type: "boolean", description: "Sets RTS after opening; absent leaves it to the driver, which raises it." },
+  },
+} as const;

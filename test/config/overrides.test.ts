@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { emulatedPath } from "../../src/config/config.ts";
+import { load, plain, problemsOf, two } from "./loading.ts";
+
+test("loadConfig() overrides the path of the only line by --line, and refuses it for several", async () => {
+  const { config, origins } = await load(plain, {}, { line: "/dev/ttyS7" });
+  assert.equal(config.lines["till"]?.path, "/dev/ttyS7");
+  assert.equal(config.lines["till"]?.baudRate, 9_600);
+  assert.equal(origins.get("lines.till.path"), "flag --line");
+  assert.deepEqual(await problemsOf(two, {}, { line: "/dev/ttyS7" }), [
+    "--line: there are several lines, till, bar: set path in the file, line by line",
+  ]);
+  assert.deepEqual(await problemsOf(two, { POSLINE_BAUD: "9600" }), [
+    "POSLINE_BAUD: there are several lines, till, bar: set baudRate in the file, line by line",
+  ]);
+});
+
+test("loadConfig() emulates one line without a file, and every line of a file in place of its device", async () => {
+  const alone = await load(undefined, {}, { emulated: true });
+  assert.equal(alone.emulated, true);
+  assert.equal(alone.config.lines["emulated"]?.path, emulatedPath);
+  assert.equal(alone.config.services.fiscal?.merchantId, "MERCHANT-1");
+  assert.equal(alone.origins.get("services.fiscal.merchantId"), "flag --emulated");
+  const all = await load(two, {}, { emulated: true });
+  assert.deepEqual(
+    Object.values(all.config.lines).map((line) => line.path),
+    [emulatedPath, emulatedPath],
+  );
+  assert.equal((await load(plain, {}, { emulated: true })).config.services.fiscal?.merchantId, "M");
+});
+
+test("loadConfig() emulates by the flag alone: no file and no --line may name the emulated path", async () => {
+  assert.match((await problemsOf({ ...plain, lines: { till: { path: emulatedPath } } }))[0] ?? "", /^lines\.till\.path: /);
+  assert.match((await problemsOf(plain, {}, { line: emulatedPath }))[0] ?? "", /^--line: /);
+  assert.deepEqual(await problemsOf(plain, {}, { line: "/dev/x", emulated: true }), [
+    "--line: --emulated takes the place of every device: give one of the two",
+  ]);
+});
+
+test("loadConfig() takes each variable, and port 0 from the environment alone", async () => {
+  const { config } = await load(
+    { ...plain, services: { ...plain.services, qr: { line: "till" } } },
+    {
+      POSLINE_LINE: "/dev/ttyS7",
+      POSLINE_BAUD: "1200",
+      POSLINE_LOG_LEVEL: "debug",
+      POSLINE_MERCHANT_ID: "X",
+      POSLINE_API_KEY: "K",
+      POSLINE_FISCAL_PORT: "0",
+      POSLINE_BANK_PORT: "0",
+      POSLINE_QR_PORT: "7",
+      POSLINE_HOST: "::1",
+      PATH: "/bin",
+    },
+  );
+  assert.equal(config.lines["till"]?.path, "/dev/ttyS7");
+  assert.equal(config.lines["till"]?.baudRate, 1_200);
+  assert.equal(config.log.level, "debug");
+  assert.equal(config.services.fiscal?.merchantId, "X");
+  assert.equal(config.services.bank?.apiKey, "K");
+  assert.deepEqual(
+    Object.values(config.services).map(({ host, port }) => [host, port]),
+    [
+      ["::1", 0],
+      ["::1", 0],
+      ["::1", 7],
+    ],
+  );
+  assert.match((await problemsOf({ ...plain, admin: { port: 0 } }))[0] ?? "", /^admin\.port: 0 is not within 1 to 65535/);
+});
+
+test("loadConfig() refuses unknown, useless and unusable variables by their names", async () => {
+  assert.deepEqual(await problemsOf(plain, { POSLINE_BAUDRATE: "9600" }), [
+    "POSLINE_BAUDRATE: unknown environment variable: did you mean POSLINE_BAUD?",
+  ]);
+  assert.deepEqual(await problemsOf(plain, { POSLINE_QR_PORT: "1" }), [
+    "POSLINE_QR_PORT: there is no service qr in the file: add it there, or unset POSLINE_QR_PORT",
+  ]);
+  assert.match(
+    (await problemsOf(plain, { POSLINE_BAUD: "fast" }))[0] ?? "",
+    /^POSLINE_BAUD: "fast" where a whole number belongs/,
+  );
+  assert.match(
+    (await problemsOf(plain, { POSLINE_LOG_LEVEL: "loud" }))[0] ?? "",
+    /^POSLINE_LOG_LEVEL: "loud" is none of "trace"/,
+  );
+  assert.match((await problemsOf(plain, { POSLINE_API_KEY: "" }))[0] ?? "", /^POSLINE_API_KEY: it is empty/);
+  assert.match((await problemsOf(plain, {}, { baud: Number.NaN }))[0] ?? "", /^--baud: NaN where a whole number belongs/);
+});

@@ -1,0 +1,73 @@
+import { rmSync, symlinkSync, writeSync } from "node:fs";
+import { createRequire } from "node:module";
+import { ReadStream } from "node:tty";
+
+/**
+ * A pseudo terminal: a real tty for posline, with this process as the device at its other end. No root and no package of the
+ * system is needed. Plugging is a link to its path; unplugging is closing it, which hangs up whoever has it open.
+ */
+
+interface NativePty {
+  open(columns: number, rows: number): { readonly master: number; readonly slave: number; readonly pty: string };
+}
+
+const require = createRequire(import.meta.url);
+// The package's own `open` reads the slave side too, and would take bytes away from posline.
+const native: NativePty = require("@lydell/node-pty/requireBinary.js").requireBinary("pty.node");
+
+export class Pty {
+  /** The tty that posline opens. */
+  readonly path: string;
+  readonly #master: ReadStream;
+  readonly #masterFd: number;
+  readonly #slave: ReadStream;
+  #open = true;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(heard: (bytes: Buffer) => void) {
+    const { master, slave, pty } = native.open(80, 25);
+    this.path = pty;
+    // Held open and never read: without it the master would fail while posline hasn't opened its side.
+    this.#slave = new ReadStream(slave);
+    this.#slave.setRawMode(true);
+    this.#slave.on("error", () => {});
+    this.#masterFd = master;
+    this.#master = new ReadStream(master);
+    this.#master.on("data", heard);
+    this.#master.on("error", () => {});
+  }
+
+  /** Makes a link to the tty, in place of one that is there. */
+  linkAt(link: string): this {
+    rmSync(link, { force: true });
+    symlinkSync(this.path, link);
+    return this;
+  }
+
+  /** Sends bytes to posline, in order, waiting while the tty's buffer is full. */
+  write(bytes: Uint8Array): Promise<void> {
+    this.#writing = this.#writing.then(async () => {
+      for (let sent = 0; sent < bytes.length && this.#open; ) {
+        try {
+          sent += writeSync(this.#masterFd, bytes, sent);
+        } catch (error) {
+          if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return;
+          await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+      }
+    });
+    return this.#writing;
+  }
+
+  /** Pulls the plug. */
+  unplug(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#master.destroy();
+    this.#slave.destroy();
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
+  }
+}

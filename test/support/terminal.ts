@@ -1,0 +1,108 @@
+import { frameOf } from "../../src/line/frame.ts";
+import type { Crc16 } from "../../src/wire/crc16.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { createDecoder } from "../../src/wire/decoder.ts";
+import { Pty } from "./pty.ts";
+
+/** A request as a terminal reads it: the payload's first line or command, and all of its text. */
+export interface Asked {
+  readonly framing: Framing;
+  readonly text: string;
+  /** Counts from 1 over the terminal's life. */
+  readonly number: number;
+}
+
+/** What a terminal does on a request: bytes to send, made with `reply` and its kind, or nothing. */
+export type Behaviour = (asked: Asked, terminal: Terminal) => void | Promise<void>;
+
+/** The barriers' answers; any terminal gives them unless a test says otherwise. */
+export const barrierReplies = {
+  supported: '{"status":"success","code":0,"operations":["sale","check_status"]}',
+  bankSupported: '{"status":"success","data":{"operations":["sale","check"]}}',
+  connection: '{"status":"success","data":{"systems":[{"name":"PALM","operations":["showqrcode","check"]}]}}',
+};
+
+/** The answer to a barrier, or undefined when the request is none. */
+export function barrierReply({ framing, text }: Asked): string | undefined {
+  if (framing === "stx") return text.startsWith("command=/supported_operations&") ? barrierReplies.supported : undefined;
+  if (text === "/supported_operations") return barrierReplies.bankSupported;
+  return text === ":8887/check_connection" ? barrierReplies.connection : undefined;
+}
+
+/**
+ * A scripted terminal on a pty: reads frames, notes them, and does what the test says. One request is taken at a time, in
+ * order, as the contracts have it; a request that comes while one is being answered is noted as an overlap.
+ */
+export class Terminal {
+  readonly asked: Asked[] = [];
+  /** Every byte heard, in order. */
+  heardBytes = 0;
+  /** The most requests that were being answered at one time. */
+  inFlightMax = 0;
+  behaviour: Behaviour;
+  readonly link: string;
+  readonly #crc16: Crc16;
+  #pty: Pty | undefined;
+  #inFlight = 0;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(link: string, behaviour: Behaviour, crc16: Crc16 = "arc") {
+    this.link = link;
+    this.behaviour = behaviour;
+    this.#crc16 = crc16;
+    this.plug();
+  }
+
+  /** Plugs the device in, under the same link. */
+  plug(): void {
+    const decoder = createDecoder({ stx: true, length: true, crc16: this.#crc16, payloadBytesMax: 1 << 20 });
+    this.#pty = new Pty((bytes) => {
+      this.heardBytes += bytes.length;
+      for (const item of decoder.push(bytes)) {
+        if (item.kind === "frame") this.#take(item.framing, Buffer.concat(item.payload).toString());
+      }
+    }).linkAt(this.link);
+  }
+
+  unplug(): void {
+    this.#pty?.unplug();
+  }
+
+  /** The requests that weren't barriers. */
+  get calls(): readonly Asked[] {
+    return this.asked.filter((asked) => barrierReply(asked) === undefined);
+  }
+
+  /** Sends a whole, correct frame. */
+  reply(framing: Framing, text: string): Promise<void> {
+    return this.send(this.frame(framing, text));
+  }
+
+  frame(framing: Framing, text: string): Buffer {
+    return Buffer.concat(frameOf(framing, [Buffer.from(text)], this.#crc16));
+  }
+
+  /** Sends bytes as they are. */
+  async send(bytes: Uint8Array): Promise<void> {
+    await this.#pty?.write(bytes);
+  }
+
+  #take(framing: Framing, text: string): void {
+    const asked = { framing, text, number: this.asked.length + 1 };
+    this.asked.push(asked);
+    this.#inFlight++;
+    this.inFlightMax = Math.max(this.inFlightMax, this.#inFlight);
+    this.#turn = this.#turn.then(async () => {
+      await this.behaviour(asked, this);
+      this.#inFlight--;
+    });
+  }
+}
+
+/** Answers barriers, and all else with what `answer` gives. */
+export function answering(answer: (asked: Asked) => string | undefined): Behaviour {
+  return async (asked, terminal) => {
+    const text = barrierReply(asked) ?? answer(asked);
+    if (text !== undefined) await terminal.reply(asked.framing, text);
+  };
+}
