@@ -160,15 +160,6 @@ export class Memory {
     return found < to ? found : -1;
   }
 
-  /** The last window position in [from, to) that holds `byte`, or -1. */
-  lastIndexOf(byte: number, from: number, to: number): number {
-    const first = this.indexOf(byte, from, to);
-    if (first < 0) return -1;
-    let i = to - 1;
-    while (i > first && this.at(i) !== byte) i--;
-    return i;
-  }
-
   /** Carries `checksum` on from `value` over [from, to). */
   sum(checksum: Checksum, from: number, to: number, value: number): number {
     if (this.base + from >= 0) return checksum(this.chunk, this.base + from, this.base + to, value);

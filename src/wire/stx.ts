@@ -121,7 +121,7 @@ export class StxFramer {
   /** Decides about the bytes before `end`, which can't be CRC; true when a later STX among them superseded the first. */
   private settle(end: number): boolean {
     const { memory } = this;
-    const stx = memory.lastIndexOf(STX, this.settled, end);
+    const stx = memory.indexOf(STX, this.settled, end);
     if (stx > 0) {
       this.skip(stx);
       this.searched = end - stx;

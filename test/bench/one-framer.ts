@@ -17,7 +17,7 @@ import { type UsualDecoder, usualLengthDecoder, usualStxDecoder } from "./usual-
 const payloadBytes = 350;
 const frameCount = 400;
 /** The first rounds are the compiler's. */
-const warmUpMs = 300;
+const warmUpMs = 200;
 
 /** Text that differs from frame to frame. */
 function payloadOf(i: number): Buffer {

@@ -43,6 +43,8 @@ test("length decoder is lost at the fourth byte of a length over the cap, and ta
   const head = `0000012d${"78".repeat(12)}`;
   assert.deepEqual(feed.plain(), [{ kind: "discard", reason: "oversize", wireBytes: 44, head }]);
   assert.equal(feed.feed(frame("y".repeat(300))).events.at(-1)?.kind, "frame");
+  feed.feed(Buffer.from("AT")).reset();
+  assert.deepEqual(feed.plain().at(-1), { kind: "discard", reason: "noise", wireBytes: 2, head: "4154" });
 });
 
 test("length decoder reports a wrong checksum with its last byte and both readings, then is lost", () => {
