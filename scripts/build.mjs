@@ -1,7 +1,11 @@
 // Makes dist/: one file, and beside it serialport's native prebuilds for Linux. It runs with no node_modules near.
+//
+// The time from start to listening is mostly the parsing of that file. So it is minified; it is CommonJS, where a module that is
+// loaded when it is needed brings Node's own modules in only then; and what a bridge seldom needs (the other commands, whole
+// schemas), more than half of it, lies in it as text, which costs nothing to skip and is compiled on first use.
 import { chmod, cp, mkdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -9,15 +13,75 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const bindings = dirname(createRequire(import.meta.url).resolve("@serialport/bindings-cpp/package.json"));
 
-/** The binding looks for its prebuilds one folder above itself; in the bundle they are beside it. */
-const prebuildsBeside = {
-  name: "prebuilds-beside",
-  setup({ onLoad }) {
-    onLoad({ filter: /bindings-cpp\/dist\/serialport-bindings\.js$/ }, async ({ path }) => {
-      const text = await readFile(path, "utf8");
-      const search = "(0, path_1.join)(__dirname, '../')";
-      if (!text.includes(search)) throw new Error(`Cannot build: ${path} no longer looks for its prebuilds as it did`);
-      return { contents: text.replace(search, "__dirname"), loader: "js" };
+/** Loads a package's file with a text in it replaced; a package that has changed stops the build. */
+async function replaced(path, search, by) {
+  const text = await readFile(path, "utf8");
+  if (!text.includes(search)) throw new Error(`Cannot build: ${path} no longer has ${search}`);
+  return { contents: text.replace(search, by), loader: "js" };
+}
+
+const trims = {
+  name: "trims",
+  setup({ onLoad, onResolve }) {
+    // The binding looks for its prebuilds one folder above itself; in the bundle they are beside it.
+    onLoad({ filter: /bindings-cpp\/dist\/serialport-bindings\.js$/ }, ({ path }) =>
+      replaced(path, "(0, path_1.join)(__dirname, '../')", "__dirname"),
+    );
+    // A check of an argument, for which Node would load its assert, colours and standard error at each start.
+    onLoad({ filter: /sonic-boom\/index\.js$/ }, ({ path }) =>
+      replaced(
+        path,
+        "const assert = require('assert')",
+        "const assert = (holds, message) => { if (!holds) throw new TypeError(message) }",
+      ),
+    );
+    // Worker threads for pino's transports: posline has none, and they'd be loaded at each start.
+    onResolve({ filter: /^thread-stream$/ }, () => ({ path: "thread-stream", namespace: "none" }));
+    onLoad({ filter: /.*/, namespace: "none" }, () => ({
+      contents: 'module.exports = class { constructor() { throw new Error("the bundle has no pino transports"); } };',
+    }));
+    // Traces of serialport's own making: the switch that turns them on opens standard error at each start.
+    onResolve({ filter: /^debug$/ }, () => ({ path: "debug", namespace: "silent" }));
+    onLoad({ filter: /.*/, namespace: "silent" }, () => ({ contents: "module.exports = () => () => {};" }));
+  },
+};
+
+const common = {
+  bundle: true,
+  platform: "node",
+  target: "node20.19",
+  format: "cjs",
+  minify: true,
+  legalComments: "none",
+  // yargs finds its texts by this.
+  define: { "import.meta.url": "importMetaUrl" },
+  logLevel: "warning",
+};
+const metaUrl = 'const importMetaUrl = require("node:url").pathToFileURL(__filename).href;';
+
+/** Puts what is imported dynamically from these files into the bundle as text. */
+const seldom = {
+  name: "seldom",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /(cli\/commands|contract\/schema)\.ts$/ }, ({ path, resolveDir, kind }) =>
+      kind === "dynamic-import" ? { path: join(resolveDir, path), namespace: "seldom" } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: "seldom" }, async ({ path }) => {
+      const { outputFiles } = await build({
+        ...common,
+        entryPoints: [path],
+        plugins: [trims],
+        banner: { js: metaUrl },
+        write: false,
+      });
+      const text = JSON.stringify(outputFiles[0].text);
+      const name = JSON.stringify(`posline/${basename(path, ".ts")}.cjs`);
+      const parameters = '["exports", "require", "module", "__filename", "__dirname"]';
+      return {
+        contents: `const run = require("node:vm").compileFunction(${text}, ${parameters}, { filename: ${name} });
+          run(exports, require, module, __filename, __dirname);`,
+        loader: "js",
+      };
     });
   },
 };
@@ -25,27 +89,12 @@ const prebuildsBeside = {
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
 await build({
+  ...common,
   entryPoints: [join(root, "src/main.ts")],
-  outfile: join(dist, "posline.mjs"),
-  bundle: true,
-  platform: "node",
-  target: "node20.19",
-  format: "esm",
-  minifySyntax: true,
-  legalComments: "eof",
-  // CommonJS packages inside an ES module ask for these.
-  banner: {
-    js: [
-      'import { createRequire as __createRequire } from "node:module";',
-      'import { fileURLToPath as __fileURLToPath } from "node:url";',
-      "const require = __createRequire(import.meta.url);",
-      'const __filename = __fileURLToPath(import.meta.url), __dirname = __fileURLToPath(new URL(".", import.meta.url));',
-    ].join("\n"),
-  },
-  plugins: [prebuildsBeside],
-  logLevel: "warning",
+  outfile: join(dist, "posline.cjs"),
+  plugins: [seldom, trims],
 });
-await chmod(join(dist, "posline.mjs"), 0o755);
+await chmod(join(dist, "posline.cjs"), 0o755);
 for (const platform of ["linux-x64", "linux-arm64", "linux-arm"]) {
   await cp(join(bindings, "prebuilds", platform), join(dist, "prebuilds", platform), { recursive: true });
 }

@@ -28,7 +28,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 if (timeOf(join(root, "node_modules/.package-lock.json")) < timeOf(join(root, "package-lock.json"))) {
   run("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error");
 }
-const made = timeOf(join(root, "dist/posline.mjs"));
+const made = timeOf(join(root, "dist/posline.cjs"));
 const sources = Math.max(
   newestIn(join(root, "src")),
   timeOf(join(root, "package.json")),

@@ -17,6 +17,8 @@ export async function runCommands(args: readonly string[]): Promise<void> {
     .command(tapCommand)
     .demandCommand(1, 1, "Cannot start: no command is given: posline serve --emulated is a good one to begin with")
     .strict()
+    // A flag given twice counts once, the last one, as for serve.
+    .parserConfiguration({ "duplicate-arguments-array": false })
     .version(version)
     .help()
     .fail((message, error, parser) => {

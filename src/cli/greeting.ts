@@ -2,7 +2,7 @@ import type { Listening } from "../app/bridge.ts";
 import { signOf } from "../envelope/sign.ts";
 
 /** What `serve --emulated` tells a person: where it listens, and one command for each service that works when it is pasted. */
-export function greeting(listening: readonly Listening[], merchantId: string): string {
+export function greeting(listening: readonly Listening[], merchantId: string | undefined): string {
   const lines = ["", "posline serves an emulated terminal: no device is used and no money moves", ""];
   for (const { service, host, port, line } of listening) {
     lines.push(`  ${service.padEnd(6)}  http://${urlHost(host)}:${port}  on line ${line}`);
@@ -23,8 +23,9 @@ const fiscalSale = {
   payments: { cashAmount: 1500 },
 };
 
-const commands: Readonly<Record<Listening["service"], (base: string, merchantId: string) => string>> = {
+const commands: Readonly<Record<Listening["service"], (base: string, merchantId: string | undefined) => string>> = {
   fiscal: (base, merchantId) => {
+    if (merchantId === undefined) return `curl ${base}/supported_operations`;
     const data = Buffer.from(JSON.stringify(fiscalSale)).toString("base64");
     return `curl -d 'data=${data}&sign=${signOf(data, merchantId)}' ${base}/sale`;
   },

@@ -3,6 +3,7 @@ import type { CommandModule } from "yargs";
 import type { Bridge } from "../app/bridge.ts";
 import { ConfigError } from "../config/config.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
+import { emulatedMerchantId } from "../config/overrides.ts";
 import { openLog } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import { sourceOptions } from "./config.ts";
@@ -71,7 +72,9 @@ export async function runServe(flags: Flags): Promise<number> {
 /** On standard error, beside the log: what a person who tries posline may paste. */
 async function greet({ config }: Loaded, bridge: Bridge): Promise<void> {
   const { greeting } = await import("./greeting.ts");
-  process.stderr.write(greeting(bridge.listening, config.services.fiscal?.merchantId ?? ""));
+  const merchantId = config.services.fiscal?.merchantId;
+  // A real merchant's id is a secret, and a sign made with it would be one too.
+  process.stderr.write(greeting(bridge.listening, merchantId === emulatedMerchantId ? merchantId : undefined));
 }
 
 /** Waits for SIGTERM or SIGINT. A second one means now: what is in flight then has an unknown outcome. */

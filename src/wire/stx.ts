@@ -97,8 +97,8 @@ export class StxFramer {
 
   /** Decides about all bytes that can be decided about, as is put off while they come: before the window is reported. */
   settleAll(): void {
-    const end = this.memory.size - CRC_BYTES;
-    if (end > this.settled) this.settle(end);
+    const { memory } = this;
+    while (memory.size - CRC_BYTES > this.settled) this.settle(memory.size - CRC_BYTES);
   }
 
   /** Forgets the frame in progress. */
@@ -118,7 +118,7 @@ export class StxFramer {
     return stx >= 0;
   }
 
-  /** Decides about the bytes before `end`, which can't be CRC; true when a later STX among them superseded the first. */
+  /** Decides about the bytes before `end`, which can't be CRC; true when an STX among them superseded the first one: then look again. */
   private settle(end: number): boolean {
     const { memory } = this;
     const stx = memory.indexOf(STX, this.settled, end);

@@ -1,19 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { transformSync } from "esbuild";
-import {
-  benchCpu,
-  benchDir,
-  cacheDir,
-  figureOf,
-  found,
-  freePort,
-  lineCpu,
-  projectDir,
-  pythonArgv,
-  type Running,
-  type Workshop,
-} from "./processes.ts";
+import { benchCpu, benchDir, cacheDir, found, freePort, lineCpu, projectDir, pythonArgv } from "./machine.ts";
+import { figureOf, type Running, type Workshop } from "./processes.ts";
 
 /** The bridges that are measured: each on a pty of its own with a responder of its own, asked by the same client. */
 
@@ -135,7 +124,11 @@ export async function ask(
 ): Promise<ClientFigures> {
   const kind = bridge.kind === "posline" || bridge.kind === "fastify" ? "http" : "raw";
   const argv = pythonArgv("client.py", kind, bridge.port, run.clients, run.count, run.warmup);
-  return await clientFigures(workshop.start(`${bridge.kind}-client`, argv, { cpu: benchCpu, talks: true }), bridge, run.limitMs);
+  return await clientFigures(
+    workshop.start(`${bridge.kind}-client`, argv, { cpu: benchCpu, talks: true }),
+    bridge,
+    run.limitMs,
+  );
 }
 
 /** Waits for a client's one line of figures; when it fails, says what the bridge had to say too. */

@@ -20,7 +20,9 @@ import tty
 from wire import REPLY_BODY, REPLY_FRAME, REQUEST_BODY, REQUEST_FRAME
 
 READY_S = 20
-EXCHANGE_S = 3
+EXCHANGE_S = 10
+# While the bridge starts it may lose a reply; the next attempt follows soon.
+ATTEMPT_S = 3
 
 
 def http_request(port: int) -> bytes:
@@ -61,7 +63,7 @@ def connect(port: int) -> socket.socket:
     s.settimeout(None)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # A time limit of the kernel's own: settimeout() would cost a poll() before every recv().
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", EXCHANGE_S, 0))
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", ATTEMPT_S, 0))
     return s
 
 

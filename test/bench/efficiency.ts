@@ -1,5 +1,6 @@
 import { ask, type Bridge, clientFigures, type Pace, productMissing, startBridge, startResponder } from "./bridges.ts";
-import { benchCpu, figureOf, inWorkshop, processorMs, pythonArgv, type Running, type Workshop } from "./processes.ts";
+import { benchCpu, processorMs, pythonArgv } from "./machine.ts";
+import { figureOf, inWorkshop, type Running, type Workshop } from "./processes.ts";
 import { atLeast, atMost, type Bench, lowerQuartile, type Report } from "./report.ts";
 
 /**

@@ -68,7 +68,8 @@ app.route({
   handler: async (request, reply) => {
     const begun = performance.now();
     const payload = await queued(request.url, Buffer.isBuffer(request.body) ? request.body : undefined);
-    if (log === "log") request.log.info({ route: request.url, bytes: payload.length, ms: performance.now() - begun }, "exchange");
+    if (log === "log")
+      request.log.info({ route: request.url, bytes: payload.length, ms: performance.now() - begun }, "exchange");
     return reply.type("application/json").send(payload);
   },
 });

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { copiedPayloadBytes } from "./copies.ts";
-import { benchCpu, benchDir, figureOf, onCpu, projectDir } from "./processes.ts";
+import { benchCpu, benchDir, onCpu, projectDir } from "./machine.ts";
+import { figureOf } from "./processes.ts";
 import { atLeast, atMost, type Bench, type Bound } from "./report.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask, productMissing, startBridge } from "./bridges.ts";
-import { inWorkshop, memoryMiB } from "./processes.ts";
+import { memoryMiB } from "./machine.ts";
+import { inWorkshop } from "./processes.ts";
 import { atMost, type Bench } from "./report.ts";
 
 /** What the product's memory grows by under load, once the first exchanges have brought it to its working size. */

@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ask, type Bridge, productMissing, startBridge } from "./bridges.ts";
-import { cacheDir, inWorkshop } from "./processes.ts";
+import { cacheDir } from "./machine.ts";
+import { inWorkshop } from "./processes.ts";
 import { atMost, type Bench, lowerQuartile, type Report } from "./report.ts";
 
 /** The product's round trip on each Node that it supports, side by side. */
@@ -21,7 +22,16 @@ function nodeBinary(major: number, report: Report, fetch: boolean): string | und
   if (!existsSync(binary) && fetch) {
     mkdirSync(prefix, { recursive: true });
     try {
-      const argv = ["install", "--prefix", prefix, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", `${name}@${major}`];
+      const argv = [
+        "install",
+        "--prefix",
+        prefix,
+        "--no-save",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        `${name}@${major}`,
+      ];
       execFileSync("npm", argv, { stdio: "pipe", timeout: 180_000 });
     } catch (error) {
       const message = error instanceof Error ? (error.message.split("\n")[1] ?? error.message) : String(error);

@@ -91,7 +91,12 @@ function decoders(framing: Framing, pieceBytes: number, feed: typeof pushAll, ro
   const all = (frames: number) => {
     if (frames !== frameCount) throw new Error(`Cannot compare ${framing} decoders: ${frames} of ${frameCount} frames came`);
   };
-  return inTurns(() => all(feed(ours, chunks)), () => all(usualAll(theirs, chunks)), frameCount, rounds);
+  return inTurns(
+    () => all(feed(ours, chunks)),
+    () => all(usualAll(theirs, chunks)),
+    frameCount,
+    rounds,
+  );
 }
 
 function checksums(ours: (bytes: Buffer) => number, theirs: (bytes: Buffer) => number, rounds: number) {
@@ -110,8 +115,18 @@ function checksums(ours: (bytes: Buffer) => number, theirs: (bytes: Buffer) => n
 const [roundsText, what, pieceBytes, feed] = process.argv.slice(2);
 const rounds = Number(roundsText);
 const measures: Record<string, () => { ours: number; theirs: number }> = {
-  crc16: () => checksums((bytes) => crc16("arc", bytes, 0, bytes.length, 0), (bytes) => usualCrc16(bytes), rounds),
-  crc32: () => checksums((bytes) => crc32(bytes, 0, bytes.length, 0), (bytes) => usualCrc32(bytes), rounds),
+  crc16: () =>
+    checksums(
+      (bytes) => crc16("arc", bytes, 0, bytes.length, 0),
+      (bytes) => usualCrc16(bytes),
+      rounds,
+    ),
+  crc32: () =>
+    checksums(
+      (bytes) => crc32(bytes, 0, bytes.length, 0),
+      (bytes) => usualCrc32(bytes),
+      rounds,
+    ),
   length: () => decoders("length", Number(pieceBytes), feed === "space" ? spaceAll : pushAll, rounds),
   stx: () => decoders("stx", Number(pieceBytes), feed === "space" ? spaceAll : pushAll, rounds),
 };

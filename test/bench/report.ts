@@ -128,7 +128,13 @@ export class Report {
   }
 
   write(path: string, mode: string): void {
-    const machine = { node: process.version, arch: process.arch, kernel: release(), cpus: cpus().length, cpu: cpus()[0]?.model };
+    const machine = {
+      node: process.version,
+      arch: process.arch,
+      kernel: release(),
+      cpus: cpus().length,
+      cpu: cpus()[0]?.model,
+    };
     const rows = this.rows.map((row) => ({ ...row, keeps: keeps(row) }));
     writeFileSync(path, `${JSON.stringify({ mode, machine, rows, skipped: this.skipped }, undefined, 2)}\n`);
   }

@@ -1,5 +1,6 @@
 import { ask, type Bridge, type BridgeKind, type ClientFigures, productMissing, startBridge } from "./bridges.ts";
-import { found, inWorkshop, pinned } from "./processes.ts";
+import { found, pinned } from "./machine.ts";
+import { inWorkshop } from "./processes.ts";
 import { atLeast, atMost, type Bench, type Bound, lowerQuartile, type Report } from "./report.ts";
 
 /**
@@ -31,7 +32,14 @@ function quiet(figures: Figures, kind: BridgeKind, name: keyof ClientFigures): n
   return name === "perS" ? 1 / lowerQuartile(rounds.map((perS) => 1 / perS)) : lowerQuartile(rounds);
 }
 
-function compare(report: Report, figures: Figures, name: keyof ClientFigures, what: string, theirs: BridgeKind, bound?: Bound): void {
+function compare(
+  report: Report,
+  figures: Figures,
+  name: keyof ClientFigures,
+  what: string,
+  theirs: BridgeKind,
+  bound?: Bound,
+): void {
   const mine = quiet(figures, "posline", name);
   const other = quiet(figures, theirs, name);
   const unit = name === "perS" ? "/s" : "µs";

@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { productMissing, productPath, startResponder } from "./bridges.ts";
-import { figureOf, freePort, inWorkshop, memoryMiB, pythonArgv, type Workshop } from "./processes.ts";
+import { freePort, memoryMiB, pythonArgv } from "./machine.ts";
+import { figureOf, inWorkshop, type Workshop } from "./processes.ts";
 import { atMost, type Bench, median, type Report } from "./report.ts";
 
 /** How long the product takes to listen on its three ports, and what it holds when idle, against the least Node server. */

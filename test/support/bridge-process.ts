@@ -9,7 +9,7 @@ import type { ServiceName } from "../../src/core/call.ts";
 
 /** The real bundle as a process of its own, asked over HTTP, as a till would. */
 
-export const bundle = fileURLToPath(new URL("../../dist/posline.mjs", import.meta.url));
+export const bundle = fileURLToPath(new URL("../../dist/posline.cjs", import.meta.url));
 
 export interface HttpAnswer {
   readonly status: number;
