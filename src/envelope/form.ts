@@ -17,11 +17,7 @@ export interface Form {
 const ampersand = 0x26;
 const equals = 0x3d;
 
-function isFieldName(name: string): name is "command" | "data" | "sign" {
-  return name === "command" || name === "data" || name === "sign";
-}
-
-/** Reads the fields of a form; other fields are left out, line ends around it are ignored. */
+/** Reads the fields of a form, in one pass; other fields are left out, line ends around it are ignored. */
 export function parseForm(text: Buffer): Form {
   const fields: { command: Buffer | undefined; data: Buffer | undefined; sign: Buffer | undefined } = {
     command: undefined,
@@ -30,19 +26,33 @@ export function parseForm(text: Buffer): Form {
   };
   let repeated: Form["repeated"];
   const { start, end } = trimmed(text);
+  // Found once and kept until it is passed: looking for it anew in each of many pairs without one would take quadratic time.
+  let split = nextOf(text, equals, start, end);
   for (let from = start; from < end; ) {
-    let to = text.indexOf(ampersand, from);
-    if (to === -1 || to > end) to = end;
-    const split = text.indexOf(equals, from);
-    const nameEnd = split === -1 || split > to ? to : split;
-    const name = text.toString("latin1", from, nameEnd);
-    if (isFieldName(name)) {
+    const to = nextOf(text, ampersand, from, end);
+    if (split < from) split = nextOf(text, equals, from, end);
+    const name = fieldName(text, from, Math.min(split, to));
+    if (name !== undefined) {
       if (fields[name] !== undefined) repeated ??= name;
-      fields[name] = text.subarray(Math.min(nameEnd + 1, to), to);
+      fields[name] = text.subarray(Math.min(split + 1, to), to);
     }
     from = to + 1;
   }
   return { ...fields, repeated };
+}
+
+/** Where the byte stands next, or the end of the text. */
+function nextOf(text: Buffer, byte: number, from: number, end: number): number {
+  const at = text.indexOf(byte, from);
+  return at === -1 || at > end ? end : at;
+}
+
+const namesMax = "command".length;
+
+function fieldName(text: Buffer, from: number, to: number): "command" | "data" | "sign" | undefined {
+  if (to - from > namesMax) return undefined;
+  const name = text.toString("latin1", from, to);
+  return name === "command" || name === "data" || name === "sign" ? name : undefined;
 }
 
 /** The bounds of the text without white space around it: some clients end a form with a line break. */

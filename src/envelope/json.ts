@@ -25,10 +25,13 @@ export function parseObject(text: string): JsonObject | undefined {
 /** How long a key may be in a log line, in characters: documented ids are shorter, and a log isn't a place for a body. */
 const keyCharactersMax = 64;
 
-/** The operation's id from a request: a string, or a number from those who send one (FIELD-NOTES: types are loose). */
+/**
+ * The operation's id from a request: a string, or a number from those who send one (FIELD-NOTES: types are loose). A number
+ * beyond 2^53 has lost digits by now, and a wrong id in a log is worse than none.
+ */
 export function keyOf(body: JsonObject, field: string | undefined): string | undefined {
   if (field === undefined) return undefined;
   const value = body[field];
-  if (typeof value === "number") return String(value);
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
   return typeof value === "string" && value !== "" ? value.slice(0, keyCharactersMax) : undefined;
 }

@@ -1,4 +1,5 @@
 import type { Contract, Route } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
@@ -6,7 +7,8 @@ import { type JsonObject, keyOf, parseObject, textOf } from "./json.ts";
 import { signMatches, signOf } from "./sign.ts";
 
 /**
- * How a request is written: as an HTTP message or as a line's payload, in both directions.
+ * How a request is read from an HTTP message, and written to a line and read from it (`http-request.ts` writes it as an HTTP
+ * message).
  *
  * The body passes through untouched. For bank and qr that is the JSON text; for fiscal the pairs `data` and `sign`, each as its
  * sender escaped it, and nothing else of the form: a `command` smuggled into an HTTP form must not reach the line.
@@ -64,14 +66,17 @@ function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], r
   if (route.body === "none" && textOf(pieces).trim() === "") return { body: [], key: undefined };
   const form = parseForm(text);
   checkPairs(route, form);
-  if (form.data === undefined) throw missingField(route, "data", "the Base64 of the JSON object");
-  if (form.sign === undefined) throw missingField(route, "sign", "Base64 of the SHA-1 of data and merchantId");
+  if (form.data === undefined) throw missingData(route);
+  if (form.sign === undefined) throw missingSign(route);
   const body = [dataPair, form.data, signPair, form.sign];
-  const data = unescapeValue(form.data);
-  const sign = unescapeValue(form.sign);
   checkFrameable(route, form.data, form.sign);
   if (rules.check === "none") return { body, key: undefined };
+  const data = unescapeValue(form.data);
+  const sign = unescapeValue(form.sign);
   const json = readData(route, data);
+  if (sign === "") throw missingSign(route);
+  // What is no Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
+  if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: the sign is no Base64: rebuild the sign`);
   if (rules.merchantId !== undefined && !signMatches(sign, data, rules.merchantId)) {
     throw new Fault("sign", `Cannot accept ${route.path}: the sign does not fit data and merchantId: rebuild the sign`);
   }
@@ -86,6 +91,9 @@ function missingField(route: Route, name: string, what: string): Fault {
   return new Fault("missing", `Cannot accept ${route.path}: the form has no ${name}: add ${name}, ${what}`);
 }
 
+const missingData = (route: Route) => missingField(route, "data", "the Base64 of the JSON object");
+const missingSign = (route: Route) => missingField(route, "sign", "Base64 of the SHA-1 of data and merchantId");
+
 function checkPairs(route: Route, form: Form): void {
   if (form.command !== undefined) {
     throw new Fault("malformed", `Cannot accept ${route.path}: the form has a command: over HTTP the path is the command`);
@@ -98,17 +106,30 @@ function checkPairs(route: Route, form: Form): void {
 /** A frame's text holds neither STX nor ETX nor another field (design: wire); printable ASCII is all that a value needs. */
 function checkFrameable(route: Route, ...values: readonly Buffer[]): void {
   for (const value of values) {
-    if (value.some((byte) => byte <= 0x20 || byte >= 0x7f)) {
+    if (!isPrintable(value)) {
       throw new Fault("malformed", `Cannot accept ${route.path}: a value of the form has bytes outside printable ASCII`);
     }
   }
 }
 
+function isPrintable(value: Buffer): boolean {
+  for (let i = 0; i < value.length; i++) {
+    const byte = value[i] ?? 0;
+    if (byte <= 0x20 || byte >= 0x7f) return false;
+  }
+  return true;
+}
+
+/** Base64, with the (escaped) line breaks that MIME encoders put into it: the sign covers them too, the terminal reads them. */
+function isBase64(text: string): boolean {
+  return base64.test(/\s/.test(text) ? text.replaceAll(/[\r\n\t ]/g, "") : text);
+}
+
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 function readData(route: Route, data: string): JsonObject {
-  if (data === "") throw missingField(route, "data", "the Base64 of the JSON object");
-  if (!base64.test(data)) throw new Fault("malformed", `Cannot accept ${route.path}: data is no Base64: mend the request`);
+  if (data === "") throw missingData(route);
+  if (!isBase64(data)) throw new Fault("malformed", `Cannot accept ${route.path}: data is no Base64: mend the request`);
   const json = parseObject(Buffer.from(data, "base64").toString("utf8"));
   if (json === undefined) {
     throw new Fault("malformed", `Cannot accept ${route.path}: data is Base64, but of no JSON object: mend the request`);
@@ -128,7 +149,9 @@ const emptyObject = "e30=";
 /**
  * Writes a request as a line's payload. The body's pieces are passed on, not copied.
  *
- * @param merchantId Signs a fiscal request that has no body of its own (/supported_operations).
+ * @param merchantId Signs a fiscal request that has no body of its own, on a route that takes none (/supported_operations):
+ * posline never puts its own sign under anything that somebody else should have signed.
+ * @throws Fault `missing` when a fiscal request has no body and its route needs one.
  */
 export function toLine(
   contract: Contract,
@@ -139,6 +162,9 @@ export function toLine(
   if (contract.envelope === "form") {
     const head = `command=${route}&`;
     if (body.length > 0) return [Buffer.from(head), ...body];
+    if (routeOf(contract, route)?.body !== "none") {
+      throw new Fault("missing", `Cannot send ${route}: it has no data and no sign: send both`);
+    }
     const sign = signOf(emptyObject, merchantId ?? "");
     return [Buffer.from(`${head}data=${emptyObject}&sign=${sign}`)];
   }

@@ -17,6 +17,8 @@ export interface Asked {
   readonly response: ServerResponse;
   readonly requestId: string;
   readonly origin: string | undefined;
+  /** True when the connection ends with this answer. */
+  readonly last: boolean;
 }
 
 /** What was answered, for the log. */
@@ -32,8 +34,6 @@ const exposed = "X-Posline-Outcome, X-Request-Id, Server-Timing, Retry-After";
 export class Answers {
   readonly #contract: Contract;
   readonly #faultStatus: 200 | undefined;
-  /** True while the service shuts down: each connection ends with its answer. */
-  closing = false;
 
   constructor(contract: Contract, faultStatus: 200 | undefined) {
     this.#contract = contract;
@@ -54,15 +54,21 @@ export class Answers {
 
   /** Writes a fault. */
   fault(asked: Asked, fault: Fault): Answered {
-    const payload = faultPayload(this.#contract, fault.kind, fault.message);
-    const httpStatus = this.#statusOf(fault);
-    const { queueMs = 0, lineMs = 0, retryAfterS, allow } = fault.details;
-    const headers = this.#headers(asked, fault.outcome, payload.length, queueMs, lineMs);
-    if (retryAfterS !== undefined) headers.push("Retry-After", String(retryAfterS));
-    if (allow !== undefined) headers.push("Allow", allow.join(", "));
-    // A connection that was cut off has nobody to answer to, and one that was answered has had its answer.
-    if (!asked.response.headersSent) asked.response.writeHead(httpStatus, headers).end(payload);
-    return { httpStatus, code: this.#contract.faultCodes[fault.kind], bytes: payload.length };
+    const { answered, headers, payload } = this.#faultParts(asked, fault);
+    const { response } = asked;
+    if (!response.headersSent) response.writeHead(answered.httpStatus, headers).end(payload);
+    // Half of another answer went out: only a cut connection tells the caller that it is no whole one.
+    else if (!response.writableEnded) response.destroy();
+    return answered;
+  }
+
+  /** Writes a fault on a bare connection, where no HTTP message came to its end, and ends it. */
+  broken(socket: Socket, asked: Omit<Asked, "response">, fault: Fault): Answered {
+    const { answered, headers, payload } = this.#faultParts({ ...asked, last: true }, fault);
+    let head = `HTTP/1.1 ${answered.httpStatus} ${STATUS_CODES[answered.httpStatus]}\r\n`;
+    for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+    socket.end(Buffer.concat([Buffer.from(`${head}\r\n`), payload]));
+    return answered;
   }
 
   /** Answers a preflight of an allowed origin. */
@@ -81,21 +87,15 @@ export class Answers {
     response.writeHead(204, headers).end();
   }
 
-  /** Answers on a bare connection what is no HTTP request, and ends it. */
-  broken(errorCode: string | undefined, socket: Socket, requestId: string): Answered & { readonly fault: Fault } {
-    const fault = faultOf(errorCode);
+  #faultParts(asked: Omit<Asked, "response">, fault: Fault) {
     const payload = faultPayload(this.#contract, fault.kind, fault.message);
-    const { httpStatus } = fault;
-    const head = [
-      `HTTP/1.1 ${httpStatus} ${STATUS_CODES[httpStatus]}`,
-      `Content-Type: ${this.#contract.replyContentType}`,
-      `Content-Length: ${payload.length}`,
-      `X-Posline-Outcome: ${fault.outcome}`,
-      `X-Request-Id: ${requestId}`,
-      "Connection: close",
-    ];
-    socket.end(Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), payload]));
-    return { fault, httpStatus, code: this.#contract.faultCodes[fault.kind], bytes: payload.length };
+    const httpStatus = this.#statusOf(fault);
+    const { queueMs = 0, lineMs = 0, retryAfterS, allow } = fault.details;
+    const headers = this.#headers(asked, fault.outcome, payload.length, queueMs, lineMs);
+    if (retryAfterS !== undefined) headers.push("Retry-After", String(retryAfterS));
+    if (allow !== undefined) headers.push("Allow", allow.join(", "));
+    const answered: Answered = { httpStatus, code: this.#contract.faultCodes[fault.kind], bytes: payload.length };
+    return { answered, headers, payload };
   }
 
   #statusOf(fault: Fault): number {
@@ -104,7 +104,7 @@ export class Answers {
     return kinds.includes(fault.kind) ? 200 : fault.httpStatus;
   }
 
-  #headers(asked: Asked, outcome: Outcome, bytes: number, queueMs: number, lineMs: number): string[] {
+  #headers(asked: Omit<Asked, "response">, outcome: Outcome, bytes: number, queueMs: number, lineMs: number): string[] {
     const headers = [
       "Content-Type",
       this.#contract.replyContentType,
@@ -120,12 +120,13 @@ export class Answers {
     if (asked.origin !== undefined) {
       headers.push("Access-Control-Allow-Origin", asked.origin, "Vary", "Origin", "Access-Control-Expose-Headers", exposed);
     }
-    if (this.closing) headers.push("Connection", "close");
+    if (asked.last) headers.push("Connection", "close");
     return headers;
   }
 }
 
-function faultOf(errorCode: string | undefined): Fault {
+/** What is wrong with a connection, by the code of its error. */
+export function brokenFault(errorCode: string | undefined): Fault {
   if (errorCode === "HPE_HEADER_OVERFLOW") return new Fault("headers", "Cannot accept the request: its headers are too large");
   if (errorCode === "ERR_HTTP_REQUEST_TIMEOUT") return new Fault("slow", "Cannot accept the request: it came too slowly");
   return new Fault("http", "Cannot accept the request: it is no HTTP/1.1 request");

@@ -1,5 +1,18 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { Fault } from "../core/fault.ts";
+import { bodyBytesFree } from "./limits.ts";
+
+/** A body while it is read and held: until its request is answered it waits for its line. */
+export interface Held {
+  /** Bytes that came, for the log. */
+  requestBytes: number;
+  /** Bytes of them that count as held; 0 once they were released. */
+  heldBytes: number;
+  /** False until the body is there to its end. */
+  whole: boolean;
+  /** True once nothing more of the request is wanted: it was refused, or its connection is gone. */
+  refused: boolean;
+}
 
 /** Reads bodies within two limits: one body's bytes, and those of all that are held at one time. */
 export class BodyReader {
@@ -12,40 +25,50 @@ export class BodyReader {
     this.#heldBytesMax = heldBytesMax;
   }
 
+  /** Bytes that are held now. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   /**
-   * Reads a request's body as the pieces in which it comes.
-   * @param whole Called with the pieces and their bytes.
+   * Reads a request's body as the pieces in which it comes. Who asked for it calls `release` when it is needed no more, once
+   * per request in whatever way that ends.
+   * @param whole Called with the pieces.
    * @param failed Called instead with a Fault `size` or `unavailable`; what still comes is dropped.
    * @throws Fault `size` when the announced length is too large already.
    */
   read(
     request: IncomingMessage,
-    response: ServerResponse,
-    whole: (pieces: readonly Buffer[], bytes: number) => void,
+    held: Held,
+    whole: (pieces: readonly Buffer[]) => void,
     failed: (fault: Fault) => void,
   ): void {
     if (Number(request.headers["content-length"] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge();
-    if (request.headers.expect !== undefined) response.writeContinue();
     const pieces: Buffer[] = [];
-    let bytes = 0;
-    let over = false;
     request.on("data", (piece: Buffer) => {
-      if (over) return;
-      bytes += piece.length;
+      if (held.refused) return;
+      held.requestBytes += piece.length;
+      held.heldBytes += piece.length;
       this.#heldBytes += piece.length;
       pieces.push(piece);
-      if (bytes <= this.#bodyBytesMax && this.#heldBytes <= this.#heldBytesMax) return;
-      over = true;
+      const tooLarge = held.requestBytes > this.#bodyBytesMax;
+      if (!tooLarge && (this.#heldBytes <= this.#heldBytesMax || held.requestBytes <= bodyBytesFree)) return;
       pieces.length = 0;
-      failed(bytes > this.#bodyBytesMax ? this.#tooLarge() : this.#tooMany());
+      this.release(held);
+      failed(tooLarge ? this.#tooLarge() : this.#tooMany());
     });
     request.on("end", () => {
-      if (!over) whole(pieces, bytes);
+      if (held.refused) return;
+      held.whole = true;
+      whole(pieces);
     });
-    // Held until it is answered: until then the body waits for its line.
-    response.on("close", () => {
-      this.#heldBytes -= bytes;
-    });
+  }
+
+  /** Gives back what a request held, and takes nothing more of it. */
+  release(held: Held): void {
+    this.#heldBytes -= held.heldBytes;
+    held.heldBytes = 0;
+    held.refused = true;
   }
 
   #tooLarge(): Fault {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { Fault } from "../core/fault.ts";
-import { equalInConstantTime } from "../envelope/sign.ts";
+import { Secret } from "../envelope/sign.ts";
 
 /**
  * Who may ask, decided from the headers before anything else is read.
@@ -9,7 +9,8 @@ import { equalInConstantTime } from "../envelope/sign.ts";
  * A service on localhost is within reach of every web page that the box's browser opens. Two doors are shut here. A page whose
  * name was rebound to 127.0.0.1 sends its own name as Host: only loopback names, the address the request arrived at and names
  * from the configuration are answered. And a page of another site sends its Origin: whatever the method and content type, since a
- * form needs no preflight, only configured origins are answered. Programs send no Origin and pass.
+ * form needs no preflight, only configured origins are answered. An image or a link of such a page asks without an Origin, but
+ * browsers then say where it comes from (Sec-Fetch-Site). Programs send neither and pass.
  */
 
 export interface GuardRules {
@@ -21,12 +22,14 @@ export interface GuardRules {
 export class Guard {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
-  readonly #apiKey: string | undefined;
+  readonly #apiKey: Secret | undefined;
+  /** The Host that was last found to be ours by its name alone: a till sends the same one every time. */
+  #lastHost: string | undefined;
 
   constructor(rules: GuardRules) {
     this.#hosts = new Set(["localhost", ...rules.allowHosts.map((host) => host.toLowerCase())]);
     this.#origins = new Set(rules.allowOrigins);
-    this.#apiKey = rules.apiKey;
+    this.#apiKey = rules.apiKey === undefined ? undefined : new Secret(rules.apiKey);
   }
 
   /**
@@ -36,12 +39,16 @@ export class Guard {
    */
   admit(request: IncomingMessage): string | undefined {
     const { host, origin } = request.headers;
-    if (!this.#isOurs(host, request.socket.localAddress)) {
+    if (host === undefined || (host !== this.#lastHost && !this.#isOurs(host, request))) {
       const name = host === undefined ? "the request has no Host" : "its Host is no name of this service";
       throw new Fault("host", `Cannot accept the request: ${name}: ask for localhost, or add the name to allowHosts`);
     }
-    if (origin === undefined) return undefined;
-    if (this.#origins.has(origin)) return origin;
+    if (origin === undefined) {
+      const site = request.headers["sec-fetch-site"];
+      if (site === undefined || site === "none" || site === "same-origin") return undefined;
+    } else if (this.#origins.has(origin)) {
+      return origin;
+    }
     throw new Fault("origin", "Cannot accept the request: its Origin is not allowed: add it to allowOrigins");
   }
 
@@ -52,18 +59,20 @@ export class Guard {
   checkKey(request: IncomingMessage): void {
     if (this.#apiKey === undefined) return;
     const given = request.headers["x-api-key"];
-    if (typeof given === "string" && equalInConstantTime(given, this.#apiKey)) return;
+    if (typeof given === "string" && this.#apiKey.matches(given)) return;
     const what = given === undefined ? "it has no X-API-Key" : "its X-API-Key is wrong";
     throw new Fault("key", `Cannot accept the request: ${what}: send the key that is configured`);
   }
 
-  #isOurs(host: string | undefined, arrivedAt: string | undefined): boolean {
-    if (host === undefined) return false;
+  #isOurs(host: string, request: IncomingMessage): boolean {
     const name = hostName(host);
     if (name === undefined) return false;
-    if (this.#hosts.has(name) || isLoopback(name)) return true;
+    if (this.#hosts.has(name) || isLoopback(name)) {
+      this.#lastHost = host;
+      return true;
+    }
     // An address can't be rebound, only a name can.
-    return arrivedAt !== undefined && isIP(name) !== 0 && name === arrivedAt.replace(/^::ffff:/, "");
+    return isIP(name) !== 0 && name === request.socket.localAddress?.replace(/^::ffff:/, "");
   }
 }
 

@@ -24,5 +24,17 @@ export const connectionsMax = 16_384;
 /** Bodies held at one time by one service, in multiples of the largest body. */
 export const bodiesMax = 16;
 
+/**
+ * Bytes of a body that are taken even while `bodiesMax` is reached: whoever fills the memory with large bodies must not shut out
+ * a till's ordinary sale. No more than the headers of its connection may take anyway, so `connectionsMax` bounds them too.
+ */
+export const bodyBytesFree = headersBytesMax;
+
+/**
+ * Milliseconds a broken connection is kept after it was told so. Closing it while bytes still come resets it, and the answer
+ * would be lost before it is read.
+ */
+export const lingerMs = 1_000;
+
 /** Seconds a browser may remember a preflight's answer. */
 export const preflightMaxAgeS = 600;

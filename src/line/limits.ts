@@ -9,6 +9,18 @@ export const corruptQuietMs = 100;
 /** Milliseconds that the silence after an opening is waited for at most: on a line that never falls silent, barriers decide. */
 export const silenceMsMax = 2_000;
 
+/**
+ * Milliseconds a frame's payload may take at most, whatever its header says: a lie of some MiB at a slow rate would otherwise
+ * hold its call for hours. 100 kB at 2400 baud fit.
+ */
+export const payloadMsMax = 600_000;
+
+/**
+ * Milliseconds of silence that end a recovery in which more barriers were asked than were answered. A terminal that answers
+ * again answers what has piled up without a pause, so this outlasts the pause between two answers.
+ */
+export const drainMs = 200;
+
 /** Milliseconds a frame may take at least to be taken over by the system; long ones get twice their time on the wire more. */
 export const writeMsMin = 5_000;
 

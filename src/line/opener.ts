@@ -1,3 +1,4 @@
+import { nowMs } from "../core/clock.ts";
 import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
 import { openMs, reopenMs } from "./limits.ts";
 
@@ -17,6 +18,7 @@ export class Opener {
   readonly #newEar: () => Ear;
   readonly #events: OpenerEvents;
   #pauseMs: number = reopenMs.first;
+  #openedMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -32,9 +34,12 @@ export class Opener {
 
   /** Opens again after a loss, once the lost opening let go of its descriptor. */
   again(closed: Promise<void>): void {
+    // A device that is lost as soon as it opens is a failure too: each opening raises its DTR.
+    if (nowMs() - this.#openedMs >= reopenMs.longest) this.#pauseMs = reopenMs.first;
     void closed.then(() => this.#wait());
   }
 
+  /** Opens no more; an attempt under way is closed as soon as it returns. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -42,21 +47,31 @@ export class Opener {
 
   async #attempt(): Promise<void> {
     if (this.#stopped) return;
-    const overdue = setTimeout(() => this.#events.failed(`opening it has not returned for ${openMs} ms`), openMs);
-    try {
-      const opening = await this.#open(this.#newEar());
-      if (this.#stopped) {
-        await opening.close();
-        return;
-      }
-      this.#pauseMs = reopenMs.first;
-      this.#events.opened(opening);
-    } catch (error) {
-      this.#events.failed(error instanceof OpenError ? error.message : `it cannot be opened: ${String(error)}`);
+    const opening = await this.#tryOpen();
+    if (opening === undefined) {
       this.#wait();
+    } else if (this.#stopped) {
+      await opening.close();
+    } else {
+      this.#openedMs = nowMs();
+      this.#events.opened(opening);
+    }
+  }
+
+  async #tryOpen(): Promise<Opening | undefined> {
+    const overdue = setTimeout(() => this.#failed(`opening it has not returned for ${openMs} ms`), openMs);
+    try {
+      return await this.#open(this.#newEar());
+    } catch (error) {
+      this.#failed(error instanceof OpenError ? error.message : `it cannot be opened: ${String(error)}`);
+      return undefined;
     } finally {
       clearTimeout(overdue);
     }
+  }
+
+  #failed(reason: string): void {
+    if (!this.#stopped) this.#events.failed(reason);
   }
 
   #wait(): void {

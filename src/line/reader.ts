@@ -3,7 +3,7 @@ import { headerMs, payloadMsMin, replyPayloadBytesMax } from "../config/limits.t
 import type { Decoded, Decoder, Discard, Framing } from "../wire/decoded.ts";
 import { createDecoder } from "../wire/decoder.ts";
 import { msPerByte } from "./frame.ts";
-import { corruptQuietMs } from "./limits.ts";
+import { corruptQuietMs, payloadMsMax } from "./limits.ts";
 
 /**
  * What is heard on one opening of a line: a decoder together with the clocks of a frame that has begun. Time, not bytes, finds
@@ -35,7 +35,9 @@ export class Reader {
   heard(n: number, now: number): readonly Decoded[] {
     this.heardMs = now;
     const decoded = this.#decoder.advance(n);
-    this.#beganMs = this.between ? undefined : (this.#beganMs ?? now);
+    if (this.between) this.#beganMs = undefined;
+    // What is pending behind a whole frame began with these bytes, whenever that frame began.
+    else if (this.#beganMs === undefined || decoded.length > 0) this.#beganMs = now;
     return decoded;
   }
 
@@ -56,7 +58,10 @@ export class Reader {
     const { phase, pendingBytes, missingBytes } = this.#decoder;
     if (phase === "lost") return this.heardMs + corruptQuietMs;
     if (phase === "start") return this.#beganMs + headerMs;
-    return this.#beganMs + Math.max(payloadMsMin, 2 * (pendingBytes + missingBytes) * this.#msPerByte);
+    // A header that lies about megabytes buys no time: once nothing comes for `payloadMsMin`, nothing will.
+    const wireMs = 2 * (pendingBytes + missingBytes) * this.#msPerByte;
+    const wholeMs = Math.min(payloadMsMax, Math.max(payloadMsMin, wireMs));
+    return Math.min(this.#beganMs + wholeMs, this.heardMs + payloadMsMin);
   }
 
   /** Gives up what is pending. */

@@ -31,8 +31,10 @@ export interface ClientFigures {
   readonly perS: number;
 }
 
-/** The bundle that is measured; another one by POSLINE_BENCH_PRODUCT. */
-export const productPath = process.env["POSLINE_BENCH_PRODUCT"] ?? join(projectDir, "dist", "posline.mjs");
+/** What `npm run build` makes, by either name. */
+const bundles = ["posline.cjs", "posline.mjs"].map((name) => join(projectDir, "dist", name));
+/** The bundle that is measured; another one by BENCH_PRODUCT. */
+export const productPath = process.env["BENCH_PRODUCT"] ?? bundles.find(existsSync) ?? "dist/posline.cjs";
 
 /** Why the product can't be measured, or undefined when it can. */
 export function productMissing(): string | undefined {
@@ -134,7 +136,8 @@ export async function ask(
 /** Waits for a client's one line of figures; when it fails, says what the bridge had to say too. */
 export async function clientFigures(client: Running, bridge?: Bridge, limitMs = 120_000): Promise<ClientFigures> {
   try {
-    const line = await client.line(limitMs);
+    const dead = bridge?.process.ended.then((how) => Promise.reject(new Error(`it ${how}`)));
+    const line = await Promise.race([client.line(limitMs), ...(dead === undefined ? [] : [dead])]);
     return { p50Us: figureOf(line, "p50Us"), p99Us: figureOf(line, "p99Us"), perS: figureOf(line, "perS") };
   } catch (error) {
     if (bridge === undefined) throw error;

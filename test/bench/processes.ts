@@ -19,6 +19,8 @@ export function figureOf(json: string, name: string): number {
 export class Running {
   readonly name: string;
   readonly child: ChildProcess;
+  /** How it ended, once it has. */
+  readonly ended: Promise<string>;
   readonly #logPath: string;
   readonly #lines: string[] = [];
   #wake: (() => void) | undefined;
@@ -28,8 +30,14 @@ export class Running {
     this.name = name;
     this.child = child;
     this.#logPath = logPath;
-    child.once("error", (error) => this.#end(error.message));
-    child.once("exit", (code, signal) => this.#end(`ended with ${signal ?? `exit code ${code}`}`));
+    this.ended = new Promise((resolve) => {
+      child.once("error", (error) => resolve(error.message));
+      child.once("exit", (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`));
+    });
+    void this.ended.then((how) => {
+      this.#ended = how;
+      this.#wake?.();
+    });
     let rest = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       const lines = (rest + text).split("\n");
@@ -42,11 +50,6 @@ export class Running {
   get pid(): number {
     if (this.child.pid === undefined) throw new Error(`Cannot measure ${this.name}: it could not be started`);
     return this.child.pid;
-  }
-
-  #end(how: string): void {
-    this.#ended ??= how;
-    this.#wake?.();
   }
 
   /** The next line of its output. */
@@ -97,6 +100,9 @@ export class Running {
   }
 }
 
+/** Ours without what would configure the product. */
+const plainEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("POSLINE_")));
+
 const open = new Set<Workshop>();
 process.on("exit", () => {
   for (const workshop of open) workshop.abandon();
@@ -122,7 +128,7 @@ export class Workshop {
     const logPath = this.path(`${name}-${this.#running.length}.log`);
     const log = openSync(logPath, "a");
     const stdio = ["pipe", options.talks === true ? "pipe" : log, log] as const;
-    const child = spawn(command ?? "", args, { detached: true, stdio: [...stdio], cwd: this.dir });
+    const child = spawn(command ?? "", args, { detached: true, stdio: [...stdio], cwd: this.dir, env: plainEnvironment });
     child.stdin?.on("error", () => {});
     closeSync(log);
     const running = new Running(name, child, logPath);

@@ -1,25 +1,20 @@
-import { execSync } from "node:child_process";
-import { ask, type BridgeKind, startBridge } from "./bridges.ts";
-import { inWorkshop } from "./processes.ts";
-
+import { ask, bankConfig, startResponder, type Bridge } from "./bridges.ts";
+import { inWorkshop, } from "./processes.ts";
+import { benchCpu, freePort, processorMs } from "./machine.ts";
+import { writeFileSync, mkdirSync } from "node:fs";
 await inWorkshop(async (w) => {
-  const bs = [];
-  for (const k of ["posline"] as BridgeKind[]) {
-    bs.push(await startBridge(w, k, { pace: { baudRate: 115200, pieceBytes: 8 } }));
+  const port = await freePort(); const [link, responder] = await startResponder(w, "x");
+  writeFileSync(w.path("c.json"), bankConfig(link, port, 115200));
+  mkdirSync("/tmp/prof", { recursive: true });
+  const prof = process.argv[2] === "prof" ? ["--cpu-prof", "--cpu-prof-interval", "100", "--cpu-prof-dir=/tmp/prof"] : [];
+  const p = w.start("posline", [process.execPath, ...prof, "/tmp/posdist/posline.cjs", "serve", "--config", w.path("c.json")], { cpu: benchCpu });
+  const b: Bridge = { kind: "posline", port, process: p, responder };
+  w.occupyOtherCpus();
+  await ask(w, b, { clients: 8, count: 20000, warmup: 2000 });
+  for (const clients of [1, 8]) {
+  const m = processorMs(p.pid), r = processorMs(responder.pid);
+  const f = await ask(w, b, { clients, count: 20000, warmup: 0 });
+  console.log(clients, f, "bridge us", (processorMs(p.pid) - m) / 20, "responder us", (processorMs(responder.pid) - r) / 20);
   }
-  for (let i = 0; i < 14; i++)
-    for (const b of bs) {
-      try {
-        await ask(w, b, { clients: 4, count: 150, warmup: 0 });
-      } catch (e) {
-        console.log(i, b.kind, String(e).slice(0, 200));
-        console.log(
-          execSync(
-            `(timeout 2 strace -f -p ${b.process.pid} 2>&1 | head -20; timeout 2 strace -f -p ${b.responder.pid} 2>&1 | head; cat /proc/${b.responder.pid}/wchan /proc/${b.process.pid}/wchan; tail -3 ${w.dir}/${b.kind}*resp*log; ls -la /proc/${b.process.pid}/fd) || true`,
-            { encoding: "utf8" },
-          ),
-        );
-        console.log(b.process.log().slice(-600));
-      }
-    }
+  p.signal("SIGTERM"); await p.ended;
 });

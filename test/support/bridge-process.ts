@@ -11,6 +11,12 @@ import type { ServiceName } from "../../src/core/call.ts";
 
 export const bundle = fileURLToPath(new URL("../../dist/posline.cjs", import.meta.url));
 
+/**
+ * The descriptors of ptys are inherited by children: a bridge that holds its own pty's other end would never see it hang up.
+ * The process id stays the same.
+ */
+const closeAndRun = 'for f in /proc/$$/fd/*; do n=${f##*/}; [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
+
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -46,7 +52,8 @@ export class BridgeProcess {
     writeFileSync(file, JSON.stringify(config));
     const anyPort = { POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0" };
     const wanted = Object.entries(anyPort).filter(([name]) => serviceOf(name) in servicesOf(config));
-    this.child = spawn(process.execPath, [bundle, "serve", "--config", file, ...(options.args ?? [])], {
+    const command = [process.execPath, bundle, "serve", "--config", file, ...(options.args ?? [])];
+    this.child = spawn("bash", ["-c", closeAndRun, "bash", ...command], {
       env: { PATH: process.env["PATH"] ?? "", ...Object.fromEntries(wanted), ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
     });

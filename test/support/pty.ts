@@ -1,4 +1,4 @@
-import { rmSync, symlinkSync, writeSync } from "node:fs";
+import { closeSync, rmSync, symlinkSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { ReadStream } from "node:tty";
 
@@ -21,6 +21,7 @@ export class Pty {
   readonly #master: ReadStream;
   readonly #masterFd: number;
   readonly #slave: ReadStream;
+  readonly #slaveFd: number;
   #open = true;
   #writing: Promise<void> = Promise.resolve();
 
@@ -29,6 +30,7 @@ export class Pty {
     this.path = pty;
     // Held open and never read: without it the master would fail while posline hasn't opened its side.
     this.#slave = new ReadStream(slave);
+    this.#slaveFd = slave;
     this.#slave.setRawMode(true);
     this.#slave.on("error", () => {});
     this.#masterFd = master;
@@ -65,6 +67,8 @@ export class Pty {
     this.#open = false;
     this.#master.destroy();
     this.#slave.destroy();
+    // Node reads a tty through a descriptor of its own.
+    closeSync(this.#slaveFd);
   }
 
   get isOpen(): boolean {

@@ -68,6 +68,11 @@ export class Terminal {
     this.#pty?.unplug();
   }
 
+  /** The tty that the link leads to now. */
+  get device(): string {
+    return this.#pty?.path ?? "";
+  }
+
   /** The requests that weren't barriers. */
   get calls(): readonly Asked[] {
     return this.asked.filter((asked) => barrierReply(asked) === undefined);

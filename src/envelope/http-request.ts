@@ -1,0 +1,46 @@
+import type { Contract } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import type { Call } from "../core/call.ts";
+import { Fault } from "../core/fault.ts";
+
+/**
+ * How a call is written as an HTTP message, on its way to a service that is reached over the network.
+ */
+
+/** A request as HTTP writes it, without what belongs to the connection. */
+export interface HttpRequest {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  /** undefined for a GET. */
+  readonly contentType: string | undefined;
+  readonly body: readonly Buffer[];
+}
+
+const contentTypes = { form: "application/x-www-form-urlencoded", text: "application/json" } as const;
+
+/**
+ * Writes a call as an HTTP request: GET where the contract has one and there is nothing to say, POST otherwise.
+ *
+ * Bank and qr: the body's pieces are passed on untouched. Fiscal: what a line's sender may leave raw, `+ / =` in a value, is
+ * escaped, since a standard reader of forms takes `+` for a space; the sign covers the value with its escapes undone, so it holds.
+ * @throws Fault `route` when the contract has no such route: a path is never made of what came over a line.
+ */
+export function toHttp(contract: Contract, call: Pick<Call, "route" | "body">): HttpRequest {
+  const route = routeOf(contract, call.route);
+  if (route === undefined) throw new Fault("route", `Cannot send the request: ${contract.service} has no such route`);
+  const { path, methods } = route;
+  if (call.body.length === 0 && methods.includes("GET")) return { method: "GET", path, contentType: undefined, body: [] };
+  const body = contract.envelope === "form" ? escapedForm(call.body) : call.body;
+  return { method: "POST", path, contentType: contentTypes[contract.envelope], body };
+}
+
+/** The form with every value fully escaped; its first `=` ends a pair's name. Read byte for byte, whatever it holds. */
+function escapedForm(pieces: readonly Buffer[]): readonly Buffer[] {
+  const pairs = Buffer.concat(pieces).toString("latin1").split("&");
+  return [Buffer.from(pairs.map(escapedPair).join("&"), "latin1")];
+}
+
+function escapedPair(pair: string): string {
+  const valueStart = pair.indexOf("=") + 1;
+  return pair.slice(0, valueStart) + pair.slice(valueStart).replaceAll(/[+/=]/g, encodeURIComponent);
+}

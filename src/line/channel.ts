@@ -1,0 +1,177 @@
+import type { LineConfig } from "../config/config.ts";
+import { silenceMs } from "../config/limits.ts";
+import { Deadline, nowMs } from "../core/clock.ts";
+import type { Decoded, Discard, Framing } from "../wire/decoded.ts";
+import type { Ear, Open, Opening } from "./conduit.ts";
+import { bytesOf, msPerByte } from "./frame.ts";
+import { silenceMsMax, writeMsMin } from "./limits.ts";
+import { Opener } from "./opener.ts";
+import { Reader } from "./reader.ts";
+
+/**
+ * A conduit that is opened again for ever, with frames in place of bytes: what was heard on the opening in use, the silence that
+ * each opening begins with, and one write at a time. It owns every clock that hangs on bytes, so whoever uses it, the
+ * line that asks or the listener that answers, has none of them. What the frames mean it doesn't know.
+ */
+
+/** Who uses a channel. Nothing is called before `start`, nor after `stop`. */
+export interface ChannelUser {
+  /** The device opened; what is heard before `hushed` may be older than the opening. */
+  opened(now: number): void;
+  /** The silence came that an opening begins with: from now on it may be written. */
+  hushed(now: number): void;
+  /** Bytes came, or what was pending has had its time; `decoded` is what became of them, often nothing yet. */
+  heard(decoded: readonly Decoded[], now: number): void;
+  /** The system took over the last byte of the write. */
+  wrote(now: number): void;
+  /** The opening is lost; `untouched` when no byte of the write under way was taken over. */
+  lost(reason: string, loss: { readonly untouched: boolean; readonly discards: readonly Discard[] }): void;
+  /** It could not be opened, and is tried again. */
+  failed(reason: string): void;
+}
+
+export class Channel {
+  readonly #config: LineConfig;
+  readonly #framings: ReadonlySet<Framing>;
+  readonly #user: ChannelUser;
+  readonly #opener: Opener;
+  readonly #msPerByte: number;
+  readonly #deadline = new Deadline(() => this.#due(nowMs()));
+  #opening: Opening | undefined;
+  #reader: Reader;
+  /** True until the last byte of what is being written was taken over. */
+  #writing = false;
+  #writeDueMs = 0;
+  /** Until when the silence after an opening must last; undefined when it did. */
+  #hushUntilMs: number | undefined;
+  #hushGiveUpMs = 0;
+
+  constructor(config: LineConfig, framings: ReadonlySet<Framing>, open: Open, user: ChannelUser) {
+    this.#config = config;
+    this.#framings = framings;
+    this.#user = user;
+    this.#msPerByte = msPerByte(config);
+    this.#reader = new Reader(config, framings);
+    const ear: Ear = {
+      space: () => this.#reader.space(),
+      heard: (n) => this.#heard(n),
+      wrote: () => this.#wrote(),
+      lost: (reason) => this.#lost(reason),
+    };
+    this.#opener = new Opener(open, () => ear, {
+      opened: (opening) => this.#opened(opening),
+      failed: (reason) => this.#user.failed(reason),
+    });
+  }
+
+  start(): void {
+    this.#opener.start();
+  }
+
+  /** Gives the device back for good. */
+  async stop(): Promise<void> {
+    this.#opener.stop();
+    this.#deadline.dispose();
+    const opening = this.#opening;
+    this.#opening = undefined;
+    await opening?.close();
+  }
+
+  /** Tells one opening from the next: undefined while there is none. */
+  get opening(): object | undefined {
+    return this.#opening;
+  }
+
+  /** Open and past its first silence. */
+  get hushed(): boolean {
+    return this.#opening !== undefined && this.#hushUntilMs === undefined;
+  }
+
+  get writing(): boolean {
+    return this.#writing;
+  }
+
+  /** Nothing is being written, and no byte of an unfinished frame is pending. */
+  get still(): boolean {
+    return this.hushed && !this.#writing && this.#reader.between;
+  }
+
+  /** A frame has begun to come: a frame, or bytes that are none, will be heard of within its own time. */
+  get begun(): boolean {
+    return this.#reader.begun;
+  }
+
+  /** When the last bytes came. */
+  get heardMs(): number {
+    return this.#reader.heardMs;
+  }
+
+  /** Writes a frame; only while none is being written. */
+  write(frame: readonly Buffer[], now: number): void {
+    if (this.#opening === undefined || this.#writing) throw new Error("Cannot write a frame: another is being written");
+    this.#writing = true;
+    this.#opening.write(frame);
+    // Most writes are over by now, and need no clock.
+    if (!this.#writing) return;
+    this.#writeDueMs = now + writeMsMin + 2 * bytesOf(frame) * this.#msPerByte;
+    this.#schedule(now);
+  }
+
+  #opened(opening: Opening): void {
+    const now = nowMs();
+    this.#opening = opening;
+    this.#reader = new Reader(this.#config, this.#framings);
+    this.#writing = false;
+    this.#hushUntilMs = now + silenceMs;
+    this.#hushGiveUpMs = now + silenceMsMax;
+    this.#user.opened(now);
+    this.#schedule(now);
+  }
+
+  #heard(n: number): void {
+    const now = nowMs();
+    if (this.#hushUntilMs !== undefined) this.#hushUntilMs = Math.min(now + silenceMs, this.#hushGiveUpMs);
+    this.#user.heard(this.#reader.heard(n, now), now);
+    this.#schedule(now);
+  }
+
+  #wrote(): void {
+    this.#writing = false;
+    this.#user.wrote(nowMs());
+  }
+
+  #lost(reason: string): void {
+    const opening = this.#opening;
+    if (opening === undefined) return;
+    const untouched = this.#writing && opening.wroteBytes === 0;
+    this.#opening = undefined;
+    this.#writing = false;
+    this.#deadline.clear();
+    const closed = opening.close();
+    this.#user.lost(reason, { untouched, discards: this.#reader.reset() });
+    this.#opener.again(closed);
+  }
+
+  #schedule(now: number): void {
+    if (this.#opening === undefined) return;
+    let due = this.#reader.dueMs;
+    if (this.#writing) due = Math.min(due, this.#writeDueMs);
+    if (this.#hushUntilMs !== undefined) due = Math.min(due, this.#hushUntilMs);
+    this.#deadline.set(due, now);
+  }
+
+  #due(now: number): void {
+    if (this.#opening === undefined) return;
+    if (this.#writing && now >= this.#writeDueMs) {
+      this.#lost("it took no bytes for too long: check flow control and the cable");
+      return;
+    }
+    if (now >= this.#reader.dueMs) this.#user.heard(this.#reader.reset(), now);
+    if (this.#hushUntilMs !== undefined && now >= this.#hushUntilMs) {
+      this.#user.heard(this.#reader.reset(), now);
+      this.#hushUntilMs = undefined;
+      this.#user.hushed(now);
+    }
+    this.#schedule(now);
+  }
+}

@@ -1,0 +1,101 @@
+import type { Presence, Reply, ServiceName } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
+import { Fault } from "../core/fault.ts";
+import type { ReadReply } from "../envelope/reply.ts";
+import type { Frame, Framing } from "../wire/decoded.ts";
+import { bytesOf } from "./frame.ts";
+import type { Waiting } from "./queue.ts";
+
+/** One request for a line. */
+export interface LineRequest {
+  readonly service: ServiceName;
+  readonly framing: Framing;
+  readonly payload: readonly Buffer[];
+  /** Milliseconds from the last byte sent to the first of the reply. */
+  readonly replyTimeoutMs: number;
+  readonly urgent: boolean;
+  /** True for what only reads: it may be sent once more after a corrupt reply. */
+  readonly repeatable: boolean;
+  /** True when its own answer has the shape of a barrier's. */
+  readonly barrierShaped: boolean;
+  /** What the caller must do when the outcome is unknown; ends each such message. */
+  readonly adviceWhenUnknown: string;
+  readonly caller: Presence;
+}
+
+/** Where an exchange ends: its promise. */
+export interface Outcome {
+  resolve(reply: Reply): void;
+  reject(fault: Fault): void;
+}
+
+/**
+ * One request with its frame, from its coming to its end. It ends once: with the reply, or with a fault that says whether it was
+ * sent, in words that a till can show.
+ */
+export class Exchange implements Waiting {
+  readonly request: LineRequest;
+  readonly frame: readonly Buffer[];
+  readonly frameBytes: number;
+  readonly urgent: boolean;
+  readonly caller: Presence;
+  waitUntilMs: number;
+  readonly #line: string;
+  readonly #cameMs: number;
+  readonly #outcome: Outcome;
+  #sentMs = 0;
+  /** How often it was sent; a second time only what changes nothing. */
+  #sendings = 0;
+
+  constructor(line: string, request: LineRequest, frame: readonly Buffer[], cameMs: number, outcome: Outcome) {
+    this.#line = line;
+    this.request = request;
+    this.frame = frame;
+    this.frameBytes = bytesOf(frame);
+    this.urgent = request.urgent;
+    this.caller = request.caller;
+    this.#cameMs = cameMs;
+    this.waitUntilMs = cameMs;
+    this.#outcome = outcome;
+  }
+
+  /** Whether it may be sent once more after a reply that was no good. */
+  get repeatable(): boolean {
+    return this.request.repeatable && this.#sendings === 1 && !this.caller.gone;
+  }
+
+  /** Its first byte goes out. */
+  sent(now: number): void {
+    this.#sentMs = now;
+    this.#sendings++;
+  }
+
+  /** No byte of this sending was taken over after all. */
+  unsent(): void {
+    this.#sendings--;
+  }
+
+  answer(frame: Frame, { status, code }: ReadReply, now: number): void {
+    const queueMs = this.#sentMs - this.#cameMs;
+    this.#outcome.resolve({ payload: frame.payload, status, code, queueMs, lineMs: now - this.#sentMs });
+  }
+
+  /** Ends what waits: nothing was sent, unless it waited for its second turn. */
+  refuse(state: string): void {
+    if (this.#sendings > 0) this.fail("broken", `the reply was no good, and then ${state}`);
+    else this.#outcome.reject(unavailable(this.#line, state, 1, nowMs() - this.#cameMs));
+  }
+
+  /** Ends what was sent and had no good reply. */
+  fail(kind: "timeout" | "broken", why: string): void {
+    const message = `No reply from line ${this.#line}: ${why}: ${this.request.adviceWhenUnknown}`;
+    const queueMs = this.#sentMs - this.#cameMs;
+    this.#outcome.reject(new Fault(kind, message, { queueMs, lineMs: nowMs() - this.#sentMs }));
+  }
+}
+
+/** A call that was not sent. */
+export function unavailable(line: string, state: string, retryAfterS: number, queueMs = 0): Fault {
+  const message = `Cannot send to line ${line}: ${state}: nothing was sent, it is safe to send again`;
+  return new Fault("unavailable", message, { retryAfterS, queueMs });
+}

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import fc from "fast-check";
+import { scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { answering, barrierReply, Terminal } from "../support/terminal.ts";
+
+/** What a terminal does with a request that is no barrier. */
+const faults = ["answer", "late", "torn", "corrupt", "never", "noise", "twice", "not json"] as const;
+type FaultOf = (typeof faults)[number];
+
+const idIn = (text: string) => /ID-\d+-\d+/.exec(text)?.[0] ?? "none";
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("bridge never gives a call another call's answer, whatever came late, torn or corrupt before", async () => {
+  const folder = scratchFolder();
+  const link = join(folder.path, "tty");
+  let schedule: FaultOf[] = [];
+  const terminal = new Terminal(link, async (asked, self) => {
+    const barrier = barrierReply(asked);
+    if (barrier !== undefined) {
+      await self.reply(asked.framing, barrier);
+      return;
+    }
+    const text = JSON.stringify({ status: "success", data: { echo: idIn(asked.text), status: "APPROVED" } });
+    const frame = self.frame(asked.framing, text);
+    const fault = schedule.shift() ?? "answer";
+    // The till's time-out is 3.1 s; a terminal works at one request at a time, so barriers wait behind a late answer.
+    if (fault === "late") await pause(3_300);
+    if (fault === "never") return;
+    if (fault === "torn") await self.send(frame.subarray(0, frame.length >> 1));
+    else if (fault === "corrupt") await self.send(Buffer.from(frame).fill(0x58, 9, 12));
+    else if (fault === "not json") await self.reply(asked.framing, "OK");
+    else {
+      if (fault === "noise") {
+        await self.send(Buffer.from("AT+CPIN?\r\n"));
+        await pause(200);
+      }
+      await self.send(frame);
+    }
+    if (fault === "twice") await self.send(frame);
+  });
+  const bridge = await startedBridge({
+    lines: { till: { path: link, lateReplyMs: 4_000 } },
+    services: { bank: { line: "till", replyTimeoutMs: 3_100 } },
+  });
+  let run = 0;
+  try {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...faults), { minLength: 3, maxLength: 6 }), async (drawn) => {
+        schedule = [...drawn];
+        run++;
+        for (const [n, fault] of drawn.entries()) {
+          const id = `ID-${run}-${n}`;
+          const answer = await bridge.post("bank", "/sale", JSON.stringify({ pay_id: id, amount: 1, currency_name: "EUR" }));
+          const outcome = answer.headers["x-posline-outcome"];
+          if (outcome === "answered") assert.equal(idIn(answer.text), id, `after ${drawn.slice(0, n + 1)}`);
+          const good = fault === "answer" || fault === "noise" || fault === "twice";
+          assert.equal(outcome, good ? "answered" : "unknown", `${fault}: ${answer.text}`);
+          if (!good) assert.match(answer.text, /outcome unknown: query \/check with the same pay_id/);
+        }
+      }),
+      { numRuns: 4, seed: 20_261_120, endOnFailure: true },
+    );
+    // Usable again as soon as the barrier is answered: no till has to wait for a silence.
+    const last = await bridge.post("bank", "/check", '{"pay_id":"ID-0-0"}');
+    assert.equal(last.headers["x-posline-outcome"], "answered");
+    assert.equal(terminal.inFlightMax <= 2, true, "a barrier may follow a call that timed out, and nothing else may");
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
+
+test("bridge sends nothing for a caller while a late answer is expected, and goes on once the barrier is answered", async () => {
+  const folder = scratchFolder();
+  const link = join(folder.path, "tty");
+  let release: (() => void) | undefined;
+  const terminal = new Terminal(link, async (asked, self) => {
+    if (asked.text.startsWith("/sale")) {
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      await self.reply("length", '{"status":"success","data":{"status":"APPROVED","rrn":"LATE"}}');
+    } else {
+      await answering(() => '{"status":"success"}')(asked, self);
+    }
+  });
+  const bridge = await startedBridge({
+    lines: { till: { path: link } },
+    services: { bank: { line: "till", replyTimeoutMs: 3_100 } },
+  });
+  try {
+    const sale = await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}');
+    assert.equal(sale.status, 504);
+    assert.equal(sale.headers["x-posline-outcome"], "unknown");
+    const check = bridge.post("bank", "/check", '{"pay_id":"B"}');
+    await pause(300);
+    assert.equal(terminal.calls.length, 1, "calls that reached the terminal while it owes an answer");
+    release?.();
+    const answer = await check;
+    assert.equal(answer.text, '{"status":"success"}');
+    const late = await bridge.logged(
+      (line) => line["msg"] === "a late or unasked reply was discarded",
+      "the late reply in the log",
+    );
+    assert.equal(late["level"], "warn");
+  } finally {
+    release?.();
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
+
+test("bridge refuses a call that waited too long for a line that recovers, and says that nothing was sent", async () => {
+  const folder = scratchFolder();
+  const link = join(folder.path, "tty");
+  const terminal = new Terminal(link, () => {});
+  const { BridgeProcess } = await import("../support/bridge-process.ts");
+  const bridge = new BridgeProcess({
+    lines: { till: { path: link, queueWaitMs: 500 } },
+    services: { bank: { line: "till" } },
+  });
+  try {
+    await bridge.state("till", "recovering");
+    await bridge.logged((line) => line["msg"] === "listening", "bank to listen");
+    const answer = await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}');
+    assert.equal(answer.status, 503);
+    assert.equal(answer.headers["x-posline-outcome"], "not-sent");
+    assert.ok(Number(answer.headers["retry-after"]) >= 1);
+    assert.match(answer.text, /"code":-3,"message":"Cannot send to line till: it is recovering \(.*safe to send again"/);
+    assert.equal(terminal.calls.length, 0);
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { answering, Terminal } from "../support/terminal.ts";
+
+const sale = (id: string) => JSON.stringify({ pay_id: id, amount: 1, currency_name: "EUR" });
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("bridge says unknown at once on an unplug mid-exchange, not-sent while unplugged, and works after the replug", async () => {
+  const folder = scratchFolder();
+  const link = join(folder.path, "tty");
+  const good = answering(({ text }) => JSON.stringify({ status: "success", echo: /"pay_id":"([^"]+)"/.exec(text)?.[1] }));
+  const terminal = new Terminal(link, good);
+  const bridge = await startedBridge({ lines: { till: { path: link } }, services: { bank: { line: "till" } } });
+  try {
+    for (let round = 0; round < 3; round++) {
+      let pulled = 0;
+      terminal.behaviour = () => {
+        pulled = performance.now();
+        terminal.unplug();
+      };
+      const mark = bridge.log.length;
+      const lost = await bridge.post("bank", "/sale", sale(`LOST-${round}`));
+      assert.equal(lost.headers["x-posline-outcome"], "unknown");
+      assert.equal(lost.status, 502);
+      assert.ok(performance.now() - pulled < 1_000, "the till learned of it at once, not by a time-out of 30 s");
+      await bridge.state("till", "down", mark);
+      const refused = await bridge.post("bank", "/sale", sale(`REFUSED-${round}`));
+      assert.equal(refused.headers["x-posline-outcome"], "not-sent");
+      assert.equal(refused.status, 503);
+      assert.ok(refused.ms < 1_000, "a line that is down refuses at once");
+      // Long enough for the longest pause between two attempts.
+      await pause(round === 0 ? 2_500 : 50);
+      terminal.behaviour = good;
+      terminal.plug();
+      const plugged = performance.now();
+      let answer = await bridge.post("bank", "/sale", sale(`AFTER-${round}`));
+      while (answer.headers["x-posline-outcome"] !== "answered" && performance.now() - plugged < 3_500) {
+        await pause(20);
+        answer = await bridge.post("bank", "/sale", sale(`AFTER-${round}`));
+      }
+      assert.match(answer.text, new RegExp(`AFTER-${round}`), "the first call after the replug succeeds within 3.5 s");
+      assert.equal(
+        terminal.calls.some(({ text }) => text.includes("REFUSED")),
+        false,
+        "what was refused while unplugged is never sent",
+      );
+    }
+    assert.equal(bridge.child.exitCode, null, "it is still the same process");
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
+
+test("bridge notices an unplug under a flood of noise, and doesn't spin", async () => {
+  const folder = scratchFolder();
+  const link = join(folder.path, "tty");
+  const terminal = new Terminal(link, () => {});
+  const bridge = await startedBridge({
+    lines: { till: { path: link, recovery: "quiet", lateReplyMs: 4_000 } },
+    services: { bank: { line: "till" } },
+  });
+  try {
+    for (let round = 0; round < 6; round++) {
+      const mark = bridge.log.length;
+      void terminal.send(Buffer.alloc(200_000, 0x41));
+      await pause(20);
+      terminal.unplug();
+      await bridge.state("till", "down", mark);
+      const before = ticks(bridge.child.pid);
+      await pause(300);
+      // 100 ticks are a second of processor time: spinning would take about 30 in this pause.
+      assert.ok(ticks(bridge.child.pid) - before < 15, "processor time while unplugged");
+      terminal.plug();
+      await bridge.state("till", "recovering", mark);
+    }
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
+
+/** Processor time of a process so far, in clock ticks. */
+function ticks(pid: number | undefined): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)?.split(" ") ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}
