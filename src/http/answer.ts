@@ -72,7 +72,7 @@ export class Answers {
   }
 
   /** Answers a preflight of an allowed origin. */
-  preflight(request: IncomingMessage, response: ServerResponse, origin: string): void {
+  preflight(request: IncomingMessage, { response, last }: Asked, origin: string): void {
     const headers = [
       ...["Access-Control-Allow-Origin", origin],
       ...["Access-Control-Allow-Methods", "GET, POST"],
@@ -84,6 +84,7 @@ export class Answers {
     if (request.headers["access-control-request-private-network"] === "true") {
       headers.push("Access-Control-Allow-Private-Network", "true");
     }
+    if (last) headers.push("Connection", "close");
     response.writeHead(204, headers).end();
   }
 

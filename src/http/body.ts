@@ -11,7 +11,7 @@ export interface Held {
   /** False until the body is there to its end. */
   whole: boolean;
   /** True once nothing more of the request is wanted: it was refused, or its connection is gone. */
-  refused: boolean;
+  over: boolean;
 }
 
 /** Reads bodies within two limits: one body's bytes, and those of all that are held at one time. */
@@ -46,7 +46,7 @@ export class BodyReader {
     if (Number(request.headers["content-length"] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge();
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => {
-      if (held.refused) return;
+      if (held.over) return;
       held.requestBytes += piece.length;
       held.heldBytes += piece.length;
       this.#heldBytes += piece.length;
@@ -58,7 +58,7 @@ export class BodyReader {
       failed(tooLarge ? this.#tooLarge() : this.#tooMany());
     });
     request.on("end", () => {
-      if (held.refused) return;
+      if (held.over) return;
       held.whole = true;
       whole(pieces);
     });
@@ -68,7 +68,7 @@ export class BodyReader {
   release(held: Held): void {
     this.#heldBytes -= held.heldBytes;
     held.heldBytes = 0;
-    held.refused = true;
+    held.over = true;
   }
 
   #tooLarge(): Fault {

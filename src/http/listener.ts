@@ -30,16 +30,25 @@ export interface HttpListenerOptions {
 }
 
 /** A request while it is being served. */
-interface Visit {
+interface Visit extends Held {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  readonly path: string;
   readonly caller: Presence;
   origin: string | undefined;
+  route: Route | undefined;
   key: string | undefined;
-  requestBytes: number;
+  /** True once the handler has it: from then on only a Fault may say that nothing was sent. */
+  handed: boolean;
+  /** True when the connection ends with the answer. */
+  last: boolean;
 }
+
+/** What became of a visit, for the log. */
+type Ending = Pick<
+  ExchangeRecord,
+  "outcome" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
+>;
 
 export class HttpListener {
   readonly #options: HttpListenerOptions;
@@ -48,8 +57,11 @@ export class HttpListener {
   readonly #bodies: BodyReader;
   readonly #newId = requestIds();
   readonly #server: Server;
-  /** Connections with requests that aren't answered yet, and how many. */
-  readonly #serving = new Map<Socket, number>();
+  /** Every connection with its requests that aren't answered yet, in the order in which they came. */
+  readonly #visits = new Map<Socket, Visit[]>();
+  /** Connections that were told that they are broken. */
+  readonly #told = new WeakSet<Socket>();
+  #closing = false;
 
   constructor(options: HttpListenerOptions) {
     this.#options = options;
@@ -65,13 +77,19 @@ export class HttpListener {
         keepAliveTimeout: limits.keepAliveMs,
         connectionsCheckingInterval: limits.checkConnectionsMs,
         noDelay: true,
-        // A request without Host is answered by the guard, in the service's own words.
+        // A request without Host is answered by the guard, in the service's own words; two of them become one that is no name.
         requireHostHeader: false,
+        joinDuplicateHeaders: true,
       },
       (request, response) => this.#serve(request, response),
     );
     this.#server.maxConnections = limits.connectionsMax;
-    this.#server.on("checkContinue", (request, response) => this.#serve(request, response));
+    this.#server.on("connection", (socket: Socket) => {
+      this.#visits.set(socket, []);
+      socket.on("close", () => this.#left(socket));
+    });
+    this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
+    this.#server.on("checkExpectation", (request, response) => this.#serve(request, response));
     this.#server.on("clientError", (error, socket) => this.#broken(error, socket as Socket));
   }
 
@@ -97,48 +115,37 @@ export class HttpListener {
   /** Stops accepting; settles when the last answer has gone out. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#answers.closing = true;
-    this.#server.closeIdleConnections();
+    this.#closing = true;
+    // Browsers open connections ahead of need; one that has asked nothing yet isn't waited for.
+    for (const socket of this.#visits.keys()) if (socket.bytesRead === 0) socket.destroy();
     await closed;
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse): void {
+  #serve(request: IncomingMessage, response: ServerResponse, continueAsked = false): void {
     const visit: Visit = {
       request,
       response,
       requestId: this.#newId(request.headers["x-request-id"]),
-      path: pathOf(request.url ?? "/"),
       caller: present(),
       origin: undefined,
+      route: undefined,
       key: undefined,
       requestBytes: 0,
+      heldBytes: 0,
+      whole: false,
+      over: false,
+      handed: false,
+      last: false,
     };
-    const { socket } = request;
-    this.#serving.set(socket, (this.#serving.get(socket) ?? 0) + 1);
-    response.on("close", () => {
-      const others = (this.#serving.get(socket) ?? 1) - 1;
-      if (others === 0) this.#serving.delete(socket);
-      else this.#serving.set(socket, others);
-      if (response.writableFinished) return;
-      visit.caller.gone = true;
-      visit.caller.onGone?.();
-    });
-    this.#admit(visit);
-  }
-
-  #admit(visit: Visit): void {
+    this.#visits.get(request.socket)?.push(visit);
+    response.on("finish", () => this.#finished(visit));
     try {
-      visit.origin = this.#guard.admit(visit.request);
-      if (visit.request.method === "OPTIONS" && visit.origin !== undefined) {
-        this.#answers.preflight(visit.request, visit.response, visit.origin);
-        return;
-      }
-      this.#guard.checkKey(visit.request);
-      const route = this.#routeOf(visit);
+      if (!this.#admit(visit)) return;
+      if (continueAsked) response.writeContinue();
       this.#bodies.read(
-        visit.request,
-        visit.response,
-        (pieces, bytes) => this.#call(visit, route, pieces, bytes),
+        request,
+        visit,
+        (pieces) => void this.#call(visit, pieces),
         (fault) => this.#failed(visit, fault),
       );
     } catch (error) {
@@ -146,87 +153,133 @@ export class HttpListener {
     }
   }
 
-  #routeOf({ path, request }: Visit): Route {
-    const { contract } = this.#options;
-    const route = routeOf(contract, path);
-    if (route === undefined) throw new Fault("route", `Cannot accept the request: ${contract.service} has no such route`);
-    if (route.methods.some((method) => method === request.method)) return route;
+  /** Decides from the headers; false when the request is answered by them. */
+  #admit(visit: Visit): boolean {
+    const { request } = visit;
+    visit.origin = this.#guard.admit(request);
+    if (request.method === "OPTIONS" && visit.origin !== undefined) {
+      this.#mayEnd(visit);
+      this.#answers.preflight(request, visit, visit.origin);
+      return false;
+    }
+    this.#guard.checkKey(request);
+    const path = pathOf(request.url ?? "/");
+    const route = routeOf(this.#options.contract, path);
+    if (route === undefined) {
+      throw new Fault("route", `Cannot accept the request: ${this.#options.contract.service} has no such route`);
+    }
+    visit.route = route;
+    if (route.methods.some((method) => method === request.method)) return true;
     const methods = route.methods.join(" or ");
     throw new Fault("method", `Cannot accept the request: ${path} takes ${methods}`, { allow: route.methods });
   }
 
-  async #call(visit: Visit, route: Route, pieces: readonly Buffer[], bytes: number): Promise<void> {
-    visit.requestBytes = bytes;
+  async #call(visit: Visit, pieces: readonly Buffer[]): Promise<void> {
+    const { contract, rules, handler } = this.#options;
+    const { route, requestId, caller } = visit;
     try {
-      const { body, key } = readHttpBody(this.#options.contract, route, pieces, this.#options.rules);
+      if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
+      const { body, key } = readHttpBody(contract, route, pieces, rules);
       visit.key = key;
-      const call: Call = {
-        service: this.#options.contract.service,
-        route: route.path,
-        body,
-        requestId: visit.requestId,
-        key,
-        caller: visit.caller,
-      };
-      const reply = await this.#options.handler(call);
+      visit.handed = true;
+      const call: Call = { service: contract.service, route: route.path, body, requestId, key, caller };
+      const reply = await handler(call);
+      this.#mayEnd(visit);
+      const { status, code, queueMs, lineMs } = reply;
       const replyBytes = this.#answers.reply(visit, reply);
-      this.#options.report.exchange({
-        ...this.#recordOf(visit),
-        outcome: "answered",
-        httpStatus: 200,
-        status: reply.status,
-        code: reply.code,
-        queueMs: reply.queueMs,
-        lineMs: reply.lineMs,
-        replyBytes,
-        message: undefined,
-      });
+      this.#report(visit, { outcome: "answered", httpStatus: 200, status, code, queueMs, lineMs, replyBytes, message: undefined });
     } catch (error) {
       this.#failed(visit, error);
     }
   }
 
   #failed(visit: Visit, error: unknown): void {
-    if (!(error instanceof Fault)) this.#options.report.error(error);
-    const fault =
-      error instanceof Fault
-        ? error
-        : new Fault("broken", "Cannot answer: posline failed within: outcome unknown: check first");
-    const { httpStatus, code, bytes } = this.#answers.fault(visit, fault);
-    this.#options.report.exchange({
-      ...this.#recordOf(visit),
-      outcome: fault.outcome,
-      httpStatus,
-      status: "error",
-      code,
-      queueMs: fault.details.queueMs ?? 0,
-      lineMs: fault.details.lineMs ?? 0,
-      replyBytes: bytes,
-      message: fault.message,
-    });
+    const fault = error instanceof Fault ? error : this.#bug(error, visit.handed);
+    this.#mayEnd(visit);
+    this.#reportFault(visit, fault, this.#answers.fault(visit, fault));
   }
 
-  #recordOf(visit: Visit) {
-    const { service } = this.#options.contract;
-    // An unknown path is the sender's text, not ours: it may hold anything.
-    const route = routeOf(this.#options.contract, visit.path)?.path ?? "?";
-    const { requestId, key, requestBytes, caller } = visit;
-    return { requestId, service, route, key, requestBytes, left: caller.gone };
+  #bug(error: unknown, handed: boolean): Fault {
+    this.#options.report.error(error);
+    return handed
+      ? new Fault("broken", `Cannot answer: posline failed within: ${checkFirst[this.#options.contract.service]}`)
+      : new Fault("unavailable", "Cannot accept the request: posline failed within: nothing was sent");
+  }
+
+  /** The connection ends with its last answer while the service shuts down. */
+  #mayEnd(visit: Visit): void {
+    visit.last = this.#closing && this.#visits.get(visit.request.socket)?.length === 1;
+  }
+
+  /** The answer has gone out. */
+  #finished(visit: Visit): void {
+    this.#bodies.release(visit);
+    const { socket } = visit.request;
+    const visits = this.#visits.get(socket);
+    if (visits === undefined) return;
+    visits.splice(visits.indexOf(visit), 1);
+    if (this.#closing && visits.length === 0) socket.end();
+  }
+
+  /** The connection is gone, with everybody who waited on it: also behind another request, where its response hears nothing. */
+  #left(socket: Socket): void {
+    const visits = this.#visits.get(socket) ?? [];
+    this.#visits.delete(socket);
+    for (const visit of visits) {
+      this.#bodies.release(visit);
+      visit.caller.gone = true;
+      visit.caller.onGone?.();
+    }
   }
 
   /** What came is no HTTP, or too slow or too large for it. */
   #broken(error: NodeJS.ErrnoException, socket: Socket): void {
-    // While a request of this connection is unanswered, these words would be taken for its answer.
-    if (this.#serving.has(socket) || !socket.writable || error.code === "ECONNRESET") {
+    const visits = this.#visits.get(socket) ?? [];
+    if (this.#told.has(socket)) {
+      // What follows the broken part is dropped until the connection ends.
+      if (error.code?.startsWith("HPE_") !== true) socket.destroy();
+      return;
+    }
+    const [visit, ...others] = visits;
+    // While a request of this connection is under way, a fault would be taken for its answer. One whose body is cut short isn't.
+    const underWay = others.length > 0 || (visit !== undefined && (visit.whole || visit.response.headersSent));
+    if (underWay || !socket.writable || error.code === "ECONNRESET") {
       socket.destroy();
       return;
     }
-    const requestId = this.#newId(undefined);
-    const { fault, httpStatus, code, bytes } = this.#answers.broken(error.code, socket, requestId);
-    const { service } = this.#options.contract;
-    const nothing = { key: undefined, queueMs: 0, lineMs: 0, requestBytes: 0, left: false };
-    const said = { outcome: fault.outcome, httpStatus, status: "error", code, replyBytes: bytes, message: fault.message };
-    this.#options.report.exchange({ requestId, service, route: "?", ...nothing, ...said });
+    this.#told.add(socket);
+    setTimeout(() => socket.destroy(), limits.lingerMs).unref();
+    const asked = visit ?? { requestId: this.#newId(undefined), origin: undefined, last: true };
+    const fault = brokenFault(error.code);
+    if (visit !== undefined) this.#bodies.release(visit);
+    this.#reportFault(visit ?? asked, fault, this.#answers.broken(socket, asked, fault));
+  }
+
+  #reportFault(visit: Reported, fault: Fault, answered: Answered): void {
+    const { httpStatus, code, bytes } = answered;
+    const { queueMs = 0, lineMs = 0 } = fault.details;
+    const { outcome, message } = fault;
+    this.#report(visit, { outcome, httpStatus, status: "error", code, queueMs, lineMs, replyBytes: bytes, message });
+  }
+
+  #report(visit: Reported, ending: Ending): void {
+    this.#options.report.exchange({
+      requestId: visit.requestId,
+      service: this.#options.contract.service,
+      // An unknown path is the sender's text, not ours: it may hold anything.
+      route: visit.route?.path ?? "?",
+      key: visit.key,
+      outcome: ending.outcome,
+      httpStatus: ending.httpStatus,
+      status: ending.status,
+      code: ending.code,
+      queueMs: ending.queueMs,
+      lineMs: ending.lineMs,
+      requestBytes: visit.requestBytes ?? 0,
+      replyBytes: ending.replyBytes,
+      left: visit.caller?.gone ?? false,
+      message: ending.message,
+    });
   }
 }
 

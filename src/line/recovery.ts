@@ -1,5 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
+import { drainMs } from "./limits.ts";
 
 /**
  * How a line is proven clean: who owes it an answer, what to ask, and what an answer proves. It sends nothing and has no clock;
@@ -11,7 +12,9 @@ import type { Framing } from "../wire/decoded.ts";
  *
  * Barriers are asked again, so an answer may belong to an earlier one, from before the request whose late answer is feared. That
  * proves nothing. So answers are counted: only when more came than could be left over from earlier barriers, one of them
- * belongs to a barrier of this recovery.
+ * belongs to a barrier of this recovery. Answers that are left over at the end are waited for a little, because a barrier that
+ * is answered with an error looks like any call's error. A call's own good reply takes the count back to none: what was asked
+ * before it was answered before it.
  */
 
 export type BarrierJudge = (reply: Readonly<Record<string, unknown>>) => boolean;
@@ -39,6 +42,13 @@ const leftOverAtStart = 2;
 /** After so many errors instead of its answer, a service's barrier isn't asked again: it would never fall silent. */
 const refusalsMax = 3;
 
+/**
+ * How many times longer the silence must last, and how many times more errors are taken, of a service that has answered a
+ * barrier before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove
+ * itself, it should.
+ */
+const patience = 10;
+
 interface Debt {
   asked: number;
   answered: number;
@@ -54,26 +64,31 @@ export class Recovery {
   readonly #limits: RecoveryLimits;
   /** Who owes, with what was asked in this recovery. */
   readonly #debts = new Map<ServiceName, Debt>();
-  /** Barrier answers that may still come, of barriers asked before this recovery. */
+  /** Barrier answers that may still come, of barriers asked before this recovery; those that have none are not in it. */
   readonly #leftOver = new Map<ServiceName, number>();
+  /** Who has answered a barrier in this process. */
+  readonly #able = new Set<ServiceName>();
   #silentSinceMs = 0;
   #askAtMs = 0;
+  /** True when nobody owes and barrier answers may still be on their way. */
+  #draining = false;
 
   constructor(peers: readonly Peer[], limits: RecoveryLimits) {
     this.#peers = peers;
     this.#limits = limits;
     for (const { service, barrier } of peers) {
       this.owe(service);
-      this.#leftOver.set(service, barrier === undefined ? 0 : leftOverAtStart);
+      this.#leave(service, barrier === undefined ? 0 : leftOverAtStart);
     }
-  }
-
-  get clean(): boolean {
-    return this.#debts.size === 0;
   }
 
   get owing(): readonly ServiceName[] {
     return [...this.#debts.keys()];
+  }
+
+  /** Whether nobody owes an answer any more. */
+  isClean(now: number): boolean {
+    return this.#debts.size === 0 && (!this.#draining || now >= this.#silentSinceMs + drainMs);
   }
 
   /**
@@ -81,18 +96,33 @@ export class Recovery {
    * @param barrierShaped The answer will look like a barrier's, because a caller asked that very route.
    */
   owe(service: ServiceName, barrierShaped = false): void {
-    if (barrierShaped) this.#leftOver.set(service, this.#leftOverOf(service) + 1);
+    if (barrierShaped) this.#leave(service, this.#leftOverOf(service) + 1);
     if (!this.#debts.has(service)) this.#debts.set(service, { asked: 0, answered: 0, askedAtMs: 0, refusals: 0 });
+  }
+
+  /**
+   * A whole frame came that nobody asked for: every service of its framing may be about to answer, unless one of them is known
+   * to, which explains the frame.
+   */
+  oweUnlessExplained(framing: Framing): void {
+    const peers = this.#peers.filter((peer) => peer.framing === framing);
+    if (!peers.some(({ service }) => this.#debts.has(service))) for (const { service } of peers) this.owe(service);
   }
 
   /** Starts afresh at `now`: what was asked earlier is left over, and the silence begins anew. */
   begin(now: number): void {
     for (const [service, debt] of this.#debts) {
-      this.#leftOver.set(service, this.#leftOverOf(service) + debt.asked - debt.answered);
+      this.#leave(service, this.#stillOut(service, debt, now));
       this.#debts.set(service, { asked: 0, answered: 0, askedAtMs: 0, refusals: 0 });
     }
+    this.#draining = false;
     this.#silentSinceMs = now;
     this.#askAtMs = now;
+  }
+
+  /** A call's own reply came, and it wasn't of a barrier's shape: the service has answered all that it was asked before. */
+  replied(service: ServiceName): void {
+    if (this.#leftOver.size > 0) this.#leftOver.delete(service);
   }
 
   /** Bytes came that explain nothing: whoever owes isn't silent yet. */
@@ -102,32 +132,25 @@ export class Recovery {
 
   /** A whole frame came while recovering. `reply` is undefined when it is no JSON object. */
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
+    this.#silentSinceMs = now;
     const peer = reply === undefined ? undefined : this.#peerAnswering(framing, reply);
     if (peer === undefined) {
-      this.#silentSinceMs = now;
       if (reply?.["status"] === "error") this.#refused(framing);
+      this.oweUnlessExplained(framing);
       return "late";
     }
-    const debt = this.#debts.get(peer.service);
+    const { service } = peer;
+    const debt = this.#debts.get(service);
     if (debt === undefined || debt.asked === 0) {
-      this.#leftOver.set(peer.service, Math.max(0, this.#leftOverOf(peer.service) - 1));
-      this.#silentSinceMs = now;
+      this.#leave(service, this.#leftOverOf(service) - 1);
       return "late";
     }
+    this.#able.add(service);
     debt.answered++;
+    debt.askedAtMs = 0;
     this.#askAtMs = now;
-    if (debt.answered > this.#leftOverOf(peer.service)) {
-      this.#leftOver.set(peer.service, this.#leftOverOf(peer.service) + debt.asked - debt.answered);
-      this.#debts.delete(peer.service);
-    } else {
-      debt.askedAtMs = 0;
-    }
+    if (debt.answered > this.#leftOverOf(service)) this.#settle(service, debt, now);
     return "barrier";
-  }
-
-  /** Every service of a framing may be about to answer: a frame came that nobody asked for. */
-  oweAll(framing: Framing): void {
-    for (const peer of this.#peers) if (peer.framing === framing) this.owe(peer.service);
   }
 
   /** Whether a reply can only be the answer to a barrier, and not to this request. */
@@ -147,7 +170,7 @@ export class Recovery {
   heardLeftOver(framing: Framing, reply: Readonly<Record<string, unknown>>): boolean {
     const peer = this.#peerAnswering(framing, reply);
     if (peer === undefined) return false;
-    this.#leftOver.set(peer.service, Math.max(0, this.#leftOverOf(peer.service) - 1));
+    this.#leave(peer.service, this.#leftOverOf(peer.service) - 1);
     return true;
   }
 
@@ -157,7 +180,8 @@ export class Recovery {
     let next: { peer: Peer; debt: Debt } | undefined;
     for (const peer of this.#peers) {
       const debt = this.#debts.get(peer.service);
-      if (debt === undefined || peer.barrier === undefined || debt.refusals >= refusalsMax) continue;
+      if (debt === undefined || peer.barrier === undefined) continue;
+      if (debt.refusals >= refusalsMax * this.#patienceWith(peer.service)) continue;
       if (next === undefined || debt.askedAtMs < next.debt.askedAtMs) next = { peer, debt };
     }
     this.#askAtMs = now + this.#limits.barrierIntervalMs;
@@ -167,26 +191,58 @@ export class Recovery {
     return next.peer.barrier;
   }
 
-  /** Settles by silence: true when it lasted long enough, and nobody owes any more. */
+  /** Settles by silence those for whom it lasted long enough; true when it settled any. */
   settleBySilence(now: number): boolean {
-    if (now < this.silentAtMs) return false;
-    for (const service of this.#debts.keys()) this.#leftOver.set(service, 0);
-    this.#debts.clear();
-    return true;
-  }
-
-  /** When the silence will have lasted long enough. */
-  get silentAtMs(): number {
-    return this.#silentSinceMs + this.#limits.lateReplyMs;
+    let any = false;
+    for (const [service, debt] of this.#debts) {
+      if (now < this.#silentAtMs(service)) continue;
+      this.#settle(service, debt, now);
+      any = true;
+    }
+    return any;
   }
 
   /** When there is something to do next, unless something is heard before. */
   get dueMs(): number {
-    return Math.min(this.silentAtMs, this.#askAtMs);
+    if (this.#debts.size === 0) return this.#draining ? this.#silentSinceMs + drainMs : this.#silentSinceMs;
+    let due = this.#askAtMs;
+    for (const service of this.#debts.keys()) due = Math.min(due, this.#silentAtMs(service));
+    return due;
+  }
+
+  #silentAtMs(service: ServiceName): number {
+    return this.#silentSinceMs + this.#limits.lateReplyMs * this.#patienceWith(service);
+  }
+
+  #patienceWith(service: ServiceName): number {
+    return this.#able.has(service) ? patience : 1;
+  }
+
+  #settle(service: ServiceName, debt: Debt, now: number): void {
+    const stillOut = this.#stillOut(service, debt, now);
+    this.#leave(service, stillOut);
+    this.#debts.delete(service);
+    if (stillOut > 0) this.#draining = true;
+  }
+
+  /**
+   * How many barrier answers of this service may still come. An answer to what was asked before a silence of `lateReplyMs` is no
+   * longer expected, and within that silence barriers were asked one interval apart.
+   */
+  #stillOut(service: ServiceName, debt: Debt, now: number): number {
+    const { lateReplyMs, barrierIntervalMs } = this.#limits;
+    const out = this.#leftOverOf(service) + debt.asked - debt.answered;
+    const silent = debt.asked > 0 && now - this.#silentSinceMs >= lateReplyMs;
+    return silent ? Math.min(out, Math.ceil(lateReplyMs / barrierIntervalMs)) : out;
   }
 
   #leftOverOf(service: ServiceName): number {
     return this.#leftOver.get(service) ?? 0;
+  }
+
+  #leave(service: ServiceName, count: number): void {
+    if (count > 0) this.#leftOver.set(service, count);
+    else this.#leftOver.delete(service);
   }
 
   #peerAnswering(framing: Framing, reply: Readonly<Record<string, unknown>>): Peer | undefined {

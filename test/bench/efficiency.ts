@@ -96,7 +96,7 @@ export async function lineEfficiency({ report, short }: Bench): Promise<void> {
   if (missing !== undefined) report.skip(section, missing, true);
   for (const speed of speeds) {
     await inWorkshop(async (workshop) => {
-      const count = speed.exchanges;
+      const count = short ? speed.exchanges / 2 : speed.exchanges;
       const [link, responder] = await startResponder(workshop, "floor", speed);
       const fastify = await startBridge(workshop, "fastify", { pace: speed });
       const posline = missing === undefined ? await startBridge(workshop, "posline", { pace: speed }) : undefined;

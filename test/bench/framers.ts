@@ -31,7 +31,7 @@ function measured(...args: readonly (string | number)[]): { ours: number; theirs
 }
 
 export async function framers({ report, short }: Bench): Promise<void> {
-  const rounds = short ? 31 : 201;
+  const rounds = short ? 21 : 201;
   for (const framing of ["length", "stx"] as const) {
     for (const { bytes, bound } of pieces) {
       const what = `${framing} frame in pieces of ${bytes}`;

@@ -15,7 +15,7 @@ export const bundle = fileURLToPath(new URL("../../dist/posline.cjs", import.met
  * The descriptors of ptys are inherited by children: a bridge that holds its own pty's other end would never see it hang up.
  * The process id stays the same.
  */
-const closeAndRun = 'for f in /proc/$$/fd/*; do n=${f##*/}; [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
+const closeAndRun = 'for n in $(ls /proc/$$/fd); do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
 
 export interface HttpAnswer {
   readonly status: number;
