@@ -37,12 +37,7 @@ export class BodyReader {
    * @param failed Called instead with a Fault `size` or `unavailable`; what still comes is dropped.
    * @throws Fault `size` when the announced length is too large already.
    */
-  read(
-    request: IncomingMessage,
-    held: Held,
-    whole: (pieces: readonly Buffer[]) => void,
-    failed: (fault: Fault) => void,
-  ): void {
+  read(request: IncomingMessage, held: Held, whole: (pieces: readonly Buffer[]) => void, failed: (fault: Fault) => void): void {
     if (Number(request.headers["content-length"] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge();
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => {

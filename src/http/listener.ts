@@ -3,14 +3,16 @@ import type { AddressInfo, Socket } from "node:net";
 import type { ServiceConfig } from "../config/config.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import { type Call, type Handler, type Presence, present } from "../core/call.ts";
-import { Fault } from "../core/fault.ts";
+import { type Call, type Handler, present } from "../core/call.ts";
+import { checkFirst, Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import { type RequestRules, readHttpBody } from "../envelope/request.ts";
-import { Answers, requestIds } from "./answer.ts";
+import { type Answered, Answers, brokenFault, requestIds } from "./answer.ts";
 import { BodyReader } from "./body.ts";
+import { Connections } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
+import { type Ending, recordOf, type Stray, type Visit } from "./visit.ts";
 
 /**
  * Where calls enter by HTTP: one server per service. It knows the service's table and envelope, and hands each good request to a
@@ -29,27 +31,6 @@ export interface HttpListenerOptions {
   };
 }
 
-/** A request while it is being served. */
-interface Visit extends Held {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly requestId: string;
-  readonly caller: Presence;
-  origin: string | undefined;
-  route: Route | undefined;
-  key: string | undefined;
-  /** True once the handler has it: from then on only a Fault may say that nothing was sent. */
-  handed: boolean;
-  /** True when the connection ends with the answer. */
-  last: boolean;
-}
-
-/** What became of a visit, for the log. */
-type Ending = Pick<
-  ExchangeRecord,
-  "outcome" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
->;
-
 export class HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #guard: Guard;
@@ -57,11 +38,7 @@ export class HttpListener {
   readonly #bodies: BodyReader;
   readonly #newId = requestIds();
   readonly #server: Server;
-  /** Every connection with its requests that aren't answered yet, in the order in which they came. */
-  readonly #visits = new Map<Socket, Visit[]>();
-  /** Connections that were told that they are broken. */
-  readonly #told = new WeakSet<Socket>();
-  #closing = false;
+  readonly #connections = new Connections();
 
   constructor(options: HttpListenerOptions) {
     this.#options = options;
@@ -84,10 +61,7 @@ export class HttpListener {
       (request, response) => this.#serve(request, response),
     );
     this.#server.maxConnections = limits.connectionsMax;
-    this.#server.on("connection", (socket: Socket) => {
-      this.#visits.set(socket, []);
-      socket.on("close", () => this.#left(socket));
-    });
+    this.#server.on("connection", (socket: Socket) => this.#connections.opened(socket, (visit) => this.#left(visit)));
     this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
     this.#server.on("checkExpectation", (request, response) => this.#serve(request, response));
     this.#server.on("clientError", (error, socket) => this.#broken(error, socket as Socket));
@@ -115,9 +89,7 @@ export class HttpListener {
   /** Stops accepting; settles when the last answer has gone out. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#closing = true;
-    // Browsers open connections ahead of need; one that has asked nothing yet isn't waited for.
-    for (const socket of this.#visits.keys()) if (socket.bytesRead === 0) socket.destroy();
+    this.#connections.close();
     await closed;
   }
 
@@ -137,7 +109,7 @@ export class HttpListener {
       handed: false,
       last: false,
     };
-    this.#visits.get(request.socket)?.push(visit);
+    this.#connections.entered(visit);
     response.on("finish", () => this.#finished(visit));
     try {
       if (!this.#admit(visit)) return;
@@ -158,7 +130,7 @@ export class HttpListener {
     const { request } = visit;
     visit.origin = this.#guard.admit(request);
     if (request.method === "OPTIONS" && visit.origin !== undefined) {
-      this.#mayEnd(visit);
+      visit.last = this.#connections.endsWith(visit);
       this.#answers.preflight(request, visit, visit.origin);
       return false;
     }
@@ -184,10 +156,19 @@ export class HttpListener {
       visit.handed = true;
       const call: Call = { service: contract.service, route: route.path, body, requestId, key, caller };
       const reply = await handler(call);
-      this.#mayEnd(visit);
+      visit.last = this.#connections.endsWith(visit);
       const { status, code, queueMs, lineMs } = reply;
       const replyBytes = this.#answers.reply(visit, reply);
-      this.#report(visit, { outcome: "answered", httpStatus: 200, status, code, queueMs, lineMs, replyBytes, message: undefined });
+      this.#report(visit, {
+        outcome: "answered",
+        httpStatus: 200,
+        status,
+        code,
+        queueMs,
+        lineMs,
+        replyBytes,
+        message: undefined,
+      });
     } catch (error) {
       this.#failed(visit, error);
     }
@@ -195,7 +176,7 @@ export class HttpListener {
 
   #failed(visit: Visit, error: unknown): void {
     const fault = error instanceof Fault ? error : this.#bug(error, visit.handed);
-    this.#mayEnd(visit);
+    visit.last = this.#connections.endsWith(visit);
     this.#reportFault(visit, fault, this.#answers.fault(visit, fault));
   }
 
@@ -206,80 +187,42 @@ export class HttpListener {
       : new Fault("unavailable", "Cannot accept the request: posline failed within: nothing was sent");
   }
 
-  /** The connection ends with its last answer while the service shuts down. */
-  #mayEnd(visit: Visit): void {
-    visit.last = this.#closing && this.#visits.get(visit.request.socket)?.length === 1;
-  }
-
   /** The answer has gone out. */
   #finished(visit: Visit): void {
     this.#bodies.release(visit);
-    const { socket } = visit.request;
-    const visits = this.#visits.get(socket);
-    if (visits === undefined) return;
-    visits.splice(visits.indexOf(visit), 1);
-    if (this.#closing && visits.length === 0) socket.end();
+    this.#connections.finished(visit);
   }
 
-  /** The connection is gone, with everybody who waited on it: also behind another request, where its response hears nothing. */
-  #left(socket: Socket): void {
-    const visits = this.#visits.get(socket) ?? [];
-    this.#visits.delete(socket);
-    for (const visit of visits) {
-      this.#bodies.release(visit);
-      visit.caller.gone = true;
-      visit.caller.onGone?.();
-    }
+  /** The connection is gone before the answer. */
+  #left(visit: Visit): void {
+    this.#bodies.release(visit);
+    visit.caller.gone = true;
+    visit.caller.onGone?.();
   }
 
   /** What came is no HTTP, or too slow or too large for it. */
   #broken(error: NodeJS.ErrnoException, socket: Socket): void {
-    const visits = this.#visits.get(socket) ?? [];
-    if (this.#told.has(socket)) {
-      // What follows the broken part is dropped until the connection ends.
-      if (error.code?.startsWith("HPE_") !== true) socket.destroy();
-      return;
-    }
-    const [visit, ...others] = visits;
-    // While a request of this connection is under way, a fault would be taken for its answer. One whose body is cut short isn't.
-    const underWay = others.length > 0 || (visit !== undefined && (visit.whole || visit.response.headersSent));
-    if (underWay || !socket.writable || error.code === "ECONNRESET") {
-      socket.destroy();
-      return;
-    }
-    this.#told.add(socket);
-    setTimeout(() => socket.destroy(), limits.lingerMs).unref();
-    const asked = visit ?? { requestId: this.#newId(undefined), origin: undefined, last: true };
+    const { verdict, visit } = this.#connections.broke(socket, error.code);
+    if (verdict === "end") socket.destroy();
+    if (verdict !== "answer") return;
     const fault = brokenFault(error.code);
     if (visit !== undefined) this.#bodies.release(visit);
-    this.#reportFault(visit ?? asked, fault, this.#answers.broken(socket, asked, fault));
+    const asked: Visit | Stray = visit ?? { requestId: this.#newId(undefined), origin: undefined, last: true };
+    this.#reportFault(asked, fault, this.#answers.broken(socket, asked, fault));
   }
 
-  #reportFault(visit: Reported, fault: Fault, answered: Answered): void {
-    const { httpStatus, code, bytes } = answered;
-    const { queueMs = 0, lineMs = 0 } = fault.details;
-    const { outcome, message } = fault;
+  #reportFault(visit: Visit | Stray, { outcome, message, details }: Fault, { httpStatus, code, bytes }: Answered): void {
+    const { queueMs = 0, lineMs = 0 } = details;
     this.#report(visit, { outcome, httpStatus, status: "error", code, queueMs, lineMs, replyBytes: bytes, message });
   }
 
-  #report(visit: Reported, ending: Ending): void {
-    this.#options.report.exchange({
-      requestId: visit.requestId,
-      service: this.#options.contract.service,
-      // An unknown path is the sender's text, not ours: it may hold anything.
-      route: visit.route?.path ?? "?",
-      key: visit.key,
-      outcome: ending.outcome,
-      httpStatus: ending.httpStatus,
-      status: ending.status,
-      code: ending.code,
-      queueMs: ending.queueMs,
-      lineMs: ending.lineMs,
-      requestBytes: visit.requestBytes ?? 0,
-      replyBytes: ending.replyBytes,
-      left: visit.caller?.gone ?? false,
-      message: ending.message,
-    });
+  /** A log that fails must not change an answer. */
+  #report(visit: Visit | Stray, ending: Ending): void {
+    try {
+      this.#options.report.exchange(recordOf(this.#options.contract.service, visit, ending));
+    } catch (error) {
+      this.#options.report.error(error);
+    }
   }
 }
 

@@ -4,8 +4,9 @@ import type { Call, Handler } from "../core/call.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
 import type { Crc16 } from "../wire/crc16.ts";
+import type { LineRequest } from "./exchange.ts";
 import { frameOf } from "./frame.ts";
-import type { Line, LineRequest } from "./line.ts";
+import type { Line } from "./line.ts";
 import type { Peer } from "./recovery.ts";
 
 /** Where calls leave for a terminal: writes a call as a request, and gives it to its line. */

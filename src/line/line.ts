@@ -1,41 +1,25 @@
 import type { LineConfig } from "../config/config.ts";
-import { barrierIntervalMs, silenceMs } from "../config/limits.ts";
-import type { Presence, Reply, ServiceName } from "../core/call.ts";
+import { barrierIntervalMs } from "../config/limits.ts";
+import type { Reply } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
-import { Fault } from "../core/fault.ts";
+import type { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../envelope/json.ts";
-import { type ReadReply, readReply } from "../envelope/reply.ts";
-import type { Discard, Frame, Framing } from "../wire/decoded.ts";
-import type { Ear, Open, Opening } from "./conduit.ts";
-import { bytesOf, frameOf, msPerByte } from "./frame.ts";
-import { corruptQuietMs, silenceMsMax, writeMsMin } from "./limits.ts";
-import { Opener } from "./opener.ts";
-import { CallQueue, type Waiting } from "./queue.ts";
-import { Reader } from "./reader.ts";
+import { readReply } from "../envelope/reply.ts";
+import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
+import { Channel } from "./channel.ts";
+import type { Open } from "./conduit.ts";
+import { Exchange, type LineRequest, unavailable } from "./exchange.ts";
+import { frameOf, msPerByte } from "./frame.ts";
+import { corruptQuietMs } from "./limits.ts";
+import { CallQueue } from "./queue.ts";
 import { type Peer, Recovery } from "./recovery.ts";
 import { type LineEvent, type LineState, nextState } from "./states.ts";
 
 /**
- * One serial line: a device that is opened again for ever, one request in flight, and proof that the line is clean before the
- * next. It knows frames, services that owe and the shape of a barrier's answer, and no route.
+ * One serial line: one request in flight, and proof that the line is clean before the next. It knows frames, services that owe
+ * and the shape of a barrier's answer, and no route. The device, its bytes and their clocks are its channel's; here is the one
+ * clock of the answer that is awaited, or of the proof.
  */
-
-/** One request for a line. */
-export interface LineRequest {
-  readonly service: ServiceName;
-  readonly framing: Framing;
-  readonly payload: readonly Buffer[];
-  /** Milliseconds from the last byte sent to the first of the reply. */
-  readonly replyTimeoutMs: number;
-  readonly urgent: boolean;
-  /** True for what only reads: it may be sent once more after a corrupt reply. */
-  readonly repeatable: boolean;
-  /** True when its own answer has the shape of a barrier's. */
-  readonly barrierShaped: boolean;
-  /** What the caller must do when the outcome is unknown; ends each such message. */
-  readonly adviceWhenUnknown: string;
-  readonly caller: Presence;
-}
 
 /** What a line tells of itself, for the log and the status. */
 export interface LineReport {
@@ -55,60 +39,39 @@ export interface LineOptions {
   readonly report: LineReport;
 }
 
-interface Exchange extends Waiting {
-  readonly request: LineRequest;
-  readonly frame: readonly Buffer[];
-  readonly frameBytes: number;
-  readonly cameMs: number;
-  sentMs: number;
-  /** It was written once already, and is waiting to be written again. */
-  repeated: boolean;
-  readonly resolve: (reply: Reply) => void;
-  readonly reject: (fault: Fault) => void;
-}
-
 export class Line {
   readonly name: string;
   readonly #config: LineConfig;
   readonly #report: LineReport;
   readonly #recovery: Recovery;
   readonly #queue: CallQueue<Exchange>;
-  readonly #opener: Opener;
+  readonly #channel: Channel;
   readonly #deadline = new Deadline(() => this.#due(nowMs()));
-  readonly #framings: ReadonlySet<Framing>;
   readonly #msPerByte: number;
 
   #state: LineState = "down";
   #reason = "it was not opened yet";
-  #opening: Opening | undefined;
-  #reader: Reader;
   #current: Exchange | undefined;
-  /** True until the last byte of what is being written was taken over. */
-  #writing = false;
-  /** By when the write must be done, or the reply must have begun. */
-  #answerDueMs = 0;
-  /** A frame with a wrong checksum came instead of the reply. */
+  /** By when the reply must have begun; Infinity until the request is written. */
+  #answerDueMs = Number.POSITIVE_INFINITY;
+  /** What came instead of the reply was no whole frame. */
   #corrupt = false;
-  /** Until when the silence after an opening must last; undefined when it did. */
-  #hushUntilMs: number | undefined;
-  #hushGiveUpMs = 0;
-  #stopped: (() => void) | undefined;
-  #stopping = false;
+  #stopping: Promise<void> | undefined;
+  #ended: (() => void) | undefined;
 
-  constructor(options: LineOptions) {
-    this.name = options.name;
-    this.#config = options.config;
-    this.#report = options.report;
-    this.#recovery = new Recovery(options.peers, {
-      lateReplyMs: options.config.lateReplyMs,
-      barrierIntervalMs: barrierIntervalMs,
-    });
-    this.#framings = new Set(options.peers.map((peer) => peer.framing));
-    this.#msPerByte = msPerByte(options.config);
-    this.#reader = new Reader(options.config, this.#framings);
-    this.#queue = new CallQueue(options.config.queueCallsMax, (exchange) => this.#waitedTooLong(exchange));
-    this.#opener = new Opener(options.open, () => this.#newEar(), {
-      opened: (opening) => this.#up(opening),
+  constructor({ name, config, peers, open, report }: LineOptions) {
+    this.name = name;
+    this.#config = config;
+    this.#report = report;
+    this.#recovery = new Recovery(peers, { lateReplyMs: config.lateReplyMs, barrierIntervalMs });
+    this.#msPerByte = msPerByte(config);
+    this.#queue = new CallQueue(config.queueCallsMax, (exchange) => this.#waitedTooLong(exchange));
+    this.#channel = new Channel(config, new Set(peers.map((peer) => peer.framing)), open, {
+      opened: (now) => this.#opened(now),
+      hushed: (now) => this.#hushed(now),
+      heard: (decoded, now) => this.#heard(decoded, now),
+      wrote: (now) => this.#wrote(now),
+      lost: (reason, loss) => this.#lost(reason, loss),
       failed: (reason) => this.#failedToOpen(reason),
     });
   }
@@ -128,7 +91,7 @@ export class Line {
 
   /** Begins to open the device, and goes on for ever. */
   start(): void {
-    this.#opener.start();
+    this.#channel.start();
   }
 
   /**
@@ -137,30 +100,20 @@ export class Line {
    */
   run(request: LineRequest): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const refusal = this.#refusal();
+      const now = nowMs();
+      const sendsNow = this.#maySend() && this.#queue.size === 0;
+      const refusal = this.#refusal(request, sendsNow);
       if (refusal !== undefined) {
         reject(refusal);
         return;
       }
       const frame = frameOf(request.framing, request.payload, this.#config.crc16);
-      const now = nowMs();
-      const exchange: Exchange = {
-        request,
-        frame,
-        frameBytes: bytesOf(frame),
-        cameMs: now,
-        sentMs: 0,
-        repeated: false,
-        urgent: request.urgent,
-        waitUntilMs: now + this.#config.queueWaitMs,
-        caller: request.caller,
-        resolve,
-        reject,
-      };
-      if (this.#maySend() && this.#queue.size === 0) {
+      const exchange = new Exchange(this.name, request, frame, now, { resolve, reject });
+      if (sendsNow) {
         this.#send(exchange, now);
-      } else if (!this.#queue.add(exchange, () => this.#left(exchange))) {
-        reject(this.#unavailable(`${this.#queue.size} calls are waiting, which is the limit`, 1));
+      } else {
+        exchange.waitUntilMs = now + this.#config.queueWaitMs;
+        this.#queue.add(exchange, () => this.#left(exchange));
       }
     });
   }
@@ -169,50 +122,39 @@ export class Line {
    * Stops for good: waiting calls are refused, the exchange in flight may end.
    * @param graceMs How long it may take to end before its outcome is unknown.
    */
-  async stop(graceMs: number): Promise<void> {
-    this.#stopping = true;
-    for (const exchange of this.#queue.drain()) exchange.reject(this.#notSent(exchange, "posline is shutting down"));
+  stop(graceMs: number): Promise<void> {
+    this.#stopping ??= this.#stop(graceMs);
+    return this.#stopping;
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    for (const exchange of this.#queue.drain()) exchange.refuse("posline is shutting down");
     if (this.#current !== undefined) {
       const ended = new Promise<void>((resolve) => {
-        this.#stopped = resolve;
+        this.#ended = resolve;
       });
-      const timer = setTimeout(() => this.#stopped?.(), graceMs);
+      const timer = setTimeout(() => this.#ended?.(), graceMs);
       await ended;
       clearTimeout(timer);
     }
-    this.#opener.stop();
     this.#deadline.dispose();
-    const opening = this.#opening;
-    this.#opening = undefined;
-    if (this.#state !== "closed") this.#go("close", "posline is shutting down");
+    this.#go("close", "posline is shutting down");
     const current = this.#current;
     this.#current = undefined;
-    current?.reject(this.#unknown(current, "broken", "posline shut down before the reply came"));
-    await opening?.close();
+    current?.fail("broken", "posline shut down before the reply came");
+    await this.#channel.stop();
   }
 
   // --- openings
 
-  #newEar(): Ear {
-    const ear: Ear = {
-      space: () => this.#reader.space(),
-      heard: (n) => this.#heard(n),
-      wrote: () => this.#wrote(),
-      lost: (reason) => this.#lost(reason),
-    };
-    return ear;
-  }
-
-  #up(opening: Opening): void {
-    const now = nowMs();
-    this.#opening = opening;
-    this.#reader = new Reader(this.#config, this.#framings);
-    this.#writing = false;
-    this.#hushUntilMs = now + silenceMs;
-    this.#hushGiveUpMs = now + silenceMsMax;
+  #opened(now: number): void {
     this.#go("up", "the device opened");
     this.#recovery.begin(now);
-    this.#schedule(now);
+  }
+
+  #hushed(now: number): void {
+    if (!this.#lookClean(now, "the line is silent, and nobody owes an answer")) this.#recovery.begin(now);
+    this.#settled(now);
   }
 
   #failedToOpen(reason: string): void {
@@ -222,32 +164,29 @@ export class Line {
   }
 
   /** The device is gone: whoever awaits a reply learns it at once, and whoever waits is told that nothing was sent. */
-  #lost(reason: string): void {
-    const opening = this.#opening;
-    if (opening === undefined) return;
-    this.#opening = undefined;
+  #lost(reason: string, { untouched, discards }: { readonly untouched: boolean; readonly discards: readonly Discard[] }): void {
     this.#deadline.clear();
     const current = this.#current;
     this.#current = undefined;
-    const nothingSent = this.#writing && opening.wroteBytes === 0;
-    if (current !== undefined && !nothingSent) this.#recovery.owe(current.request.service, current.request.barrierShaped);
+    if (current !== undefined && !untouched) this.#recovery.owe(current.request.service, current.request.barrierShaped);
     this.#go("down", reason);
-    const closed = opening.close();
-    for (const discard of this.#reader.reset()) this.#discarded(discard, nowMs());
-    if (current !== undefined) {
-      if (nothingSent) current.reject(this.#notSent(current, `it is down (${reason})`));
-      else current.reject(this.#unknown(current, "broken", `the line was lost before the reply came (${reason})`));
+    for (const discard of discards) this.#report.discard(discard);
+    const why = `it is down (${reason})`;
+    if (untouched) {
+      current?.unsent();
+      current?.refuse(why);
+    } else {
+      current?.fail("broken", `the line was lost before the reply came (${reason})`);
     }
-    for (const exchange of this.#queue.drain()) exchange.reject(this.#notSent(exchange, `it is down (${reason})`));
-    this.#stopped?.();
-    this.#opener.again(closed);
+    for (const exchange of this.#queue.drain()) exchange.refuse(why);
+    this.#ended?.();
   }
 
   // --- sending
 
   /** Clean, nothing out, and no byte of an unknown frame pending. */
   #maySend(): boolean {
-    return this.#state === "idle" && this.#reader.between && !this.#stopping;
+    return this.#state === "idle" && this.#channel.still && this.#stopping === undefined;
   }
 
   #pump(now: number): void {
@@ -262,41 +201,34 @@ export class Line {
     this.#go("send", "");
     this.#current = exchange;
     this.#corrupt = false;
-    exchange.sentMs = now;
-    this.#write(exchange.frame, exchange.frameBytes, now);
+    this.#answerDueMs = Number.POSITIVE_INFINITY;
+    exchange.sent(now);
+    this.#channel.write(exchange.frame, now);
   }
 
-  #write(frame: readonly Buffer[], frameBytes: number, now: number): void {
-    this.#writing = true;
-    this.#answerDueMs = now + writeMsMin + 2 * frameBytes * this.#msPerByte;
-    this.#deadline.set(this.#answerDueMs, now);
-    this.#opening?.write(frame);
-  }
-
-  #wrote(): void {
-    this.#writing = false;
+  #wrote(now: number): void {
     const current = this.#current;
-    if (current === undefined) return;
-    const now = nowMs();
     // The operating system took the bytes over at once; the wire takes its time.
-    this.#answerDueMs = now + current.request.replyTimeoutMs + current.frameBytes * this.#msPerByte;
+    if (current !== undefined) {
+      this.#answerDueMs = now + current.request.replyTimeoutMs + current.frameBytes * this.#msPerByte;
+    }
     this.#schedule(now);
   }
 
   // --- hearing
 
-  #heard(n: number): void {
-    const now = nowMs();
-    if (this.#hushUntilMs !== undefined) this.#hushUntilMs = Math.min(now + silenceMs, this.#hushGiveUpMs);
-    for (const item of this.#reader.heard(n, now)) {
+  #heard(decoded: readonly Decoded[], now: number): void {
+    for (const item of decoded) {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
     }
     this.#settled(now);
   }
 
-  /** After bytes were looked at: what waits may go out, and the clocks are set anew. */
+  /** After something came or was due: what waits may go out, and the clock is set anew. */
   #settled(now: number): void {
+    // Looked for here, once the whole read is decoded: a frame behind the barrier's answer counts too.
+    this.#lookClean(now, "the barrier was answered");
     // The next request goes out before the reply reaches its caller: whoever awaits it runs after this.
     this.#pump(now);
     this.#schedule(now);
@@ -305,127 +237,118 @@ export class Line {
   #framed(frame: Frame, now: number): void {
     const read = readReply(frame.payload);
     const current = this.#current;
-    if (current !== undefined) {
-      const { request } = current;
-      if (this.#writing || frame.framing !== request.framing) this.#strayed(frame, read?.json, now);
-      else if (read === undefined) this.#fail(current, "broken", "the reply is no JSON object", now);
-      else if (this.#recovery.isLeftOver(frame.framing, read.json, request)) this.#strayed(frame, read.json, now);
-      else this.#replied(current, frame, read, now);
-    } else if (this.#state === "recovering") {
-      if (this.#recovery.heard(frame.framing, read?.json, now) === "barrier") this.#go("frame", "");
-      else this.#strayed(frame, read?.json, now);
-      if (this.#recovery.clean && this.#hushUntilMs === undefined) this.#go("clean", "the barrier was answered");
-    } else {
+    if (this.#state === "recovering") {
+      const heard = this.#recovery.heard(frame.framing, read?.json, now);
+      if (heard === "late") this.#report.late(frame);
+      this.#go(heard === "late" ? "stray" : "frame", "");
+    } else if (current === undefined) {
       this.#strayed(frame, read?.json, now);
+    } else if (read !== undefined && this.#recovery.isLeftOver(frame.framing, read.json, current.request)) {
+      this.#strayed(frame, read.json, now);
+    } else if (frame.framing !== current.request.framing) {
+      this.#strayed(frame, read?.json, now);
+    } else if (this.#channel.writing) {
+      // Not the reply, so the next frame may not be it either.
+      this.#report.late(frame);
+      this.#fail(current, "broken", "a frame came before the request was out", now);
+    } else if (read === undefined) {
+      this.#fail(current, "broken", "the reply is no JSON object", now);
+    } else {
+      this.#current = undefined;
+      this.#go("frame", "");
+      if (!current.request.barrierShaped) this.#recovery.replied(current.request.service);
+      current.answer(frame, read, now);
+      if (this.#recovery.owing.length > 0) this.#outOfStep(now);
+      this.#ended?.();
     }
   }
 
-  /** A whole frame for nobody. While the line was clean, it says that question and answer are out of step. */
+  /** A whole frame for nobody, other than a left-over barrier answer, says that question and answer are out of step. */
   #strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
     this.#report.late(frame);
-    if (this.#state === "recovering") {
-      this.#go("stray", "");
-    } else if (json !== undefined && this.#recovery.heardLeftOver(frame.framing, json)) {
-      this.#go(this.#state === "idle" ? "frame" : "stray", "");
-    } else if (this.#state === "idle") {
-      this.#recovery.oweAll(frame.framing);
-      this.#go("stray", "a frame came that nobody asked for");
-      this.#recovery.begin(now);
-    } else {
-      this.#go("stray", "");
-    }
+    const explained = json !== undefined && this.#recovery.heardLeftOver(frame.framing, json);
+    if (!explained) this.#recovery.oweUnlessExplained(frame.framing);
+    if (this.#state === "awaiting") this.#go("stray", "");
+    else if (explained) this.#go("frame", "");
+    else this.#outOfStep(now);
   }
 
-  #replied(exchange: Exchange, frame: Frame, { status, code }: ReadReply, now: number): void {
-    this.#current = undefined;
-    this.#go("frame", "");
-    const queueMs = exchange.sentMs - exchange.cameMs;
-    exchange.resolve({ payload: frame.payload, status, code, queueMs, lineMs: now - exchange.sentMs });
-    this.#stopped?.();
+  #outOfStep(now: number): void {
+    this.#go("stray", "a frame came that nobody asked for");
+    this.#recovery.begin(now);
   }
 
   #discarded(discard: Discard, now: number): void {
     this.#report.discard(discard);
     if (this.#state === "recovering") this.#recovery.heardNoise(now);
     // Noise may come before a reply; a broken frame is taken to be the reply.
-    if (this.#current !== undefined && discard.reason !== "noise") this.#corrupt = true;
+    else if (this.#current !== undefined) this.#corrupt ||= discard.reason !== "noise";
+    else if (discard.checksum !== undefined) {
+      // As good a stray as a whole one: it answered something.
+      this.#recovery.oweUnlessExplained(discard.checksum.crc32 === undefined ? "length" : "stx");
+      this.#outOfStep(now);
+    }
   }
 
   /** Sent, and no good reply: the service owes an answer, so the line must be proven clean. */
   #fail(exchange: Exchange, kind: "timeout" | "broken", why: string, now: number): void {
     this.#current = undefined;
-    const { request } = exchange;
-    this.#recovery.owe(request.service, request.barrierShaped);
+    this.#recovery.owe(exchange.request.service, exchange.request.barrierShaped);
     this.#go("fail", why);
     this.#recovery.begin(now);
-    if (kind === "broken" && request.repeatable && !exchange.repeated && !request.caller.gone && !this.#stopping) {
-      exchange.repeated = true;
+    if (kind === "broken" && exchange.repeatable && this.#stopping === undefined) {
       exchange.waitUntilMs = now + this.#config.queueWaitMs;
       this.#queue.putFirst(exchange, () => this.#left(exchange));
     } else {
-      exchange.reject(this.#unknown(exchange, kind, why));
+      exchange.fail(kind, why);
     }
-    this.#stopped?.();
+    this.#ended?.();
   }
 
-  // --- clocks
+  // --- the clock
 
-  /** Sets the clock to whatever is due next. */
+  /** Sets the clock to whatever is due next; while bytes are awaited or written, that is the channel's affair. */
   #schedule(now: number): void {
-    let due = this.#reader.dueMs;
-    if (this.#current !== undefined) {
-      if (this.#corrupt) due = Math.min(due, this.#reader.heardMs + corruptQuietMs, this.#answerDueMs);
-      // A frame that has begun has clocks of its own.
-      else if (this.#writing || !this.#reader.begun) due = Math.min(due, this.#answerDueMs);
-    } else if (this.#hushUntilMs !== undefined) {
-      due = Math.min(due, this.#hushUntilMs);
-    } else if (this.#state === "recovering") {
-      due = Math.min(due, this.#writing ? this.#answerDueMs : this.#recovery.dueMs);
+    let due = Number.POSITIVE_INFINITY;
+    if (this.#channel.hushed && !this.#channel.writing) {
+      if (this.#current !== undefined) due = this.#replyDueMs();
+      else if (this.#state === "recovering") due = this.#recovery.dueMs;
     }
     this.#deadline.set(due, now);
   }
 
+  #replyDueMs(): number {
+    if (this.#corrupt) return Math.min(this.#channel.heardMs + corruptQuietMs, this.#answerDueMs);
+    // A frame that has begun has clocks of its own.
+    return this.#channel.begun ? Number.POSITIVE_INFINITY : this.#answerDueMs;
+  }
+
   #due(now: number): void {
-    if (this.#opening === undefined) return;
-    if (this.#writing && now >= this.#answerDueMs) {
-      this.#lost(`it took no bytes for ${Math.round(writeMsMin)} ms: check flow control and the cable`);
-      return;
-    }
-    if (now >= this.#reader.dueMs) {
-      for (const discard of this.#reader.reset()) this.#discarded(discard, now);
-    }
+    if (!this.#channel.hushed || this.#channel.writing) return;
     if (this.#current !== undefined) this.#dueForReply(this.#current, now);
-    else if (this.#hushUntilMs !== undefined) this.#dueForHush(this.#hushUntilMs, now);
     else if (this.#state === "recovering") this.#dueForRecovery(now);
-    if (this.#opening !== undefined) this.#settled(now);
+    this.#settled(now);
   }
 
   #dueForReply(current: Exchange, now: number): void {
-    if (this.#writing) return;
-    const quiet = now >= this.#reader.heardMs + corruptQuietMs || now >= this.#answerDueMs;
-    if (this.#corrupt && quiet) {
-      this.#fail(current, "broken", "the reply came corrupt", now);
-    } else if (now >= this.#answerDueMs && !this.#reader.begun) {
-      this.#fail(current, "timeout", `no reply came within ${current.request.replyTimeoutMs} ms`, now);
-    }
-  }
-
-  #dueForHush(until: number, now: number): void {
-    if (now < until) return;
-    this.#hushUntilMs = undefined;
-    for (const discard of this.#reader.reset()) this.#discarded(discard, now);
-    if (this.#recovery.clean) this.#go("clean", "the line is silent, and nobody owes an answer");
-    else this.#recovery.begin(now);
+    if (now < this.#replyDueMs()) return;
+    if (this.#corrupt) this.#fail(current, "broken", "the reply came corrupt", now);
+    else this.#fail(current, "timeout", `no reply came within ${current.request.replyTimeoutMs} ms`, now);
   }
 
   #dueForRecovery(now: number): void {
-    if (this.#writing) return;
-    if (this.#reader.between && this.#recovery.settleBySilence(now)) {
-      this.#go("clean", `nothing came for ${this.#config.lateReplyMs} ms`);
-      return;
+    if (this.#channel.still && this.#recovery.settleBySilence(now)) {
+      this.#lookClean(now, "it was silent for long, so no answer is expected any more");
+    } else {
+      const barrier = this.#recovery.barrierDue(now);
+      if (barrier !== undefined) this.#channel.write(barrier, now);
     }
-    const barrier = this.#recovery.barrierDue(now);
-    if (barrier !== undefined) this.#write(barrier, bytesOf(barrier), now);
+  }
+
+  #lookClean(now: number, why: string): boolean {
+    if (this.#state !== "recovering" || !this.#channel.still || !this.#recovery.isClean(now)) return false;
+    this.#go("clean", why);
+    return true;
   }
 
   // --- words
@@ -439,39 +362,22 @@ export class Line {
     this.#report.state(this.#state, why);
   }
 
-  #refusal(): Fault | undefined {
-    if (this.#stopping) return this.#unavailable("posline is shutting down", 5);
-    if (this.#state === "down") return this.#unavailable(`it is down (${this.#reason})`, 1);
-    return undefined;
-  }
-
-  #unavailable(state: string, retryAfterS: number, queueMs = 0): Fault {
-    const message = `Cannot send to line ${this.name}: ${state}: nothing was sent, it is safe to send again`;
-    return new Fault("unavailable", message, { retryAfterS, queueMs });
-  }
-
-  /** Refuses a call that waits: not sent, unless it was sent once and waited for its second turn. */
-  #notSent(exchange: Exchange, state: string): Fault {
-    if (exchange.repeated) return this.#unknown(exchange, "broken", `the reply came corrupt, and then ${state}`);
-    return this.#unavailable(state, 1, nowMs() - exchange.cameMs);
+  #refusal({ caller }: LineRequest, sendsNow: boolean): Fault | undefined {
+    if (this.#stopping !== undefined) return unavailable(this.name, "posline is shutting down", 5);
+    if (this.#state === "down") return unavailable(this.name, `it is down (${this.#reason})`, 1);
+    if (caller.gone) return unavailable(this.name, "the caller has left", 1);
+    if (sendsNow || !this.#queue.isFull) return undefined;
+    return unavailable(this.name, `${this.#queue.size} calls are waiting, which is the limit`, 1);
   }
 
   #waitedTooLong(exchange: Exchange): void {
-    const what = this.#state === "recovering" ? `it is recovering (${this.#recoveringWhy()})` : "it is busy";
-    exchange.reject(this.#notSent(exchange, `${what}, and the call waited ${this.#config.queueWaitMs} ms`));
-  }
-
-  #recoveringWhy(): string {
-    return `${this.#reason}; ${this.#recovery.owing.join(", ")} may still owe an answer`;
+    const recovering = this.#state === "recovering";
+    const owing = this.#recovery.owing.join(", ");
+    const what = recovering ? `it is recovering (${this.#reason}; ${owing} may still owe an answer)` : "it is busy";
+    exchange.refuse(`${what}, and the call waited ${this.#config.queueWaitMs} ms`);
   }
 
   #left(exchange: Exchange): void {
-    exchange.reject(this.#notSent(exchange, "the caller left before its turn"));
-  }
-
-  #unknown(exchange: Exchange, kind: "timeout" | "broken", why: string): Fault {
-    const message = `No reply from line ${this.name}: ${why}: ${exchange.request.adviceWhenUnknown}`;
-    const queueMs = exchange.sentMs - exchange.cameMs;
-    return new Fault(kind, message, { queueMs, lineMs: nowMs() - exchange.sentMs });
+    exchange.refuse("the caller left before its turn");
   }
 }

@@ -31,12 +31,19 @@ export class CallQueue<T extends Waiting> {
     return this.#urgent.length + this.#others.length;
   }
 
-  /** Adds a call at the end; false when the queue is full. */
-  add(waiting: T, left: () => void): boolean {
-    if (this.size >= this.#callsMax) return false;
+  get isFull(): boolean {
+    return this.size >= this.#callsMax;
+  }
+
+  /**
+   * Adds a call at the end, before what isn't urgent if it is.
+   * @param left Called when its caller leaves while it waits, after it was taken out.
+   * @throws Error when the queue is full: the caller looks first.
+   */
+  add(waiting: T, left: () => void): void {
+    if (this.isFull) throw new Error(`Cannot queue a call: ${this.size} are waiting, which is the limit`);
     this.#put(waiting, left);
     (waiting.urgent ? this.#urgent : this.#others).push(waiting);
-    return true;
   }
 
   /** Puts a call before all others, whatever the limit: it had its place already. */
