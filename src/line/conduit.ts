@@ -3,7 +3,10 @@
  * one opening can never go out on the next.
  */
 
-/** Who listens to an opening. Called from the event loop, never from within `open`. */
+/**
+ * Who listens to an opening. Called from the event loop, never before `open` has resolved and whoever awaits it has run, and never
+ * after `lost` or a call of `close`.
+ */
 export interface Ear {
   /** Where the next bytes go. */
   space(): Buffer;
@@ -28,7 +31,7 @@ export interface Opening {
 }
 
 /**
- * Opens a conduit.
+ * Opens a conduit. Openings follow each other: it is called again when the one before was closed.
  * @throws OpenError saying why, and what to do.
  */
 export type Open = (ear: Ear) => Promise<Opening>;

@@ -1,17 +1,15 @@
 import type { LineConfig } from "../config/config.ts";
 import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type Call, type Handler, present } from "../core/call.ts";
-import { Deadline, nowMs } from "../core/clock.ts";
+import { type Call, type Handler, type Presence, present } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import { faultPayload } from "../envelope/reply.ts";
 import { type LineRequest, readFormLine, readTextLine } from "../envelope/request.ts";
-import type { Discard, Frame, Framing } from "../wire/decoded.ts";
-import type { Ear, Open, Opening } from "./conduit.ts";
-import { bytesOf, frameOf, msPerByte } from "./frame.ts";
-import { writeMsMin } from "./limits.ts";
-import { Opener } from "./opener.ts";
-import { Reader } from "./reader.ts";
+import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
+import { Channel } from "./channel.ts";
+import type { Open } from "./conduit.ts";
+import { frameOf } from "./frame.ts";
 
 /**
  * Where calls enter from a line: reads request frames, hands them to the service's handler one after the other, and frames what
@@ -37,71 +35,57 @@ type Job = { readonly frame: Frame } | { readonly broken: Contract };
 
 export class LineListener {
   readonly #options: LineListenerOptions;
-  readonly #opener: Opener;
-  readonly #deadline = new Deadline(() => this.#due());
-  readonly #framings: ReadonlySet<Framing>;
-  #opening: Opening | undefined;
-  #reader: Reader;
+  readonly #channel: Channel;
   #jobs: Job[] = [];
   #busy = false;
+  /** Whoever asked what is being answered. */
+  #caller: Presence = present();
   #wrote: (() => void) | undefined;
   #requests = 0;
 
   constructor(options: LineListenerOptions) {
     this.#options = options;
-    this.#framings = new Set(options.services.map(({ contract }) => contract.framing));
-    this.#reader = new Reader(options.config, this.#framings);
-    this.#opener = new Opener(options.open, () => this.#newEar(), {
-      opened: (opening) => {
-        this.#opening = opening;
-        options.report.state("the device opened");
-      },
-      failed: (reason) => options.report.state(reason),
+    const { config, open, services, report } = options;
+    this.#channel = new Channel(config, new Set(services.map(({ contract }) => contract.framing)), open, {
+      opened: () => report.state("the device opened"),
+      hushed: () => {},
+      heard: (decoded) => this.#heard(decoded),
+      wrote: () => this.#wrote?.(),
+      lost: (reason, { discards }) => this.#lost(reason, discards),
+      failed: (reason) => report.state(reason),
     });
   }
 
   start(): void {
-    this.#opener.start();
+    this.#channel.start();
   }
 
+  /** Gives the device back; what was asked and isn't answered yet stays without an answer. */
   async stop(): Promise<void> {
-    this.#opener.stop();
-    this.#deadline.dispose();
-    await this.#opening?.close();
+    this.#abandon();
+    await this.#channel.stop();
   }
 
-  #newEar(): Ear {
-    this.#reader = new Reader(this.#options.config, this.#framings);
-    return {
-      space: () => this.#reader.space(),
-      heard: (n) => this.#heard(n),
-      wrote: () => this.#wrote?.(),
-      lost: (reason) => this.#lost(reason),
-    };
+  #lost(reason: string, discards: readonly Discard[]): void {
+    for (const discard of discards) this.#options.report.discard(discard);
+    this.#options.report.state(reason);
+    this.#abandon();
   }
 
-  #lost(reason: string): void {
-    const opening = this.#opening;
-    if (opening === undefined) return;
-    this.#opening = undefined;
+  /** Nobody waits for answers any more. */
+  #abandon(): void {
     this.#jobs = [];
     this.#wrote?.();
-    this.#options.report.state(reason);
-    this.#opener.again(opening.close());
+    this.#caller.gone = true;
+    this.#caller.onGone?.();
   }
 
-  #heard(n: number): void {
-    const now = nowMs();
-    for (const item of this.#reader.heard(n, now)) {
-      if (item.kind === "frame") this.#take({ frame: item });
-      else this.#discarded(item);
+  #heard(decoded: readonly Decoded[]): void {
+    for (const item of decoded) {
+      if (item.kind === "discard") this.#discarded(item);
+      // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
+      else if (this.#channel.hushed) this.#take({ frame: item });
     }
-    this.#deadline.set(this.#reader.dueMs, now);
-    void this.#work();
-  }
-
-  #due(): void {
-    for (const discard of this.#reader.reset()) this.#discarded(discard);
     void this.#work();
   }
 
@@ -109,8 +93,8 @@ export class LineListener {
     this.#options.report.discard(discard);
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx");
     // Only an STX frame can be seen to be broken and fiscal: a length frame without its length may be anybody's.
-    if (fiscal !== undefined && discard.head.startsWith("02") && discard.reason !== "noise")
-      this.#take({ broken: fiscal.contract });
+    const isBroken = discard.head.startsWith("02") && discard.reason !== "noise";
+    if (fiscal !== undefined && isBroken && this.#channel.hushed) this.#take({ broken: fiscal.contract });
   }
 
   #take(job: Job): void {
@@ -121,10 +105,10 @@ export class LineListener {
     if (this.#busy) return;
     this.#busy = true;
     for (let job = this.#jobs.shift(); job !== undefined; job = this.#jobs.shift()) {
-      const opening = this.#opening;
+      const { opening } = this.#channel;
       const answer = await this.#answer(job);
       // What was asked on an earlier opening isn't answered on this one: nobody waits for it.
-      if (answer !== undefined && opening !== undefined && opening === this.#opening) await this.#write(opening, answer);
+      if (answer !== undefined && opening !== undefined && opening === this.#channel.opening) await this.#write(answer);
     }
     this.#busy = false;
   }
@@ -139,7 +123,8 @@ export class LineListener {
     const service = this.#options.services.find(({ contract }) => contract.service === request?.service);
     if (request === undefined || service === undefined) return this.#refusal(job.frame);
     const { contract, handler } = service;
-    const call: Call = { ...request, requestId: `line-${++this.#requests}`, key: undefined, caller: present() };
+    this.#caller = present();
+    const call: Call = { ...request, requestId: `line-${++this.#requests}`, key: undefined, caller: this.#caller };
     try {
       return frameOf(contract.framing, (await handler(call)).payload, crc16);
     } catch (error) {
@@ -163,16 +148,13 @@ export class LineListener {
     return readTextLine(payload, contracts.qr.linePrefix);
   }
 
-  #write(opening: Opening, frame: readonly Buffer[]): Promise<void> {
+  #write(frame: readonly Buffer[]): Promise<void> {
     return new Promise((resolve) => {
-      const longestMs = writeMsMin + 2 * bytesOf(frame) * msPerByte(this.#options.config);
-      const overdue = setTimeout(() => this.#lost("it takes no bytes: check flow control and the cable"), longestMs);
       this.#wrote = () => {
-        clearTimeout(overdue);
         this.#wrote = undefined;
         resolve();
       };
-      opening.write(frame);
+      this.#channel.write(frame, nowMs());
     });
   }
 }

@@ -1,4 +1,4 @@
-import { link, readFile, stat, unlink, writeFile } from "node:fs/promises";
+import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { OpenError } from "./conduit.ts";
 
 /**
@@ -6,7 +6,7 @@ import { OpenError } from "./conduit.ts";
  * which breaks the exchange under way; so opening is no way to find out whether a device is free.
  *
  * It is the lock file that minicom, ser2net and mgetty know (UUCP: `LCK..ttyUSB0` with the process id in ten columns). Where
- * there is no folder for it that we may write, the kernel's list of locks is all there is to go by.
+ * there is no folder for it that we may write in, the kernel's list of locks is all there is to go by.
  */
 
 /** A lock held. */
@@ -25,7 +25,19 @@ const held = new Set<string>();
  * @throws OpenError naming the process that holds it.
  */
 export async function takeLock(device: string, folder: string, proc = "/proc"): Promise<Lock> {
-  await refuseLocked(device, proc);
+  const lock = await takeLockFile(device, folder, proc);
+  try {
+    await refuseLocked(device, proc);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+  return lock;
+}
+
+const noLock: Lock = { file: undefined, release: async () => {} };
+
+async function takeLockFile(device: string, folder: string, proc: string): Promise<Lock> {
   const file = `${folder}/LCK..${device.replace(/^\/dev\//, "").replaceAll("/", "_")}`;
   for (let attempt = 0; attempt < 3; attempt++) {
     const made = await makeLockFile(file);
@@ -33,20 +45,41 @@ export async function takeLock(device: string, folder: string, proc = "/proc"): 
       held.add(file);
       return { file, release: () => releaseFile(file) };
     }
-    if (made === "no folder") return { file: undefined, release: async () => {} };
+    if (made === "no folder") return noLock;
     const pid = await readPid(file);
-    if (pid !== undefined && (await isAlive(pid, file, proc))) {
-      throw new OpenError(`${device} is in use by ${await nameOf(pid, proc)}: stop it, or remove ${file} if that is wrong`);
-    }
-    // Its process is gone.
-    await unlink(file).catch(() => {});
+    if (pid !== undefined && isAlive(pid, file)) throw inUse(device, pid, await nameOf(pid, proc), file);
+    // Its process is gone. Where we may not take its file away, the kernel's list of locks is all there is, as without a folder.
+    if (!(await takeAway(file))) return noLock;
   }
   throw new OpenError(`${device} is in use: ${file} comes back each time it is removed`);
 }
 
+function inUse(device: string, pid: number, name: string, file: string): OpenError {
+  return new OpenError(`${device} is in use by ${name}: stop it, or remove ${file} if process ${pid} doesn't use it`);
+}
+
+/**
+ * Takes a stale lock file away, and only that one: between the look and the deed another process may have put its own there,
+ * which goes back to its place. False when we may not.
+ */
+async function takeAway(file: string): Promise<boolean> {
+  const aside = `${file}.${process.pid}.stale`;
+  try {
+    await rename(file, aside);
+  } catch (error) {
+    // Somebody else took it away.
+    return codeOf(error) === "ENOENT";
+  }
+  const pid = await readPid(aside);
+  if (pid !== undefined && isAlive(pid, file)) await link(aside, file).catch(() => {});
+  await unlink(aside).catch(() => {});
+  return true;
+}
+
 async function releaseFile(file: string): Promise<void> {
-  held.delete(file);
-  await unlink(file).catch(() => {});
+  if (!held.delete(file)) return;
+  // Somebody who thought it stale may have put another in its place.
+  if ((await readPid(file)) === process.pid) await unlink(file).catch(() => {});
 }
 
 /** Makes the file with its content in one step, so that nobody reads half a number. */
@@ -74,12 +107,15 @@ async function readPid(file: string): Promise<number | undefined> {
   return Number.isInteger(pid) && pid > 0 ? pid : undefined;
 }
 
-async function isAlive(pid: number, file: string, proc: string): Promise<boolean> {
+/** Asked of the kernel and not of /proc, which hides other users' processes from a confined service. */
+function isAlive(pid: number, file: string): boolean {
   if (pid === process.pid) return held.has(file);
-  return stat(`${proc}/${pid}`).then(
-    () => true,
-    () => false,
-  );
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== "ESRCH";
+  }
 }
 
 /** Looks whether a process holds the driver's lock (flock) of the device. */

@@ -134,6 +134,7 @@ class SerialOpening implements Opening {
     this.#open = false;
     clearImmediate(this.#hop);
     const port = this.#port;
+    port.poller.stop();
     // Without the flush, closing waits for output that a stopped line will never take.
     const closed = port
       .flush()
@@ -201,7 +202,7 @@ class SerialOpening implements Opening {
   }
 
   /** The next bytes to write, as views. */
-  #nextPieces(): Buffer[] | readonly Buffer[] {
+  #nextPieces(): readonly Buffer[] {
     if (this.wroteBytes === 0 && this.#toWrite <= writeBytesMax) return this.#pieces;
     const next: Buffer[] = [];
     let skip = this.wroteBytes;

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { copiedPayloadBytes } from "./copies.ts";
-import { benchCpu, benchDir, onCpu, projectDir } from "./machine.ts";
+import { aheadOfAll, benchDir, projectDir } from "./machine.ts";
 import { figureOf } from "./processes.ts";
 import { atLeast, atMost, type Bench, type Bound } from "./report.ts";
 
@@ -25,7 +25,7 @@ const pieces: readonly { readonly bytes: number; readonly bound: Bound | undefin
 
 function measured(...args: readonly (string | number)[]): { ours: number; theirs: number; unit: string; faster: true } {
   const script = join(benchDir, "one-framer.ts");
-  const [command = "", ...rest] = onCpu(benchCpu, [process.execPath, "--import", "tsx", script, ...args.map(String)]);
+  const [command = "", ...rest] = aheadOfAll([process.execPath, "--import", "tsx", script, ...args.map(String)]);
   const json = execFileSync(command, rest, { encoding: "utf8", cwd: projectDir, timeout: 60_000 });
   return { ours: figureOf(json, "ours"), theirs: figureOf(json, "theirs"), unit: "µs", faster: true };
 }

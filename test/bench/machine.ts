@@ -59,7 +59,19 @@ export function onlyOnCpu(cpu: number, argv: readonly string[]): readonly string
 
 /** The same for what is measured: ahead of everything else. */
 export function onCpu(cpu: number, argv: readonly string[]): readonly string[] {
-  return [...ahead, ...onlyOnCpu(cpu, argv)];
+  return aheadOfAll(onlyOnCpu(cpu, argv));
+}
+
+/** The command, ahead of everything else on any core. */
+export function aheadOfAll(argv: readonly string[]): readonly string[] {
+  return [...ahead, ...argv];
+}
+
+const setpriv = found("setpriv");
+
+/** The command, which the kernel ends with us, even when we are killed; where setpriv is there. */
+export function endingWithUs(argv: readonly string[]): readonly string[] {
+  return setpriv === undefined ? argv : [setpriv, "--pdeathsig", "KILL", ...argv];
 }
 
 let python: string | undefined;

@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { onCpu, onlyOnCpu, otherCpus, pythonArgv } from "./machine.ts";
+import { endingWithUs, onCpu, onlyOnCpu, otherCpus, pythonArgv } from "./machine.ts";
 
 /** Other processes: started in groups of their own, waited for with a limit, and ended with the section that started them. */
 
@@ -124,7 +124,7 @@ export class Workshop {
 
   /** Starts a process. Its output goes to a file, as a service's does; with `talks`, stdout is read line by line. */
   start(name: string, argv: readonly string[], options: { readonly cpu?: number; readonly talks?: boolean } = {}): Running {
-    const [command, ...args] = options.cpu === undefined ? argv : onCpu(options.cpu, argv);
+    const [command, ...args] = endingWithUs(options.cpu === undefined ? argv : onCpu(options.cpu, argv));
     const logPath = this.path(`${name}-${this.#running.length}.log`);
     const log = openSync(logPath, "a");
     const stdio = ["pipe", options.talks === true ? "pipe" : log, log] as const;

@@ -5,14 +5,12 @@ Usage: responder.py LINK [BAUD PIECE_BYTES]
 Prints one JSON line when LINK can be opened. With a baud rate it answers as a line of 8N1 would: the request takes its wire
 time from the moment its first byte came, the reply follows without a pause, in pieces of PIECE_BYTES, each handed over when
 its last byte would have come. Everything is scheduled from the request's first byte, so a late piece delays no other. When the
-line has been idle for a moment after a burst, it prints the burst as one JSON line. Ends with its parent.
+line has been idle for a moment after a burst, it prints the burst as one JSON line.
 """
 
-import ctypes
 import json
 import os
 import select
-import signal
 import sys
 import time
 import tty
@@ -146,8 +144,6 @@ def serve_paced(master: int, baud: int, piece_bytes: int) -> None:
 
 
 def main() -> None:
-    # PR_SET_PDEATHSIG: nothing is left behind, even when the bench itself is killed.
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     link = sys.argv[1]
     master = open_line(link)
     print(json.dumps({"ready": 1}), flush=True)

@@ -35,6 +35,12 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
+export interface BridgeOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Without a file and without a device. */
+  readonly emulated?: boolean;
+}
+
 export class BridgeProcess {
   readonly child: ChildProcess;
   readonly ports = new Map<ServiceName, number>();
@@ -44,15 +50,12 @@ export class BridgeProcess {
   readonly #folder = scratchFolder();
   #watchers: (() => void)[] = [];
 
-  constructor(
-    config: object,
-    options: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
-  ) {
+  constructor(config: object, options: BridgeOptions = {}) {
     const file = join(this.#folder.path, "posline.json");
     writeFileSync(file, JSON.stringify(config));
     const anyPort = { POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0" };
-    const wanted = Object.entries(anyPort).filter(([name]) => serviceOf(name) in servicesOf(config));
-    const command = [process.execPath, bundle, "serve", "--config", file, ...(options.args ?? [])];
+    const wanted = Object.entries(anyPort).filter(([name]) => options.emulated || serviceOf(name) in servicesOf(config));
+    const command = [process.execPath, bundle, "serve", ...(options.emulated ? ["--emulated"] : ["--config", file])];
     this.child = spawn("bash", ["-c", closeAndRun, "bash", ...command], {
       env: { PATH: process.env["PATH"] ?? "", ...Object.fromEntries(wanted), ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
@@ -179,7 +182,7 @@ export function ask(
 /** Starts a bridge and waits until its services listen and its lines are clean. */
 export async function startedBridge(
   config: { readonly lines: Readonly<Record<string, unknown>>; readonly services: Readonly<Record<string, unknown>> },
-  options: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
+  options: BridgeOptions = {},
 ): Promise<BridgeProcess> {
   const bridge = new BridgeProcess(config, options);
   for (const service of Object.keys(config.services)) {
