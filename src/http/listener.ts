@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { ServiceConfig } from "../config/config.ts";
-import type { Contract, Route } from "../contract/contract.ts";
+import type { Contract } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import { type Call, type Handler, present } from "../core/call.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
@@ -29,6 +29,8 @@ export interface HttpListenerOptions {
     /** Something failed that should not: a bug. */
     error(error: unknown): void;
   };
+  /** How long a request may take to come, where not as `limits` says: a test can't wait that long. */
+  readonly patience?: { readonly headersMs: number; readonly requestMs: number; readonly checkConnectionsMs: number };
 }
 
 export class HttpListener {
@@ -42,17 +44,17 @@ export class HttpListener {
 
   constructor(options: HttpListenerOptions) {
     this.#options = options;
-    const { config, contract } = options;
+    const { config, contract, patience = limits } = options;
     this.#guard = new Guard({ allowHosts: config.allowHosts, allowOrigins: config.allowOrigins, apiKey: config.apiKey });
     this.#answers = new Answers(contract, config.faultStatus);
     this.#bodies = new BodyReader(config.bodyBytesMax, limits.bodiesMax * config.bodyBytesMax);
     this.#server = createServer(
       {
         maxHeaderSize: limits.headersBytesMax,
-        headersTimeout: limits.headersMs,
-        requestTimeout: limits.requestMs,
+        headersTimeout: patience.headersMs,
+        requestTimeout: patience.requestMs,
         keepAliveTimeout: limits.keepAliveMs,
-        connectionsCheckingInterval: limits.checkConnectionsMs,
+        connectionsCheckingInterval: patience.checkConnectionsMs,
         noDelay: true,
         // A request without Host is answered by the guard, in the service's own words; two of them become one that is no name.
         requireHostHeader: false,

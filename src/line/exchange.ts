@@ -2,8 +2,9 @@ import type { Presence, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import type { ReadReply } from "../envelope/reply.ts";
-import type { Frame, Framing } from "../wire/decoded.ts";
+import type { DiscardReason, Frame, Framing } from "../wire/decoded.ts";
 import { bytesOf } from "./frame.ts";
+import { corruptQuietMs } from "./limits.ts";
 import type { Waiting } from "./queue.ts";
 
 /** One request for a line. */
@@ -44,6 +45,9 @@ export class Exchange implements Waiting {
   readonly #cameMs: number;
   readonly #outcome: Outcome;
   #sentMs = 0;
+  /** By when the reply must have begun; Infinity until the request is written. */
+  #answerDueMs = Number.POSITIVE_INFINITY;
+  #corrupt = false;
   /** How often it was sent; a second time only what changes nothing. */
   #sendings = 0;
 
@@ -67,7 +71,31 @@ export class Exchange implements Waiting {
   /** Its first byte goes out. */
   sent(now: number): void {
     this.#sentMs = now;
+    this.#answerDueMs = Number.POSITIVE_INFINITY;
+    this.#corrupt = false;
     this.#sendings++;
+  }
+
+  /** The system took over its last byte; the wire takes its time. */
+  wrote(now: number, msPerByte: number): void {
+    this.#answerDueMs = now + this.request.replyTimeoutMs + this.frameBytes * msPerByte;
+  }
+
+  /** Bytes came that became no frame. Noise may come before a reply; a broken frame is taken to be the reply. */
+  heard(reason: DiscardReason): void {
+    this.#corrupt ||= reason !== "noise";
+  }
+
+  /** When it fails for want of a good reply. A frame that has begun to come has clocks of its own. */
+  dueMs({ begun, heardMs }: { readonly begun: boolean; readonly heardMs: number }): number {
+    if (this.#corrupt) return Math.min(heardMs + corruptQuietMs, this.#answerDueMs);
+    return begun ? Number.POSITIVE_INFINITY : this.#answerDueMs;
+  }
+
+  /** Why it is due. */
+  get dueFor(): { readonly kind: "timeout" | "broken"; readonly why: string } {
+    if (this.#corrupt) return { kind: "broken", why: "the reply came corrupt" };
+    return { kind: "timeout", why: `no reply came within ${this.request.replyTimeoutMs} ms` };
   }
 
   /** No byte of this sending was taken over after all. */

@@ -10,10 +10,10 @@ import { Channel } from "./channel.ts";
 import type { Open } from "./conduit.ts";
 import { Exchange, type LineRequest, unavailable } from "./exchange.ts";
 import { frameOf, msPerByte } from "./frame.ts";
-import { corruptQuietMs } from "./limits.ts";
-import { CallQueue } from "./queue.ts";
 import { type Peer, Recovery } from "./recovery.ts";
-import { type LineEvent, type LineState, nextState } from "./states.ts";
+import type { LineState } from "./states.ts";
+import { LineStatus } from "./status.ts";
+import { Turns } from "./turns.ts";
 
 /**
  * One serial line: one request in flight, and proof that the line is clean before the next. It knows frames, services that owe
@@ -44,18 +44,13 @@ export class Line {
   readonly #config: LineConfig;
   readonly #report: LineReport;
   readonly #recovery: Recovery;
-  readonly #queue: CallQueue<Exchange>;
+  readonly #status: LineStatus;
+  readonly #turns: Turns;
   readonly #channel: Channel;
   readonly #deadline = new Deadline(() => this.#due(nowMs()));
   readonly #msPerByte: number;
 
-  #state: LineState = "down";
-  #reason = "it was not opened yet";
   #current: Exchange | undefined;
-  /** By when the reply must have begun; Infinity until the request is written. */
-  #answerDueMs = Number.POSITIVE_INFINITY;
-  /** What came instead of the reply was no whole frame. */
-  #corrupt = false;
   #stopping: Promise<void> | undefined;
   #ended: (() => void) | undefined;
 
@@ -65,28 +60,29 @@ export class Line {
     this.#report = report;
     this.#recovery = new Recovery(peers, { lateReplyMs: config.lateReplyMs, barrierIntervalMs });
     this.#msPerByte = msPerByte(config);
-    this.#queue = new CallQueue(config.queueCallsMax, (exchange) => this.#waitedTooLong(exchange));
+    this.#status = new LineStatus((state, reason) => report.state(state, reason));
+    this.#turns = new Turns(config, () => this.#whyWaiting());
     this.#channel = new Channel(config, new Set(peers.map((peer) => peer.framing)), open, {
       opened: (now) => this.#opened(now),
       hushed: (now) => this.#hushed(now),
       heard: (decoded, now) => this.#heard(decoded, now),
       wrote: (now) => this.#wrote(now),
       lost: (reason, loss) => this.#lost(reason, loss),
-      failed: (reason) => this.#failedToOpen(reason),
+      failed: (reason) => this.#status.explain(reason),
     });
   }
 
   get state(): LineState {
-    return this.#state;
+    return this.#status.state;
   }
 
   /** Why it is in its state, for people. */
   get reason(): string {
-    return this.#reason;
+    return this.#status.reason;
   }
 
   get waiting(): number {
-    return this.#queue.size;
+    return this.#turns.size;
   }
 
   /** Begins to open the device, and goes on for ever. */
@@ -101,7 +97,7 @@ export class Line {
   run(request: LineRequest): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const now = nowMs();
-      const sendsNow = this.#maySend() && this.#queue.size === 0;
+      const sendsNow = this.#maySend() && this.#turns.size === 0;
       const refusal = this.#refusal(request, sendsNow);
       if (refusal !== undefined) {
         reject(refusal);
@@ -112,8 +108,7 @@ export class Line {
       if (sendsNow) {
         this.#send(exchange, now);
       } else {
-        exchange.waitUntilMs = now + this.#config.queueWaitMs;
-        this.#queue.add(exchange, () => this.#left(exchange));
+        this.#turns.take(exchange, now);
       }
     });
   }
@@ -128,7 +123,7 @@ export class Line {
   }
 
   async #stop(graceMs: number): Promise<void> {
-    for (const exchange of this.#queue.drain()) exchange.refuse("posline is shutting down");
+    this.#turns.refuseAll("posline is shutting down");
     if (this.#current !== undefined) {
       const ended = new Promise<void>((resolve) => {
         this.#ended = resolve;
@@ -138,7 +133,7 @@ export class Line {
       clearTimeout(timer);
     }
     this.#deadline.dispose();
-    this.#go("close", "posline is shutting down");
+    this.#status.take("close", "posline is shutting down");
     const current = this.#current;
     this.#current = undefined;
     current?.fail("broken", "posline shut down before the reply came");
@@ -148,7 +143,7 @@ export class Line {
   // --- openings
 
   #opened(now: number): void {
-    this.#go("up", "the device opened");
+    this.#status.take("up", "the device opened");
     this.#recovery.begin(now);
   }
 
@@ -157,19 +152,13 @@ export class Line {
     this.#settled(now);
   }
 
-  #failedToOpen(reason: string): void {
-    if (this.#reason === reason) return;
-    this.#reason = reason;
-    this.#report.state(this.#state, reason);
-  }
-
   /** The device is gone: whoever awaits a reply learns it at once, and whoever waits is told that nothing was sent. */
   #lost(reason: string, { untouched, discards }: { readonly untouched: boolean; readonly discards: readonly Discard[] }): void {
     this.#deadline.clear();
     const current = this.#current;
     this.#current = undefined;
     if (current !== undefined && !untouched) this.#recovery.owe(current.request.service, current.request.barrierShaped);
-    this.#go("down", reason);
+    this.#status.take("down", reason);
     for (const discard of discards) this.#report.discard(discard);
     const why = `it is down (${reason})`;
     if (untouched) {
@@ -178,7 +167,7 @@ export class Line {
     } else {
       current?.fail("broken", `the line was lost before the reply came (${reason})`);
     }
-    for (const exchange of this.#queue.drain()) exchange.refuse(why);
+    this.#turns.refuseAll(why);
     this.#ended?.();
   }
 
@@ -186,38 +175,34 @@ export class Line {
 
   /** Clean, nothing out, and no byte of an unknown frame pending. */
   #maySend(): boolean {
-    return this.#state === "idle" && this.#channel.still && this.#stopping === undefined;
+    return this.#status.state === "idle" && this.#channel.still && this.#stopping === undefined;
   }
 
   #pump(now: number): void {
     while (this.#maySend()) {
-      const next = this.#queue.next();
+      const next = this.#turns.next();
       if (next === undefined) return;
       this.#send(next, now);
     }
   }
 
   #send(exchange: Exchange, now: number): void {
-    this.#go("send", "");
+    this.#status.take("send");
     this.#current = exchange;
-    this.#corrupt = false;
-    this.#answerDueMs = Number.POSITIVE_INFINITY;
     exchange.sent(now);
     this.#channel.write(exchange.frame, now);
   }
 
   #wrote(now: number): void {
-    const current = this.#current;
-    // The operating system took the bytes over at once; the wire takes its time.
-    if (current !== undefined) {
-      this.#answerDueMs = now + current.request.replyTimeoutMs + current.frameBytes * this.#msPerByte;
-    }
-    this.#schedule(now);
+    this.#current?.wrote(now, this.#msPerByte);
+    if (this.#current === undefined) this.#settled(now);
+    else this.#schedule(now);
   }
 
   // --- hearing
 
   #heard(decoded: readonly Decoded[], now: number): void {
+    if (this.#status.state === "recovering") this.#recovery.heardBytes(now);
     for (const item of decoded) {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
@@ -237,10 +222,10 @@ export class Line {
   #framed(frame: Frame, now: number): void {
     const read = readReply(frame.payload);
     const current = this.#current;
-    if (this.#state === "recovering") {
+    if (this.#status.state === "recovering") {
       const heard = this.#recovery.heard(frame.framing, read?.json, now);
       if (heard === "late") this.#report.late(frame);
-      this.#go(heard === "late" ? "stray" : "frame", "");
+      this.#status.take(heard === "late" ? "stray" : "frame");
     } else if (current === undefined) {
       this.#strayed(frame, read?.json, now);
     } else if (read !== undefined && this.#recovery.isLeftOver(frame.framing, read.json, current.request)) {
@@ -255,10 +240,10 @@ export class Line {
       this.#fail(current, "broken", "the reply is no JSON object", now);
     } else {
       this.#current = undefined;
-      this.#go("frame", "");
+      this.#status.take("frame");
       if (!current.request.barrierShaped) this.#recovery.replied(current.request.service);
       current.answer(frame, read, now);
-      if (this.#recovery.owing.length > 0) this.#outOfStep(now);
+      if (this.#recovery.owes) this.#outOfStep(now);
       this.#ended?.();
     }
   }
@@ -268,22 +253,20 @@ export class Line {
     this.#report.late(frame);
     const explained = json !== undefined && this.#recovery.heardLeftOver(frame.framing, json);
     if (!explained) this.#recovery.oweUnlessExplained(frame.framing);
-    if (this.#state === "awaiting") this.#go("stray", "");
-    else if (explained) this.#go("frame", "");
+    if (this.#status.state === "awaiting") this.#status.take("stray");
+    else if (explained) this.#status.take("frame");
     else this.#outOfStep(now);
   }
 
   #outOfStep(now: number): void {
-    this.#go("stray", "a frame came that nobody asked for");
+    this.#status.take("stray", "a frame came that nobody asked for");
     this.#recovery.begin(now);
   }
 
   #discarded(discard: Discard, now: number): void {
     this.#report.discard(discard);
-    if (this.#state === "recovering") this.#recovery.heardNoise(now);
-    // Noise may come before a reply; a broken frame is taken to be the reply.
-    else if (this.#current !== undefined) this.#corrupt ||= discard.reason !== "noise";
-    else if (discard.checksum !== undefined) {
+    if (this.#current !== undefined) this.#current.heard(discard.reason);
+    else if (this.#status.state === "idle" && discard.checksum !== undefined) {
       // As good a stray as a whole one: it answered something.
       this.#recovery.oweUnlessExplained(discard.checksum.crc32 === undefined ? "length" : "stx");
       this.#outOfStep(now);
@@ -294,11 +277,10 @@ export class Line {
   #fail(exchange: Exchange, kind: "timeout" | "broken", why: string, now: number): void {
     this.#current = undefined;
     this.#recovery.owe(exchange.request.service, exchange.request.barrierShaped);
-    this.#go("fail", why);
+    this.#status.take("fail", why);
     this.#recovery.begin(now);
     if (kind === "broken" && exchange.repeatable && this.#stopping === undefined) {
-      exchange.waitUntilMs = now + this.#config.queueWaitMs;
-      this.#queue.putFirst(exchange, () => this.#left(exchange));
+      this.#turns.takeAgain(exchange, now);
     } else {
       exchange.fail(kind, why);
     }
@@ -311,29 +293,23 @@ export class Line {
   #schedule(now: number): void {
     let due = Number.POSITIVE_INFINITY;
     if (this.#channel.hushed && !this.#channel.writing) {
-      if (this.#current !== undefined) due = this.#replyDueMs();
-      else if (this.#state === "recovering") due = this.#recovery.dueMs;
+      if (this.#current !== undefined) due = this.#current.dueMs(this.#channel);
+      else if (this.#status.state === "recovering") due = this.#recovery.dueMs(this.#channel.still);
     }
     this.#deadline.set(due, now);
-  }
-
-  #replyDueMs(): number {
-    if (this.#corrupt) return Math.min(this.#channel.heardMs + corruptQuietMs, this.#answerDueMs);
-    // A frame that has begun has clocks of its own.
-    return this.#channel.begun ? Number.POSITIVE_INFINITY : this.#answerDueMs;
   }
 
   #due(now: number): void {
     if (!this.#channel.hushed || this.#channel.writing) return;
     if (this.#current !== undefined) this.#dueForReply(this.#current, now);
-    else if (this.#state === "recovering") this.#dueForRecovery(now);
+    else if (this.#status.state === "recovering") this.#dueForRecovery(now);
     this.#settled(now);
   }
 
   #dueForReply(current: Exchange, now: number): void {
-    if (now < this.#replyDueMs()) return;
-    if (this.#corrupt) this.#fail(current, "broken", "the reply came corrupt", now);
-    else this.#fail(current, "timeout", `no reply came within ${current.request.replyTimeoutMs} ms`, now);
+    if (now < current.dueMs(this.#channel)) return;
+    const { kind, why } = current.dueFor;
+    this.#fail(current, kind, why, now);
   }
 
   #dueForRecovery(now: number): void {
@@ -346,38 +322,23 @@ export class Line {
   }
 
   #lookClean(now: number, why: string): boolean {
-    if (this.#state !== "recovering" || !this.#channel.still || !this.#recovery.isClean(now)) return false;
-    this.#go("clean", why);
+    if (this.#status.state !== "recovering" || !this.#channel.still || !this.#recovery.isClean(now)) return false;
+    this.#status.take("clean", why);
     return true;
   }
 
   // --- words
 
-  #go(event: LineEvent, why: string): void {
-    const before = this.#state;
-    this.#state = nextState(before, event);
-    const told = before === this.#state || event === "send" || (event === "frame" && before === "awaiting");
-    if (told) return;
-    this.#reason = why;
-    this.#report.state(this.#state, why);
-  }
-
   #refusal({ caller }: LineRequest, sendsNow: boolean): Fault | undefined {
     if (this.#stopping !== undefined) return unavailable(this.name, "posline is shutting down", 5);
-    if (this.#state === "down") return unavailable(this.name, `it is down (${this.#reason})`, 1);
+    if (this.#status.state === "down") return unavailable(this.name, `it is down (${this.#status.reason})`, 1);
     if (caller.gone) return unavailable(this.name, "the caller has left", 1);
-    if (sendsNow || !this.#queue.isFull) return undefined;
-    return unavailable(this.name, `${this.#queue.size} calls are waiting, which is the limit`, 1);
+    if (sendsNow || !this.#turns.isFull) return undefined;
+    return unavailable(this.name, `${this.#turns.size} calls are waiting, which is the limit`, 1);
   }
 
-  #waitedTooLong(exchange: Exchange): void {
-    const recovering = this.#state === "recovering";
-    const owing = this.#recovery.owing.join(", ");
-    const what = recovering ? `it is recovering (${this.#reason}; ${owing} may still owe an answer)` : "it is busy";
-    exchange.refuse(`${what}, and the call waited ${this.#config.queueWaitMs} ms`);
-  }
-
-  #left(exchange: Exchange): void {
-    exchange.refuse("the caller left before its turn");
+  #whyWaiting(): string {
+    if (this.#status.state !== "recovering") return "it is busy";
+    return `it is recovering (${this.#status.reason}; ${this.#recovery.owing.join(", ")} may still owe an answer)`;
   }
 }

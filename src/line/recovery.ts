@@ -86,7 +86,12 @@ export class Recovery {
     return [...this.#debts.keys()];
   }
 
-  /** Whether nobody owes an answer any more. */
+  /** Whether anybody owes. */
+  get owes(): boolean {
+    return this.#debts.size > 0;
+  }
+
+  /** Whether nobody owes an answer any more, and none that is left over comes. */
   isClean(now: number): boolean {
     return this.#debts.size === 0 && (!this.#draining || now >= this.#silentSinceMs + drainMs);
   }
@@ -125,14 +130,13 @@ export class Recovery {
     if (this.#leftOver.size > 0) this.#leftOver.delete(service);
   }
 
-  /** Bytes came that explain nothing: whoever owes isn't silent yet. */
-  heardNoise(now: number): void {
+  /** Bytes came, of whatever kind: whoever owes isn't silent yet. */
+  heardBytes(now: number): void {
     this.#silentSinceMs = now;
   }
 
   /** A whole frame came while recovering. `reply` is undefined when it is no JSON object. */
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
-    this.#silentSinceMs = now;
     const peer = reply === undefined ? undefined : this.#peerAnswering(framing, reply);
     if (peer === undefined) {
       if (reply?.["status"] === "error") this.#refused(framing);
@@ -202,10 +206,14 @@ export class Recovery {
     return any;
   }
 
-  /** When there is something to do next, unless something is heard before. */
-  get dueMs(): number {
-    if (this.#debts.size === 0) return this.#draining ? this.#silentSinceMs + drainMs : this.#silentSinceMs;
-    let due = this.#askAtMs;
+  /**
+   * When there is something to do next, unless something is heard before.
+   * @param still Nothing is half heard: only then silence settles anything.
+   */
+  dueMs(still: boolean): number {
+    let due = this.#debts.size === 0 ? Number.POSITIVE_INFINITY : this.#askAtMs;
+    if (!still) return due;
+    if (this.#debts.size === 0) return this.#silentSinceMs + (this.#draining ? drainMs : 0);
     for (const service of this.#debts.keys()) due = Math.min(due, this.#silentAtMs(service));
     return due;
   }

@@ -89,8 +89,10 @@ class LineDecoder implements Decoder {
 
   push(chunk: Uint8Array): readonly Decoded[] {
     for (let from = 0; from < chunk.length; ) {
-      from += this.memory.write(chunk, from, this.missingBytesMax());
-      this.decode();
+      const n = this.memory.write(chunk, from);
+      if (n === 0) this.memory.grow(this.missingBytesMax());
+      else this.decode();
+      from += n;
     }
     return this.take();
   }
@@ -125,12 +127,13 @@ class LineDecoder implements Decoder {
         this.mode = isLength ? "length" : "stx";
       }
       if (this.mode === "length") {
+        if (this.memory.size < this.length.lookAtBytes) return;
         const verdict = this.length.scan(this.found);
         if (verdict === "more") return;
         if (verdict === "frame") this.mode = "between";
         else this.lose(verdict);
       } else if (this.mode === "stx") {
-        if (!this.stx.scan(this.found)) return;
+        if (this.stx.waits() || !this.stx.scan(this.found)) return;
         this.mode = "between";
       } else {
         this.skipped.skip(this.memory.size);

@@ -69,11 +69,15 @@ export class LengthFramer {
     return this.inHeader ? 0 : HEADER_BYTES + this.payloadBytes + TRAILER_BYTES - this.memory.size;
   }
 
+  /** The window's size at which there is something to look at; until then bytes only come. */
+  lookAtBytes = 1;
+
   /** A frame and a wrong checksum go to `found`; bytes that are neither stay in the window. The window isn't empty. */
   scan(found: Decoded[]): LengthVerdict {
     const { memory } = this;
     if (this.payloadBytes < 0) {
       if (memory.at(0) !== 0) return "noise";
+      this.lookAtBytes = HEADER_BYTES;
       if (memory.size < HEADER_BYTES) return "more";
       const payloadBytes = memory.uint(0, HEADER_BYTES);
       if (payloadBytes > this.payloadBytesMax) return "oversize";
@@ -83,6 +87,7 @@ export class LengthFramer {
     if (memory.size < end + TRAILER_BYTES) {
       const came = Math.min(memory.size, end);
       if (came - this.summedBytes >= SUM_EVERY_BYTES) this.sumTo(came);
+      this.lookAtBytes = Math.min(end + TRAILER_BYTES, this.summedBytes + SUM_EVERY_BYTES);
       return "more";
     }
     this.sumTo(end);
@@ -98,6 +103,7 @@ export class LengthFramer {
     this.payloadBytes = -1;
     this.sum = 0;
     this.summedBytes = 0;
+    this.lookAtBytes = 1;
   }
 
   private sumTo(to: number): void {

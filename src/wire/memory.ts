@@ -21,6 +21,9 @@ const ROOM_BYTES_MIN = 4 * 1024;
 /** Up to this many bytes a loop beats the native search and copy (x86-64, Node 20: 11 to 13 ns a call). */
 const SHORT_BYTES = 10;
 
+/** Up to this many bytes a loop without any calls beats both. */
+const FEW_BYTES = 32;
+
 /**
  * A checksum is carried on once this many bytes wait for it: rarely enough for bytes that come one by one, and the work that
  * is left when the last byte of a frame comes stays small.
@@ -48,7 +51,7 @@ export class Memory {
   /** Where the next bytes go. `missingBytesMax`: no more than this many can still belong to the window's frame. */
   space(missingBytesMax: number): Buffer {
     if (this.view === undefined) {
-      this.makeRoom(missingBytesMax);
+      this.grow(missingBytesMax);
       this.view = this.chunk.subarray(this.base + this.size);
     }
     return this.view;
@@ -64,10 +67,13 @@ export class Memory {
     this.size += n;
   }
 
-  /** Copies what fits of `source[from..]` to where the next bytes go; returns how many bytes that is. */
-  write(source: Uint8Array, from: number, missingBytesMax: number): number {
-    if (this.view === undefined) this.makeRoom(missingBytesMax);
+  /**
+   * Copies what fits of `source[from..]` to where the next bytes go; returns how many bytes that is. 0: there is no room, and
+   * `grow` makes some.
+   */
+  write(source: Uint8Array, from: number): number {
     this.view = undefined;
+    if (this.size === 0) this.begin();
     const at = this.base + this.size;
     const { chunk } = this;
     const n = Math.min(source.length - from, chunk.length - at);
@@ -78,24 +84,30 @@ export class Memory {
     return n;
   }
 
-  private makeRoom(missingBytesMax: number): void {
-    // With nothing pending, back to where the dropped bytes began; here, where nobody can be writing any more
-    if (this.size === 0) this.base = this.floor;
+  /** Makes room behind the window, if there is none: no more than `missingBytesMax` bytes can still belong to its frame. */
+  grow(missingBytesMax: number): void {
     const end = this.base + this.size;
-    const room = this.chunk.length - end;
-    if (this.size === 0) {
-      // A chunk made for one large frame isn't kept alive by the small ones that follow
-      if (room >= ROOM_BYTES_MIN && this.chunk.length <= CHUNK_BYTES) return;
-      this.chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-      this.base = 0;
-    } else {
-      if (room > 0) return;
+    if (this.size === 0) this.begin();
+    else if (end === this.chunk.length) {
       const piece = this.chunk.subarray(Math.max(0, this.base), end);
       this.older.push(piece);
       this.olderBytes += piece.length;
-      this.chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, Math.min(missingBytesMax, this.size)));
+      this.renew(Math.max(CHUNK_BYTES, Math.min(missingBytesMax, this.size)));
       this.base = -this.size;
     }
+  }
+
+  /** With nothing pending, back to where the dropped bytes began; here, where nobody can be writing any more. */
+  private begin(): void {
+    this.base = this.floor;
+    // A chunk made for one large frame isn't kept alive by the small ones that follow
+    if (this.chunk.length - this.base >= ROOM_BYTES_MIN && this.chunk.length <= CHUNK_BYTES) return;
+    this.renew(CHUNK_BYTES);
+    this.base = 0;
+  }
+
+  private renew(bytes: number): void {
+    this.chunk = Buffer.allocUnsafeSlow(bytes);
     this.floor = 0;
   }
 
@@ -145,6 +157,15 @@ export class Memory {
     for (let index = start; index < end && index < 0; index++) if (this.olderAt(index) === byte) return index - this.base;
     const found = this.indexInChunk(byte, Math.max(0, start), end);
     return found < 0 ? -1 : found - this.base;
+  }
+
+  /** Whether [from, to) holds `byte`; made for the few bytes of one read. */
+  has(byte: number, from: number, to: number): boolean {
+    if (this.base < 0 || to - from > FEW_BYTES) return this.indexOf(byte, from, to) >= 0;
+    const { chunk } = this;
+    const end = this.base + to;
+    for (let index = this.base + from; index < end; index++) if (chunk[index] === byte) return true;
+    return false;
   }
 
   private indexInChunk(byte: number, from: number, to: number): number {

@@ -65,6 +65,15 @@ export class StxFramer {
     return this.payloadBytesMax + FRAMING_BYTES - this.memory.size;
   }
 
+  /** The common case, cheaply: nothing but payload came, and not enough of it to go on with. */
+  waits(): boolean {
+    const { size } = this.memory;
+    if (this.searched === 1 || size - this.settled >= SUM_EVERY_BYTES || size > this.payloadBytesMax) return false;
+    if (this.memory.has(ETX, this.searched, size)) return false;
+    this.searched = size;
+    return true;
+  }
+
   /** Looks at what came; true once it put a frame into `found`, with what was skipped before it. */
   scan(found: Decoded[]): boolean {
     const { memory } = this;

@@ -1,0 +1,88 @@
+import { setImmediate as hop } from "node:timers";
+
+/**
+ * A clock that stands still until a test moves it: `performance.now` and the timers are replaced, nothing in the source knows. A
+ * minute of a line's life then takes a millisecond, and the machine's load changes nothing.
+ */
+
+interface Timer {
+  readonly dueMs: number;
+  readonly number: number;
+  readonly run: () => void;
+}
+
+const real = { now: performance.now, set: globalThis.setTimeout, clear: globalThis.clearTimeout };
+
+export class VirtualTime {
+  nowMs = 1_000_000;
+  #timers = new Map<number, Timer>();
+  #count = 0;
+
+  /** Takes over the clock of this process, until `restore`. */
+  constructor() {
+    performance.now = () => this.nowMs;
+    const set = (run: () => void, ms = 0): number => {
+      const number = ++this.#count;
+      this.#timers.set(number, { number, dueMs: this.nowMs + Math.max(1, ms), run });
+      return number;
+    };
+    const clear = (number: number | undefined): void => {
+      if (number !== undefined) this.#timers.delete(number);
+    };
+    // The source only stores what it is given and hands it back, so a number does for a timer.
+    globalThis.setTimeout = set as unknown as typeof setTimeout;
+    globalThis.clearTimeout = clear as unknown as typeof clearTimeout;
+  }
+
+  restore(): void {
+    performance.now = real.now;
+    globalThis.setTimeout = real.set;
+    globalThis.clearTimeout = real.clear;
+  }
+
+  /** Calls `run` after so many milliseconds. */
+  after(ms: number, run: () => void): void {
+    setTimeout(run, ms);
+  }
+
+  /** Lets what was promised happen: every microtask that is ready, however deep. */
+  async settle(): Promise<void> {
+    await new Promise<void>((resolve) => hop(resolve));
+  }
+
+  /** Moves on, timer by timer, in order. */
+  async advance(ms: number): Promise<void> {
+    const end = this.nowMs + ms;
+    await this.settle();
+    for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
+      this.#timers.delete(next.number);
+      this.nowMs = Math.max(this.nowMs, next.dueMs);
+      next.run();
+      await this.settle();
+    }
+    this.nowMs = end;
+  }
+
+  /** Moves on until something is so, or for `msMax`; false when it never was. */
+  async until(done: () => boolean, msMax = 3_600_000): Promise<boolean> {
+    const end = this.nowMs + msMax;
+    await this.settle();
+    while (!done()) {
+      const next = this.#next(end);
+      if (next === undefined) return false;
+      await this.advance(next.dueMs - this.nowMs);
+    }
+    return true;
+  }
+
+  #next(end: number): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#timers.values()) {
+      if (timer.dueMs > end) continue;
+      if (first === undefined || timer.dueMs < first.dueMs || (timer.dueMs === first.dueMs && timer.number < first.number)) {
+        first = timer;
+      }
+    }
+    return first;
+  }
+}
