@@ -2,11 +2,12 @@
 //
 // The time from start to listening is mostly the parsing of that file. So it is minified; it is CommonJS, where a module that is
 // loaded when it is needed brings Node's own modules in only then; and what a bridge seldom needs (the other commands, whole
-// schemas), more than half of it, lies in it as text, which costs nothing to skip and is compiled on first use.
+// schemas), more than half of it, lies in it as packed text, which costs nothing to skip and is compiled on first use.
 import { chmod, cp, mkdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { deflateRawSync } from "node:zlib";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -35,6 +36,10 @@ const trims = {
         "const assert = (holds, message) => { if (!holds) throw new TypeError(message) }",
       ),
     );
+    // What devices there are, posline finds by itself; this would load Node's child processes.
+    onLoad({ filter: /bindings-cpp\/dist\/linux-list\.js$/ }, () => ({
+      contents: 'exports.linuxList = async () => { throw new Error("the bundle lists no devices this way"); };',
+    }));
     // Worker threads for pino's transports: posline has none, and they'd be loaded at each start.
     onResolve({ filter: /^thread-stream$/ }, () => ({ path: "thread-stream", namespace: "none" }));
     onLoad({ filter: /.*/, namespace: "none" }, () => ({
@@ -74,11 +79,12 @@ const seldom = {
         banner: { js: metaUrl },
         write: false,
       });
-      const text = JSON.stringify(outputFiles[0].text);
+      const text = deflateRawSync(outputFiles[0].contents, { level: 9 }).toString("base64");
       const name = JSON.stringify(`posline/${basename(path, ".ts")}.cjs`);
       const parameters = '["exports", "require", "module", "__filename", "__dirname"]';
       return {
-        contents: `const run = require("node:vm").compileFunction(${text}, ${parameters}, { filename: ${name} });
+        contents: `const text = require("node:zlib").inflateRawSync(Buffer.from("${text}", "base64")).toString();
+          const run = require("node:vm").compileFunction(text, ${parameters}, { filename: ${name} });
           run(exports, require, module, __filename, __dirname);`,
         loader: "js",
       };

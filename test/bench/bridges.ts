@@ -22,6 +22,8 @@ export interface Bridge {
 export interface Pace {
   readonly baudRate: number;
   readonly pieceBytes: number;
+  /** This many exchanges are answered at once before the pace begins, for the bridge's compiler. */
+  readonly warmUpExchanges: number;
 }
 
 /** What a client run took. */
@@ -53,7 +55,11 @@ function builtFastifyBridge(): string {
 /** A line whose other end answers; returns the path to open. */
 export async function startResponder(workshop: Workshop, name: string, pace?: Pace): Promise<[string, Running]> {
   const link = workshop.path(`${name}.line`);
-  const argv = pythonArgv("responder.py", link, ...(pace === undefined ? [] : [pace.baudRate, pace.pieceBytes]));
+  const argv = pythonArgv(
+    "responder.py",
+    link,
+    ...(pace === undefined ? [] : [pace.baudRate, pace.pieceBytes, pace.warmUpExchanges]),
+  );
   // A paced line is a clock: it must not wait for the bridge that it measures.
   const responder = workshop.start(`${name}-responder`, argv, { cpu: pace === undefined ? benchCpu : lineCpu, talks: true });
   figureOf(await responder.line(10_000), "ready");

@@ -1,10 +1,11 @@
 """Plays a bank terminal on a pty of its own: answers every length frame at once, or at the pace of a real line.
 
-Usage: responder.py LINK [BAUD PIECE_BYTES]
+Usage: responder.py LINK [BAUD PIECE_BYTES WARM_UP]
 
 Prints one JSON line when LINK can be opened. With a baud rate it answers as a line of 8N1 would: the request takes its wire
 time from the moment its first byte came, the reply follows without a pause, in pieces of PIECE_BYTES, each handed over when
-its last byte would have come. Everything is scheduled from the request's first byte, so a late piece delays no other. When the
+its last byte would have come. Everything is scheduled from the request's first byte, so a late piece delays no other. The first WARM_UP exchanges
+are answered at once, for the bridge's compiler. When the
 line has been idle for a moment after a burst, it prints the burst as one JSON line.
 """
 
@@ -116,7 +117,7 @@ def await_bytes(master: int, idle) -> bytes:
         idle()
 
 
-def serve_paced(master: int, baud: int, piece_bytes: int) -> None:
+def serve_paced(master: int, baud: int, piece_bytes: int, warm_up: int) -> None:
     byte_ns = BITS_PER_BYTE * 1e9 / baud
     os.set_blocking(master, False)
     burst = Burst()
@@ -132,6 +133,10 @@ def serve_paced(master: int, baud: int, piece_bytes: int) -> None:
         while not (n := frame_bytes(pending)):
             pending += await_bytes(master, lambda: None)
         reply = answer(pending[:n])
+        if warm_up > 0:
+            warm_up -= 1
+            os.write(master, reply)
+            continue
         replied = started + n * byte_ns
         end = 0
         while end < len(reply):
@@ -148,7 +153,7 @@ def main() -> None:
     master = open_line(link)
     print(json.dumps({"ready": 1}), flush=True)
     if len(sys.argv) > 2:
-        serve_paced(master, int(sys.argv[2]), int(sys.argv[3]))
+        serve_paced(master, *map(int, sys.argv[2:5]))
     else:
         serve_at_once(master)
 
