@@ -1,6 +1,6 @@
 import { readSync, writevSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
-import { autoDetect, type LinuxPortBinding } from "@serialport/bindings-cpp";
+import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
 import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
 import { closeMs, writeBytesMax } from "./limits.ts";
@@ -66,7 +66,7 @@ async function openPort(device: string, config: LineConfig): Promise<LinuxPortBi
   const { baudRate, dataBits, parity, stopBits, flowControl } = config;
   const xonxoff = flowControl === "xonxoff";
   try {
-    const port = await autoDetect().open({
+    return await LinuxBinding.open({
       path: device,
       baudRate,
       dataBits,
@@ -77,8 +77,6 @@ async function openPort(device: string, config: LineConfig): Promise<LinuxPortBi
       xoff: xonxoff,
       lock: true,
     });
-    // posline runs on Linux, where this is the binding's class; the declared union holds the other systems' classes too.
-    return port as LinuxPortBinding;
   } catch (error) {
     throw new OpenError(reasonOf(error, device));
   }
