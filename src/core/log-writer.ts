@@ -39,6 +39,8 @@ export class LogWriter {
   /** What a write left over. */
   #rest: Buffer = empty;
   #dropped = 0;
+  /** Attempts in a row of which the reader took nothing. */
+  #refusals = 0;
   #timer: NodeJS.Timeout | undefined;
   #readerGone = false;
 
@@ -81,8 +83,8 @@ export class LogWriter {
       if (this.#rest.length === 0) this.#join();
       if (this.#attempt()) continue;
       this.#timer = setTimeout(() => this.#drain(), retryMs);
-      // Who ends does so by `flush`; a reader that stopped is no reason to go on.
-      this.#timer.unref();
+      // A slow reader is worth staying for when the process has nothing else to do; one that stopped isn't.
+      if (++this.#refusals * retryMs > flushMsMax) this.#timer.unref();
       return false;
     }
     if (this.#dropped === 0 || this.#readerGone) return true;
@@ -101,6 +103,7 @@ export class LogWriter {
   #attempt(): boolean {
     try {
       this.#rest = this.#rest.subarray(writeSync(this.#descriptor.fd, this.#rest));
+      this.#refusals = 0;
       return true;
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;

@@ -66,6 +66,7 @@ export class HttpListener {
     this.#server.on("connection", (socket: Socket) => this.#connections.opened(socket, (visit) => this.#left(visit)));
     this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
     this.#server.on("checkExpectation", (request, response) => this.#serve(request, response));
+    // A server that isn't given other streams has sockets.
     this.#server.on("clientError", (error, socket) => this.#broken(error, socket as Socket));
   }
 
@@ -115,13 +116,13 @@ export class HttpListener {
     response.on("finish", () => this.#finished(visit));
     try {
       if (!this.#admit(visit)) return;
-      if (continueAsked) response.writeContinue();
       this.#bodies.read(
         request,
         visit,
         (pieces) => void this.#call(visit, pieces),
         (fault) => this.#failed(visit, fault),
       );
+      if (continueAsked) response.writeContinue();
     } catch (error) {
       this.#failed(visit, error);
     }

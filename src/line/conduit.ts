@@ -12,6 +12,11 @@ export interface Ear {
   space(): Buffer;
   /** `n` bytes were put at the start of `space()`. */
   heard(n: number): void;
+  /**
+   * Milliseconds for which nothing that comes can end the frame that is coming; 0 when each byte may. A conduit may let bytes
+   * lie so long.
+   */
+  restMs?(): number;
   /** The last byte of what was written was taken over by the operating system. */
   wrote(): void;
   /** The opening is lost and of no more use; nothing further is called. */

@@ -38,3 +38,15 @@ export const closeMs = 1_000;
 
 /** Milliseconds before a lost device is tried again, doubling; the longest leaves a replug within three seconds. */
 export const reopenMs = { first: 100, longest: 2_000 } as const;
+
+/** Milliseconds a frame must have been coming before its pace is believed. */
+export const restAfterMs = 1;
+
+/** Milliseconds before a frame's end from which on every byte is looked at: a timer may be a millisecond or two late. */
+export const restBeforeMs = 2;
+
+/** Milliseconds bytes may lie unread at most: what a frame is late by at worst, when the rest of it comes all at once. */
+export const restMsMax = 8;
+
+/** Bytes that may lie unread at most: half of what the kernel holds for a tty. */
+export const restBytesMax = 2_048;

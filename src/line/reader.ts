@@ -3,7 +3,7 @@ import { headerMs, payloadMsMin, replyPayloadBytesMax } from "../config/limits.t
 import type { Decoded, Decoder, Discard, Framing } from "../wire/decoded.ts";
 import { createDecoder } from "../wire/decoder.ts";
 import { msPerByte } from "./frame.ts";
-import { corruptQuietMs, payloadMsMax } from "./limits.ts";
+import { corruptQuietMs, payloadMsMax, restAfterMs, restBeforeMs, restBytesMax, restMsMax } from "./limits.ts";
 
 /**
  * What is heard on one opening of a line: a decoder together with the clocks of a frame that has begun. Time, not bytes, finds
@@ -62,6 +62,20 @@ export class Reader {
     const wireMs = 2 * (pendingBytes + missingBytes) * this.#msPerByte;
     const wholeMs = Math.min(payloadMsMax, Math.max(payloadMsMin, wireMs));
     return Math.min(this.#beganMs + wholeMs, this.heardMs + payloadMsMin);
+  }
+
+  /**
+   * Milliseconds until the frame that is coming could be whole, at the pace at which it came so far, and a little less; 0 when
+   * that isn't known or is soon. The pace is measured: what a USB adapter does has little to do with the baud rate.
+   */
+  get restMs(): number {
+    const missing = this.#decoder.missingBytes;
+    if (this.#beganMs === undefined || missing === 0) return 0;
+    const cameMs = this.heardMs - this.#beganMs;
+    if (cameMs < restAfterMs) return 0;
+    const wholeInMs = (missing * cameMs) / this.#decoder.pendingBytes;
+    const restMs = Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax, restBytesMax * this.#msPerByte));
+    return Math.max(0, restMs);
   }
 
   /** Gives up what is pending. */

@@ -102,6 +102,7 @@ class SerialOpening implements Opening {
   /** False once it was lost or closed: then the descriptor's number may belong to another file. */
   #open = true;
   #hop: NodeJS.Immediate | undefined;
+  #rest: NodeJS.Timeout | undefined;
   #pieces: readonly Buffer[] = [];
   #toWrite = 0;
   #blocked = false;
@@ -131,6 +132,7 @@ class SerialOpening implements Opening {
   async close(): Promise<void> {
     this.#open = false;
     clearImmediate(this.#hop);
+    clearTimeout(this.#rest);
     const port = this.#port;
     port.poller.stop();
     // Without the flush, closing waits for output that a stopped line will never take.
@@ -161,10 +163,21 @@ class SerialOpening implements Opening {
         this.#lost(`polling it failed: ${error.message}`);
         return;
       }
-      this.#read();
-      if (this.#open && this.#blocked) this.#writeOn();
-      if (this.#open) this.#poll();
+      this.#look();
     });
+  }
+
+  /**
+   * Reads what is there, and waits for more. While a frame comes slowly and its end is far, the bytes are left to gather:
+   * at 115200 baud in 8-byte pieces each would wake the process, and nearly all of them for nothing.
+   */
+  #look(): void {
+    this.#read();
+    if (this.#open && this.#blocked) this.#writeOn();
+    if (!this.#open) return;
+    const restMs = this.#blocked ? 0 : (this.#ear.restMs?.() ?? 0);
+    if (restMs === 0) this.#poll();
+    else this.#rest = setTimeout(() => this.#look(), restMs);
   }
 
   #read(): void {
@@ -221,6 +234,7 @@ class SerialOpening implements Opening {
 
   #lost(reason: string): void {
     this.#open = false;
+    clearTimeout(this.#rest);
     this.#ear.lost(reason);
   }
 }

@@ -32,7 +32,6 @@ const speeds: readonly Speed[] = [
 interface Burst {
   readonly fullPercent: number;
   readonly gapUs: number;
-  readonly lateUs: number;
   readonly processorUs: number;
 }
 
@@ -42,7 +41,6 @@ async function burstOf(responder: Running, processorUs: number): Promise<Burst> 
   return {
     fullPercent: 100 * figureOf(line, "full"),
     gapUs: figureOf(line, "gapP50Us"),
-    lateUs: figureOf(line, "lateP50Us"),
     processorUs,
   };
 }

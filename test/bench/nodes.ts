@@ -56,13 +56,13 @@ export async function nodes({ report, short }: Bench): Promise<void> {
     const bridges: { major: number; bridge: Bridge; p50Us: number[] }[] = [];
     for (const { major, nodePath } of binaries) {
       const bridge = await startBridge(workshop, "posline", { nodePath });
-      await ask(workshop, bridge, { clients: 1, count: 10, warmup: short ? 2000 : 6000 });
+      await ask(workshop, bridge, { clients: 1, count: 10, warmup: 6000 });
       bridges.push({ major, bridge, p50Us: [] });
     }
     workshop.occupyOtherCpus();
-    for (let round = 0; round < (short ? 5 : 20); round++) {
+    for (let round = 0; round < (short ? 20 : 40); round++) {
       for (const { bridge, p50Us } of bridges) {
-        p50Us.push((await ask(workshop, bridge, { clients: 1, count: short ? 500 : 1000, warmup: 200 })).p50Us);
+        p50Us.push((await ask(workshop, bridge, { clients: 1, count: short ? 250 : 500, warmup: 200 })).p50Us);
       }
     }
     const fastest = Math.min(...bridges.map(({ p50Us }) => lowerQuartile(p50Us)));

@@ -1,8 +1,10 @@
+import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { ServiceConfig } from "../../src/config/config.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Handler, Reply, ServiceName } from "../../src/core/call.ts";
+import { type FaultKind, faultClasses } from "../../src/core/fault.ts";
 import type { ExchangeRecord } from "../../src/core/log.ts";
 import { HttpListener, type HttpListenerOptions } from "../../src/http/listener.ts";
 
@@ -165,4 +167,40 @@ export async function ask(
   client.socket.destroy();
   if (answer === undefined) throw new Error(`Cannot read the answer to ${method} ${path}: the connection ended`);
   return answer;
+}
+
+/** What every fault must have, beside its status. */
+export function assertFault(answer: Answer, service: "fiscal" | "bank" | "qr", kind: FaultKind, status?: number): void {
+  const contract = contracts[service];
+  assert.equal(answer.status, status ?? faultClasses[kind].httpStatus);
+  assert.equal(answer.headers.get("x-posline-outcome"), faultClasses[kind].outcome);
+  assert.match(answer.headers.get("x-request-id") ?? "", /^[A-Za-z0-9._-]{1,64}$/);
+  assert.match(answer.headers.get("server-timing") ?? "", /^queue;dur=[\d.]+, line;dur=[\d.]+$/);
+  assert.equal(answer.headers.get("content-type"), contract.replyContentType);
+  const body = JSON.parse(answer.text);
+  assert.deepEqual(Object.keys(body), ["status", "code", "message"]);
+  assert.equal(body.status, "error");
+  assert.equal(body.code, contract.faultCodes[kind]);
+  assert.match(body.message, /: /);
+}
+
+/** A handler whose replies the test gives when it likes. */
+export function held() {
+  const waiting: { call: Call; give: (reply: Reply) => void; fail: (error: unknown) => void }[] = [];
+  const called: (() => void)[] = [];
+  return {
+    handler: (call: Call) =>
+      new Promise<Reply>((give, fail) => {
+        waiting.push({ call, give, fail });
+        called.shift()?.();
+      }),
+    /** The nth call, once it came. */
+    async nth(n: number) {
+      for (;;) {
+        const found = waiting[n];
+        if (found !== undefined) return found;
+        await new Promise<void>((resolve) => called.push(resolve));
+      }
+    },
+  };
 }

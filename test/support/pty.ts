@@ -61,6 +61,15 @@ export class Pty {
     return this.#writing;
   }
 
+  /** Takes no more bytes from posline, as a device does that holds up the flow. */
+  pause(): void {
+    this.#master.pause();
+  }
+
+  resume(): void {
+    this.#master.resume();
+  }
+
   /** Pulls the plug. */
   unplug(): void {
     if (!this.#open) return;

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkFirst, Fault, faultClasses } from "../../src/core/fault.ts";
+
+test("faultClasses is the design's table: each kind with its HTTP status and whether it was sent", () => {
+  const table = Object.entries(faultClasses).map(([kind, { httpStatus, outcome }]) => `${kind} ${httpStatus} ${outcome}`);
+  assert.deepEqual(table, [
+    "malformed 400 not-sent",
+    "missing 400 not-sent",
+    "sign 400 not-sent",
+    "http 400 not-sent",
+    "key 401 not-sent",
+    "origin 403 not-sent",
+    "route 404 not-sent",
+    "method 405 not-sent",
+    "slow 408 not-sent",
+    "size 413 not-sent",
+    "host 421 not-sent",
+    "headers 431 not-sent",
+    "unavailable 503 not-sent",
+    "timeout 504 unknown",
+    "broken 502 unknown",
+  ]);
+});
+
+test("Fault has the status and outcome of its kind, and its details", () => {
+  const fault = new Fault("timeout", "Cannot answer: no reply came", { lineMs: 30_000 });
+  assert.ok(fault instanceof Error);
+  assert.deepEqual([fault.name, fault.httpStatus, fault.outcome], ["Fault", 504, "unknown"]);
+  assert.deepEqual(fault.details, { lineMs: 30_000 });
+  assert.deepEqual(new Fault("key", "x").details, {});
+});
+
+test("checkFirst says for each service which route tells the truth, and never to send again at once", () => {
+  for (const advice of Object.values(checkFirst))
+    assert.match(advice, /^outcome unknown: query \/check(_status)? with the same /);
+});

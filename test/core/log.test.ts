@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import {
+  type ExchangeRecord,
+  type LineFields,
+  type Log,
+  type LogLevel,
+  openLog,
+  type ProcessFields,
+} from "../../src/core/log.ts";
+
+/** What a log writes into a file, line by line. */
+function written(level: LogLevel, use: (log: Log) => void): Record<string, unknown>[] {
+  const folder = mkdtempSync(join(tmpdir(), "posline-log-"));
+  const path = join(folder, "log");
+  const fd = openSync(path, "w");
+  try {
+    const log = openLog(level, fd);
+    use(log);
+    log.flush();
+    const text = readFileSync(path, "utf8");
+    if (text === "") return [];
+    assert.ok(text.endsWith("\n"));
+    return text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+  } finally {
+    closeSync(fd);
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const record: ExchangeRecord = {
+  requestId: "r-1",
+  service: "bank",
+  route: "/sale",
+  key: "A-1",
+  outcome: "answered",
+  httpStatus: 200,
+  status: "success",
+  code: 0,
+  queueMs: 1.23456,
+  lineMs: 12.3456,
+  requestBytes: 10,
+  replyBytes: 20,
+  left: false,
+  message: undefined,
+};
+
+test("Log.exchange() writes a line with exactly the fields that may be logged", () => {
+  const [line] = written("info", (log) => log.exchange(record));
+  assert.match(String(line?.["time"]), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  delete line?.["time"];
+  assert.deepEqual(line, {
+    level: "info",
+    requestId: "r-1",
+    service: "bank",
+    route: "/sale",
+    key: "A-1",
+    outcome: "answered",
+    httpStatus: 200,
+    status: "success",
+    code: 0,
+    queueMs: 1.23,
+    lineMs: 12.35,
+    requestBytes: 10,
+    replyBytes: 20,
+    msg: "exchange",
+  });
+});
+
+test("Log.exchange() says that the caller left, and why it failed", () => {
+  const [line] = written("info", (log) => log.exchange({ ...record, left: true, message: "Cannot do it: a test" }));
+  assert.equal(line?.["left"], true);
+  assert.equal(line?.["message"], "Cannot do it: a test");
+});
+
+test("Log writes only what is listed, whatever is passed beside it", () => {
+  const secrets = {
+    body: "SECRET-BODY",
+    payload: ["SECRET-PAYLOAD"],
+    data: { card_num: "4111111111111111" },
+    apiKey: "SECRET-KEY",
+    merchantId: "SECRET-MERCHANT",
+    headers: { "x-api-key": "SECRET-KEY" },
+    err: new Error("SECRET-ERROR"),
+    toJSON: undefined,
+  };
+  // The types forbid these fields; a mistake that gets around them must not reach the output.
+  const line = { ...secrets, line: "till", reason: "r" } as LineFields;
+  const process = { ...secrets, service: "bank", port: 1 } as ProcessFields;
+  const lines = written("info", (log) => {
+    log.exchange({ ...secrets, ...record });
+    log.line("warn", "w", line);
+    log.process("error", "p", process);
+  });
+  const text = JSON.stringify(lines);
+  assert.ok(!text.includes("SECRET"), text);
+  assert.ok(!text.includes("4111111111111111"));
+  assert.deepEqual(Object.keys(lines[1] ?? {}), ["level", "time", "line", "reason", "msg"]);
+  assert.deepEqual(Object.keys(lines[2] ?? {}), ["level", "time", "service", "port", "msg"]);
+});
+
+test("Log.exchange() shows no card number that came as an id, a status or a code", () => {
+  const pan = "4111111111111111";
+  const [line] = written("info", (log) =>
+    log.exchange({ ...record, requestId: pan, key: `PAY-${pan}`, status: pan, code: Number(pan) }),
+  );
+  assert.equal(line?.["requestId"], "411111******1111");
+  assert.equal(line?.["key"], "PAY-411111******1111");
+  assert.equal(line?.["status"], "?");
+  assert.ok(!("code" in (line ?? {})));
+  assert.ok(!JSON.stringify(line).includes(pan));
+});
+
+test("Log writes one line of JSON whatever characters a key holds", () => {
+  const key = 'a"b\\c\nd\u0000e\u2028f\u001b[31m\ud800{"level":"fatal"}';
+  const lines = written("info", (log) => log.exchange({ ...record, key }));
+  assert.equal(lines.length, 1);
+  assert.equal(lines[0]?.["level"], "info");
+});
+
+test("Log writes nothing below its level", () => {
+  const use = (log: Log) => {
+    log.exchange(record);
+    log.line("info", "i", { line: "till" });
+    log.line("warn", "w", { line: "till" });
+    log.process("error", "e");
+  };
+  assert.deepEqual(
+    written("warn", use).map(({ level }) => level),
+    ["warn", "error"],
+  );
+  assert.deepEqual(written("silent", use), []);
+  assert.equal(written("info", use).length, 4);
+});
+
+const script = fileURLToPath(new URL("logging.ts", import.meta.url));
+
+function logging(...args: readonly string[]): ChildProcessByStdio<Writable, Readable, Readable> {
+  return spawn(process.execPath, ["--import", "tsx", script, ...args], { stdio: ["pipe", "pipe", "pipe"] });
+}
+
+/** Waits until the process said so. */
+async function said(child: ChildProcessByStdio<Writable, Readable, Readable>, text: string): Promise<void> {
+  let heard = "";
+  for await (const chunk of child.stderr.iterator({ destroyOnReturn: false })) {
+    heard += String(chunk);
+    if (heard.includes(text)) return;
+  }
+  assert.fail(`the process ended before it said ${text}: ${heard}`);
+}
+
+async function linesOf(stream: Readable): Promise<Record<string, unknown>[]> {
+  let text = "";
+  for await (const chunk of stream) text += String(chunk);
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+test("Log.flush() writes all that is held before the process ends, and a process that ends by itself does too", async () => {
+  for (const end of ["exit", "end"]) {
+    const child = logging(end, "1000");
+    const exited = once(child, "exit");
+    const lines = await linesOf(child.stdout);
+    assert.equal(lines.length, 1000);
+    assert.match(String(lines[999]?.["msg"]), /^line 999 /);
+    assert.deepEqual(await exited, [0, null]);
+  }
+});
+
+test("Log drops and counts lines while its reader takes none, and says so as soon as it reads again", async () => {
+  const count = 20_000;
+  const child = logging("serve", String(count));
+  const exited = once(child, "exit");
+  await said(child, "ready");
+  // The reader was away so far; now it reads, and one more line is logged when all that was held came.
+  let text = "";
+  const complete = (async () => {
+    for await (const chunk of child.stdout) {
+      text += String(chunk);
+      if (text.includes("log lines were dropped")) child.stdin.end();
+    }
+  })();
+  await complete;
+  const lines = text
+    .trimEnd()
+    .split("\n")
+    .map((line): Record<string, unknown> => JSON.parse(line));
+  const kept = lines.filter(({ msg }) => String(msg).startsWith("line ")).length;
+  const dropped = lines.map((line) => Number(line["dropped"] ?? 0)).reduce((sum, n) => sum + n, 0);
+  assert.ok(dropped > 0 && kept > 0);
+  assert.equal(kept + dropped, count);
+  assert.deepEqual(await exited, [7, null]);
+});
+
+test("Log lets the process end while its reader takes none, told to or by itself", async () => {
+  for (const end of ["exit", "end"]) {
+    const child = logging(end, "20000");
+    // Nobody reads its output.
+    assert.deepEqual(await once(child, "exit"), [0, null]);
+    child.stdout.destroy();
+  }
+});
+
+test("Log survives a reader that went away, also when what is held is flushed at the end", async () => {
+  for (const flushes of [true, false]) {
+    const child = logging("serve");
+    const exited = once(child, "exit");
+    await said(child, "ready");
+    child.stdout.destroy();
+    for (const command of flushes ? ["one", "flush", "two", "flush"] : ["one"]) {
+      child.stdin.write(`${command}\n`);
+      await said(child, `did ${command}`);
+    }
+    child.stdin.end();
+    assert.deepEqual(await exited, [7, null]);
+  }
+});

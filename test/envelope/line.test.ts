@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { contracts } from "../../src/contract/contracts.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { readFormLine, readTextLine, toLine } from "../../src/envelope/request.ts";
+import { signOf } from "../../src/envelope/sign.ts";
+
+const { fiscal, bank, qr } = contracts;
+const prefix = qr.linePrefix;
+const written = (pieces: readonly Buffer[]) => Buffer.concat(pieces).toString("latin1");
+
+test("toLine() writes bank and qr requests as the contracts do, with and without a body", () => {
+  const body = [Buffer.from('{"pay_id":'), Buffer.from('"A"}')];
+  assert.equal(written(toLine(bank, "/sale", body, undefined)), '/sale\n{"pay_id":"A"}');
+  assert.equal(written(toLine(qr, "/check", body, undefined)), ':8887/check\n{"pay_id":"A"}');
+  assert.equal(written(toLine(bank, "/terminals", [], undefined)), "/terminals");
+  assert.equal(written(toLine(qr, "/check_connection", [], undefined)), ":8887/check_connection");
+});
+
+test("toLine() passes the body's pieces on, the very same buffers", () => {
+  const body = [Buffer.from("data="), Buffer.from("e30="), Buffer.from("&sign="), Buffer.from("x")];
+  for (const contract of [fiscal, bank, qr]) {
+    const [, ...rest] = toLine(contract, "/sale", body, undefined);
+    rest.forEach((piece, i) => {
+      assert.equal(piece, body[i]);
+    });
+    assert.equal(rest.length, body.length);
+  }
+});
+
+test("toLine() signs a fiscal /supported_operations that has no body itself", () => {
+  const text = written(toLine(fiscal, "/supported_operations", [], "MERCHANT-1"));
+  assert.equal(text, `command=/supported_operations&data=e30=&sign=${signOf("e30=", "MERCHANT-1")}`);
+});
+
+test("toLine() never puts posline's own sign under a route that needs one of its sender", () => {
+  for (const { path, body } of fiscal.routes) {
+    if (body === "none") continue;
+    assert.throws(
+      () => toLine(fiscal, path, [], "MERCHANT-1"),
+      (error) => error instanceof Fault && error.kind === "missing",
+    );
+  }
+  assert.throws(() => toLine(fiscal, "/nowhere", [], "MERCHANT-1"), Fault);
+});
+
+test("readTextLine() reads what toLine() wrote: any body comes back the same (property)", () => {
+  const contractAndRoute = fc.constantFrom(
+    ...[bank, qr].flatMap((contract) => contract.routes.map(({ path }) => ({ contract, path }))),
+  );
+  const pieces = fc.array(
+    fc.uint8Array().map((bytes) => Buffer.from(bytes)),
+    { maxLength: 4 },
+  );
+  fc.assert(
+    fc.property(contractAndRoute, pieces, ({ contract, path }, body) => {
+      const line = readTextLine(Buffer.concat(toLine(contract, path, body, undefined)), prefix);
+      assert.equal(line?.service, contract.service);
+      assert.equal(line?.route, path);
+      assert.deepEqual(Buffer.concat(line?.body ?? []), Buffer.concat(body));
+    }),
+  );
+});
+
+test("readFormLine() reads what toLine() wrote: any signed form comes back the same (property)", () => {
+  const value = fc.string({ unit: fc.constantFrom(..."Az09+/=%2B") });
+  fc.assert(
+    fc.property(fc.constantFrom(...fiscal.routes), value, value, ({ path }, data, sign) => {
+      const body = [Buffer.from("data="), Buffer.from(data), Buffer.from("&sign="), Buffer.from(sign)];
+      const line = readFormLine(Buffer.concat(toLine(fiscal, path, body, undefined)));
+      assert.equal(line?.service, "fiscal");
+      assert.equal(line?.route, path);
+      assert.equal(written(line?.body ?? []), written(body));
+    }),
+  );
+});
+
+for (const [text, route, body] of [
+  ["command=/sale&data=e30=&sign=x", "/sale", "data=e30=&sign=x"],
+  ["command=sale&data=e30=&sign=x", "/sale", "data=e30=&sign=x"],
+  ["command=%2Fsale&data=e30%3D&sign=x", "/sale", "data=e30%3D&sign=x"],
+  ["sign=x&data=a+b&command=sale\r\n", "/sale", "data=a+b&sign=x"],
+  ["command=/sale&x=1&data=e30=&y=2&sign=x", "/sale", "data=e30=&sign=x"],
+  ["command=/sale&sign=x", "/sale", "sign=x"],
+  ["command=/sale&data=e30=", "/sale", "data=e30="],
+  ["command=", "/", ""],
+] as const) {
+  test(`readFormLine() reads ${JSON.stringify(text)}`, () => {
+    const line = readFormLine(Buffer.from(text));
+    assert.equal(line?.route, route);
+    assert.equal(written(line?.body ?? []), body);
+  });
+}
+
+test("readFormLine() takes no request without a command, or with a field twice", () => {
+  for (const text of [
+    "data=e30=&sign=x",
+    "",
+    "/sale",
+    "command=/a&command=/b",
+    "command=/a&data=1&data=2",
+    "command=/a&sign=1&sign=2",
+  ]) {
+    assert.equal(readFormLine(Buffer.from(text)), undefined);
+  }
+});
+
+for (const [text, service, route, body] of [
+  ["/sale\n{}", "bank", "/sale", "{}"],
+  ["/sale\r\n{}\n", "bank", "/sale", "{}\n"],
+  ["/terminals", "bank", "/terminals", ""],
+  ["/terminals\n", "bank", "/terminals", ""],
+  [":8887/check\n{}", "qr", "/check", "{}"],
+  [":8887/check_connection", "qr", "/check_connection", ""],
+  ["/a\n\n\n", "bank", "/a", "\n\n"],
+] as const) {
+  test(`readTextLine() reads ${JSON.stringify(text)}`, () => {
+    const line = readTextLine(Buffer.from(text), prefix);
+    assert.deepEqual([line?.service, line?.route, written(line?.body ?? [])], [service, route, body]);
+  });
+}
+
+test("readTextLine() takes nothing that begins with neither a route nor the prefix of qr", () => {
+  for (const text of ["", "sale", ":8888/sale", ":8887", ":88870/check", "8887/check", "{}", "\n/sale", "AT\r\n"]) {
+    assert.equal(readTextLine(Buffer.from(text), prefix), undefined);
+  }
+});

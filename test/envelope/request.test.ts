@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { contracts, routeOf } from "../../src/contract/contracts.ts";
+import { validateRequest } from "../../src/contract/schema.ts";
+import type { ServiceName } from "../../src/core/call.ts";
+import { Fault, type FaultKind } from "../../src/core/fault.ts";
+import { type RequestRules, readHttpBody } from "../../src/envelope/request.ts";
+import { signOf } from "../../src/envelope/sign.ts";
+
+const merchantId = "MERCHANT-1";
+const data = "eyJkb2N1bWVudEV4dElEIjoiT1JERVItMTAwMSJ9";
+const sign = "OWNkZDRlMGI2OWNlNDA4OTJjMDk0YTY2YmE4YjcyMWY1OTczMWUxOQ==";
+const lenient: RequestRules = { check: "envelope", merchantId: undefined, validate: undefined };
+const strict: RequestRules = { ...lenient, merchantId };
+const blind: RequestRules = { ...lenient, check: "none" };
+const whole: RequestRules = { ...lenient, check: "contract", validate: validateRequest };
+
+function read(service: ServiceName, path: string, body: string | readonly Buffer[], rules = lenient) {
+  const route = routeOf(contracts[service], path);
+  assert.ok(route);
+  return readHttpBody(contracts[service], route, typeof body === "string" ? [Buffer.from(body, "latin1")] : body, rules);
+}
+
+function assertRefused(kind: FaultKind, act: () => unknown): void {
+  assert.throws(act, (error) => {
+    assert.ok(error instanceof Fault);
+    assert.equal(error.kind, kind);
+    assert.equal(error.outcome, "not-sent");
+    assert.match(error.message, /^Cannot accept \/[a-z_-]+: .*[^.]$/);
+    return true;
+  });
+}
+
+const textOf = (body: readonly Buffer[]) => Buffer.concat(body).toString("latin1");
+
+// Fiscal
+
+test("readHttpBody() takes the field notes' form, sign checked, with the document's id as the key", () => {
+  const { body, key } = read("fiscal", "/sale", `data=${data}&sign=${sign}`, strict);
+  assert.equal(textOf(body), `data=${data}&sign=${sign}`);
+  assert.equal(key, "ORDER-1001");
+});
+
+test("readHttpBody() takes + / = raw and escaped, and relays each as it was written", () => {
+  // Its Base64 has all three of them.
+  const odd = Buffer.from('{"a":"~~~???>>>"}').toString("base64");
+  assert.match(odd, /\+/);
+  assert.match(odd, /\//);
+  assert.match(odd, /=/);
+  const oddSign = signOf(odd, merchantId);
+  for (const write of [(text: string) => text, encodeURIComponent, (text: string) => text.replaceAll("=", "%3d")]) {
+    const form = `data=${write(odd)}&sign=${write(oddSign)}`;
+    assert.equal(textOf(read("fiscal", "/sale", form, strict).body), form);
+  }
+});
+
+test("readHttpBody() writes the two pairs in the contract's order, without others and a trailing line break", () => {
+  const { body } = read("fiscal", "/sale", `x=1&sign=${sign}&route=/refund&data=${data}&y\r\n`, strict);
+  assert.equal(textOf(body), `data=${data}&sign=${sign}`);
+});
+
+test("readHttpBody() refuses a command in a form, and a field twice", () => {
+  assertRefused("malformed", () => read("fiscal", "/sale", `command=/refund&data=${data}&sign=${sign}`, blind));
+  assertRefused("malformed", () => read("fiscal", "/sale", `data=${data}&sign=${sign}&command`, blind));
+  assertRefused("malformed", () => read("fiscal", "/sale", `data=${data}&data=${data}&sign=${sign}`, blind));
+  assertRefused("malformed", () => read("fiscal", "/sale", `data=${data}&sign=${sign}&sign=${sign}`, blind));
+});
+
+test("readHttpBody() refuses a form without data or sign as missing", () => {
+  for (const form of [
+    "",
+    `data=${data}`,
+    `sign=${sign}`,
+    `data=&sign=${sign}`,
+    `data=${data}&sign=`,
+    "{}",
+    `data=${data}&sign`,
+  ]) {
+    assertRefused("missing", () => read("fiscal", "/sale", form));
+  }
+});
+
+test("readHttpBody() refuses data that is no Base64 of a JSON object as malformed", () => {
+  const encoded = (text: string) => Buffer.from(text).toString("base64");
+  for (const value of [
+    "%%%",
+    "a b",
+    "e30=e30=",
+    "e30-",
+    encoded("[1]"),
+    encoded("null"),
+    encoded("1"),
+    encoded("{"),
+    "=",
+    "e30;x",
+  ]) {
+    assertRefused("malformed", () => read("fiscal", "/sale", `data=${value}&sign=${sign}`));
+  }
+});
+
+test("readHttpBody() takes data with the escaped line breaks of MIME encoders, and the sign over them", () => {
+  const broken = `${data.slice(0, 20)}\n${data.slice(20)}\n`;
+  const form = `data=${encodeURIComponent(broken)}&sign=${signOf(broken, merchantId)}`;
+  assert.equal(textOf(read("fiscal", "/sale", form, strict).body), form);
+});
+
+test("readHttpBody() refuses a wrong sign, and one that might be read as another pair, with or without merchantId", () => {
+  assertRefused("sign", () => read("fiscal", "/sale", `data=${data}&sign=${sign.replace("O", "P")}`, strict));
+  assertRefused("sign", () => read("fiscal", "/sale", `data=${data}&sign=x;command=/refund`));
+  assertRefused("sign", () => read("fiscal", "/sale", `data=${data}&sign=%26command%3D/refund`));
+  assert.equal(read("fiscal", "/sale", `data=${data}&sign=${sign.replace("O", "P")}`).key, "ORDER-1001");
+});
+
+test("readHttpBody() takes /supported_operations without a body, but a body there as strictly as elsewhere", () => {
+  assert.deepEqual(read("fiscal", "/supported_operations", []).body, []);
+  assert.deepEqual(read("fiscal", "/supported_operations", "\r\n").body, []);
+  assertRefused("missing", () => read("fiscal", "/supported_operations", `data=${data}`));
+});
+
+test("readHttpBody() relays a fiscal form blindly with check none, but never bytes that could end a frame", () => {
+  assert.equal(textOf(read("fiscal", "/sale", "data=???&sign=!&x=1", blind).body), "data=???&sign=!");
+  for (const byte of ["\x00", "\x02", "\x03", "\x1f", " ", "\n", "\x7f", "\x80", "\xff"]) {
+    assertRefused("malformed", () => read("fiscal", "/sale", `data=a${byte}b&sign=x`, blind));
+    assertRefused("malformed", () => read("fiscal", "/sale", `data=ab&sign=x${byte}y`, blind));
+  }
+});
+
+test("readHttpBody() lets no input put a byte outside printable ASCII, or another pair, into a fiscal body (property)", () => {
+  // Mostly good characters, so that whole values pass and one bad character among them must be seen.
+  const values = fc.string({
+    unit: fc.oneof(
+      { weight: 30, arbitrary: fc.constantFrom(..."aZ9+/%23") },
+      fc.integer({ min: 0, max: 255 }).map((n) => String.fromCharCode(n)),
+    ),
+    maxLength: 12,
+  });
+  const any = fc.oneof(
+    fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+    fc
+      .array(
+        fc.oneof(
+          fc.constantFrom("data=", "sign=", "command=", "&", "=", "\x02", "\x03", "%02", "%03", "e30=", "\n", ";", "\0"),
+          fc.string({ maxLength: 4 }),
+        ),
+        { maxLength: 12 },
+      )
+      .map((words) => Buffer.from(words.join(""), "latin1")),
+    fc.tuple(values, values).map(([one, two]) => Buffer.from(`data=${one}&sign=${two}`, "latin1")),
+  );
+  let taken = 0;
+  fc.assert(
+    fc.property(any, fc.constantFrom(blind, lenient), (bytes, rules) => {
+      let body: readonly Buffer[];
+      try {
+        ({ body } = read("fiscal", "/sale", [bytes], rules));
+      } catch (error) {
+        assert.ok(error instanceof Fault);
+        return;
+      }
+      taken++;
+      assert.match(textOf(body), /^data=[!-%'-~]*&sign=[!-%'-~]*$/);
+    }),
+    { numRuns: 3_000 },
+  );
+  assert.ok(taken > 30, `only ${taken} inputs were taken, too few to prove anything`);
+});
+
+// Bank and qr
+
+test("readHttpBody() passes the pieces of a text on untouched: the very same buffers", () => {
+  const pieces = [
+    Buffer.from('{"pay_id"'),
+    Buffer.from(':"Ü').subarray(0, 3),
+    Buffer.from("Ü").subarray(1),
+    Buffer.from('","x":1}'),
+  ];
+  const { body, key } = read("bank", "/sale", pieces);
+  assert.equal(body.length, pieces.length);
+  body.forEach((piece, i) => {
+    assert.equal(piece, pieces[i]);
+  });
+  assert.equal(key, "Ü");
+});
+
+test("readHttpBody() takes no body where the route has none, and a body there as it came", () => {
+  assert.deepEqual(read("bank", "/terminals", []).body, []);
+  assert.deepEqual(read("bank", "/terminals", " \r\n").body, []);
+  assert.equal(textOf(read("bank", "/terminals", ' {"x":1} ').body), ' {"x":1} ');
+  assertRefused("malformed", () => read("bank", "/terminals", "x"));
+});
+
+test("readHttpBody() refuses a missing body as missing, and what is no JSON object as malformed", () => {
+  for (const body of ["", " ", "\n"]) assertRefused("missing", () => read("qr", "/check", body));
+  for (const body of ["[]", "1", "null", '"{}"', "{", "{}x", "\0", "\ufefff{}", "{'a':1}"]) {
+    assertRefused("malformed", () => read("qr", "/check", body));
+  }
+});
+
+test("readHttpBody() with check none relays any text, also none", () => {
+  for (const body of ["[]", "{", "\0\x02\x03", "x"]) assert.equal(textOf(read("bank", "/sale", body, blind).body), body);
+  assert.deepEqual(read("bank", "/sale", "", blind), { body: [], key: undefined });
+});
+
+test("readHttpBody() with check contract holds the whole schema, and names the field", () => {
+  const good = '{"pay_id":"A","amount":100,"currency_name":"AZN","unknown":1}';
+  assert.equal(read("bank", "/sale", good, whole).key, "A");
+  assertRefused("missing", () => read("bank", "/sale", '{"pay_id":"A","amount":100}', whole));
+  const form = `data=${Buffer.from('{"items":[]}').toString("base64")}&sign=${sign}`;
+  assertRefused("missing", () => read("fiscal", "/sale", form, whole));
+  assert.equal(read("fiscal", "/sale", form).key, undefined);
+});
+
+for (const [json, key] of [
+  ['{"pay_id":"A-1"}', "A-1"],
+  ['{"pay_id":1001}', "1001"],
+  ['{"pay_id":9007199254740993}', undefined],
+  ['{"pay_id":""}', undefined],
+  ['{"pay_id":null}', undefined],
+  ['{"pay_id":{"a":1}}', undefined],
+  ['{"__proto__":{"pay_id":"A-1"}}', undefined],
+  [`{"pay_id":"${"x".repeat(100)}"}`, "x".repeat(64)],
+  ["{}", undefined],
+] as const) {
+  test(`readHttpBody() finds the key ${key} in ${json.slice(0, 40)}`, () => {
+    assert.equal(read("bank", "/check", json).key, key);
+  });
+}

@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { ask, Client, closeAll, serve } from "./served.ts";
+
+afterEach(closeAll);
+
+const sale = '{"pay_id":"A-1","amount":1}';
+const till = "https://till.shop";
+
+for (const host of [
+  "evil.com",
+  "localhost.evil.com",
+  "127.0.0.1.evil.com",
+  "evil.com:80",
+  "localhost@evil.com",
+  "localhost evil.com",
+  "localhost, evil.com",
+  "127.1",
+  "2130706433",
+  "0.0.0.0",
+  "192.168.1.7",
+  "[::2]",
+  "[::1",
+  "::1",
+  "localhost:port",
+  "localhost:123456",
+  "",
+  "xlocalhost",
+  "till-7.lan.evil.com",
+]) {
+  test(`Guard refuses the Host "${host}" with 421 before anything else`, async () => {
+    const { port, calls } = await serve("bank", { config: { allowHosts: ["till-7.lan"], allowOrigins: [till], apiKey: "k" } });
+    const answer = await ask(port, "POST", "/sale", sale, { Host: host, Origin: till });
+    assert.equal(answer.status, 421);
+    assert.equal(answer.headers.get("x-posline-outcome"), "not-sent");
+    assert.equal(answer.headers.has("access-control-allow-origin"), false);
+    assert.equal(JSON.parse(answer.text).status, "error");
+    assert.equal(calls.length, 0);
+  });
+}
+
+for (const host of [
+  "localhost",
+  "LOCALHOST:8888",
+  "127.0.0.1",
+  "127.0.0.1:8888",
+  "127.8.9.1",
+  "[::1]",
+  "[::1]:8888",
+  "till-7.lan",
+  "Till-7.LAN:1",
+]) {
+  test(`Guard admits the Host "${host}"`, async () => {
+    const { port } = await serve("bank", { config: { allowHosts: ["till-7.lan"] } });
+    assert.equal((await ask(port, "POST", "/sale", sale, { Host: host })).status, 200);
+  });
+}
+
+test("Guard refuses a request without Host and one with two, whichever comes first", async () => {
+  const { port, calls } = await serve("bank");
+  for (const hosts of ["", "Host: localhost\r\nHost: evil.com\r\n", "Host: evil.com\r\nHost: localhost\r\n"]) {
+    const client = new Client(port).write(`GET /supported_operations HTTP/1.1\r\n${hosts}\r\n`);
+    assert.equal((await client.answer())?.status, 421);
+  }
+  assert.equal(calls.length, 0);
+});
+
+test("Guard refuses a foreign Host also after it admitted a good one on the same connection", async () => {
+  const { port } = await serve("bank");
+  const client = new Client(port);
+  for (const [host, status] of [
+    ["localhost", 200],
+    ["evil.com", 421],
+    ["localhost", 200],
+    ["Localhost", 200],
+  ] as const) {
+    assert.equal((await client.ask("POST", "/sale", sale, { Host: host }).answer())?.status, status);
+  }
+});
+
+for (const origin of [
+  "null",
+  "",
+  "https://evil.com",
+  "http://till.shop",
+  "https://till.shop.evil.com",
+  "https://eviltill.shop",
+  "https://till.shop:8443",
+  "https://TILL.shop",
+  "https://till.shop/",
+  "https://till.shop, https://evil.com",
+  "http://localhost",
+  "http://127.0.0.1:8888",
+]) {
+  test(`Guard refuses the Origin "${origin}" by every method and content type`, async () => {
+    const { port, calls } = await serve("bank", { config: { allowOrigins: [till] } });
+    for (const method of ["GET", "POST", "PUT", "DELETE", "OPTIONS"]) {
+      for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]) {
+        const answer = await ask(port, method, "/supported_operations", "", { Origin: origin, "Content-Type": type });
+        assert.equal(answer.status, 403);
+        assert.equal(answer.headers.get("x-posline-outcome"), "not-sent");
+        assert.equal(
+          [...answer.headers.keys()].some((name) => name.startsWith("access-control")),
+          false,
+        );
+      }
+    }
+    assert.equal(calls.length, 0);
+  });
+}
+
+test("Guard refuses what a page of another site asks without an Origin: an image, a link", async () => {
+  const { port, calls } = await serve("bank", { config: { allowOrigins: [till] } });
+  for (const site of ["cross-site", "same-site"]) {
+    const answer = await ask(port, "GET", "/supported_operations", "", { "Sec-Fetch-Site": site });
+    assert.equal(answer.status, 403);
+  }
+  assert.equal(calls.length, 0);
+  for (const site of ["none", "same-origin"]) {
+    assert.equal((await ask(port, "GET", "/supported_operations", "", { "Sec-Fetch-Site": site })).status, 200);
+  }
+  const allowed = await ask(port, "POST", "/sale", sale, { Origin: till, "Sec-Fetch-Site": "cross-site" });
+  assert.equal(allowed.status, 200);
+});
+
+test("Guard refuses two Origins, one of them allowed", async () => {
+  const { port } = await serve("bank", { config: { allowOrigins: [till] } });
+  const request = `POST /terminals HTTP/1.1\r\nHost: localhost\r\nOrigin: ${till}\r\nOrigin: https://evil.com\r\n\r\n`;
+  assert.equal((await new Client(port).write(request).answer())?.status, 403);
+});
+
+test("Guard answers a preflight of an allowed origin, on any path and without the API key", async () => {
+  const { port, calls } = await serve("bank", { config: { allowOrigins: [till], apiKey: "k" } });
+  const answer = await ask(port, "OPTIONS", "/sale", "", {
+    Origin: till,
+    "Access-Control-Request-Method": "POST",
+    "Access-Control-Request-Headers": "content-type,x-api-key",
+    "Access-Control-Request-Private-Network": "true",
+  });
+  assert.equal(answer.status, 204);
+  assert.equal(answer.headers.get("access-control-allow-origin"), till);
+  assert.equal(answer.headers.get("access-control-allow-methods"), "GET, POST");
+  assert.match(answer.headers.get("access-control-allow-headers") ?? "", /Content-Type.*X-API-Key/);
+  assert.equal(answer.headers.get("access-control-allow-private-network"), "true");
+  assert.equal(answer.headers.get("vary"), "Origin");
+  assert.equal(answer.headers.has("access-control-allow-credentials"), false);
+  const plain = await ask(port, "OPTIONS", "/sale", "", { Origin: till });
+  assert.equal(plain.headers.has("access-control-allow-private-network"), false);
+  assert.equal(calls.length, 0);
+});
+
+test("Guard's allowed origin may read answers and faults, also one of a broken body", async () => {
+  const { port } = await serve("bank", { config: { allowOrigins: [till], bodyBytesMax: 1024, apiKey: "k" } });
+  const key = { Origin: till, "X-API-Key": "k" };
+  const answers = [
+    await ask(port, "POST", "/sale", sale, key),
+    await ask(port, "POST", "/sale", sale, { Origin: till }),
+    await ask(port, "POST", "/nowhere", sale, key),
+    await ask(port, "PUT", "/sale", sale, key),
+    await ask(port, "POST", "/sale", "x".repeat(2000), key),
+    await ask(port, "POST", "/sale", "[]", key),
+    await new Client(port)
+      .ask("POST", "/sale", "", { ...key, "Transfer-Encoding": "chunked" })
+      .write("ZZ\r\n")
+      .answer(),
+  ];
+  for (const answer of answers) {
+    assert.equal(answer?.headers.get("access-control-allow-origin"), till);
+    assert.equal(answer?.headers.get("vary"), "Origin");
+    assert.match(answer?.headers.get("access-control-expose-headers") ?? "", /X-Posline-Outcome/);
+  }
+  assert.deepEqual(
+    answers.map((answer) => answer?.status),
+    [200, 401, 404, 405, 413, 200, 400],
+  );
+});
+
+test("Guard refuses a missing, wrong, cut, longer or doubled API key with 401 not-sent", async () => {
+  const { port, calls } = await serve("bank", { config: { apiKey: "right-key" } });
+  for (const key of [undefined, "", "wrong-key", "right-ke", "right-keys", "RIGHT-KEY", "right-key, right-key"]) {
+    const answer = await ask(port, "POST", "/sale", sale, key === undefined ? {} : { "X-API-Key": key });
+    assert.equal(answer.status, 401);
+    assert.equal(answer.headers.get("x-posline-outcome"), "not-sent");
+    assert.equal(JSON.parse(answer.text).code, -29);
+    assert.ok(!answer.text.includes("right-key"));
+  }
+  assert.equal(calls.length, 0);
+  assert.equal((await ask(port, "POST", "/sale", sale, { "X-API-Key": "right-key" })).status, 200);
+});
+
+test("Guard checks the API key before it says which routes there are", async () => {
+  const { port } = await serve("bank", { config: { apiKey: "k" } });
+  assert.equal((await ask(port, "POST", "/nowhere")).status, 401);
+});

@@ -1,0 +1,137 @@
+import { join } from "node:path";
+import type { LineConfig } from "../../src/config/config.ts";
+import type { Open, Opening } from "../../src/line/conduit.ts";
+import { memoryLine } from "../../src/line/memory-line.ts";
+import { serialPort } from "../../src/line/serial-port.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { createDecoder } from "../../src/wire/decoder.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
+import { frame } from "../support/fake-device.ts";
+import { type Asked, barrierReply, Terminal } from "../support/terminal.ts";
+import { configOf } from "./lines.ts";
+
+/** The conduits that the exchange suite runs over: each with a scripted terminal at its far end. */
+
+/** What a test may do with a terminal, whatever it is made of. */
+export interface Wire {
+  readonly asked: readonly Asked[];
+  /** The requests that weren't barriers. */
+  readonly calls: readonly Asked[];
+  reply(framing: Framing, text: string): Promise<void>;
+  send(bytes: Uint8Array): Promise<void>;
+  frame(framing: Framing, text: string): Buffer;
+}
+
+export type Script = (asked: Asked, wire: Wire) => void | Promise<void>;
+
+export interface Bench {
+  readonly name: string;
+  readonly open: Open;
+  readonly wire: Wire;
+  script: Script;
+  /** Ends it for good. */
+  dispose(): Promise<void>;
+}
+
+/** Answers barriers, and gives all else to `script`. */
+function live(asked: Asked, wire: Wire, script: Script): void | Promise<void> {
+  const text = barrierReply(asked);
+  return text === undefined ? script(asked, wire) : wire.reply(asked.framing, text);
+}
+
+class MemoryTerminal implements Wire {
+  readonly asked: Asked[] = [];
+  readonly near: Open;
+  readonly #opening: Promise<Opening>;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(script: Script) {
+    const decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
+    const { near, far } = memoryLine(0.01);
+    this.near = near;
+    this.#opening = far({
+      space: () => decoder.space(),
+      heard: (n) => {
+        for (const item of decoder.advance(n)) {
+          if (item.kind === "frame") this.#take(item.framing, Buffer.concat(item.payload).toString(), script);
+        }
+      },
+      wrote: () => {},
+      lost: () => {},
+    });
+  }
+
+  get calls(): readonly Asked[] {
+    return this.asked.filter((asked) => barrierReply(asked) === undefined);
+  }
+
+  #take(framing: Framing, text: string, script: Script): void {
+    const asked = { framing, text, number: this.asked.length + 1 };
+    this.asked.push(asked);
+    this.#turn = this.#turn.then(() => script(asked, this));
+  }
+
+  frame(framing: Framing, text: string): Buffer {
+    return frame(framing, text);
+  }
+
+  reply(framing: Framing, text: string): Promise<void> {
+    return this.send(frame(framing, text));
+  }
+
+  async send(bytes: Uint8Array): Promise<void> {
+    (await this.#opening).write([Buffer.from(bytes)]);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opening).close();
+  }
+}
+
+export function memoryBench(): Bench {
+  let script: Script = () => {};
+  const wire = new MemoryTerminal((asked, terminal) => live(asked, terminal, script));
+  return {
+    name: "memory",
+    open: wire.near,
+    wire,
+    get script() {
+      return script;
+    },
+    set script(next: Script) {
+      script = next;
+    },
+    dispose: () => wire.close(),
+  };
+}
+
+export function ptyBench(settings: Partial<LineConfig> = {}): Bench {
+  let script: Script = () => {};
+  const folder = scratchFolder();
+  const link = join(folder.path, "tty");
+  const terminal = new Terminal(link, (asked, wire) => live(asked, wire, script));
+  return {
+    name: "pty",
+    open: serialPort(configOf({ path: link, ...settings }), folder.path),
+    wire: terminal,
+    get script() {
+      return script;
+    },
+    set script(next: Script) {
+      script = next;
+    },
+    dispose: async () => {
+      terminal.unplug();
+      folder.remove();
+    },
+  };
+}
+
+/** Waits in real time until something is so. */
+export async function until(done: () => boolean, what: string, msMax = 10_000): Promise<void> {
+  const due = performance.now() + msMax;
+  while (!done()) {
+    if (performance.now() > due) throw new Error(`Waited ${msMax} ms for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}

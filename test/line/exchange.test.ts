@@ -1,0 +1,345 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { present } from "../../src/core/call.ts";
+import type { Line } from "../../src/line/line.ts";
+import { type Bench, memoryBench, ptyBench, type Script, until } from "./benches.ts";
+import { ending, hasEnded, idOf, type LineSetup, lineOver, requestFor, type Told } from "./lines.ts";
+
+/** One suite, many conduits: what an exchange promises, over a line in memory and over a real tty. */
+
+interface Set {
+  readonly bench: Bench;
+  readonly line: Line;
+  readonly told: Told;
+}
+
+type Exercise = (set: Set) => Promise<void>;
+
+const answerAll: Script = ({ framing, text }, wire) => wire.reply(framing, good(idOf(text)));
+const good = (id: string) => `{"status":"success","id":"${id}"}`;
+const never: Script = () => {};
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const idle = ({ line }: Set) => until(() => line.state === "idle", "the line to be idle");
+
+const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
+  [
+    "resolves with the reply, byte for byte, and its status, code and times",
+    async ({ bench, line }) => {
+      const odd = '{ "status":"error","code": -3,\n"n":9007199254740993, "t":"\u00e9\u2615" }';
+      bench.script = ({ framing }, wire) => wire.reply(framing, odd);
+      const reply = await line.run(requestFor("A"));
+      assert.equal(Buffer.concat(reply.payload).toString(), odd);
+      assert.equal(reply.status, "error");
+      assert.equal(reply.code, -3);
+      assert.ok(reply.lineMs >= 0 && reply.queueMs >= 0);
+    },
+  ],
+  [
+    "sends the payload as it is, one call at a time, in order",
+    async ({ bench, line }) => {
+      bench.script = answerAll;
+      const ends = ["A", "B", "C", "D"].map((id) => ending(line, requestFor(id)));
+      await until(() => ends.every(hasEnded), "all to end");
+      assert.deepEqual(
+        ends.map(({ text }) => text),
+        ["A", "B", "C", "D"].map(good),
+      );
+      assert.deepEqual(
+        bench.wire.calls.map(({ text }) => text),
+        ["A", "B", "C", "D"].map((id) => `/sale\n{"id":"${id}"}`),
+      );
+    },
+  ],
+  [
+    "rejects with timeout, outcome unknown, and proves the line before the next call",
+    async ({ bench, line, told }) => {
+      bench.script = answerAll;
+      await line.run(requestFor("GOOD"));
+      bench.script = never;
+      const first = ending(line, requestFor("A", { replyTimeoutMs: 50 }));
+      const second = ending(line, requestFor("B"));
+      await until(() => hasEnded(first), "the time-out");
+      assert.equal(first.fault?.kind, "timeout");
+      assert.equal(first.fault?.outcome, "unknown");
+      assert.match(first.fault?.message ?? "", /^No reply from line till: no reply came within 50 ms: outcome unknown: query/);
+      bench.script = answerAll;
+      await until(() => hasEnded(second), "the second");
+      assert.equal(second.text, good("B"));
+      assert.deepEqual(told.states.slice(-2), ["recovering", "idle"]);
+      const texts = bench.wire.asked.map(({ text }) => text.split("\n")[0]);
+      assert.deepEqual(texts.slice(-3), ["/sale", "/supported_operations", "/sale"]);
+    },
+  ],
+  [
+    "discards a late reply, counts it, and gives it to nobody",
+    async ({ bench, line, told }) => {
+      bench.script = async ({ framing, text }, wire) => {
+        if (idOf(text) === "A") await pause(150);
+        await wire.reply(framing, good(idOf(text)));
+      };
+      const first = ending(line, requestFor("A", { replyTimeoutMs: 50 }));
+      const second = ending(line, requestFor("B"));
+      await until(() => hasEnded(first) && hasEnded(second), "both");
+      assert.equal(first.fault?.kind, "timeout");
+      assert.equal(second.text, good("B"));
+      assert.equal(told.lates, 1);
+    },
+  ],
+  [
+    "rejects with broken when the reply's checksum is wrong, and sends money once",
+    async ({ bench, line, told }) => {
+      bench.script = ({ framing, text }, wire) => {
+        const bytes = wire.frame(framing, good(idOf(text)));
+        bytes.writeUInt8(bytes.readUInt8(6) ^ 1, 6);
+        return wire.send(bytes);
+      };
+      const end = ending(line, requestFor("A"));
+      await until(() => hasEnded(end), "the fault");
+      assert.equal(end.fault?.kind, "broken");
+      assert.match(end.fault?.message ?? "", /the reply came corrupt/);
+      assert.deepEqual(told.discards, ["checksum"]);
+      assert.equal(bench.wire.calls.length, 1);
+    },
+  ],
+  [
+    "sends what only reads once more after a corrupt reply, and no third time",
+    async ({ bench, line }) => {
+      let times = 0;
+      bench.script = ({ framing, text }, wire) => {
+        const bytes = wire.frame(framing, good(idOf(text)));
+        if (++times !== 2) bytes.writeUInt8(bytes.readUInt8(6) ^ 1, 6);
+        return wire.send(bytes);
+      };
+      assert.equal(
+        await line.run(requestFor("A", { repeatable: true })).then(({ payload }) => Buffer.concat(payload).toString()),
+        good("A"),
+      );
+      times = 2;
+      await assert.rejects(line.run(requestFor("B", { repeatable: true })), { kind: "broken" });
+      assert.deepEqual(
+        bench.wire.calls.map(({ text }) => idOf(text)),
+        ["A", "A", "B", "B"],
+      );
+    },
+  ],
+  [
+    "rejects with broken when the reply is no JSON object",
+    async ({ bench, line }) => {
+      bench.script = ({ framing }, wire) => wire.reply(framing, "[1,2]");
+      await assert.rejects(line.run(requestFor("A")), { kind: "broken", outcome: "unknown" });
+    },
+  ],
+  [
+    "rejects with broken when the reply is torn, and finds the next one",
+    async ({ bench, line, told }) => {
+      bench.script = ({ framing, text }, wire) => wire.send(wire.frame(framing, good(idOf(text))).subarray(0, 3));
+      const end = ending(line, requestFor("A"));
+      await until(() => hasEnded(end), "the fault");
+      assert.equal(end.fault?.kind, "broken");
+      assert.deepEqual(told.discards, ["reset"]);
+      bench.script = answerAll;
+      await line.run(requestFor("B"));
+    },
+  ],
+  [
+    "takes the reply that noise stands before",
+    async ({ bench, line, told }) => {
+      // Time, not bytes, finds the header behind noise on a line of length frames.
+      bench.script = async ({ framing, text }, wire) => {
+        await wire.send(Buffer.from("AT+CGMI\r"));
+        await until(() => told.discards.length === 1, "the noise to be discarded");
+        await wire.reply(framing, good(idOf(text)));
+      };
+      const reply = await line.run(requestFor("A"));
+      assert.equal(Buffer.concat(reply.payload).toString(), good("A"));
+      assert.deepEqual(told.discards, ["noise"]);
+    },
+  ],
+  [
+    "takes a reply that comes byte by byte",
+    async ({ bench, line }) => {
+      bench.script = async ({ framing, text }, wire) => {
+        for (const byte of wire.frame(framing, good(idOf(text)))) {
+          await wire.send(Buffer.of(byte));
+          await pause(1);
+        }
+      };
+      const reply = await line.run(requestFor("A"));
+      assert.equal(Buffer.concat(reply.payload).toString(), good("A"));
+    },
+  ],
+  [
+    "proves the line again when a call is answered twice",
+    async (set) => {
+      const { bench, line, told } = set;
+      bench.script = async ({ framing, text }, wire) => {
+        const twice = wire.frame(framing, good(idOf(text)));
+        await wire.send(Buffer.concat([twice, twice]));
+      };
+      const ends = ["A", "B"].map((id) => ending(line, requestFor(id)));
+      await until(() => ends.every(hasEnded), "both");
+      assert.deepEqual(
+        ends.map(({ text }) => text),
+        ["A", "B"].map(good),
+      );
+      assert.equal(told.lates, 2);
+      await idle(set);
+    },
+  ],
+  [
+    "lets urgent calls go before all that waits, without breaking what is in flight",
+    async ({ bench, line }) => {
+      bench.script = async (asked, wire) => {
+        await pause(20);
+        await answerAll(asked, wire);
+      };
+      const ends = ["A", "B", "C"].map((id) => ending(line, requestFor(id)));
+      ends.push(ending(line, requestFor("ABORT", { urgent: true })));
+      await until(() => ends.every(hasEnded), "all to end");
+      assert.deepEqual(
+        bench.wire.calls.map(({ text }) => idOf(text)),
+        ["A", "ABORT", "B", "C"],
+      );
+    },
+  ],
+  [
+    "refuses at once when the queue is full: nothing was sent",
+    async ({ bench, line }) => {
+      bench.script = never;
+      const first = ending(line, requestFor("A"));
+      const waiting = [ending(line, requestFor("B")), ending(line, requestFor("C"))];
+      await assert.rejects(line.run(requestFor("D")), {
+        kind: "unavailable",
+        outcome: "not-sent",
+        message:
+          "Cannot send to line till: 2 calls are waiting, which is the limit: nothing was sent, it is safe to send again",
+      });
+      assert.equal(line.waiting, 2);
+      assert.equal([first, ...waiting].some(hasEnded), false);
+    },
+    { config: { queueCallsMax: 2 } },
+  ],
+  [
+    "refuses a call that waited too long: nothing was sent",
+    async ({ bench, line }) => {
+      bench.script = never;
+      const first = ending(line, requestFor("A"));
+      await assert.rejects(line.run(requestFor("B")), {
+        kind: "unavailable",
+        message: /it is busy, and the call waited 80 ms/,
+      });
+      assert.equal(hasEnded(first), false);
+      assert.deepEqual(
+        bench.wire.calls.map(({ text }) => idOf(text)),
+        ["A"],
+      );
+    },
+    { config: { queueWaitMs: 80 } },
+  ],
+  [
+    "never sends a call whose caller left while it waited, nor one that had left before",
+    async ({ bench, line }) => {
+      bench.script = async (asked, wire) => {
+        await pause(30);
+        await answerAll(asked, wire);
+      };
+      const [caller, early] = [present(), present()];
+      early.gone = true;
+      const ends = [
+        ending(line, requestFor("A")),
+        ending(line, requestFor("B", { caller })),
+        ending(line, requestFor("C", { caller: early })),
+        ending(line, requestFor("D")),
+      ];
+      caller.gone = true;
+      caller.onGone?.();
+      await until(() => ends.every(hasEnded), "all to end");
+      assert.deepEqual(
+        ends.map(({ fault }) => fault?.kind),
+        [undefined, "unavailable", "unavailable", undefined],
+      );
+      assert.deepEqual(
+        bench.wire.calls.map(({ text }) => idOf(text)),
+        ["A", "D"],
+      );
+    },
+  ],
+  [
+    "lets a call whose caller left in flight run to its end",
+    async ({ bench, line }) => {
+      bench.script = async (asked, wire) => {
+        await pause(30);
+        await answerAll(asked, wire);
+      };
+      const caller = present();
+      const end = ending(line, requestFor("A", { caller }));
+      caller.gone = true;
+      caller.onGone?.();
+      await until(() => hasEnded(end), "its end");
+      assert.equal(end.text, good("A"));
+    },
+  ],
+  [
+    "stops: refuses what waits, lets the call in flight end, and sends nothing more",
+    async ({ bench, line }) => {
+      bench.script = async (asked, wire) => {
+        await pause(60);
+        await answerAll(asked, wire);
+      };
+      const ends = [ending(line, requestFor("A")), ending(line, requestFor("B"))];
+      await line.stop(5_000);
+      assert.equal(ends[0]?.text, good("A"));
+      assert.equal(ends[1]?.fault?.outcome, "not-sent");
+      assert.equal(line.state, "closed");
+      await assert.rejects(line.run(requestFor("C")), { kind: "unavailable", message: /shutting down/ });
+      assert.equal(bench.wire.calls.length, 1);
+    },
+  ],
+  [
+    "stops: a call that outlasts the grace has an unknown outcome",
+    async ({ bench, line }) => {
+      bench.script = never;
+      const end = ending(line, requestFor("A"));
+      await line.stop(30);
+      assert.equal(end.fault?.kind, "broken");
+      assert.match(end.fault?.message ?? "", /shut down before the reply came: outcome unknown/);
+    },
+  ],
+];
+
+for (const make of [memoryBench, ptyBench]) {
+  for (const [criterion, exercise, setup] of exercises) {
+    const { name } = make;
+    test(`Line over a ${name.replace("Bench", "")} line ${criterion}`, async () => {
+      const bench = make();
+      const { line, told } = lineOver(bench.open, setup);
+      const set = { bench, line, told };
+      try {
+        line.start();
+        await idle(set);
+        await exercise(set);
+      } finally {
+        await line.stop(0);
+        await bench.dispose();
+      }
+    });
+  }
+}
+
+test("Line that is down refuses at once, with the reason: nothing was sent", async () => {
+  const bench = ptyBench({ path: "/dev/posline-absent" });
+  const { line } = lineOver(bench.open);
+  try {
+    await assert.rejects(line.run(requestFor("A")), { kind: "unavailable", message: /it is down \(it was not opened yet\)/ });
+    line.start();
+    await until(() => line.reason.includes("there is no device"), "the reason");
+    await assert.rejects(line.run(requestFor("A")), {
+      kind: "unavailable",
+      outcome: "not-sent",
+      message: /^Cannot send to line till: it is down \(there is no device \/dev\/posline-absent: check the cable/,
+    });
+  } finally {
+    await line.stop(0);
+    await bench.dispose();
+  }
+});

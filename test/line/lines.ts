@@ -1,0 +1,96 @@
+import type { LineConfig } from "../../src/config/config.ts";
+import { lineDefaults } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { present, type ServiceName } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { linePeer } from "../../src/line/caller.ts";
+import type { Open } from "../../src/line/conduit.ts";
+import type { LineRequest } from "../../src/line/exchange.ts";
+import { Line, type LineReport } from "../../src/line/line.ts";
+
+/** Lines and requests for tests, with what the tests ask of them in common. */
+
+export const merchantId = "MERCHANT-1";
+
+export function configOf(settings: Partial<LineConfig> = {}): LineConfig {
+  return { ...lineDefaults, path: "/dev/null", ...settings };
+}
+
+/** What a line told of itself. */
+export class Told implements LineReport {
+  readonly states: string[] = [];
+  readonly reasons: string[] = [];
+  lates = 0;
+  readonly discards: string[] = [];
+  state(state: string, reason: string): void {
+    this.states.push(state);
+    this.reasons.push(reason);
+  }
+  discard({ reason }: { readonly reason: string }): void {
+    this.discards.push(reason);
+  }
+  late(): void {
+    this.lates++;
+  }
+}
+
+export interface LineSetup {
+  readonly services?: readonly ServiceName[];
+  readonly config?: Partial<LineConfig>;
+  readonly merchantId?: string | undefined;
+}
+
+export function lineOver(open: Open, setup: LineSetup = {}): { readonly line: Line; readonly told: Told } {
+  const config = configOf(setup.config);
+  const { services = ["bank"] } = setup;
+  const rules = { crc16: config.crc16, quiet: config.recovery === "quiet", merchantId: setup.merchantId };
+  const told = new Told();
+  const peers = services.map((service) => linePeer(contracts[service], rules));
+  return { line: new Line({ name: "till", config, peers, open, report: told }), told };
+}
+
+/** A request for money, named by its id. */
+export function requestFor(id: string, settings: Partial<LineRequest> & { readonly route?: string } = {}): LineRequest {
+  const { route = "/sale", service = "bank", ...rest } = settings;
+  const { framing, linePrefix } = contracts[service];
+  const text = framing === "stx" ? `command=${route}&{"id":"${id}"}` : `${linePrefix}${route}\n{"id":"${id}"}`;
+  return {
+    service,
+    framing,
+    payload: [Buffer.from(text)],
+    replyTimeoutMs: 10_000,
+    urgent: false,
+    repeatable: false,
+    barrierShaped: false,
+    adviceWhenUnknown: "outcome unknown: query /check",
+    caller: present(),
+    ...rest,
+  };
+}
+
+export function idOf(text: string): string {
+  return /"id":"([\w-]+)"/.exec(text)?.[1] ?? "";
+}
+
+/** How a call ended, as a test reads it: the reply's text, or the fault. */
+export interface Ending {
+  text?: string;
+  fault?: Fault;
+}
+
+/** Runs a call and notes how it ended; the object is empty until then. */
+export function ending(line: Line, request: LineRequest): Ending {
+  const end: Ending = {};
+  line.run(request).then(
+    ({ payload }) => {
+      end.text = Buffer.concat(payload).toString();
+    },
+    (error: unknown) => {
+      if (!(error instanceof Fault)) throw error;
+      end.fault = error;
+    },
+  );
+  return end;
+}
+
+export const hasEnded = (end: Ending): boolean => end.text !== undefined || end.fault !== undefined;

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Ear } from "../../src/line/conduit.ts";
+import { memoryLine } from "../../src/line/memory-line.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+/** Keeps what it hears with the moment of each byte; its space is small, so that much comes in pieces. */
+class Keeper implements Ear {
+  bytes: number[] = [];
+  atMs: number[] = [];
+  writes = 0;
+  readonly #space: Buffer;
+  constructor(spaceBytes = 7) {
+    this.#space = Buffer.alloc(spaceBytes);
+  }
+  space(): Buffer {
+    return this.#space;
+  }
+  heard(n: number): void {
+    assert.ok(n > 0 && n <= this.#space.length);
+    for (const byte of this.#space.subarray(0, n)) {
+      this.bytes.push(byte);
+      this.atMs.push(time.nowMs);
+    }
+  }
+  wrote(): void {
+    this.writes++;
+  }
+  lost(): void {}
+}
+
+const counting = (n: number) => Buffer.from(Array.from({ length: n }, (_, at) => at % 256));
+
+test("memoryLine delivers all bytes in order, in pieces of the size of the ear's space", async () => {
+  const { near, far } = memoryLine(0);
+  const [one, other] = [new Keeper(), new Keeper()];
+  const opening = await near(one);
+  await far(other);
+  opening.write([counting(300), Buffer.from("end")]);
+  assert.equal(one.writes, 1);
+  assert.equal(opening.wroteBytes, 303);
+  await time.advance(5);
+  assert.deepEqual(other.bytes, [...counting(300), ...Buffer.from("end")]);
+  assert.deepEqual(one.bytes, []);
+});
+
+for (const msPerByte of [0.087, 1.04, 7]) {
+  test(`memoryLine delivers no byte before its time on the wire, nor much later, at ${msPerByte} ms a byte`, async () => {
+    const { near, far } = memoryLine(msPerByte);
+    const other = new Keeper();
+    const opening = await near(new Keeper());
+    await far(other);
+    const began = time.nowMs;
+    opening.write([counting(100)]);
+    await time.advance(30 * msPerByte);
+    // What is written while bytes are on their way comes behind them.
+    opening.write([counting(50)]);
+    await time.advance(1_500);
+    assert.deepEqual(other.bytes, [...counting(100), ...counting(50)]);
+    other.atMs.forEach((at, index) => {
+      const earliest = began + (index + 1) * msPerByte;
+      assert.ok(at >= earliest - 1e-6, `byte ${index} came ${earliest - at} ms too early`);
+      assert.ok(at <= earliest + Math.max(4, 2 * msPerByte), `byte ${index} came ${at - earliest} ms too late`);
+    });
+  });
+}
+
+test("memoryLine keeps what it was given to write, though the writer uses its memory again", async () => {
+  const { near, far } = memoryLine(0.1);
+  const other = new Keeper();
+  const opening = await near(new Keeper());
+  await far(other);
+  const memory = Buffer.from("first");
+  opening.write([memory]);
+  memory.fill("x");
+  await time.advance(10);
+  assert.equal(Buffer.from(other.bytes).toString(), "first");
+});
+
+test("memoryLine loses what is sent to an end that nobody has open, and what was on its way from an end that closed", async () => {
+  const { near, far } = memoryLine(1);
+  const other = new Keeper();
+  const opening = await near(new Keeper());
+  opening.write([Buffer.from("lost")]);
+  await time.advance(20);
+  await far(other);
+  opening.write([counting(100)]);
+  await time.advance(10);
+  await opening.close();
+  await time.advance(500);
+  assert.ok(other.bytes.length > 0 && other.bytes.length < 100, `${other.bytes.length} bytes`);
+});
+
+test("memoryLine carries both ways at a time", async () => {
+  const { near, far } = memoryLine(0.5);
+  const [one, other] = [new Keeper(), new Keeper()];
+  const [nearEnd, farEnd] = [await near(one), await far(other)];
+  nearEnd.write([Buffer.from("ping")]);
+  farEnd.write([Buffer.from("pong")]);
+  await time.advance(10);
+  assert.equal(Buffer.from(other.bytes).toString(), "ping");
+  assert.equal(Buffer.from(one.bytes).toString(), "pong");
+});

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { Ear, Open, Opening } from "../../src/line/conduit.ts";
+import { OpenError } from "../../src/line/conduit.ts";
+import { openMs, reopenMs } from "../../src/line/limits.ts";
+import { Opener } from "../../src/line/opener.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+const ear: Ear = { space: () => Buffer.alloc(1), heard: () => {}, wrote: () => {}, lost: () => {} };
+
+class TestOpening implements Opening {
+  wroteBytes = 0;
+  closed = 0;
+  write(): void {}
+  async close(): Promise<void> {
+    this.closed++;
+  }
+}
+
+function openerOf(open: Open): { opener: Opener; told: string[] } {
+  const told: string[] = [];
+  const opener = new Opener(open, () => ear, {
+    opened: () => told.push("opened"),
+    failed: (reason) => told.push(reason),
+  });
+  return { opener, told };
+}
+
+test("Opener tries for ever, with pauses that double up to the longest", async () => {
+  const attempts: number[] = [];
+  const { opener, told } = openerOf(async () => {
+    attempts.push(time.nowMs);
+    throw new OpenError("there is no device");
+  });
+  opener.start();
+  await time.advance(20_000);
+  opener.stop();
+  const pauses = attempts.slice(1).map((at, index) => at - (attempts[index] ?? 0));
+  assert.deepEqual(pauses.slice(0, 7), [100, 200, 400, 800, 1_600, 2_000, 2_000]);
+  assert.equal(told.length, attempts.length);
+  assert.ok(told.every((reason) => reason === "there is no device"));
+});
+
+test("Opener opens again reopenMs.first after the loss of what had lasted, once it is closed", async () => {
+  let attempts = 0;
+  const { opener } = openerOf(async () => {
+    attempts++;
+    return new TestOpening();
+  });
+  opener.start();
+  await time.advance(reopenMs.longest);
+  let closed = () => {};
+  opener.again(
+    new Promise((resolve) => {
+      closed = resolve;
+    }),
+  );
+  await time.advance(60_000);
+  assert.equal(attempts, 1, "the old descriptor is held still");
+  closed();
+  await time.advance(reopenMs.first - 1);
+  assert.equal(attempts, 1);
+  await time.advance(1);
+  assert.equal(attempts, 2);
+  opener.stop();
+});
+
+test("Opener slows down for a device that is lost as soon as it opens", async () => {
+  let attempts = 0;
+  const { opener } = openerOf(async () => {
+    attempts++;
+    setTimeout(() => opener.again(Promise.resolve()), 10);
+    return new TestOpening();
+  });
+  opener.start();
+  await time.advance(20_000);
+  opener.stop();
+  assert.ok(attempts > 8 && attempts < 18, `${attempts} attempts in 20 s`);
+});
+
+test("Opener reports an attempt that doesn't return, makes no second one, and takes it when it does", async () => {
+  let attempts = 0;
+  let answer: (opening: Opening) => void = () => {};
+  const { opener, told } = openerOf(() => {
+    attempts++;
+    return new Promise((resolve) => {
+      answer = resolve;
+    });
+  });
+  opener.start();
+  await time.advance(openMs);
+  assert.deepEqual(told, [`opening it has not returned for ${openMs} ms`]);
+  await time.advance(60_000);
+  assert.equal(attempts, 1);
+  answer(new TestOpening());
+  await time.settle();
+  assert.deepEqual(told.slice(1), ["opened"]);
+  opener.stop();
+});
+
+test("Opener.stop() tries no more, and closes what opens after it", async () => {
+  const opening = new TestOpening();
+  let answer: (opening: Opening) => void = () => {};
+  const { opener, told } = openerOf(
+    () =>
+      new Promise((resolve) => {
+        answer = resolve;
+      }),
+  );
+  opener.start();
+  opener.stop();
+  answer(opening);
+  await time.advance(60_000);
+  assert.equal(opening.closed, 1);
+  assert.deepEqual(told, ["opening it has not returned for 5000 ms"].slice(1));
+});
+
+test("Opener tells an error that is no OpenError in its own words", async () => {
+  const { opener, told } = openerOf(async () => {
+    throw new TypeError("boom");
+  });
+  opener.start();
+  await time.settle();
+  opener.stop();
+  assert.deepEqual(told, ["it cannot be opened: TypeError: boom"]);
+});

@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { ServiceName } from "../../src/core/call.ts";
+import { linePeer } from "../../src/line/caller.ts";
+import { drainMs } from "../../src/line/limits.ts";
+import { Recovery } from "../../src/line/recovery.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { barrierReplies } from "../support/terminal.ts";
+import { merchantId } from "./lines.ts";
+
+const lateReplyMs = 30_000;
+const barrierIntervalMs = 2_000;
+const answers: Readonly<Record<ServiceName, readonly [Framing, string]>> = {
+  fiscal: ["stx", barrierReplies.supported],
+  bank: ["length", barrierReplies.bankSupported],
+  qr: ["length", barrierReplies.connection],
+};
+
+function serviceAsked(barrier: string): ServiceName {
+  if (barrier.includes("command=")) return "fiscal";
+  return barrier.includes("/check_connection") ? "qr" : "bank";
+}
+
+/** A recovery with its own small clock. */
+class Proof {
+  now = 1_000_000;
+  readonly recovery: Recovery;
+
+  constructor(services: readonly ServiceName[], signed = true) {
+    const rules = { crc16: "arc" as const, quiet: false, merchantId: signed ? merchantId : undefined };
+    this.recovery = new Recovery(
+      services.map((service) => linePeer(contracts[service], rules)),
+      { lateReplyMs, barrierIntervalMs },
+    );
+    this.recovery.begin(this.now);
+  }
+
+  /** The text of the barrier that is sent now. */
+  ask(): string | undefined {
+    const barrier = this.recovery.barrierDue(this.now);
+    return barrier === undefined ? undefined : Buffer.concat(barrier).toString("latin1");
+  }
+
+  askAfter(ms: number): string | undefined {
+    this.now += ms;
+    return this.ask();
+  }
+
+  hear(framing: Framing, text: string): string {
+    this.recovery.heardBytes(this.now);
+    return this.recovery.heard(framing, JSON.parse(text), this.now);
+  }
+
+  answer(service: ServiceName): string {
+    return this.hear(...answers[service]);
+  }
+
+  /** Proves all as a live terminal does: each barrier is answered at once. */
+  prove(): this {
+    for (let text = this.ask(); text !== undefined; text = this.ask()) this.answer(serviceAsked(text));
+    this.now += drainMs;
+    assert.ok(this.clean, "proven");
+    return this;
+  }
+
+  get clean(): boolean {
+    return this.recovery.isClean(this.now);
+  }
+
+  fail(service: ServiceName, barrierShaped = false): this {
+    this.recovery.owe(service, barrierShaped);
+    this.recovery.begin(this.now);
+    return this;
+  }
+}
+
+test("Recovery starts with every service owing", () => {
+  const proof = new Proof(["fiscal", "bank", "qr"]);
+  assert.deepEqual(proof.recovery.owing, ["fiscal", "bank", "qr"]);
+  assert.equal(proof.clean, false);
+});
+
+test("Recovery at start takes two barrier answers for left over, and the third for proof", () => {
+  const proof = new Proof(["bank"]);
+  for (const answered of [1, 2]) {
+    assert.match(proof.ask() ?? "", /\/supported_operations/);
+    assert.equal(proof.answer("bank"), "barrier");
+    assert.equal(proof.recovery.owes, true, `after ${answered}`);
+  }
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery waits for left-over answers before it is clean, and anew after each byte", () => {
+  const proof = new Proof(["bank"]);
+  for (let time = 0; time < 3; time++) {
+    proof.ask();
+    proof.answer("bank");
+  }
+  proof.now += drainMs - 1;
+  assert.equal(proof.clean, false);
+  assert.equal(proof.answer("bank"), "late");
+  proof.now += drainMs - 1;
+  assert.equal(proof.clean, false);
+  proof.now += 1;
+  assert.equal(proof.clean, true);
+});
+
+test("Recovery is clean at once when each barrier was answered", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank").ask();
+  proof.answer("bank");
+  assert.equal(proof.clean, true);
+});
+
+test("Recovery asks one service after the other, each at once after the last answer", () => {
+  const proof = new Proof(["fiscal", "bank", "qr"]);
+  const asked: string[] = [];
+  for (let time = 0; time < 9; time++) {
+    const text = proof.ask() ?? "";
+    const service = serviceAsked(text);
+    asked.push(service);
+    proof.answer(service);
+  }
+  assert.deepEqual([...new Set(asked)].sort(), ["bank", "fiscal", "qr"]);
+  assert.equal(proof.ask(), undefined);
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery asks again after barrierIntervalMs, not before", () => {
+  const proof = new Proof(["bank"]);
+  assert.ok(proof.ask());
+  assert.equal(proof.recovery.dueMs(true), proof.now + barrierIntervalMs);
+  assert.equal(proof.askAfter(barrierIntervalMs - 1), undefined);
+  assert.ok(proof.askAfter(1));
+});
+
+test("Recovery takes no other service's barrier answer for proof", () => {
+  const proof = new Proof(["bank", "qr"]).prove();
+  proof.fail("bank").ask();
+  assert.equal(proof.answer("qr"), "late");
+  assert.deepEqual(proof.recovery.owing, ["bank"]);
+});
+
+test("Recovery takes a barrier answer of another framing for late", () => {
+  const proof = new Proof(["fiscal", "bank"]).prove();
+  proof.fail("fiscal").ask();
+  assert.equal(proof.hear("length", barrierReplies.supported), "late");
+  assert.deepEqual(proof.recovery.owing, ["fiscal"]);
+});
+
+test("Recovery proves nothing by the answer to a barrier of an earlier recovery", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank");
+  // Three barriers into a terminal that hangs; one is answered, and that is proof, with two on their way.
+  for (const ms of [0, barrierIntervalMs, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+  proof.answer("bank");
+  proof.now += drainMs;
+  assert.equal(proof.clean, true);
+  // The next call fails as well: two answers that come now may be of barriers from before it.
+  proof.fail("bank").ask();
+  proof.answer("bank");
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, true);
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery.replied() forgets what is left over: it was answered before", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank").ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery counts a caller's own request of the barrier's route as left over", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank", true).ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, true, "it may be the answer to the caller's");
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery.begin() after an unplug counts what was asked before it as left over", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank").ask();
+  proof.recovery.begin(proof.now);
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, true);
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery.heard() takes an answer from before the first barrier off what is left over", () => {
+  const proof = new Proof(["bank"]);
+  assert.equal(proof.answer("bank"), "late");
+  assert.equal(proof.answer("bank"), "late");
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery settles by silence a service that never answered a barrier, after lateReplyMs without a byte", () => {
+  const proof = new Proof(["fiscal"], false);
+  assert.equal(proof.ask(), undefined, "it can't be signed, so it isn't asked");
+  proof.now += lateReplyMs - 1;
+  assert.equal(proof.recovery.settleBySilence(proof.now), false);
+  proof.recovery.heardBytes(proof.now);
+  proof.now += lateReplyMs - 1;
+  assert.equal(proof.recovery.settleBySilence(proof.now), false);
+  proof.now += 1;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+  assert.equal(proof.clean, true);
+});
+
+test("Recovery doesn't settle by lateReplyMs of silence a service that has answered a barrier before", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.fail("bank");
+  const end = proof.now + 10 * lateReplyMs;
+  while (proof.now < end - barrierIntervalMs) {
+    assert.ok(proof.askAfter(barrierIntervalMs), "it is asked on and on");
+    assert.equal(proof.recovery.settleBySilence(proof.now), false);
+  }
+  proof.now = end;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+});
+
+test("Recovery after a silence still counts the barriers of that silence as left over", () => {
+  const proof = new Proof(["bank"]);
+  for (let ms = 0; ms < lateReplyMs; ms += barrierIntervalMs) assert.ok(proof.askAfter(ms === 0 ? 0 : barrierIntervalMs));
+  proof.now += barrierIntervalMs;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+  // A call is sent, and fails; the answers to those fifteen barriers come before it.
+  proof.fail("bank");
+  for (let time = 0; time < lateReplyMs / barrierIntervalMs; time++) {
+    proof.ask();
+    proof.answer("bank");
+    assert.equal(proof.recovery.owes, true);
+  }
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery asks no more after three errors in place of the answer, and lets silence settle", () => {
+  const proof = new Proof(["bank"]);
+  for (let time = 0; time < 3; time++) {
+    assert.ok(proof.askAfter(barrierIntervalMs));
+    assert.equal(proof.hear("length", '{"status":"error","code":-80}'), "late");
+  }
+  assert.equal(proof.askAfter(barrierIntervalMs), undefined);
+  proof.now += lateReplyMs;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+});
+
+test("Recovery goes on asking a service that answered before, though it answers errors while it is busy", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank");
+  for (let time = 0; time < 20; time++) {
+    assert.ok(proof.askAfter(barrierIntervalMs));
+    proof.hear("length", '{"status":"error","code":-3}');
+  }
+  assert.ok(proof.askAfter(barrierIntervalMs));
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery.oweUnlessExplained() makes every service of the framing owe, unless one does already", () => {
+  const proof = new Proof(["fiscal", "bank", "qr"]).prove();
+  proof.recovery.oweUnlessExplained("length");
+  assert.deepEqual(proof.recovery.owing, ["bank", "qr"]);
+  const other = new Proof(["bank", "qr"]).prove();
+  other.fail("bank").recovery.oweUnlessExplained("length");
+  assert.deepEqual(other.recovery.owing, ["bank"]);
+});
+
+test("Recovery.heard() of a frame that nobody owes makes its services owe", () => {
+  const proof = new Proof(["fiscal", "bank"]).prove();
+  proof.fail("fiscal");
+  assert.equal(proof.hear("length", '{"status":"success"}'), "late");
+  assert.deepEqual(proof.recovery.owing, ["fiscal", "bank"]);
+});
+
+test("Recovery.isLeftOver() is true for a barrier's answer, except to a call of that very route and service", () => {
+  const { recovery } = new Proof(["bank", "qr"]);
+  const answer = JSON.parse(barrierReplies.bankSupported);
+  assert.equal(recovery.isLeftOver("length", answer, { service: "bank", barrierShaped: false }), true);
+  assert.equal(recovery.isLeftOver("length", answer, { service: "qr", barrierShaped: true }), true);
+  assert.equal(recovery.isLeftOver("length", answer, { service: "bank", barrierShaped: true }), false);
+  assert.equal(recovery.isLeftOver("length", { status: "success" }, { service: "bank", barrierShaped: false }), false);
+});
+
+test("Recovery.dueMs() leaves silence out while something is half heard", () => {
+  const proof = new Proof(["fiscal"], false);
+  proof.ask();
+  proof.now += lateReplyMs + 1;
+  assert.ok(proof.recovery.dueMs(true) <= proof.now);
+  proof.ask();
+  assert.ok(proof.recovery.dueMs(false) > proof.now);
+});

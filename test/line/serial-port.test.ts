@@ -1,0 +1,281 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import fs, { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import type { LineConfig } from "../../src/config/config.ts";
+import type { Ear, Opening } from "../../src/line/conduit.ts";
+import { closeMs } from "../../src/line/limits.ts";
+import { serialPort } from "../../src/line/serial-port.ts";
+import { Pty } from "../support/pty.ts";
+import { until } from "./benches.ts";
+import { configOf } from "./lines.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "posline-serial-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** An ear that keeps what it hears. */
+class Keeper implements Ear {
+  heardBytes = 0;
+  reads = 0;
+  text = "";
+  writes = 0;
+  readonly losses: string[] = [];
+  readonly #space = Buffer.alloc(4_096);
+  space(): Buffer {
+    return this.#space;
+  }
+  heard(n: number): void {
+    this.reads++;
+    this.heardBytes += n;
+    if (this.text.length < 1_000) this.text += this.#space.toString("latin1", 0, n);
+  }
+  wrote(): void {
+    this.writes++;
+  }
+  lost(reason: string): void {
+    this.losses.push(reason);
+  }
+}
+
+async function opened(
+  path: string,
+  settings: Partial<LineConfig> = {},
+): Promise<{ readonly ear: Keeper; readonly opening: Opening }> {
+  const ear = new Keeper();
+  const opening = await serialPort(configOf({ path, ...settings }), folder)(ear);
+  return { ear, opening };
+}
+
+const lockOf = (pty: Pty): string => join(folder, `LCK..${pty.path.slice(5).replaceAll("/", "_")}`);
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Runs a program to its end, and gives what it printed. */
+async function output(command: string, ...args: string[]): Promise<string> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  child.stdout.setEncoding("utf8").on("data", (part: string) => {
+    text += part;
+  });
+  await once(child, "close");
+  return text;
+}
+
+test("serialPort hears a hang-up under a flood at once, 12 of 12, and reads no more", async () => {
+  const flood = Buffer.alloc(4_096, "x");
+  for (let round = 0; round < 12; round++) {
+    const pty = new Pty(() => {});
+    const { ear, opening } = await opened(pty.path);
+    for (let write = 0; write < 64; write++) void pty.write(flood);
+    await until(() => ear.reads > 3, "the flood");
+    pty.unplug();
+    await until(() => ear.losses.length > 0, "the loss", 2_000);
+    assert.deepEqual(ear.losses, ["the device was unplugged or hung up"]);
+    const { reads } = ear;
+    await opening.close();
+    await sleep(5);
+    assert.equal(ear.reads, reads);
+    assert.equal(existsSync(lockOf(pty)), false);
+  }
+});
+
+test("serialPort hears a hang-up of an idle line, and doesn't spin on it", async () => {
+  const readSync = fs.readSync;
+  let reads = 0;
+  const pty = new Pty(() => {});
+  const { ear, opening } = await opened(pty.path);
+  try {
+    fs.readSync = ((...args: Parameters<typeof readSync>) => {
+      reads++;
+      return readSync(...args);
+      // The overloads of readSync can't be written as one function's type.
+    }) as typeof readSync;
+    // Named imports of built-ins follow a change only when told to.
+    (await import("node:module")).syncBuiltinESMExports();
+    pty.unplug();
+    await until(() => ear.losses.length > 0, "the loss", 2_000);
+    await sleep(50);
+    assert.ok(reads <= 2, `${reads} reads`);
+  } finally {
+    fs.readSync = readSync;
+    (await import("node:module")).syncBuiltinESMExports();
+    await opening.close();
+  }
+});
+
+test("serialPort carries bytes both ways, and tells when they are written", async () => {
+  const got: Buffer[] = [];
+  const pty = new Pty((bytes) => got.push(bytes));
+  const { ear, opening } = await opened(pty.path);
+  opening.write([Buffer.from("ab"), Buffer.from([0, 3, 17, 19, 255])]);
+  assert.equal(ear.writes, 1);
+  assert.equal(opening.wroteBytes, 7);
+  await pty.write(Buffer.from("answer"));
+  await until(() => ear.text === "answer" && Buffer.concat(got).length === 7, "both ways");
+  assert.deepEqual([...Buffer.concat(got)], [97, 98, 0, 3, 17, 19, 255]);
+  await opening.close();
+  pty.unplug();
+});
+
+test("serialPort writes much more than the tty takes at once, in pieces of 1 kB at most, in order", async () => {
+  const got: Buffer[] = [];
+  const pty = new Pty((bytes) => got.push(bytes));
+  const { ear, opening } = await opened(pty.path);
+  const writevSync = fs.writevSync;
+  const sizes: number[] = [];
+  const module = await import("node:module");
+  try {
+    fs.writevSync = (fd, buffers, position) => {
+      sizes.push(buffers.reduce((sum, each) => sum + each.byteLength, 0));
+      return writevSync(fd, buffers, position);
+    };
+    module.syncBuiltinESMExports();
+    const pieces = [Buffer.alloc(5), Buffer.alloc(60_000), Buffer.alloc(9_000)];
+    for (const piece of pieces) for (let at = 0; at < piece.length; at++) piece.writeUInt8(at % 251, at);
+    opening.write(pieces);
+    await until(() => ear.writes === 1 && Buffer.concat(got).length === 69_005, "all bytes");
+    assert.ok(Buffer.concat(got).equals(Buffer.concat(pieces)));
+    assert.ok(Math.max(...sizes) <= 1_024, `${Math.max(...sizes)} bytes at once`);
+  } finally {
+    fs.writevSync = writevSync;
+    module.syncBuiltinESMExports();
+    await opening.close();
+    pty.unplug();
+  }
+});
+
+test("serialPort's write waits while the tty takes nothing, and close() gives up on it within a second", async () => {
+  const pty = new Pty(() => {});
+  pty.pause();
+  const { ear, opening } = await opened(pty.path);
+  opening.write([Buffer.alloc(200_000, "y")]);
+  await sleep(30);
+  assert.equal(ear.writes, 0);
+  assert.ok(opening.wroteBytes > 0 && opening.wroteBytes < 200_000, `${opening.wroteBytes} bytes`);
+  const began = performance.now();
+  await opening.close();
+  assert.ok(performance.now() - began < closeMs + 500);
+  assert.deepEqual(ear.losses, []);
+  pty.unplug();
+});
+
+test("serialPort sends nothing on an opening that was to go out on the one before", async () => {
+  const link = join(folder, "replug");
+  const before = new Pty(() => {}).linkAt(link);
+  before.pause();
+  const first = await opened(link);
+  first.opening.write([Buffer.from("S".repeat(200_000))]);
+  before.unplug();
+  await until(() => first.ear.losses.length > 0, "the loss");
+  await first.opening.close();
+  const got: Buffer[] = [];
+  // The same name leads to another tty now.
+  const afterwards = new Pty((bytes) => got.push(bytes)).linkAt(link);
+  assert.notEqual(afterwards.path, before.path);
+  const second = await opened(link);
+  assert.notEqual(second.opening, first.opening);
+  second.opening.write([Buffer.from("new")]);
+  await until(() => Buffer.concat(got).length >= 3, "the new bytes");
+  await sleep(20);
+  assert.equal(Buffer.concat(got).toString(), "new");
+  await second.opening.close();
+  afterwards.unplug();
+});
+
+test("serialPort refuses a device that is open already, and leaves the live line's speed alone", async () => {
+  const pty = new Pty(() => {});
+  const { opening } = await opened(pty.path, { baudRate: 57_600 });
+  const speed = await output("stty", "-F", pty.path, "speed");
+  assert.equal(speed.trim(), "57600");
+  await assert.rejects(opened(pty.path, { baudRate: 9_600 }), { name: "OpenError", message: /is in use by process \d+/ });
+  assert.equal(await output("stty", "-F", pty.path, "speed"), speed);
+  assert.equal(existsSync(lockOf(pty)), true, "the refused one leaves the lock");
+  await opening.close();
+  assert.equal(existsSync(lockOf(pty)), false);
+  pty.unplug();
+});
+
+test("serialPort refuses a device with another process's lock file, by its name", async () => {
+  const pty = new Pty(() => {});
+  const holder = spawn("sleep", ["30"]);
+  writeFileSync(lockOf(pty), `${String(holder.pid).padStart(10)}\n`);
+  try {
+    await assert.rejects(opened(pty.path), {
+      name: "OpenError",
+      message: new RegExp(`in use by process ${holder.pid} \\(sleep\\)`),
+    });
+    assert.equal(existsSync(lockOf(pty)), true);
+  } finally {
+    holder.kill();
+    rmSync(lockOf(pty));
+    pty.unplug();
+  }
+});
+
+test("serialPort takes over the lock file of a process that is gone", async () => {
+  const pty = new Pty(() => {});
+  const gone = spawn("true");
+  await once(gone, "exit");
+  writeFileSync(lockOf(pty), `${String(gone.pid).padStart(10)}\n`);
+  const { opening } = await opened(pty.path);
+  assert.equal(Number(fs.readFileSync(lockOf(pty), "utf8")), process.pid);
+  await opening.close();
+  pty.unplug();
+});
+
+test("serialPort takes over a lock file of its own number that it doesn't hold, and one without a number", async () => {
+  const pty = new Pty(() => {});
+  for (const content of [`${process.pid}\n`, "not a number\n"]) {
+    writeFileSync(lockOf(pty), content);
+    const { opening } = await opened(pty.path);
+    await opening.close();
+  }
+  pty.unplug();
+});
+
+test("serialPort refuses a device that another process has locked with flock, and leaves its speed alone", async () => {
+  const pty = new Pty(() => {});
+  const script = `import fcntl,os,sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()`;
+  const holder = spawn("python3", ["-c", script, pty.path], { stdio: ["pipe", "pipe", "inherit"] });
+  try {
+    await once(holder.stdout, "data");
+    const speed = await output("stty", "-F", pty.path, "speed");
+    await assert.rejects(opened(pty.path, { baudRate: 2_400 }), {
+      name: "OpenError",
+      message: new RegExp(`is locked by process ${holder.pid} \\(python3`),
+    });
+    assert.equal(await output("stty", "-F", pty.path, "speed"), speed);
+    assert.equal(existsSync(lockOf(pty)), false);
+  } finally {
+    holder.kill();
+    pty.unplug();
+  }
+});
+
+test("serialPort opens without a lock file where there is no folder for it", async () => {
+  const pty = new Pty(() => {});
+  const opening = await serialPort(configOf({ path: pty.path }), join(folder, "absent"))(new Keeper());
+  await opening.close();
+  pty.unplug();
+});
+
+test("serialPort says why it can't open, and what to do", async () => {
+  const file = join(folder, "file");
+  writeFileSync(file, "");
+  const dangling = join(folder, "dangling");
+  symlinkSync(join(folder, "nowhere"), dangling);
+  await assert.rejects(opened(file), { name: "OpenError", message: `${file} is no serial device: run "posline ports"` });
+  for (const path of [dangling, "/dev/posline-absent"]) {
+    await assert.rejects(opened(path), {
+      name: "OpenError",
+      message: `there is no device ${path}: check the cable and the power`,
+    });
+  }
+  await assert.rejects(opened("/dev/null"), { name: "OpenError", message: /^\/dev\/null cannot be opened: / });
+});

@@ -1,0 +1,128 @@
+import { type Ear, type Open, OpenError, type Opening } from "../../src/line/conduit.ts";
+import { frameOf } from "../../src/line/frame.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { createDecoder } from "../../src/wire/decoder.ts";
+
+/** A device as a test wants it: plugged or not, taking what is written at once, a little, or not at all. */
+export class FakeDevice {
+  plugged = true;
+  /** Bytes of each write that are taken over at once; the rest waits for `takeRest`. */
+  takesBytes = Number.POSITIVE_INFINITY;
+  /** Milliseconds from the write to the other end. */
+  wireMs = 1;
+  openings = 0;
+  /** Every byte that was taken over, in order. */
+  readonly written: Buffer[] = [];
+  readonly #heard: (framing: Framing, text: string) => void;
+  #opening: FakeOpening | undefined;
+
+  constructor(heard: (framing: Framing, text: string) => void = () => {}) {
+    this.#heard = heard;
+  }
+
+  readonly open: Open = async (ear) => {
+    if (!this.plugged) throw new OpenError("there is no device: check the cable");
+    this.openings++;
+    this.#opening = new FakeOpening(this, ear, this.#heard);
+    return this.#opening;
+  };
+
+  get isOpen(): boolean {
+    return this.#opening?.isOpen ?? false;
+  }
+
+  /** Sends a whole, correct frame. */
+  reply(framing: Framing, text: string): void {
+    this.send(frame(framing, text));
+  }
+
+  /** Sends bytes as they are; lost when nobody has it open. */
+  send(bytes: Buffer): void {
+    this.#opening?.hear(bytes);
+  }
+
+  takeRest(): void {
+    this.#opening?.takeRest();
+  }
+
+  unplug(reason = "the device was unplugged or hung up"): void {
+    this.plugged = false;
+    this.#opening?.lose(reason);
+  }
+
+  plug(): void {
+    this.plugged = true;
+  }
+}
+
+export function frame(framing: Framing, text: string): Buffer {
+  return Buffer.concat(frameOf(framing, [Buffer.from(text)], "arc"));
+}
+
+class FakeOpening implements Opening {
+  wroteBytes = 0;
+  isOpen = true;
+  readonly #device: FakeDevice;
+  readonly #ear: Ear;
+  readonly #heard: (framing: Framing, text: string) => void;
+  readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(device: FakeDevice, ear: Ear, heard: (framing: Framing, text: string) => void) {
+    this.#device = device;
+    this.#ear = ear;
+    this.#heard = heard;
+  }
+
+  write(pieces: readonly Buffer[]): void {
+    if (this.#rest.length > 0) throw new Error("two writes at a time");
+    if (!this.isOpen) throw new Error("written after its end");
+    const all = Buffer.concat(pieces);
+    const taken = all.subarray(0, this.#device.takesBytes);
+    this.wroteBytes = taken.length;
+    this.#rest = all.subarray(taken.length);
+    this.#travel(taken);
+    if (this.#rest.length === 0) this.#ear.wrote();
+  }
+
+  takeRest(): void {
+    const rest = this.#rest;
+    if (rest.length === 0) return;
+    this.#rest = Buffer.alloc(0);
+    this.wroteBytes += rest.length;
+    this.#travel(rest);
+    this.#ear.wrote();
+  }
+
+  hear(bytes: Buffer): void {
+    for (let from = 0; from < bytes.length && this.isOpen; ) {
+      const space = this.#ear.space();
+      const copied = bytes.copy(space, 0, from);
+      from += copied;
+      this.#ear.heard(copied);
+    }
+  }
+
+  lose(reason: string): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.#ear.lost(reason);
+  }
+
+  async close(): Promise<void> {
+    this.isOpen = false;
+  }
+
+  #travel(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    const copy = Buffer.from(bytes);
+    this.#device.written.push(copy);
+    setTimeout(() => {
+      // What hadn't left when the plug was pulled never arrives.
+      if (!this.#device.plugged) return;
+      for (const item of this.#decoder.push(copy)) {
+        if (item.kind === "frame") this.#heard(item.framing, Buffer.concat(item.payload).toString());
+      }
+    }, this.#device.wireMs);
+  }
+}
