@@ -1,25 +1,24 @@
-import { readSync, writevSync } from "node:fs";
+import { writevSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
 import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
 import { closeMs, writeBytesMax } from "./limits.ts";
 import { type Lock, takeLock } from "./lock.ts";
+import { type Reading, readFrom } from "./tty-reader.ts";
 
 /**
  * A serial device as a conduit: the only importer of serialport.
  *
  * serialport opens the device, locks it and sets it up. Its streams are not used: they miss a hang-up under traffic and spin on
- * it, keep writes for the next opening, and take twice the processor time. Here the descriptor is polled, read straight into
- * the decoder's memory, and given up for good on the first sign of loss.
- *
- * On a tty with VMIN=1 that doesn't block, a read of 0 bytes means that the line was hung up, and EAGAIN that nothing came.
+ * it, keep writes for the next opening, and take twice the processor time. Here Node's own tty handle reads straight into the
+ * decoder's memory, frames are written without being joined, and the device is given up for good on the first sign of loss.
  */
 
 /** Where lock files of serial devices live. */
 const lockFolder = "/run/lock";
 
-const readable = 1;
+/** The binding's word for a poll. */
 const writable = 2;
 
 /** Opens a device. Links are followed at each opening, so a by-id name finds the device wherever it is now. */
@@ -99,13 +98,15 @@ class SerialOpening implements Opening {
   readonly #lock: Lock;
   readonly #ear: Ear;
   readonly #fd: number;
+  /** Reading begins once whoever opened it knows of it, and has memory for what comes. */
+  readonly #start: NodeJS.Immediate;
+  #reading: Reading | undefined;
   /** False once it was lost or closed: then the descriptor's number may belong to another file. */
   #open = true;
-  #hop: NodeJS.Immediate | undefined;
+  #closed: Promise<void> | undefined;
   #rest: NodeJS.Timeout | undefined;
   #pieces: readonly Buffer[] = [];
   #toWrite = 0;
-  #blocked = false;
   wroteBytes = 0;
 
   constructor(port: LinuxPortBinding, lock: Lock, ear: Ear) {
@@ -114,11 +115,10 @@ class SerialOpening implements Opening {
     this.#lock = lock;
     this.#ear = ear;
     this.#fd = port.fd;
+    this.#start = setImmediate(() => this.#read());
     // An exception within a poller's callback ends the process, and on Node 26 what is done in it may wait for the next event:
     // hence the hop through setImmediate.
-    port.poller.on("readable", (error: Error | null) => this.#ready(error));
-    port.poller.on("writable", (error: Error | null) => this.#ready(error));
-    this.#poll();
+    port.poller.on("writable", () => setImmediate(() => this.#open && this.#writeOn()));
   }
 
   write(pieces: readonly Buffer[]): void {
@@ -129,9 +129,15 @@ class SerialOpening implements Opening {
     this.#writeOn();
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Once only: the binding's poller doesn't survive being stopped twice. */
+  async #close(): Promise<void> {
     this.#open = false;
-    clearImmediate(this.#hop);
+    clearImmediate(this.#start);
     clearTimeout(this.#rest);
     const port = this.#port;
     port.poller.stop();
@@ -139,7 +145,11 @@ class SerialOpening implements Opening {
     const closed = port
       .flush()
       .catch(() => {})
-      .then(() => port.close())
+      .then(() => {
+        // Before the port: whoever closes last may have to wait, and the port does it in a thread.
+        this.#reading?.close();
+        return port.close();
+      })
       .catch(() => {});
     let timer: NodeJS.Timeout | undefined;
     const overdue = new Promise<void>((resolve) => {
@@ -150,52 +160,33 @@ class SerialOpening implements Opening {
     await this.#lock.release();
   }
 
-  #poll(): void {
-    this.#port.poller.poll(this.#blocked ? readable | writable : readable);
-  }
-
-  #ready(error: Error | null): void {
-    if (!this.#open) return;
-    this.#hop ??= setImmediate(() => {
-      this.#hop = undefined;
-      if (!this.#open) return;
-      if (error !== null) {
-        this.#lost(`polling it failed: ${error.message}`);
-        return;
-      }
-      this.#look();
-    });
+  #read(): void {
+    try {
+      this.#reading = readFrom(this.#fd, {
+        space: () => this.#ear.space(),
+        heard: (n) => this.#heard(n),
+        ended: (reason) => this.#lost(reason),
+      });
+    } catch (error) {
+      this.#lost(`reading it failed: ${wordsOf(error)}`);
+    }
   }
 
   /**
-   * Reads what is there, and waits for more. While a frame comes slowly and its end is far, the bytes are left to gather:
-   * at 115200 baud in 8-byte pieces each would wake the process, and nearly all of them for nothing.
+   * Passes on what was read. While a frame comes slowly and its end is far, the bytes are then left to gather: at 115200 baud in
+   * 8-byte pieces each would wake the process, and nearly all of them for nothing.
    */
-  #look(): void {
-    this.#read();
-    if (this.#open && this.#blocked) this.#writeOn();
+  #heard(n: number): void {
     if (!this.#open) return;
-    const restMs = this.#blocked ? 0 : (this.#ear.restMs?.() ?? 0);
-    if (restMs === 0) this.#poll();
-    else this.#rest = setTimeout(() => this.#look(), restMs);
-  }
-
-  #read(): void {
-    const space = this.#ear.space();
-    let bytes: number;
-    try {
-      bytes = readSync(this.#fd, space, 0, space.length, null);
-    } catch (error) {
-      if (!isWait(error)) this.#lost(`reading it failed: ${wordsOf(error)}`);
-      return;
-    }
-    if (bytes === 0) this.#lost("the device was unplugged or hung up");
-    else this.#ear.heard(bytes);
+    this.#ear.heard(n);
+    const restMs = this.#open ? (this.#ear.restMs?.() ?? 0) : 0;
+    if (restMs === 0) return;
+    this.#reading?.pause();
+    this.#rest = setTimeout(() => this.#reading?.resume(), restMs);
   }
 
   /** Writes as much as the system takes, a little at a time. */
   #writeOn(): void {
-    this.#blocked = false;
     while (this.#open && this.wroteBytes < this.#toWrite) {
       try {
         this.wroteBytes += writevSync(this.#fd, this.#nextPieces());
@@ -204,8 +195,7 @@ class SerialOpening implements Opening {
           this.#lost(`writing to it failed: ${wordsOf(error)}`);
           return;
         }
-        this.#blocked = true;
-        this.#poll();
+        this.#port.poller.poll(writable);
         return;
       }
     }
@@ -233,6 +223,7 @@ class SerialOpening implements Opening {
   }
 
   #lost(reason: string): void {
+    if (!this.#open) return;
     this.#open = false;
     clearTimeout(this.#rest);
     this.#ear.lost(reason);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Contract } from "../../src/contract/contract.ts";
 import { bank } from "../../src/contract/bank.ts";
+import type { Contract } from "../../src/contract/contract.ts";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";

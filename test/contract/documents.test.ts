@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import type { Contract } from "../../src/contract/contract.ts";
 import { bank } from "../../src/contract/bank.ts";
+import type { Contract } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";

@@ -25,7 +25,6 @@ export interface Wire {
 export type Script = (asked: Asked, wire: Wire) => void | Promise<void>;
 
 export interface Bench {
-  readonly name: string;
   readonly open: Open;
   readonly wire: Wire;
   script: Script;
@@ -92,7 +91,6 @@ export function memoryBench(): Bench {
   let script: Script = () => {};
   const wire = new MemoryTerminal((asked, terminal) => live(asked, terminal, script));
   return {
-    name: "memory",
     open: wire.near,
     wire,
     get script() {
@@ -111,7 +109,6 @@ export function ptyBench(settings: Partial<LineConfig> = {}): Bench {
   const link = join(folder.path, "tty");
   const terminal = new Terminal(link, (asked, wire) => live(asked, wire, script));
   return {
-    name: "pty",
     open: serialPort(configOf({ path: link, ...settings }), folder.path),
     wire: terminal,
     get script() {

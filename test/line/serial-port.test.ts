@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import fs, { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import type { LineConfig } from "../../src/config/config.ts";
 import type { Ear, Opening } from "../../src/line/conduit.ts";
 import { closeMs } from "../../src/line/limits.ts";
@@ -15,6 +15,19 @@ import { configOf } from "./lines.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "posline-serial-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
+// A test that fails leaves nothing behind that would keep this process from its end.
+const ptys: Pty[] = [];
+const openings: Opening[] = [];
+afterEach(async () => {
+  for (const opening of openings.splice(0)) await opening.close();
+  for (const pty of ptys.splice(0)) pty.unplug();
+});
+
+function newPty(heard: (bytes: Buffer) => void = () => {}): Pty {
+  const pty = new Pty(heard);
+  ptys.push(pty);
+  return pty;
+}
 
 /** An ear that keeps what it hears. */
 class Keeper implements Ear {
@@ -46,6 +59,7 @@ async function opened(
 ): Promise<{ readonly ear: Keeper; readonly opening: Opening }> {
   const ear = new Keeper();
   const opening = await serialPort(configOf({ path, ...settings }), folder)(ear);
+  openings.push(opening);
   return { ear, opening };
 }
 
@@ -66,13 +80,14 @@ async function output(command: string, ...args: string[]): Promise<string> {
 test("serialPort hears a hang-up under a flood at once, 12 of 12, and reads no more", async () => {
   const flood = Buffer.alloc(4_096, "x");
   for (let round = 0; round < 12; round++) {
-    const pty = new Pty(() => {});
+    const pty = newPty();
     const { ear, opening } = await opened(pty.path);
     for (let write = 0; write < 64; write++) void pty.write(flood);
     await until(() => ear.reads > 3, "the flood");
     pty.unplug();
     await until(() => ear.losses.length > 0, "the loss", 2_000);
-    assert.deepEqual(ear.losses, ["the device was unplugged or hung up"]);
+    assert.equal(ear.losses.length, 1);
+    assert.match(ear.losses[0] ?? "", /^the device was unplugged or hung up/);
     const { reads } = ear;
     await opening.close();
     await sleep(5);
@@ -84,7 +99,7 @@ test("serialPort hears a hang-up under a flood at once, 12 of 12, and reads no m
 test("serialPort hears a hang-up of an idle line, and doesn't spin on it", async () => {
   const readSync = fs.readSync;
   let reads = 0;
-  const pty = new Pty(() => {});
+  const pty = newPty();
   const { ear, opening } = await opened(pty.path);
   try {
     fs.readSync = ((...args: Parameters<typeof readSync>) => {
@@ -107,7 +122,7 @@ test("serialPort hears a hang-up of an idle line, and doesn't spin on it", async
 
 test("serialPort carries bytes both ways, and tells when they are written", async () => {
   const got: Buffer[] = [];
-  const pty = new Pty((bytes) => got.push(bytes));
+  const pty = newPty((bytes) => got.push(bytes));
   const { ear, opening } = await opened(pty.path);
   opening.write([Buffer.from("ab"), Buffer.from([0, 3, 17, 19, 255])]);
   assert.equal(ear.writes, 1);
@@ -116,12 +131,11 @@ test("serialPort carries bytes both ways, and tells when they are written", asyn
   await until(() => ear.text === "answer" && Buffer.concat(got).length === 7, "both ways");
   assert.deepEqual([...Buffer.concat(got)], [97, 98, 0, 3, 17, 19, 255]);
   await opening.close();
-  pty.unplug();
 });
 
 test("serialPort writes much more than the tty takes at once, in pieces of 1 kB at most, in order", async () => {
   const got: Buffer[] = [];
-  const pty = new Pty((bytes) => got.push(bytes));
+  const pty = newPty((bytes) => got.push(bytes));
   const { ear, opening } = await opened(pty.path);
   const writevSync = fs.writevSync;
   const sizes: number[] = [];
@@ -142,12 +156,11 @@ test("serialPort writes much more than the tty takes at once, in pieces of 1 kB 
     fs.writevSync = writevSync;
     module.syncBuiltinESMExports();
     await opening.close();
-    pty.unplug();
   }
 });
 
 test("serialPort's write waits while the tty takes nothing, and close() gives up on it within a second", async () => {
-  const pty = new Pty(() => {});
+  const pty = newPty();
   pty.pause();
   const { ear, opening } = await opened(pty.path);
   opening.write([Buffer.alloc(200_000, "y")]);
@@ -158,12 +171,11 @@ test("serialPort's write waits while the tty takes nothing, and close() gives up
   await opening.close();
   assert.ok(performance.now() - began < closeMs + 500);
   assert.deepEqual(ear.losses, []);
-  pty.unplug();
 });
 
 test("serialPort sends nothing on an opening that was to go out on the one before", async () => {
   const link = join(folder, "replug");
-  const before = new Pty(() => {}).linkAt(link);
+  const before = newPty().linkAt(link);
   before.pause();
   const first = await opened(link);
   first.opening.write([Buffer.from("S".repeat(200_000))]);
@@ -171,8 +183,9 @@ test("serialPort sends nothing on an opening that was to go out on the one befor
   await until(() => first.ear.losses.length > 0, "the loss");
   await first.opening.close();
   const got: Buffer[] = [];
-  // The same name leads to another tty now.
-  const afterwards = new Pty((bytes) => got.push(bytes)).linkAt(link);
+  // The system gives the number of the old tty away, and the same name leads to another one now.
+  newPty();
+  const afterwards = newPty((bytes) => got.push(bytes)).linkAt(link);
   assert.notEqual(afterwards.path, before.path);
   const second = await opened(link);
   assert.notEqual(second.opening, first.opening);
@@ -181,11 +194,10 @@ test("serialPort sends nothing on an opening that was to go out on the one befor
   await sleep(20);
   assert.equal(Buffer.concat(got).toString(), "new");
   await second.opening.close();
-  afterwards.unplug();
 });
 
 test("serialPort refuses a device that is open already, and leaves the live line's speed alone", async () => {
-  const pty = new Pty(() => {});
+  const pty = newPty();
   const { opening } = await opened(pty.path, { baudRate: 57_600 });
   const speed = await output("stty", "-F", pty.path, "speed");
   assert.equal(speed.trim(), "57600");
@@ -194,11 +206,10 @@ test("serialPort refuses a device that is open already, and leaves the live line
   assert.equal(existsSync(lockOf(pty)), true, "the refused one leaves the lock");
   await opening.close();
   assert.equal(existsSync(lockOf(pty)), false);
-  pty.unplug();
 });
 
 test("serialPort refuses a device with another process's lock file, by its name", async () => {
-  const pty = new Pty(() => {});
+  const pty = newPty();
   const holder = spawn("sleep", ["30"]);
   writeFileSync(lockOf(pty), `${String(holder.pid).padStart(10)}\n`);
   try {
@@ -210,33 +221,30 @@ test("serialPort refuses a device with another process's lock file, by its name"
   } finally {
     holder.kill();
     rmSync(lockOf(pty));
-    pty.unplug();
   }
 });
 
 test("serialPort takes over the lock file of a process that is gone", async () => {
-  const pty = new Pty(() => {});
+  const pty = newPty();
   const gone = spawn("true");
   await once(gone, "exit");
   writeFileSync(lockOf(pty), `${String(gone.pid).padStart(10)}\n`);
   const { opening } = await opened(pty.path);
-  assert.equal(Number(fs.readFileSync(lockOf(pty), "utf8")), process.pid);
+  assert.equal(Number(readFileSync(lockOf(pty), "utf8")), process.pid);
   await opening.close();
-  pty.unplug();
 });
 
 test("serialPort takes over a lock file of its own number that it doesn't hold, and one without a number", async () => {
-  const pty = new Pty(() => {});
+  const pty = newPty();
   for (const content of [`${process.pid}\n`, "not a number\n"]) {
     writeFileSync(lockOf(pty), content);
     const { opening } = await opened(pty.path);
     await opening.close();
   }
-  pty.unplug();
 });
 
 test("serialPort refuses a device that another process has locked with flock, and leaves its speed alone", async () => {
-  const pty = new Pty(() => {});
+  const pty = newPty();
   const script = `import fcntl,os,sys
 fd = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
 fcntl.flock(fd, fcntl.LOCK_EX)
@@ -254,15 +262,21 @@ sys.stdin.read()`;
     assert.equal(existsSync(lockOf(pty)), false);
   } finally {
     holder.kill();
-    pty.unplug();
   }
 });
 
 test("serialPort opens without a lock file where there is no folder for it", async () => {
-  const pty = new Pty(() => {});
+  const pty = newPty();
   const opening = await serialPort(configOf({ path: pty.path }), join(folder, "absent"))(new Keeper());
   await opening.close();
-  pty.unplug();
+});
+
+test("serialPort's close() twice is one close", async () => {
+  const pty = newPty();
+  const { opening } = await opened(pty.path);
+  await Promise.all([opening.close(), opening.close()]);
+  await opening.close();
+  assert.equal(existsSync(lockOf(pty)), false);
 });
 
 test("serialPort says why it can't open, and what to do", async () => {

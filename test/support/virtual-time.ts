@@ -15,6 +15,8 @@ const real = { now: performance.now, set: globalThis.setTimeout, clear: globalTh
 
 export class VirtualTime {
   nowMs = 1_000_000;
+  /** How many timers have come due, to see that nothing spins. */
+  timersRun = 0;
   #timers = new Map<number, Timer>();
   #count = 0;
 
@@ -57,6 +59,7 @@ export class VirtualTime {
     for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
       this.#timers.delete(next.number);
       this.nowMs = Math.max(this.nowMs, next.dueMs);
+      this.timersRun++;
       next.run();
       await this.settle();
     }

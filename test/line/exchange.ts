@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { present } from "../../src/core/call.ts";
 import type { Line } from "../../src/line/line.ts";
-import { type Bench, memoryBench, ptyBench, type Script, until } from "./benches.ts";
+import { type Bench, type Script, until } from "./benches.ts";
 import { ending, hasEnded, idOf, type LineSetup, lineOver, requestFor, type Told } from "./lines.ts";
 
-/** One suite, many conduits: what an exchange promises, over a line in memory and over a real tty. */
+/**
+ * One suite, many conduits: what an exchange promises, over a line in memory and over a real tty. Each has a file of its own, so
+ * that they run side by side.
+ */
 
 interface Set {
   readonly bench: Bench;
@@ -307,10 +310,10 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
   ],
 ];
 
-for (const make of [memoryBench, ptyBench]) {
+/** Declares the suite's tests over one kind of conduit. */
+export function testExchange(make: () => Bench, conduit: string): void {
   for (const [criterion, exercise, setup] of exercises) {
-    const { name } = make;
-    test(`Line over a ${name.replace("Bench", "")} line ${criterion}`, async () => {
+    test(`Line over ${conduit} ${criterion}`, async () => {
       const bench = make();
       const { line, told } = lineOver(bench.open, setup);
       const set = { bench, line, told };
@@ -325,21 +328,3 @@ for (const make of [memoryBench, ptyBench]) {
     });
   }
 }
-
-test("Line that is down refuses at once, with the reason: nothing was sent", async () => {
-  const bench = ptyBench({ path: "/dev/posline-absent" });
-  const { line } = lineOver(bench.open);
-  try {
-    await assert.rejects(line.run(requestFor("A")), { kind: "unavailable", message: /it is down \(it was not opened yet\)/ });
-    line.start();
-    await until(() => line.reason.includes("there is no device"), "the reason");
-    await assert.rejects(line.run(requestFor("A")), {
-      kind: "unavailable",
-      outcome: "not-sent",
-      message: /^Cannot send to line till: it is down \(there is no device \/dev\/posline-absent: check the cable/,
-    });
-  } finally {
-    await line.stop(0);
-    await bench.dispose();
-  }
-});

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ptyBench, until } from "./benches.ts";
+import { testExchange } from "./exchange.ts";
+import { lineOver, requestFor } from "./lines.ts";
+
+testExchange(ptyBench, "a real tty");
+
+test("Line that is down refuses at once, with the reason: nothing was sent", async () => {
+  const bench = ptyBench({ path: "/dev/posline-absent" });
+  const { line } = lineOver(bench.open);
+  try {
+    await assert.rejects(line.run(requestFor("A")), { kind: "unavailable", message: /it is down \(it was not opened yet\)/ });
+    line.start();
+    await until(() => line.reason.includes("there is no device"), "the reason");
+    await assert.rejects(line.run(requestFor("A")), {
+      kind: "unavailable",
+      outcome: "not-sent",
+      message: /^Cannot send to line till: it is down \(there is no device \/dev\/posline-absent: check the cable/,
+    });
+  } finally {
+    await line.stop(0);
+    await bench.dispose();
+  }
+});

@@ -1,0 +1,303 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { barrierIntervalMs, payloadMsMin, silenceMs } from "../../src/config/limits.ts";
+import { drainMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
+import type { Line } from "../../src/line/line.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { FakeDevice, frame } from "../support/fake-device.ts";
+import { barrierReply } from "../support/terminal.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "./lines.ts";
+
+/** A line against a device that does just what a test says, with the clock in the test's hand. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+const good = (id: string) => `{"status":"success","id":"${id}"}`;
+
+interface Set {
+  readonly device: FakeDevice;
+  readonly line: Line;
+  readonly told: Told;
+  /** The first line of each request that came to the device. */
+  readonly asked: string[];
+}
+
+/** A line with a device that answers barriers, until `barriers` is false, and calls by `answer`. */
+function setOf(
+  answer: (framing: Framing, text: string) => void,
+  setup: LineSetup & { readonly barriers?: () => boolean } = {},
+): Set {
+  const asked: string[] = [];
+  const device = new FakeDevice((framing, text) => {
+    asked.push(text.split(/[\n&]/)[0] ?? "");
+    const barrier = barrierReply({ framing, text, number: 0 });
+    if (barrier === undefined) answer(framing, text);
+    else if (setup.barriers?.() ?? true) device.reply(framing, barrier);
+  });
+  const { line, told } = lineOver(device.open, setup);
+  line.start();
+  return { device, line, told, asked };
+}
+
+const idle = ({ line }: Set, msMax?: number) => time.until(() => line.state === "idle", msMax);
+
+/** A line that is idle and has answered one good call, so that nothing is left over. */
+async function clean(set: Set): Promise<Set> {
+  assert.ok(await idle(set));
+  const end = ending(set.line, requestFor("FIRST"));
+  await time.advance(2);
+  set.device.reply("length", good("FIRST"));
+  await time.settle();
+  assert.equal(end.text, good("FIRST"));
+  return set;
+}
+
+test("Line discards what comes until silenceMs of silence after an opening, and asks its barriers then", async () => {
+  const set = setOf(() => {});
+  await time.settle();
+  for (let times = 0; times < 5; times++) {
+    await time.advance(silenceMs - 10);
+    set.device.reply("length", good("OLD"));
+  }
+  assert.equal(set.told.lates, 5);
+  assert.deepEqual(set.asked, []);
+  await time.advance(silenceMs + 5);
+  assert.deepEqual(set.asked.slice(0, 1), ["/supported_operations"]);
+  assert.ok(await idle(set));
+});
+
+test("Line waits silenceMsMax at most for the silence after an opening", async () => {
+  const set = setOf(() => {});
+  await time.settle();
+  for (let ms = 0; ms < silenceMsMax + 20; ms += 10) {
+    set.device.send(Buffer.from("A"));
+    await time.advance(10);
+  }
+  assert.ok(set.asked.length > 0);
+});
+
+test("Line is idle right after the silence when nothing was owed before the unplug", async () => {
+  const set = await clean(setOf(() => {}));
+  const { length } = set.asked;
+  set.device.unplug();
+  assert.equal(set.line.state, "down");
+  set.device.plug();
+  assert.ok(await idle(set, 1_000));
+  assert.equal(set.asked.length, length, "no barrier was needed");
+});
+
+test("Line whose call was in flight at the unplug says so at once, and proves itself after the replug", async () => {
+  const set = await clean(setOf(() => {}));
+  const end = ending(set.line, requestFor("A"));
+  const waiting = ending(set.line, requestFor("B"));
+  await time.advance(5);
+  set.device.unplug();
+  await time.settle();
+  assert.equal(end.fault?.kind, "broken");
+  assert.match(end.fault?.message ?? "", /the line was lost before the reply came \(the device was unplugged/);
+  assert.equal(waiting.fault?.outcome, "not-sent");
+  set.device.plug();
+  assert.ok(await idle(set, 3_500));
+  assert.deepEqual(set.asked.slice(-2), ["/sale", "/supported_operations"]);
+});
+
+test("Line says not sent of a call of which no byte was taken over, and owes nothing", async () => {
+  const set = await clean(setOf(() => {}));
+  set.device.takesBytes = 0;
+  const end = ending(set.line, requestFor("A"));
+  set.device.unplug();
+  await time.settle();
+  assert.equal(end.fault?.outcome, "not-sent");
+  const { length } = set.asked;
+  set.device.plug();
+  assert.ok(await idle(set, 3_500));
+  assert.equal(set.asked.length, length);
+});
+
+test("Line says unknown of a call of which a byte was taken over", async () => {
+  const set = await clean(setOf(() => {}));
+  set.device.takesBytes = 1;
+  const end = ending(set.line, requestFor("A"));
+  set.device.unplug();
+  await time.settle();
+  assert.equal(end.fault?.outcome, "unknown");
+});
+
+test("Line gives up a device that takes no bytes, by a clock of its own", async () => {
+  const set = await clean(setOf(() => {}));
+  set.device.takesBytes = 10;
+  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
+  await time.advance(writeMsMin - 1);
+  assert.equal(hasEnded(end), false, "the reply's clock begins after the write");
+  await time.advance(50);
+  assert.match(end.fault?.message ?? "", /it took no bytes for too long: check flow control and the cable/);
+  assert.equal(end.fault?.kind, "broken");
+  set.device.takesBytes = Number.POSITIVE_INFINITY;
+  assert.ok(await idle(set));
+  assert.equal(set.device.openings, 2);
+});
+
+test("Line sends no call while a barrier is still being written, though it is proven", async () => {
+  let barriers = true;
+  const set = await clean(setOf(() => {}, { barriers: () => barriers }));
+  barriers = false;
+  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
+  await time.until(() => hasEnded(end));
+  const next = ending(set.line, requestFor("B"));
+  // The first barrier is out; the second one stays in the system's buffer, and then the first one's answer comes.
+  await time.advance(1_000);
+  set.device.takesBytes = 5;
+  await time.advance(barrierIntervalMs);
+  set.device.reply("length", barrierReply({ framing: "length", text: "/supported_operations", number: 0 }) ?? "");
+  await time.advance(1_000);
+  assert.equal(set.line.state, "recovering");
+  assert.equal(set.line.waiting, 1);
+  set.device.takesBytes = Number.POSITIVE_INFINITY;
+  set.device.takeRest();
+  await time.advance(drainMs + 10);
+  assert.equal(set.line.state, "awaiting");
+  set.device.reply("length", good("B"));
+  await time.settle();
+  assert.equal(next.text, good("B"));
+});
+
+test("Line fails a call before which a frame came while it was written, and doesn't take the next frame for its reply", async () => {
+  const set = await clean(setOf(() => {}));
+  set.device.takesBytes = 5;
+  const end = ending(set.line, requestFor("A"));
+  set.device.reply("length", good("OLD"));
+  await time.settle();
+  assert.equal(end.fault?.kind, "broken");
+  set.device.takeRest();
+  set.device.takesBytes = Number.POSITIVE_INFINITY;
+  set.device.reply("length", good("A"));
+  assert.equal(set.told.lates, 2);
+  assert.ok(await idle(set));
+});
+
+test("Line that hears a frame nobody asked for proves itself before it sends again", async () => {
+  const set = await clean(setOf(() => {}));
+  set.device.reply("length", good("STRAY"));
+  assert.equal(set.line.state, "recovering");
+  const end = ending(set.line, requestFor("A"));
+  await time.until(() => set.asked.at(-1) === "/sale" && set.asked.length > 2);
+  await time.until(() => set.line.state === "awaiting");
+  await time.advance(5);
+  set.device.reply("length", good("A"));
+  await time.settle();
+  assert.equal(end.text, good("A"));
+  assert.deepEqual(set.asked.slice(-2), ["/supported_operations", "/sale"]);
+});
+
+test("Line that hears a whole frame with a wrong checksum while idle proves itself too, and not for noise", async () => {
+  const set = await clean(setOf(() => {}));
+  set.device.send(Buffer.from("AT\r"));
+  await time.advance(200);
+  assert.equal(set.line.state, "idle");
+  const bytes = frame("length", good("STRAY"));
+  bytes.writeUInt8(0x20, 8);
+  set.device.send(bytes);
+  assert.equal(set.line.state, "recovering");
+  assert.ok(await idle(set));
+});
+
+test("Line that hears another framing's frame while a call awaits keeps waiting, and proves itself afterwards", async () => {
+  const set = setOf(() => {}, { services: ["fiscal", "bank"], merchantId });
+  assert.ok(await idle(set));
+  const end = ending(set.line, requestFor("A"));
+  await time.advance(5);
+  set.device.reply("stx", good("LATE"));
+  set.device.reply("length", good("A"));
+  await time.settle();
+  assert.equal(end.text, good("A"));
+  assert.equal(set.line.state, "recovering");
+  assert.ok(await idle(set));
+  assert.equal(set.asked.at(-1), "command=/supported_operations");
+});
+
+test("Line sends nothing while bytes of an unfinished frame are pending", async () => {
+  const set = await clean(setOf(() => {}));
+  set.device.send(frame("length", good("TORN")).subarray(0, 12));
+  const end = ending(set.line, requestFor("A"));
+  await time.advance(payloadMsMin - 100);
+  assert.equal(set.line.state, "idle");
+  assert.equal(set.line.waiting, 1);
+  await time.advance(200);
+  assert.equal(set.line.state, "awaiting");
+  set.device.reply("length", good("A"));
+  await time.settle();
+  assert.equal(end.text, good("A"));
+});
+
+test("Line lets a reply that has begun in time come to its end after replyTimeoutMs", async () => {
+  const set = await clean(setOf(() => {}));
+  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
+  const bytes = frame("length", good("A"));
+  await time.advance(2_900);
+  set.device.send(bytes.subarray(0, 9));
+  await time.advance(1_000);
+  assert.equal(hasEnded(end), false);
+  set.device.send(bytes.subarray(9));
+  await time.settle();
+  assert.equal(end.text, good("A"));
+});
+
+test("Line fails a call within payloadMsMin of the last byte when a header lied about megabytes", async () => {
+  const set = await clean(setOf(() => {}));
+  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
+  const lie = Buffer.from("007f0000", "hex");
+  set.device.send(Buffer.concat([lie, Buffer.from(good("A"))]));
+  await time.advance(payloadMsMin + 200);
+  assert.equal(end.fault?.kind, "broken");
+});
+
+test("Line fails a call at replyTimeoutMs on a line that babbles without end", async () => {
+  const set = await clean(setOf(() => {}));
+  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
+  for (let ms = 0; ms < 3_300 && !hasEnded(end); ms += 50) {
+    set.device.send(Buffer.from("babble"));
+    await time.advance(50);
+  }
+  assert.equal(end.fault?.kind, "timeout");
+});
+
+test("Line looks at its clock only when something is due", async () => {
+  const set = setOf(() => {}, { services: ["fiscal"] });
+  // A torn frame is pending while silence settles: the one must not make the other's clock spin.
+  await time.advance(29_000);
+  set.device.send(Buffer.from("\x02torn", "latin1"));
+  const run = time.timersRun;
+  assert.ok(await idle(set));
+  assert.ok(time.timersRun - run < 60, `${time.timersRun - run} timers`);
+});
+
+test("Line with recovery quiet asks nothing, and is clean after lateReplyMs of silence", async () => {
+  const set = setOf(() => {}, { config: { recovery: "quiet", lateReplyMs: 8_000 } });
+  await time.advance(7_900);
+  assert.equal(set.line.state, "recovering");
+  assert.ok(await idle(set, 300));
+  assert.deepEqual(set.asked, []);
+});
+
+test("Line refuses a call that waits too long for the proof, and says who owes", async () => {
+  const set = setOf(() => {}, { barriers: () => false, config: { queueWaitMs: 4_000 } });
+  await time.advance(100);
+  const end = ending(set.line, requestFor("A"));
+  await time.advance(4_001);
+  assert.equal(
+    end.fault?.message,
+    "Cannot send to line till: it is recovering (the device opened; bank may still owe an answer), and the call waited 4000 ms: nothing was sent, it is safe to send again",
+  );
+});
+
+test("Line.stop() twice is one stop, and an opening that comes after it is closed", async () => {
+  const set = setOf(() => {});
+  const both = [set.line.stop(0), set.line.stop(0)];
+  await Promise.all(both);
+  assert.equal(set.line.state, "closed");
+  await time.advance(10_000);
+  assert.equal(set.device.isOpen, false);
+  assert.equal(set.device.openings, 1);
+});

@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { silenceMs } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { Call, Handler, ServiceName } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { LineListener } from "../../src/line/listener.ts";
+import type { Decoded, Framing } from "../../src/wire/decoded.ts";
+import { createDecoder } from "../../src/wire/decoder.ts";
+import { FakeDevice, frame } from "../support/fake-device.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { configOf } from "./lines.ts";
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+const replyOf = (text: string) => ({
+  payload: [Buffer.from(text)],
+  status: undefined,
+  code: undefined,
+  queueMs: 0,
+  lineMs: 0,
+});
+
+/** A listener with what it was asked, and what it answered. */
+class Till {
+  readonly calls: Call[] = [];
+  readonly told: string[] = [];
+  readonly discards: string[] = [];
+  readonly device = new FakeDevice();
+  readonly listener: LineListener;
+  #read = 0;
+  readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
+
+  constructor(services: readonly ServiceName[], handler: Handler = async () => replyOf('{"status":"success"}')) {
+    this.listener = new LineListener({
+      config: configOf(),
+      open: this.device.open,
+      services: services.map((service) => ({
+        contract: contracts[service],
+        handler: (call) => {
+          this.calls.push(call);
+          return handler(call);
+        },
+      })),
+      report: {
+        discard: ({ reason }) => this.discards.push(reason),
+        state: (reason) => this.told.push(reason),
+      },
+    });
+    this.listener.start();
+  }
+
+  async open(): Promise<this> {
+    await time.advance(silenceMs + 1);
+    return this;
+  }
+
+  /** What was answered since the last time. */
+  async answers(): Promise<string[]> {
+    await time.settle();
+    const bytes = this.device.written.slice(this.#read);
+    this.#read = this.device.written.length;
+    const decoded: readonly Decoded[] = this.#decoder.push(Buffer.concat(bytes));
+    return decoded.map((item) => (item.kind === "frame" ? Buffer.concat(item.payload).toString() : item.reason));
+  }
+
+  async ask(framing: Framing, text: string): Promise<string[]> {
+    this.device.reply(framing, text);
+    return this.answers();
+  }
+}
+
+test("LineListener hands each service its calls: fiscal by framing, qr by :8887, bank by neither", async () => {
+  const till = await new Till(["fiscal", "bank", "qr"], async ({ service }) => replyOf(`{"by":"${service}"}`)).open();
+  assert.deepEqual(await till.ask("length", '/sale\n{"pay_id":"A"}'), ['{"by":"bank"}']);
+  assert.deepEqual(await till.ask("length", ':8887/sale\n{"pay_id":"B"}'), ['{"by":"qr"}']);
+  assert.deepEqual(await till.ask("stx", "command=/sale&data=e30=&sign=x"), ['{"by":"fiscal"}']);
+  assert.deepEqual(
+    till.calls.map(({ route, body }) => [route, Buffer.concat(body).toString()]),
+    [
+      ["/sale", '{"pay_id":"A"}'],
+      ["/sale", '{"pay_id":"B"}'],
+      ["/sale", "data=e30=&sign=x"],
+    ],
+  );
+  assert.equal(new Set(till.calls.map(({ requestId }) => requestId)).size, 3);
+  await till.listener.stop();
+});
+
+test("LineListener drops a bank or qr frame with a wrong CRC, and takes the next after a silence", async () => {
+  const till = await new Till(["bank", "qr"]).open();
+  const bytes = frame("length", "/sale\n{}");
+  bytes.writeUInt8(0, bytes.length - 1);
+  till.device.send(bytes);
+  await time.advance(500);
+  assert.deepEqual(await till.answers(), []);
+  assert.deepEqual(till.discards, ["checksum"]);
+  assert.equal(till.calls.length, 0);
+  assert.equal((await till.ask("length", "/sale\n{}")).length, 1);
+  await till.listener.stop();
+});
+
+test("LineListener answers a fiscal frame with a wrong CRC with code 2", async () => {
+  const till = await new Till(["fiscal"]).open();
+  const bytes = frame("stx", "command=/sale&data=e30=&sign=x");
+  bytes.writeUInt8(bytes.readUInt8(5) ^ 1, 5);
+  till.device.send(bytes);
+  const [answer] = await till.answers();
+  assert.deepEqual(JSON.parse(answer ?? ""), { status: "error", code: 2, message: "Cannot read the frame: its CRC is wrong" });
+  assert.equal(till.calls.length, 0);
+  await till.listener.stop();
+});
+
+test("LineListener answers a fiscal request without a command, or with a field twice, with code 2", async () => {
+  const till = await new Till(["fiscal"]).open();
+  for (const text of ["data=e30=&sign=x", "command=/sale&data=e30=&data=e30=&sign=x"]) {
+    const [answer] = await till.ask("stx", text);
+    assert.equal(JSON.parse(answer ?? "").code, 2);
+  }
+  assert.equal(till.calls.length, 0);
+  await till.listener.stop();
+});
+
+test("LineListener writes a handler's fault in the service's envelope, and an error as an internal one", async () => {
+  let failure: Error = new Fault("timeout", "No reply");
+  const till = await new Till(["bank", "fiscal"], async () => {
+    throw failure;
+  }).open();
+  const [bank] = await till.ask("length", "/sale\n{}");
+  assert.deepEqual(JSON.parse(bank ?? ""), { status: "error", code: -3, message: "No reply" });
+  const [fiscal] = await till.ask("stx", "command=/sale&data=e30=&sign=x");
+  assert.equal(JSON.parse(fiscal ?? "").code, 5);
+  failure = new TypeError("secret");
+  const [internal] = await till.ask("length", "/sale\n{}");
+  assert.deepEqual(JSON.parse(internal ?? ""), { status: "error", code: -3, message: "Cannot answer: an internal error" });
+  await till.listener.stop();
+});
+
+test("LineListener answers one request after the other, in order, and no more than sixteen that wait", async () => {
+  const open: (() => void)[] = [];
+  const till = await new Till(
+    ["bank"],
+    ({ body }) =>
+      new Promise((resolve) => {
+        open.push(() => resolve(replyOf(Buffer.concat(body).toString())));
+      }),
+  ).open();
+  for (let number = 0; number < 30; number++) till.device.reply("length", `/sale\n{"n":${number}}`);
+  const answers: string[] = [];
+  for (let next = open.shift(); next !== undefined; next = open.shift()) {
+    assert.equal(open.length, 0, "one at a time");
+    next();
+    answers.push(...(await till.answers()));
+  }
+  assert.deepEqual(
+    answers,
+    Array.from({ length: 17 }, (_, number) => `{"n":${number}}`),
+  );
+  await till.listener.stop();
+});
+
+test("LineListener carries out nothing that lay in the line before it opened", async () => {
+  const till = new Till(["bank", "fiscal"]);
+  await time.settle();
+  till.device.reply("length", "/sale\n{}");
+  const broken = frame("stx", "command=/sale");
+  broken.writeUInt8(broken.readUInt8(5) ^ 1, 5);
+  till.device.send(broken);
+  await till.open();
+  assert.deepEqual(await till.answers(), []);
+  assert.equal(till.calls.length, 0);
+  assert.equal((await till.ask("length", "/sale\n{}")).length, 1);
+  await till.listener.stop();
+});
+
+test("LineListener gives no answer on an opening that was asked for on the one before, and its caller has left", async () => {
+  let answer = () => {};
+  const till = await new Till(
+    ["bank"],
+    () =>
+      new Promise((resolve) => {
+        answer = () => resolve(replyOf('{"late":true}'));
+      }),
+  ).open();
+  till.device.reply("length", "/sale\n{}");
+  await time.settle();
+  let left = 0;
+  const caller = till.calls[0]?.caller;
+  assert.ok(caller);
+  caller.onGone = () => left++;
+  till.device.unplug();
+  assert.deepEqual([caller.gone, left], [true, 1]);
+  till.device.plug();
+  await time.advance(3_000);
+  assert.equal(till.device.openings, 2);
+  answer();
+  assert.deepEqual(await till.answers(), []);
+  const [asked] = [till.ask("length", "/check\n{}")];
+  await time.settle();
+  answer();
+  await asked;
+  assert.deepEqual(await till.answers(), ['{"late":true}']);
+  await till.listener.stop();
+});
+
+test("LineListener.stop() gives the device back while a request is answered", async () => {
+  const till = await new Till(["bank"], () => new Promise(() => {})).open();
+  till.device.reply("length", "/sale\n{}");
+  await time.settle();
+  await till.listener.stop();
+  assert.equal(till.device.isOpen, false);
+  assert.equal(till.calls[0]?.caller.gone, true);
+});
+
+test("LineListener tells that it opened, was lost and couldn't be opened", async () => {
+  const till = await new Till(["bank"]).open();
+  till.device.unplug();
+  await time.advance(500);
+  assert.deepEqual(till.told.slice(0, 3), [
+    "the device opened",
+    "the device was unplugged or hung up",
+    "there is no device: check the cable",
+  ]);
+  await till.listener.stop();
+});
