@@ -46,7 +46,7 @@ export const restAfterMs = 1;
 export const restBeforeMs = 2;
 
 /** Milliseconds bytes may lie unread at most: what a frame is late by at worst, when the rest of it comes all at once. */
-export const restMsMax = 8;
+export const restMsMax = 16;
 
 /** Bytes that may lie unread at most: half of what the kernel holds for a tty. */
 export const restBytesMax = 2_048;

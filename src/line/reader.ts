@@ -16,6 +16,10 @@ export class Reader {
   heardMs = 0;
   /** When the bytes that are pending began to come; undefined when none are. */
   #beganMs: number | undefined;
+  /** Bytes a millisecond of the last frame; 0 when it isn't known. */
+  #lastPace = 0;
+  /** The last bytes were left to gather. */
+  #rested = false;
 
   constructor(config: LineConfig, framings: ReadonlySet<Framing>) {
     this.#decoder = createDecoder({
@@ -35,6 +39,8 @@ export class Reader {
   heard(n: number, now: number): readonly Decoded[] {
     this.heardMs = now;
     const decoded = this.#decoder.advance(n);
+    const [first] = decoded;
+    if (first?.kind === "frame") this.#frameCame(first.wireBytes, now);
     if (this.between) this.#beganMs = undefined;
     // What is pending behind a whole frame began with these bytes, whenever that frame began.
     else if (this.#beganMs === undefined || decoded.length > 0) this.#beganMs = now;
@@ -65,17 +71,25 @@ export class Reader {
   }
 
   /**
-   * Milliseconds until the frame that is coming could be whole, at the pace at which it came so far, and a little less; 0 when
-   * that isn't known or is soon. The pace is measured: what a USB adapter does has little to do with the baud rate.
+   * Milliseconds until the frame that is coming could be whole, and a little less; 0 when that isn't known or is soon. The pace
+   * is measured, and the faster of this frame's and the last one's counts: what a USB adapter does has little to do with the
+   * baud rate.
    */
   get restMs(): number {
     const missing = this.#decoder.missingBytes;
     if (this.#beganMs === undefined || missing === 0) return 0;
-    const cameMs = this.heardMs - this.#beganMs;
-    if (cameMs < restAfterMs) return 0;
-    const wholeInMs = (missing * cameMs) / this.#decoder.pendingBytes;
-    const restMs = Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax, restBytesMax * this.#msPerByte));
+    const pace = Math.max(this.#lastPace, paceOf(this.#decoder.pendingBytes, this.heardMs - this.#beganMs));
+    if (pace === 0) return 0;
+    const restMs = Math.floor(Math.min(missing / pace - restBeforeMs, restMsMax, restBytesMax * this.#msPerByte));
+    this.#rested = restMs > 0;
     return Math.max(0, restMs);
+  }
+
+  /** Remembers how fast a frame came. One that was whole when a rest ended came faster than anyone can tell. */
+  #frameCame(bytes: number, now: number): void {
+    const pace = this.#beganMs === undefined || this.#rested ? 0 : paceOf(bytes, now - this.#beganMs);
+    this.#lastPace = pace;
+    this.#rested = false;
   }
 
   /** Gives up what is pending. */
@@ -83,4 +97,9 @@ export class Reader {
     this.#beganMs = undefined;
     return this.#decoder.reset();
   }
+}
+
+/** Bytes a millisecond; 0 when they came in too short a time to tell. */
+function paceOf(bytes: number, ms: number): number {
+  return ms < restAfterMs ? 0 : bytes / ms;
 }
