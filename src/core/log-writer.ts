@@ -12,7 +12,7 @@ import { isatty } from "node:tty";
 const holdMs = 50;
 
 /** Bytes that are written without waiting any longer. */
-const writeBytes = 4_096;
+const writeBytes = 16_384;
 
 /** Milliseconds between two attempts while the reader takes none. */
 const retryMs = 100;

@@ -116,7 +116,7 @@ export class Answers {
       "X-Request-Id",
       asked.requestId,
       "Server-Timing",
-      `queue;dur=${queueMs.toFixed(2)}, line;dur=${lineMs.toFixed(2)}`,
+      `queue;dur=${hundredths(queueMs)}, line;dur=${hundredths(lineMs)}`,
     ];
     if (asked.origin !== undefined) {
       headers.push("Access-Control-Allow-Origin", asked.origin, "Vary", "Origin", "Access-Control-Expose-Headers", exposed);
@@ -124,6 +124,11 @@ export class Answers {
     if (asked.last) headers.push("Connection", "close");
     return headers;
   }
+}
+
+/** Milliseconds to two places: shorter to write than by toFixed, on a path that each answer takes. */
+function hundredths(ms: number): number {
+  return Math.round(ms * 100) / 100;
 }
 
 /** What is wrong with a connection, by the code of its error. */

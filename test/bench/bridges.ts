@@ -38,6 +38,13 @@ const bundles = ["posline.cjs", "posline.mjs"].map((name) => join(projectDir, "d
 /** The bundle that is measured; another one by BENCH_PRODUCT. */
 export const productPath = process.env["BENCH_PRODUCT"] ?? bundles.find(existsSync) ?? "dist/posline.cjs";
 
+/** How the product is started on a config: as its first line says, with those flags of Node's. */
+export function productCommand(config: string, nodePath = process.execPath): readonly string[] {
+  const [first = ""] = readFileSync(productPath, "utf8").split("\n", 1);
+  const flags = first.split(" ").filter((word) => word.startsWith("--"));
+  return [nodePath, ...flags, productPath, "serve", "--config", config];
+}
+
 /** Why the product can't be measured, or undefined when it can. */
 export function productMissing(): string | undefined {
   return existsSync(productPath) ? undefined : `${productPath} isn't there, run npm run build first`;
@@ -74,7 +81,7 @@ export function bankConfig(link: string, port: number, baudRate: number): string
 function productArgv(workshop: Workshop, link: string, port: number, options: BridgeOptions): readonly string[] {
   const config = workshop.path(`posline-${port}.json`);
   writeFileSync(config, bankConfig(link, port, options.pace?.baudRate ?? 115_200));
-  return [options.nodePath ?? process.execPath, productPath, "serve", "--config", config];
+  return productCommand(config, options.nodePath);
 }
 
 /** ser2net tuned for the shortest round trip: no telnet, no Nagle, no wait for more characters. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { productMissing, productPath, startResponder } from "./bridges.ts";
+import { productCommand, productMissing, startResponder } from "./bridges.ts";
 import { freePort, memoryMiB, pythonArgv } from "./machine.ts";
 import { figureOf, inWorkshop, type Workshop } from "./processes.ts";
 import { atMost, type Bench, median, type Report } from "./report.ts";
@@ -39,7 +39,7 @@ async function productProgram(workshop: Workshop): Promise<Program> {
   };
   const config = workshop.path("start.json");
   writeFileSync(config, JSON.stringify({ lines: { till: { path, baudRate: 115_200 } }, services }));
-  return { name: "posline", argv: [process.execPath, productPath, "serve", "--config", config], ports };
+  return { name: "posline", argv: productCommand(config), ports };
 }
 
 async function startTimes(workshop: Workshop, programs: readonly Program[], rounds: number): Promise<string> {
