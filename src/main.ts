@@ -1,12 +1,7 @@
-#!/usr/bin/env -S node --min-semi-space-size=8 --max-semi-space-size=8
+#!/usr/bin/env node
 import { runServe, serveFlags } from "./cli/serve.ts";
 
-/**
- * The door: `serve` goes straight in, everything else through yargs.
- *
- * The flags in the first line fix the size of V8's space for new objects, in MiB. Left alone it grows with the load from 1 to 16
- * and stays so, which looks like a leak on five hundred boxes; at 1 it costs 6 µs an exchange in collections.
- */
+/** The door: `serve` goes straight in, everything else through yargs. */
 async function main(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
   const flags = command === "serve" ? serveFlags(rest) : undefined;
