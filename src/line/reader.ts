@@ -18,6 +18,8 @@ export class Reader {
   #beganMs: number | undefined;
   /** Bytes a millisecond of the last frame; 0 when it isn't known. */
   #lastPace = 0;
+  /** Bytes that came at once when the frame began, nothing having been left to gather: bytes come in pieces of that size. */
+  #pieceBytes = 0;
   /** The last bytes were left to gather. */
   #rested = false;
 
@@ -43,7 +45,10 @@ export class Reader {
     if (first?.kind === "frame") this.#frameCame(first.wireBytes, now);
     if (this.between) this.#beganMs = undefined;
     // What is pending behind a whole frame began with these bytes, whenever that frame began.
-    else if (this.#beganMs === undefined || decoded.length > 0) this.#beganMs = now;
+    else if (this.#beganMs === undefined || decoded.length > 0) {
+      this.#beganMs = now;
+      this.#pieceBytes = n;
+    }
     return decoded;
   }
 
@@ -80,7 +85,9 @@ export class Reader {
     if (this.#beganMs === undefined || missing === 0) return 0;
     const pace = Math.max(this.#lastPace, paceOf(this.#decoder.pendingBytes, this.heardMs - this.#beganMs));
     if (pace === 0) return 0;
-    const restMs = Math.floor(Math.min(missing / pace - restBeforeMs, restMsMax, restBytesMax * this.#msPerByte));
+    // The last piece may come as much sooner as a piece takes.
+    const wholeInMs = (missing - this.#pieceBytes) / pace;
+    const restMs = Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax, restBytesMax * this.#msPerByte));
     this.#rested = restMs > 0;
     return Math.max(0, restMs);
   }
