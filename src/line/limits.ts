@@ -42,8 +42,11 @@ export const reopenMs = { first: 100, longest: 2_000 } as const;
 /** Milliseconds a frame must have been coming before its pace is believed. */
 export const restAfterMs = 1;
 
-/** Milliseconds before a frame's end from which on every byte is looked at: a timer may be a millisecond or two late. */
-export const restBeforeMs = 2;
+/** Milliseconds before a frame's end from which on every byte is looked at: a timer may be a millisecond or more late. */
+export const restBeforeMs = 1.5;
+
+/** Milliseconds that a rest is worth: to begin and to end one wakes the process twice. */
+export const restMsMin = 3;
 
 /** Milliseconds bytes may lie unread at most: what a frame is late by at worst, when the rest of it comes all at once. */
 export const restMsMax = 16;

@@ -3,7 +3,7 @@ import { headerMs, payloadMsMin, replyPayloadBytesMax } from "../config/limits.t
 import type { Decoded, Decoder, Discard, Framing } from "../wire/decoded.ts";
 import { createDecoder } from "../wire/decoder.ts";
 import { msPerByte } from "./frame.ts";
-import { corruptQuietMs, payloadMsMax, restAfterMs, restBeforeMs, restBytesMax, restMsMax } from "./limits.ts";
+import { corruptQuietMs, payloadMsMax, restAfterMs, restBeforeMs, restBytesMax, restMsMax, restMsMin } from "./limits.ts";
 
 /**
  * What is heard on one opening of a line: a decoder together with the clocks of a frame that has begun. Time, not bytes, finds
@@ -88,8 +88,8 @@ export class Reader {
     // The last piece may come as much sooner as a piece takes.
     const wholeInMs = (missing - this.#pieceBytes) / pace;
     const restMs = Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax, restBytesMax * this.#msPerByte));
-    this.#rested = restMs > 0;
-    return Math.max(0, restMs);
+    this.#rested = restMs >= restMsMin;
+    return this.#rested ? restMs : 0;
   }
 
   /** Remembers how fast a frame came. One that was whole when a rest ended came faster than anyone can tell. */

@@ -30,7 +30,8 @@ REQUEST_FRAME = frame(b"/check\n" + REQUEST_BODY)
 REPLY_BODY = (
     b'{"status":"success","data":{"txn_id":"9f3c2b7a-51de-4c0e-a6a1-0b6c5a1e77d2","status":"APPROVED",'
     b'"card_num":"411111******1111","rrn":"632500184217","auth":"A81J2K","data":{"terminal":1,"merchant":1,'
-    b'"amount":125000,"currency_name":"UZS"}},"code":0,"message":null}'
+    b'"amount":125000,"currency_name":"UZS"},"print_data":{"header":"POSLINE BENCH 12","footer":"THANK YOU FOR YOUR VISIT 2026-11-20"'
+    b'}},"code":0,"message":null}'
 )
 REPLY_FRAME = frame(REPLY_BODY)
 
