@@ -3,9 +3,9 @@
 // The time from start to listening is mostly the parsing of that file. So it is minified; it is CommonJS, where a module that is
 // loaded when it is needed brings Node's own modules in only then; and what a bridge seldom needs (the other commands, whole
 // schemas), more than half of it, lies in it as packed text, which costs nothing to skip and is compiled on first use.
-import { chmod, cp, mkdir, readFile, rm } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { deflateRawSync } from "node:zlib";
 import { build } from "esbuild";
@@ -61,6 +61,7 @@ const common = {
   // yargs finds its texts by this.
   define: { "import.meta.url": "importMetaUrl" },
   logLevel: "warning",
+  metafile: true,
 };
 const metaUrl = 'const importMetaUrl = require("node:url").pathToFileURL(__filename).href;';
 
@@ -72,13 +73,14 @@ const seldom = {
       kind === "dynamic-import" ? { path: join(resolveDir, path), namespace: "seldom" } : undefined,
     );
     onLoad({ filter: /.*/, namespace: "seldom" }, async ({ path }) => {
-      const { outputFiles } = await build({
+      const { outputFiles, metafile: made } = await build({
         ...common,
         entryPoints: [path],
         plugins: [trims],
         banner: { js: metaUrl },
         write: false,
       });
+      note(made);
       const text = deflateRawSync(outputFiles[0].contents, { level: 9 }).toString("base64");
       const name = JSON.stringify(`posline/${basename(path, ".ts")}.cjs`);
       const parameters = '["exports", "require", "module", "__filename", "__dirname"]';
@@ -92,14 +94,37 @@ const seldom = {
   },
 };
 
+/** The packages whose code went into the file, by folder, so that their licences go with it. */
+const packages = new Set([bindings]);
+
+function note({ inputs }) {
+  for (const input of Object.keys(inputs)) {
+    const folder = /^(?:.*:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+    if (folder !== undefined) packages.add(resolve(folder));
+  }
+}
+
+async function licences() {
+  const texts = [];
+  for (const folder of [...packages].sort()) {
+    const { name, version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+    const file = (await readdir(folder)).find((each) => /^licen[cs]e/i.test(each));
+    const text = file === undefined ? `Licence: ${license}\n` : await readFile(join(folder, file), "utf8");
+    texts.push(`${name} ${version}\n\n${text}`);
+  }
+  return texts.join(`\n${"-".repeat(80)}\n\n`);
+}
+
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
-await build({
+const { metafile } = await build({
   ...common,
   entryPoints: [join(root, "src/main.ts")],
   outfile: join(dist, "posline.cjs"),
   plugins: [seldom, trims],
 });
+note(metafile);
+await writeFile(join(dist, "LICENSES.txt"), await licences());
 await chmod(join(dist, "posline.cjs"), 0o755);
 for (const platform of ["linux-x64", "linux-arm64", "linux-arm"]) {
   await cp(join(bindings, "prebuilds", platform), join(dist, "prebuilds", platform), { recursive: true });
