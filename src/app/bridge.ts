@@ -8,8 +8,8 @@ import { HttpListener } from "../http/listener.ts";
 import { lineCaller, linePeer } from "../line/caller.ts";
 import type { Open } from "../line/conduit.ts";
 import { Line } from "../line/line.ts";
+import { setEngine } from "./engine.ts";
 import { lineReport } from "./line-report.ts";
-import { settleYoungSpace } from "./young-space.ts";
 
 /**
  * The bridge: `http/listener` → `line/caller`. Here parts are joined and started and stopped in order; nothing is decided.
@@ -75,7 +75,7 @@ export async function startBridge({ config, log, emulated }: BridgeOptions): Pro
     throw error;
   }
   for (const line of lines.values()) line.start();
-  settleYoungSpace();
+  setEngine();
   return { lines: [...lines.values()], listening, stop };
 }
 

@@ -43,13 +43,13 @@ export const reopenMs = { first: 100, longest: 2_000 } as const;
 export const restAfterMs = 1;
 
 /** Milliseconds before a frame's end from which on every byte is looked at: a timer may be a millisecond or more late. */
-export const restBeforeMs = 1.5;
+export const restBeforeMs = 4;
 
 /** Milliseconds that a rest is worth: to begin and to end one wakes the process twice. */
 export const restMsMin = 3;
 
 /** Milliseconds bytes may lie unread at most: what a frame is late by at worst, when the rest of it comes all at once. */
-export const restMsMax = 16;
+export const restMsMax = 32;
 
 /** Bytes that may lie unread at most: half of what the kernel holds for a tty. */
 export const restBytesMax = 2_048;
