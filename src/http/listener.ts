@@ -113,6 +113,8 @@ export class HttpListener {
       last: false,
     };
     this.#connections.entered(visit);
+    // A box without a battery clock doesn't know the date, and must not claim one (RFC 9110, 6.6.1).
+    response.sendDate = false;
     response.on("finish", () => this.#finished(visit));
     try {
       if (!this.#admit(visit)) return;

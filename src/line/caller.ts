@@ -32,10 +32,15 @@ export function lineCaller({ contract, line, replyTimeoutMs, merchantId }: LineC
     adviceWhenUnknown: route.effect === "none" ? readOnlyAdvice : checkFirst[contract.service],
     caller: call.caller,
   });
-  return async (call) => {
-    const route = routeOf(contract, call.route);
-    if (route === undefined) throw new Fault("route", `Cannot send ${call.route}: ${contract.service} has no such route`);
-    return line.run(requestOf(call, route));
+  // Not an async function, which would put a promise of its own around the line's for each call.
+  return (call) => {
+    try {
+      const route = routeOf(contract, call.route);
+      if (route === undefined) throw new Fault("route", `Cannot send ${call.route}: ${contract.service} has no such route`);
+      return line.run(requestOf(call, route));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   };
 }
 

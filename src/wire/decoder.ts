@@ -121,6 +121,7 @@ class LineDecoder implements Decoder {
 
   /** Looks at the window until it is empty or more bytes are needed. */
   private decode(): void {
+    if (this.mode === "stx" && this.stx.waits()) return;
     while (this.memory.size > 0) {
       if (this.mode === "between") {
         const isLength = this.options.length && (!this.options.stx || this.memory.at(0) === 0);
@@ -133,7 +134,7 @@ class LineDecoder implements Decoder {
         if (verdict === "frame") this.mode = "between";
         else this.lose(verdict);
       } else if (this.mode === "stx") {
-        if (this.stx.waits() || !this.stx.scan(this.found)) return;
+        if (!this.stx.scan(this.found)) return;
         this.mode = "between";
       } else {
         this.skipped.skip(this.memory.size);

@@ -67,9 +67,10 @@ export class StxFramer {
 
   /** The common case, cheaply: nothing but payload came, and not enough of it to go on with. */
   waits(): boolean {
-    const { size } = this.memory;
-    if (this.searched === 1 || size - this.settled >= SUM_EVERY_BYTES || size > this.payloadBytesMax) return false;
-    if (this.memory.has(ETX, this.searched, size)) return false;
+    const { memory, searched } = this;
+    const { size } = memory;
+    if (size - this.settled >= SUM_EVERY_BYTES || searched === 1 || size > this.payloadBytesMax) return false;
+    if (size - searched === 1 ? memory.at(searched) === ETX : memory.has(ETX, searched, size)) return false;
     this.searched = size;
     return true;
   }
