@@ -33,10 +33,8 @@ export interface ClientFigures {
   readonly perS: number;
 }
 
-/** What `npm run build` makes, by either name. */
-const bundles = ["posline.cjs", "posline.mjs"].map((name) => join(projectDir, "dist", name));
 /** The bundle that is measured; another one by BENCH_PRODUCT. */
-export const productPath = process.env["BENCH_PRODUCT"] ?? bundles.find(existsSync) ?? "dist/posline.cjs";
+export const productPath = process.env["BENCH_PRODUCT"] ?? join(projectDir, "dist/posline.cjs");
 
 /** How the product is started on a config: as its first line says, with those flags of Node's. */
 export function productCommand(config: string, nodePath = process.execPath): readonly string[] {
