@@ -36,11 +36,9 @@ export interface ClientFigures {
 /** The bundle that is measured; another one by BENCH_PRODUCT. */
 export const productPath = process.env["BENCH_PRODUCT"] ?? join(projectDir, "dist/posline.cjs");
 
-/** How the product is started on a config: as its first line says, with those flags of Node's. */
+/** How the product is started on a config. */
 export function productCommand(config: string, nodePath = process.execPath): readonly string[] {
-  const [first = ""] = readFileSync(productPath, "utf8").split("\n", 1);
-  const flags = first.split(" ").filter((word) => word.startsWith("--"));
-  return [nodePath, ...flags, productPath, "serve", "--config", config];
+  return [nodePath, productPath, "serve", "--config", config];
 }
 
 /** Why the product can't be measured, or undefined when it can. */
