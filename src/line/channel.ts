@@ -55,7 +55,7 @@ export class Channel {
     const ear: Ear = {
       space: () => this.#reader.space(),
       heard: (n) => this.#heard(n),
-      restMs: () => this.#reader.restMs,
+      restMs: () => this.#reader.restMs(),
       wrote: () => this.#wrote(),
       lost: (reason) => this.#lost(reason),
     };

@@ -238,6 +238,9 @@ export class Line {
       this.#fail(current, "broken", "a frame came before the request was out", now);
     } else if (read === undefined) {
       this.#fail(current, "broken", "the reply is no JSON object", now);
+    } else if (read.status !== "success" && this.#recovery.isDoubtful(frame.framing, now)) {
+      this.#report.late(frame);
+      this.#fail(current, "broken", "an error came that may answer what was asked before it", now);
     } else {
       this.#current = undefined;
       this.#status.take("frame");
@@ -251,7 +254,7 @@ export class Line {
   /** A whole frame for nobody, other than a left-over barrier answer, says that question and answer are out of step. */
   #strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
     this.#report.late(frame);
-    const explained = json !== undefined && this.#recovery.heardLeftOver(frame.framing, json);
+    const explained = json !== undefined && this.#recovery.heardLeftOver(frame.framing, json, now);
     if (!explained) this.#recovery.oweUnlessExplained(frame.framing);
     if (this.#status.state === "awaiting") this.#status.take("stray");
     else if (explained) this.#status.take("frame");

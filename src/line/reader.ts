@@ -80,7 +80,7 @@ export class Reader {
    * is measured, and the faster of this frame's and the last one's counts: what a USB adapter does has little to do with the
    * baud rate.
    */
-  get restMs(): number {
+  restMs(): number {
     const missing = this.#decoder.missingBytes;
     if (this.#beganMs === undefined || missing === 0) return 0;
     const pace = Math.max(this.#lastPace, paceOf(this.#decoder.pendingBytes, this.heardMs - this.#beganMs));

@@ -1,5 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
+import { LeftOver } from "./left-over.ts";
 import { drainMs } from "./limits.ts";
 
 /**
@@ -12,9 +13,12 @@ import { drainMs } from "./limits.ts";
  *
  * Barriers are asked again, so an answer may belong to an earlier one, from before the request whose late answer is feared. That
  * proves nothing. So answers are counted: only when more came than could be left over from earlier barriers, one of them
- * belongs to a barrier of this recovery. Answers that are left over at the end are waited for a little, because a barrier that
- * is answered with an error looks like any call's error. A call's own good reply takes the count back to none: what was asked
- * before it was answered before it.
+ * belongs to a barrier of this recovery. Answers that are left over at the end are waited for a little.
+ *
+ * One that comes later still is known by its shape, unless the barrier is answered with an error, which looks like any call's.
+ * So while such an answer is known to be possible, a call's error is no proof of its own: it is told as unknown, or the call is
+ * asked again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
+ * answered before it; and so does a silence of `lateReplyMs`.
  */
 
 export type BarrierJudge = (reply: Readonly<Record<string, unknown>>) => boolean;
@@ -64,12 +68,14 @@ export class Recovery {
   readonly #limits: RecoveryLimits;
   /** Who owes, with what was asked in this recovery. */
   readonly #debts = new Map<ServiceName, Debt>();
-  /** Barrier answers that may still come, of barriers asked before this recovery; those that have none are not in it. */
-  readonly #leftOver = new Map<ServiceName, number>();
+  /** Barrier answers that may still come, of barriers asked before this recovery. */
+  readonly #leftOver = new LeftOver();
   /** Who has answered a barrier in this process. */
   readonly #able = new Set<ServiceName>();
   #silentSinceMs = 0;
   #askAtMs = 0;
+  /** When a barrier was asked last. */
+  #askedMs = 0;
   /** True when nobody owes and barrier answers may still be on their way. */
   #draining = false;
 
@@ -78,7 +84,7 @@ export class Recovery {
     this.#limits = limits;
     for (const { service, barrier } of peers) {
       this.owe(service);
-      this.#leave(service, barrier === undefined ? 0 : leftOverAtStart);
+      if (barrier !== undefined) this.#leftOver.assume(service, leftOverAtStart);
     }
   }
 
@@ -101,7 +107,7 @@ export class Recovery {
    * @param barrierShaped The answer will look like a barrier's, because a caller asked that very route.
    */
   owe(service: ServiceName, barrierShaped = false): void {
-    if (barrierShaped) this.#leave(service, this.#leftOverOf(service) + 1);
+    if (barrierShaped) this.#leftOver.add(service);
     if (!this.#debts.has(service)) this.#debts.set(service, { asked: 0, answered: 0, askedAtMs: 0, refusals: 0 });
   }
 
@@ -117,7 +123,7 @@ export class Recovery {
   /** Starts afresh at `now`: what was asked earlier is left over, and the silence begins anew. */
   begin(now: number): void {
     for (const [service, debt] of this.#debts) {
-      this.#leave(service, this.#stillOut(service, debt, now));
+      this.#leftOver.setTo(service, this.#stillOut(service, debt, now));
       this.#debts.set(service, { asked: 0, answered: 0, askedAtMs: 0, refusals: 0 });
     }
     this.#draining = false;
@@ -127,7 +133,20 @@ export class Recovery {
 
   /** A call's own reply came, and it wasn't of a barrier's shape: the service has answered all that it was asked before. */
   replied(service: ServiceName): void {
-    if (this.#leftOver.size > 0) this.#leftOver.delete(service);
+    this.#leftOver.clear(service);
+  }
+
+  /**
+   * An error came while a call of this framing awaited its reply: true when it may as well answer a barrier that is left over.
+   * Either way there is one less of those: a terminal answers in order, so an error of the call's own would say that none is
+   * left at all.
+   */
+  isDoubtful(framing: Framing, now: number): boolean {
+    if (now >= Math.max(this.#askedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) return false;
+    const suspects = this.#peers.filter((peer) => peer.framing === framing && this.#leftOver.isKnown(peer.service));
+    const [suspect, another] = suspects;
+    if (suspect !== undefined && another === undefined) this.#leftOver.came(suspect.service);
+    return suspect !== undefined;
   }
 
   /** Bytes came, of whatever kind: whoever owes isn't silent yet. */
@@ -146,14 +165,14 @@ export class Recovery {
     const { service } = peer;
     const debt = this.#debts.get(service);
     if (debt === undefined || debt.asked === 0) {
-      this.#leave(service, this.#leftOverOf(service) - 1);
+      this.#leftOver.came(service);
       return "late";
     }
     this.#able.add(service);
     debt.answered++;
     debt.askedAtMs = 0;
     this.#askAtMs = now;
-    if (debt.answered > this.#leftOverOf(service)) this.#settle(service, debt, now);
+    if (debt.answered > this.#leftOver.of(service)) this.#settle(service, debt, now);
     return "barrier";
   }
 
@@ -171,10 +190,11 @@ export class Recovery {
    * A frame came while the line was clean or a call awaited its reply: true when it is the left-over answer to a barrier, which
    * must not be given to a call of another route.
    */
-  heardLeftOver(framing: Framing, reply: Readonly<Record<string, unknown>>): boolean {
+  heardLeftOver(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): boolean {
     const peer = this.#peerAnswering(framing, reply);
     if (peer === undefined) return false;
-    this.#leave(peer.service, this.#leftOverOf(peer.service) - 1);
+    this.#leftOver.came(peer.service);
+    this.#silentSinceMs = now;
     return true;
   }
 
@@ -190,8 +210,11 @@ export class Recovery {
     }
     this.#askAtMs = now + this.#limits.barrierIntervalMs;
     if (next === undefined) return undefined;
+    // It doesn't answer now, so it may not have answered the process before either.
+    if (next.debt.asked > next.debt.answered) this.#leftOver.assumeAtLeast(next.peer.service, this.#barriersInSilence);
     next.debt.asked++;
     next.debt.askedAtMs = now;
+    this.#askedMs = now;
     return next.peer.barrier;
   }
 
@@ -228,7 +251,7 @@ export class Recovery {
 
   #settle(service: ServiceName, debt: Debt, now: number): void {
     const stillOut = this.#stillOut(service, debt, now);
-    this.#leave(service, stillOut);
+    this.#leftOver.setTo(service, stillOut);
     this.#debts.delete(service);
     if (stillOut > 0) this.#draining = true;
   }
@@ -238,19 +261,15 @@ export class Recovery {
    * longer expected, and within that silence barriers were asked one interval apart.
    */
   #stillOut(service: ServiceName, debt: Debt, now: number): number {
-    const { lateReplyMs, barrierIntervalMs } = this.#limits;
-    const out = this.#leftOverOf(service) + debt.asked - debt.answered;
+    const { lateReplyMs } = this.#limits;
+    const out = this.#leftOver.of(service) + debt.asked - debt.answered;
     const silent = debt.asked > 0 && now - this.#silentSinceMs >= lateReplyMs;
-    return silent ? Math.min(out, Math.ceil(lateReplyMs / barrierIntervalMs)) : out;
+    return silent ? Math.min(out, this.#barriersInSilence) : out;
   }
 
-  #leftOverOf(service: ServiceName): number {
-    return this.#leftOver.get(service) ?? 0;
-  }
-
-  #leave(service: ServiceName, count: number): void {
-    if (count > 0) this.#leftOver.set(service, count);
-    else this.#leftOver.delete(service);
+  /** How many barriers are asked while the longest silence lasts that settles anything. */
+  get #barriersInSilence(): number {
+    return Math.ceil(this.#limits.lateReplyMs / this.#limits.barrierIntervalMs);
   }
 
   #peerAnswering(framing: Framing, reply: Readonly<Record<string, unknown>>): Peer | undefined {

@@ -217,6 +217,59 @@ test("Line that hears another framing's frame while a call awaits keeps waiting,
   assert.equal(set.asked.at(-1), "command=/supported_operations");
 });
 
+/** A clean line that had to ask its barrier twice, so that the answer to one of them may still come. */
+async function cleanInDoubt(): Promise<Set> {
+  let barriers = true;
+  const set = await clean(setOf(() => {}, { barriers: () => barriers }));
+  barriers = false;
+  set.device.reply("length", good("STRAY"));
+  await time.advance(barrierIntervalMs - 100);
+  barriers = true;
+  assert.ok(await idle(set));
+  assert.deepEqual(set.asked.slice(-2), ["/supported_operations", "/supported_operations"]);
+  return set;
+}
+
+const declined = '{"status":"error","code":-20}';
+
+test("Line tells a call's error as unknown while it may answer an unanswered barrier, and the next one as the reply", async () => {
+  const set = await cleanInDoubt();
+  const [first, second] = [ending(set.line, requestFor("A")), ending(set.line, requestFor("B"))];
+  await time.advance(5);
+  set.device.reply("length", declined);
+  await time.settle();
+  assert.equal(first.fault?.outcome, "unknown");
+  assert.match(first.fault?.message ?? "", /an error came that may answer what was asked before it: outcome unknown: query/);
+  assert.equal(set.told.lates, 2);
+  assert.ok(await time.until(() => set.line.state === "awaiting"));
+  await time.advance(5);
+  set.device.reply("length", declined);
+  await time.settle();
+  assert.equal(second.text, declined);
+});
+
+test("Line asks once more what only reads when its error may answer an unanswered barrier", async () => {
+  const set = await cleanInDoubt();
+  const end = ending(set.line, requestFor("A", { route: "/check", repeatable: true }));
+  await time.advance(5);
+  set.device.reply("length", declined);
+  assert.ok(await time.until(() => set.line.state === "awaiting"));
+  await time.advance(5);
+  assert.deepEqual(set.asked.slice(-3), ["/check", "/supported_operations", "/check"]);
+  set.device.reply("length", good("A"));
+  await time.settle();
+  assert.equal(end.text, good("A"));
+});
+
+test("Line gives a call's good reply at once though the answer to a barrier may still come", async () => {
+  const set = await cleanInDoubt();
+  const end = ending(set.line, requestFor("A"));
+  await time.advance(5);
+  set.device.reply("length", good("A"));
+  await time.settle();
+  assert.equal(end.text, good("A"));
+});
+
 test("Line sends nothing while bytes of an unfinished frame are pending", async () => {
   const set = await clean(setOf(() => {}));
   set.device.send(frame("length", good("TORN")).subarray(0, 12));

@@ -312,3 +312,59 @@ test("Recovery.dueMs() leaves silence out while something is half heard", () => 
   proof.ask();
   assert.ok(proof.recovery.dueMs(false) > proof.now);
 });
+
+test("Recovery.isDoubtful() is true of an error while an answer to a barrier of this process may still come, and counts it off", () => {
+  const proof = new Proof(["fiscal", "bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank");
+  for (const ms of [0, barrierIntervalMs, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+  proof.answer("bank");
+  proof.now += drainMs;
+  assert.equal(proof.clean, true);
+  assert.equal(proof.recovery.isDoubtful("stx", proof.now), false, "of another framing");
+  assert.equal(proof.recovery.isDoubtful("length", proof.now), true, "the first of two");
+  assert.equal(proof.recovery.isDoubtful("length", proof.now), true, "the second");
+  assert.equal(proof.recovery.isDoubtful("length", proof.now), false, "both are accounted for");
+});
+
+test("Recovery.isDoubtful() counts nothing off while either of two services may be meant", () => {
+  const proof = new Proof(["bank", "qr"]).prove();
+  for (const service of ["bank", "qr"] as const) proof.recovery.replied(service);
+  proof.fail("bank").fail("qr");
+  for (const ms of [0, barrierIntervalMs, barrierIntervalMs, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+  proof.answer("bank");
+  proof.answer("qr");
+  for (let time = 0; time < 4; time++) assert.equal(proof.recovery.isDoubtful("length", proof.now), true);
+});
+
+test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs without a byte", () => {
+  for (const reply of [true, false]) {
+    const proof = new Proof(["bank"]).prove();
+    proof.recovery.replied("bank");
+    proof.fail("bank");
+    for (const ms of [0, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+    proof.answer("bank");
+    if (reply) proof.recovery.replied("bank");
+    proof.now += reply ? drainMs : lateReplyMs;
+    assert.equal(proof.recovery.isDoubtful("length", proof.now), false);
+  }
+});
+
+test("Recovery.isDoubtful() is false after a start whose every barrier was answered, and true once one answer too many came", () => {
+  const proof = new Proof(["bank"]).prove();
+  assert.equal(proof.recovery.isDoubtful("length", proof.now), false);
+  assert.equal(proof.recovery.heardLeftOver("length", JSON.parse(barrierReplies.bankSupported), proof.now), true);
+  assert.equal(proof.recovery.isDoubtful("length", proof.now), true);
+});
+
+test("Recovery at start takes a silence's worth of answers for left over once a barrier went unanswered", () => {
+  const proof = new Proof(["bank"]);
+  for (const ms of [0, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+  for (let time = 0; time < lateReplyMs / barrierIntervalMs; time++) {
+    proof.answer("bank");
+    assert.equal(proof.recovery.owes, true);
+    proof.ask();
+  }
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});

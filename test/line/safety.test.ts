@@ -266,9 +266,8 @@ const worldOf = (kinds: readonly Fate["kind"][], slowWhenQueued: boolean): fc.Ar
     slowWhenQueued: fc.constant(slowWhenQueued),
   });
 
-// More than the default when the rules of recovery are changed: SAFETY_RUNS=20000 takes a minute.
-// The default worlds are always the same; a campaign draws new ones. About one world in 15,000 is known to fail: a barrier's error
-// that comes more than drainMs after the last of them is taken for a call's (DECISIONS 23).
+// More than the default when the rules of recovery are changed: SAFETY_RUNS=40000 takes two minutes.
+// The default worlds are always the same, so that nobody's change is stopped by another's; a campaign draws new ones.
 const campaign = process.env["SAFETY_RUNS"];
 const numRuns = Number(campaign ?? 400);
 const seed = campaign === undefined ? { seed: 20_261_120 } : {};
