@@ -33,47 +33,47 @@ function come(reader: Reader, bytes: Buffer, beganMs: number, bytesPerMs: number
     hear(reader, bytes.subarray(read, upTo), now);
     reads.push(now);
     read = upTo;
-    const restMs = reader.restMs;
+    const restMs = reader.restMs();
     const nextPieceMs = beganMs + (Math.ceil(read / pieceBytes) * pieceBytes - pieceBytes + pieceBytes) / bytesPerMs;
     now = restMs > 0 ? now + restMs : Math.max(nextPieceMs, now + 0.01);
   }
   return reads;
 }
 
-test("Reader.restMs is 0 between frames, in a header, and for a frame whose end isn't known", () => {
+test("Reader.restMs() is 0 between frames, in a header, and for a frame whose end isn't known", () => {
   const reader = newReader();
-  assert.equal(reader.restMs, 0);
+  assert.equal(reader.restMs(), 0);
   hear(reader, reply.subarray(0, 2), 0);
-  assert.equal(reader.restMs, 0);
+  assert.equal(reader.restMs(), 0);
   const stx = new Reader(configOf({ baudRate }), new Set(["stx"] as const));
   hear(stx, frame("stx", "x".repeat(300)).subarray(0, 100), 0);
   hear(stx, Buffer.from("y"), 20);
   assert.equal(stx.restMs, 0);
 });
 
-test("Reader.restMs is 0 until the pace of the first frame is known", () => {
+test("Reader.restMs() is 0 until the pace of the first frame is known", () => {
   const reader = newReader();
   hear(reader, reply.subarray(0, 8), 100);
-  assert.equal(reader.restMs, 0);
+  assert.equal(reader.restMs(), 0);
   hear(reader, reply.subarray(8, 24), 101.4);
-  assert.ok(reader.restMs > 0);
+  assert.ok(reader.restMs() > 0);
 });
 
-test("Reader.restMs ends restBeforeMs before the frame could be whole, and after restMsMax", () => {
+test("Reader.restMs() ends restBeforeMs before the frame could be whole, and after restMsMax", () => {
   const reader = newReader();
   const came = 200;
   hear(reader, reply.subarray(0, 8), 0);
   hear(reader, reply.subarray(8, came), came * msPerByte);
   const wholeInMs = (reply.length - came - 8) * msPerByte;
-  assert.equal(reader.restMs, Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax)));
+  assert.equal(reader.restMs(), Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax)));
 });
 
-test("Reader.restMs lets no more than restBytesMax gather at the line's speed", () => {
+test("Reader.restMs() lets no more than restBytesMax gather at the line's speed", () => {
   const fast = new Reader(configOf({ baudRate: 4_000_000 }), new Set(["length"] as const));
   const large = frame("length", JSON.stringify({ note: "x".repeat(60_000) }));
   hear(fast, large.subarray(0, 8), 0);
   hear(fast, large.subarray(8, 408), 1);
-  assert.ok(fast.restMs <= (restBytesMax * 10_000) / 4_000_000);
+  assert.ok(fast.restMs() <= (restBytesMax * 10_000) / 4_000_000);
 });
 
 test("Reader reads a slow frame a dozen times in place of forty, and hears its end at once", () => {
@@ -106,8 +106,8 @@ test("Reader forgets the pace of a frame that was whole when a rest ended", () =
   const reader = newReader();
   hear(reader, reply.subarray(0, 8), 0);
   hear(reader, reply.subarray(8, 40), 4);
-  assert.ok(reader.restMs > 0);
+  assert.ok(reader.restMs() > 0);
   assert.equal(hear(reader, reply.subarray(40), 12), 1);
   hear(reader, reply.subarray(0, 8), 100);
-  assert.equal(reader.restMs, 0);
+  assert.equal(reader.restMs(), 0);
 });
