@@ -22,6 +22,16 @@ export function readReply(payload: readonly Buffer[]): ReadReply | undefined {
   };
 }
 
+/**
+ * Reads a reply that nobody sent. Code that hasn't run for a while isn't in the processor's caches: at thirty replies a second
+ * each takes ten times as long to read. Run just before a reply is whole, this takes that time off the pause after it.
+ */
+export function rehearseReply(): void {
+  readReply(rehearsal);
+}
+
+const rehearsal = [Buffer.from('{"status":"success","data":{"txn_id":"1","status":"APPROVED","rrn":"1"},"code":0}')];
+
 /** A fault in the service's own words: its error envelope, which every one of the three contracts writes alike. */
 export function faultPayload(contract: Contract, kind: FaultKind, message: string): Buffer {
   return Buffer.from(JSON.stringify({ status: "error", code: contract.faultCodes[kind], message }));

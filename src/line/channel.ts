@@ -102,6 +102,11 @@ export class Channel {
     return this.#reader.begun;
   }
 
+  /** A frame is all but whole. */
+  get ending(): boolean {
+    return this.#reader.ending;
+  }
+
   /** When the last bytes came. */
   get heardMs(): number {
     return this.#reader.heardMs;

@@ -43,7 +43,7 @@ export const reopenMs = { first: 100, longest: 2_000 } as const;
 export const restAfterMs = 1;
 
 /** Milliseconds before a frame's end from which on every byte is looked at: a timer may be a millisecond or more late. */
-export const restBeforeMs = 3;
+export const restBeforeMs = 1;
 
 /** Milliseconds that a rest is worth: to begin and to end one wakes the process twice. */
 export const restMsMin = 3;

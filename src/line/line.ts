@@ -4,7 +4,7 @@ import type { Reply } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import type { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../envelope/json.ts";
-import { readReply } from "../envelope/reply.ts";
+import { readReply, rehearseReply } from "../envelope/reply.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { Channel } from "./channel.ts";
 import type { Open } from "./conduit.ts";
@@ -207,6 +207,7 @@ export class Line {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
     }
+    if (decoded.length === 0 && this.#turns.size > 0 && this.#channel.ending) rehearseReply();
     this.#settled(now);
   }
 

@@ -63,6 +63,12 @@ export class Reader {
     return phase === "start" || phase === "body";
   }
 
+  /** True when a frame is all but whole: it is, with one or two pieces more of the size in which it comes. */
+  get ending(): boolean {
+    const missing = this.#decoder.missingBytes;
+    return missing > 0 && missing <= 2 * this.#pieceBytes;
+  }
+
   /** When the pending bytes have had their time; Infinity when none are pending. */
   get dueMs(): number {
     if (this.#beganMs === undefined) return Number.POSITIVE_INFINITY;

@@ -135,7 +135,7 @@ def side_by_side(target: Target, fds: list[int], count: int) -> list[int]:
     for fd in fds:
         begun[fd] = now()
         write(fd, request)
-    for left in range(count // len(fds), -1, -1):
+    for left in range(count // len(fds) - 1, -1, -1):
         for fd in fds:
             data = read(fd, 65536)
             while not right(data):

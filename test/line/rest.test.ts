@@ -48,7 +48,7 @@ test("Reader.restMs() is 0 between frames, in a header, and for a frame whose en
   const stx = new Reader(configOf({ baudRate }), new Set(["stx"] as const));
   hear(stx, frame("stx", "x".repeat(300)).subarray(0, 100), 0);
   hear(stx, Buffer.from("y"), 20);
-  assert.equal(stx.restMs, 0);
+  assert.equal(stx.restMs(), 0);
 });
 
 test("Reader.restMs() is 0 until the pace of the first frame is known", () => {
@@ -110,4 +110,14 @@ test("Reader forgets the pace of a frame that was whole when a rest ended", () =
   assert.equal(hear(reader, reply.subarray(40), 12), 1);
   hear(reader, reply.subarray(0, 8), 100);
   assert.equal(reader.restMs(), 0);
+});
+
+test("Reader.ending is true only for the last two pieces before a frame is whole", () => {
+  const reader = newReader();
+  const pieces = Math.ceil(reply.length / 8);
+  for (let n = 0; n < pieces; n++) {
+    hear(reader, reply.subarray(8 * n, 8 * (n + 1)), 100 + n * 8 * msPerByte);
+    const left = pieces - 1 - n;
+    assert.equal(reader.ending, left === 1 || left === 2, `with ${left} pieces to come`);
+  }
 });
