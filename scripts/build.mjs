@@ -1,8 +1,8 @@
 // Makes dist/: one file, and beside it serialport's native prebuilds for Linux. It runs with no node_modules near.
 //
 // The time from start to listening is mostly the parsing of that file. So it is minified; it is CommonJS, where a module that is
-// loaded when it is needed brings Node's own modules in only then; and what a bridge seldom needs (the other commands, whole
-// schemas), more than half of it, lies in it as packed text, which costs nothing to skip and is compiled on first use.
+// loaded when it is needed brings Node's own modules in only then; and what a bridge seldom needs (the other commands, the
+// emulator, whole schemas), more than half of it, lies in it as packed text, which costs nothing to skip and is compiled on first use.
 import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
@@ -69,7 +69,7 @@ const metaUrl = 'const importMetaUrl = require("node:url").pathToFileURL(__filen
 const seldom = {
   name: "seldom",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /(cli\/commands|contract\/schema)\.ts$/ }, ({ path, resolveDir, kind }) =>
+    onResolve({ filter: /(cli\/commands|contract\/schema|\.\/emulation)\.ts$/ }, ({ path, resolveDir, kind }) =>
       kind === "dynamic-import" ? { path: join(resolveDir, path), namespace: "seldom" } : undefined,
     );
     onLoad({ filter: /.*/, namespace: "seldom" }, async ({ path }) => {

@@ -4,10 +4,13 @@ import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
 import type { RequestRules, ValidateBody } from "../envelope/request.ts";
+import type { AdminRoute } from "../http/admin-listener.ts";
 import { HttpListener } from "../http/listener.ts";
 import { lineCaller, linePeer } from "../line/caller.ts";
 import type { Open } from "../line/conduit.ts";
 import { Line } from "../line/line.ts";
+import type { Admin } from "./admin.ts";
+import type { Emulation, EmulationFlags } from "./emulation.ts";
 import { setEngine } from "./engine.ts";
 import { lineReport } from "./line-report.ts";
 
@@ -21,8 +24,8 @@ const stopGraceMs = 60_000;
 export interface BridgeOptions {
   readonly config: Config;
   readonly log: Log;
-  /** The emulator answers on every line, in place of its device. */
-  readonly emulated: boolean;
+  /** There when the emulator answers on every line, in place of its device. */
+  readonly emulated: EmulationFlags | undefined;
 }
 
 /** A service that listens. */
@@ -30,32 +33,36 @@ export interface Listening {
   readonly service: ServiceName;
   readonly host: string;
   readonly port: number;
-  readonly line: string;
+  /** The name of its line, where it has one. */
+  readonly line?: string;
 }
 
 export interface Bridge {
   readonly lines: readonly Line[];
   readonly listening: readonly Listening[];
+  /** The emulator's control API, where there is one. */
+  readonly admin: Admin | undefined;
   /** Stops accepting, refuses what waits, lets the exchanges in flight end, and gives the devices back. */
   stop(): Promise<void>;
 }
 
 /** A service with its settings. */
-interface Served {
+export interface Served {
   readonly service: ServiceName;
   readonly config: ServiceConfig;
 }
 
 /**
  * Starts a bridge: its services listen, its lines open for ever.
- * @throws Error when a port can't be had; nothing is left running.
+ * @throws Error when a port can't be had, or when the emulator can't begin; nothing is left running.
  */
 export async function startBridge({ config, log, emulated }: BridgeOptions): Promise<Bridge> {
   const served = servedBy(config);
   const validate = await validatorFor(served);
   const ends: { stop(): Promise<void> }[] = [];
   const lines = new Map<string, Line>();
-  const openOf = emulated ? await emulatedOpen(config, log, ends) : await deviceOpen();
+  const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
+  const openOf = emulation === undefined ? await deviceOpen() : await emulatedOpen(emulation, log, ends);
   for (const [name, lineConfig] of Object.entries(config.lines)) {
     const here = served.filter(({ config: { line } }) => line === name);
     lines.set(name, lineOf(name, lineConfig, here, openOf(name, lineConfig, here), log));
@@ -68,25 +75,39 @@ export async function startBridge({ config, log, emulated }: BridgeOptions): Pro
     for (const end of ends) await end.stop();
   };
   const listening: Listening[] = [];
+  let admin: Admin | undefined;
   try {
     for (const { each, listener } of listeners) listening.push(listeningOf(each, await listener.listen()));
+    // Last, so that the usual admin port is never taken from a service that is to have it.
+    if (emulation !== undefined) admin = await adminOf(config, emulation.routes, log);
+    if (admin !== undefined) ends.push({ stop: admin.close });
   } catch (error) {
     await stop();
     throw error;
   }
   for (const line of lines.values()) line.start();
   setEngine();
-  return { lines: [...lines.values()], listening, stop };
+  return { lines: [...lines.values()], listening, admin, stop };
 }
 
-function servedBy(config: Config): readonly Served[] {
+async function emulationOf(flags: EmulationFlags, { services }: Config, log: Log): Promise<Emulation> {
+  const { openEmulation } = await import("./emulation.ts");
+  return openEmulation({ flags, merchantId: services.fiscal?.merchantId, log });
+}
+
+async function adminOf({ admin }: Config, routes: Readonly<Record<string, AdminRoute>>, log: Log): Promise<Admin | undefined> {
+  const { openAdmin } = await import("./admin.ts");
+  return openAdmin(admin, routes, log);
+}
+
+export function servedBy(config: Config): readonly Served[] {
   return serviceNames.flatMap((service) => {
     const found = config.services[service];
     return found === undefined ? [] : [{ service, config: found }];
   });
 }
 
-function listeningOf({ service, config }: Served, address: AddressInfo): Listening {
+export function listeningOf({ service, config }: Served, address: AddressInfo): Listening {
   return { service, host: address.address, port: address.port, line: config.line };
 }
 
@@ -104,12 +125,10 @@ async function deviceOpen(): Promise<OpenOf> {
 }
 
 /** The emulator on the far end of each line, in memory. */
-async function emulatedOpen(config: Config, log: Log, ends: { stop(): Promise<void> }[]): Promise<OpenOf> {
+async function emulatedOpen(emulation: Emulation, log: Log, ends: { stop(): Promise<void> }[]): Promise<OpenOf> {
   const { emulatedLine } = await import("./emulated-line.ts");
-  const merchantId = config.services.fiscal?.merchantId;
-  return (name, lineConfig, served) => {
-    const names = served.map(({ service }) => service);
-    const { near, far } = emulatedLine({ name, config: lineConfig, services: names, merchantId, log });
+  return (name, config, served) => {
+    const { near, far } = emulatedLine({ name, config, services: served.map(({ service }) => service), emulation, log });
     ends.push(far);
     return near;
   };

@@ -2,29 +2,34 @@ import type { LineConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
-import { createEmulator } from "../emulator/emulator.ts";
 import type { Open } from "../line/conduit.ts";
 import { msPerByte } from "../line/frame.ts";
 import { LineListener } from "../line/listener.ts";
 import { memoryLine } from "../line/memory-line.ts";
+import { spoiledOpen } from "../line/spoiled-open.ts";
+import type { Emulation } from "./emulation.ts";
 import { discardFields } from "./line-report.ts";
 
 export interface EmulatedLineOptions {
   readonly name: string;
   readonly config: LineConfig;
   readonly services: readonly ServiceName[];
-  readonly merchantId: string | undefined;
+  readonly emulation: Emulation;
   readonly log: Log;
 }
 
-/** A line in memory with the emulator on its far end: the same frames at the same pace as on a wire. */
+/**
+ * A line in memory with the emulator on its far end: the same frames at the same pace as on a wire, and going wrong as on a wire
+ * where the emulator is told so.
+ */
 export function emulatedLine(options: EmulatedLineOptions): { readonly near: Open; readonly far: LineListener } {
-  const { name, config, log, merchantId } = options;
-  const { near, far } = memoryLine(msPerByte(config));
-  const handler = createEmulator(merchantId === undefined ? {} : { merchantId });
+  const { name, config, log } = options;
+  const pace = msPerByte(config);
+  const { near, far, unplug } = memoryLine(pace);
+  const { handler, spoil } = options.emulation.onLine(config.crc16);
   const listener = new LineListener({
     config,
-    open: far,
+    open: spoiledOpen({ open: far, spoil, msPerByte: pace, unplug }),
     services: options.services.map((service) => ({ contract: contracts[service], handler })),
     report: {
       discard: (discard) => log.line("warn", "the emulator discarded bytes", { line: name, ...discardFields(discard) }),

@@ -1,7 +1,9 @@
 import yargs from "yargs";
 import { version } from "../core/version.ts";
 import { configCommand } from "./config.ts";
+import { emulateCommand } from "./emulate.ts";
 import { exitCodes } from "./exit.ts";
+import { gatewayCommand } from "./gateway.ts";
 import { portsCommand } from "./ports.ts";
 import { serveCommand } from "./serve.ts";
 import { tapCommand } from "./tap.ts";
@@ -12,6 +14,8 @@ export async function runCommands(args: readonly string[]): Promise<void> {
     .scriptName("posline")
     .usage("$0 <command>\n\nA bridge from HTTP to payment and fiscal terminals on serial lines.")
     .command(serveCommand)
+    .command(emulateCommand)
+    .command(gatewayCommand)
     .command(portsCommand)
     .command(configCommand)
     .command(tapCommand)

@@ -1,34 +1,79 @@
+import type { Admin } from "../app/admin.ts";
 import type { Listening } from "../app/bridge.ts";
+import type { ServiceConfig } from "../config/config.ts";
+import { emulatedMerchantId } from "../config/overrides.ts";
+import type { ServiceName } from "../core/call.ts";
 import { signOf } from "../envelope/sign.ts";
 
-/** What `serve --emulated` tells a person: where it listens, and one command for each service that works when it is pasted. */
-export function greeting(listening: readonly Listening[], merchantId: string | undefined): string {
-  const lines = ["", "posline serves an emulated terminal: no device is used and no money moves", ""];
-  for (const { service, host, port, line } of listening) {
-    lines.push(`  ${service.padEnd(6)}  http://${urlHost(host)}:${port}  on line ${line}`);
+/** What a person is greeted with who starts an emulator: where it is reached, and commands that work when they are pasted. */
+export interface Greeting {
+  /** What runs, in words. */
+  readonly title: string;
+  readonly listening: readonly Listening[];
+  readonly admin: Admin | undefined;
+  /** Devices on which it answers. */
+  readonly devices: readonly string[];
+  readonly services: Readonly<Partial<Record<ServiceName, ServiceConfig>>>;
+  /** Whether any sign will do. */
+  readonly anySign: boolean;
+}
+
+export function greeting({ title, listening, admin, devices, services, anySign }: Greeting): string {
+  const places = listening.map(({ service, host, port, line }) => {
+    return `  ${service.padEnd(7)}  http://${urlHost(host)}:${port}${line === undefined ? "" : `  on line ${line}`}`;
+  });
+  const tries = listening.flatMap(({ service, host, port }) => {
+    return commands[service](`http://${urlHost(host)}:${port}`, services[service], anySign);
+  });
+  if (admin !== undefined) {
+    const url = `http://${urlHost(admin.host)}:${admin.port}/emulator`;
+    places.push(`  ${"control".padEnd(7)}  ${url}`);
+    tries.push(`curl -d '${JSON.stringify(nextDeclined)}' ${url}`);
   }
-  lines.push("", "Try:", "");
-  for (const { service, host, port } of listening)
-    lines.push(`  ${commands[service](`http://${urlHost(host)}:${port}`, merchantId)}`);
-  lines.push("", "Stop it with Ctrl-C. The log follows on standard output, one JSON object a line.", "", "");
+  const lines = [
+    "",
+    `${title}: no money moves`,
+    "",
+    ...places,
+    ...devices.map((path) => `  ${"line".padEnd(7)}  ${path}`),
+    ...(tries.length === 0 ? [] : ["", "Try (an amount that ends in 20 is declined; README has the others):", ""]),
+    ...tries.map((command) => `  ${command}`),
+    "",
+    "Stop it with Ctrl-C. The log follows on standard output, one JSON object a line.",
+    "",
+    "",
+  ];
   return lines.join("\n");
 }
 
 const urlHost = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
-const bankSale = { pay_id: "TRY-1", amount: 1500, currency_name: "EUR" };
+const sale = (payId: string, amount: number) => JSON.stringify({ pay_id: payId, amount, currency_name: "EUR" });
 const fiscalSale = {
   documentExtID: "TRY-1",
   items: [{ itemId: "1", itemName: "Coffee", itemQty: 1000, itemAmount: 1500, itemTaxes: [{ taxPrc: 1800 }] }],
   payments: { cashAmount: 1500 },
 };
+const nextDeclined = { next: { service: "bank", route: "/sale", outcome: "declined" } };
 
-const commands: Readonly<Record<Listening["service"], (base: string, merchantId: string | undefined) => string>> = {
-  fiscal: (base, merchantId) => {
-    if (merchantId === undefined) return `curl ${base}/supported_operations`;
+type Commands = (base: string, config: ServiceConfig | undefined, anySign: boolean) => readonly string[];
+
+const commands: Readonly<Record<ServiceName, Commands>> = {
+  fiscal: (base, config, anySign) => {
+    // A real merchant's id is a secret, and a sign made with it would be one too.
+    if (!anySign && config?.merchantId !== emulatedMerchantId) return [`curl ${base}/supported_operations`];
     const data = Buffer.from(JSON.stringify(fiscalSale)).toString("base64");
-    return `curl -d 'data=${data}&sign=${signOf(data, merchantId)}' ${base}/sale`;
+    return [`curl -d 'data=${data}&sign=${signOf(data, emulatedMerchantId)}' ${base}/sale`];
   },
-  bank: (base) => `curl -d '${JSON.stringify(bankSale)}' ${base}/sale`,
-  qr: (base) => `curl -X POST ${base}/check_connection`,
+  bank: (base, config) => {
+    const curl = `curl${keyHeader(config)}`;
+    return [sale("TRY-1", 1500), sale("TRY-2", 1520)].map((body) => `${curl} -d '${body}' ${base}/{sale,check,check}`);
+  },
+  qr: (base) => [`curl -X POST ${base}/check_connection`],
 };
+
+/** The header of the API key, which isn't told. */
+function keyHeader(config: ServiceConfig | undefined): string {
+  if (config?.apiKey === undefined) return "";
+  return config.apiKeyFile === undefined ? " -H 'X-API-Key: THE-KEY'" : ` -H "X-API-Key: $(cat '${config.apiKeyFile}')"`;
+}

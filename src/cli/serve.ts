@@ -1,33 +1,39 @@
 import { parseArgs } from "node:util";
 import type { CommandModule } from "yargs";
 import type { Bridge } from "../app/bridge.ts";
-import { ConfigError } from "../config/config.ts";
+import type { EmulationFlags } from "../app/emulation.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
-import { emulatedMerchantId } from "../config/overrides.ts";
 import { openLog } from "../core/log.ts";
-import { version } from "../core/version.ts";
 import { sourceOptions } from "./config.ts";
-import { exitCodes } from "./exit.ts";
+import { emulationOptions, given, repeating } from "./emulation.ts";
+import { exitCodeOf, exitCodes } from "./exit.ts";
+import { logStart, reasonOf, startExitCode, stopSignal } from "./running.ts";
 
 /** `posline serve`: the bridge. */
+
+export interface ServeArguments extends Flags, EmulationFlags {}
 
 /**
  * Reads the flags of `serve` without loading yargs, which would double the time to listening.
  * @returns undefined when something is asked that yargs words better: help, or a flag that isn't right.
  */
-export function serveFlags(args: readonly string[]): Flags | undefined {
+export function serveFlags(args: readonly string[]): ServeArguments | undefined {
   const options = {
     config: { type: "string" },
     line: { type: "string" },
     baud: { type: "string" },
     emulated: { type: "boolean" },
+    state: { type: "string" },
+    seed: { type: "string" },
+    fault: { type: "string", multiple: true },
+    "plain-amounts": { type: "boolean" },
   } as const;
   try {
     const { values } = parseArgs({ args: [...args], options, strict: true, allowPositionals: false });
-    const baud = values.baud === undefined ? undefined : Number(values.baud);
-    if (baud !== undefined && !Number.isInteger(baud)) return undefined;
+    const [baud, seed] = [values.baud, values.seed].map((text) => (text === undefined ? undefined : Number(text)));
+    if ([baud, seed].some((number) => number !== undefined && !Number.isInteger(number))) return undefined;
     if (values.line !== undefined && values.emulated === true) return undefined;
-    return { ...values, baud };
+    return { ...values, baud, seed, plainAmounts: values["plain-amounts"] };
   } catch {
     return undefined;
   }
@@ -35,25 +41,29 @@ export function serveFlags(args: readonly string[]): Flags | undefined {
 
 /**
  * Serves until it is told to stop.
- * @returns the exit code: 0, 69 when a port can't be had, 78 when the configuration can't be used.
+ * @returns the exit code: 0, 64 for flags that don't go together, 69 when a port can't be had, 78 when the configuration or the
+ * emulator's state can't be used.
  */
-export async function runServe(flags: Flags): Promise<number> {
+export async function runServe(flags: ServeArguments): Promise<number> {
+  const alone = emulationFlag(flags);
+  if (alone !== undefined && flags.emulated !== true) {
+    process.stderr.write(`Cannot serve: ${alone} is for the emulator, and there is none: add --emulated, or leave it out\n`);
+    return exitCodes.usage;
+  }
   let loaded: Loaded;
   try {
     loaded = await loadConfig({ env: process.env, flags });
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    return error.exitCode;
+    const code = exitCodeOf(error);
+    if (code === undefined) throw error;
+    process.stderr.write(`${reasonOf(error)}\n`);
+    return code;
   }
   const log = openLog(loaded.config.log.level);
   try {
     const { startBridge } = await import("../app/bridge.ts");
-    const bridge = await startBridge({ config: loaded.config, log, emulated: loaded.emulated });
-    log.process("info", "posline serves", { version });
-    for (const warning of loaded.warnings) log.process("warn", warning);
-    for (const { service, host, port, line } of bridge.listening)
-      log.process("info", "listening", { service, host, port, line });
+    const bridge = await startBridge({ config: loaded.config, log, emulated: loaded.emulated ? flags : undefined });
+    logStart(log, "posline serves", loaded.warnings, bridge);
     if (loaded.emulated) await greet(loaded, bridge);
     await stopSignal();
     log.process("info", "stopping: the exchange in flight may end, what waits is refused");
@@ -63,7 +73,7 @@ export async function runServe(flags: Flags): Promise<number> {
   } catch (error) {
     log.process("error", "cannot serve", { error: reasonOf(error) });
     process.stderr.write(`${reasonOf(error)}\n`);
-    return exitCodes.unavailable;
+    return startExitCode(error);
   } finally {
     log.flush();
   }
@@ -72,43 +82,23 @@ export async function runServe(flags: Flags): Promise<number> {
 /** On standard error, beside the log: what a person who tries posline may paste. */
 async function greet({ config }: Loaded, bridge: Bridge): Promise<void> {
   const { greeting } = await import("./greeting.ts");
-  const merchantId = config.services.fiscal?.merchantId;
-  // A real merchant's id is a secret, and a sign made with it would be one too.
-  process.stderr.write(greeting(bridge.listening, merchantId === emulatedMerchantId ? merchantId : undefined));
+  const title = "posline serves an emulated terminal, and no device is used";
+  const { listening, admin } = bridge;
+  process.stderr.write(greeting({ title, listening, admin, devices: [], services: config.services, anySign: false }));
 }
 
-/** Waits for SIGTERM or SIGINT. A second one means now: what is in flight then has an unknown outcome. */
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    let told = false;
-    const stop = () => {
-      if (told) process.exit(exitCodes.unknown);
-      told = true;
-      resolve();
-    };
-    process.on("SIGTERM", stop);
-    process.on("SIGINT", stop);
-  });
+/** The first flag that only the emulator knows. */
+function emulationFlag({ state, seed, fault, plainAmounts }: EmulationFlags): string | undefined {
+  if (state !== undefined) return "--state";
+  if (seed !== undefined) return "--seed";
+  if (fault !== undefined) return "--fault";
+  return plainAmounts === true ? "--plain-amounts" : undefined;
 }
 
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (!("code" in error) || !("port" in error)) return error.message;
-  const where = `port ${String(error.port)}`;
-  if (error.code === "EADDRINUSE") {
-    return `Cannot listen on ${where}: another process has it: stop that one (ss -ltnp shows it), or configure another port`;
-  }
-  if (error.code === "EADDRNOTAVAIL")
-    return `Cannot listen on ${where}: this box has no such address: mend host in the configuration`;
-  if (error.code === "EACCES")
-    return `Cannot listen on ${where}: no permission: ports under 1024 need it, configure a higher one`;
-  return `Cannot listen on ${where}: ${error.message}`;
-}
-
-export const serveCommand: CommandModule<object, Flags> = {
+export const serveCommand: CommandModule<object, ServeArguments> = {
   command: "serve",
   describe: "Run the bridge: HTTP services relayed over serial lines",
-  builder: (yargs) => yargs.options(sourceOptions),
+  builder: (yargs) => repeating(yargs).options(given({ ...sourceOptions, ...emulationOptions })),
   handler: async (args) => {
     process.exitCode = await runServe(args);
   },

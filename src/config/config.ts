@@ -47,10 +47,12 @@ export interface ServiceConfig {
   readonly faultStatus?: 200;
   readonly allowOrigins: readonly string[];
   readonly allowHosts: readonly string[];
+  /** Where `posline gateway` reaches the service: the base URL. */
+  readonly upstream?: string;
   /** Fiscal only: the value, wherever it was read. */
   readonly merchantId?: string;
   readonly merchantIdFile?: string;
-  /** Bank only: the value of `X-API-Key`, wherever it was read. */
+  /** Bank only: the value of `X-API-Key`, wherever it was read; asked of tills, and sent to the upstream. */
   readonly apiKey?: string;
   readonly apiKeyFile?: string;
 }

@@ -30,6 +30,12 @@ export const replyPayloadBytesMax = 8 * 1024 * 1024;
  */
 export const queueBytesMax = 512 * 1024 * 1024;
 
+/**
+ * Milliseconds by which `posline gateway` gives up before a till on the line would, unless configured otherwise: its answer has to
+ * be back while the till still waits. After that the till takes it for the answer to what it asks next.
+ */
+export const gatewayMarginMs = 5_000;
+
 /** Bytes of the configuration file: every key of every route fits many times over. */
 export const fileBytesMax = 1024 * 1024;
 

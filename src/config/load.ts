@@ -3,14 +3,15 @@ import { check } from "./check.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
 import { JsonError, parseJson } from "./json.ts";
-import { fileBytesMax } from "./limits.ts";
-import { applyEnvironment, applyFlags, type Environment, type Flags, refuseUnknown } from "./overrides.ts";
+import { fileBytesMax, gatewayMarginMs } from "./limits.ts";
+import { applyEnvironment, applyFlags, type Environment, type Flags, leaveDevices, refuseUnknown } from "./overrides.ts";
 import { resolveDraft } from "./resolve.ts";
-import { refuseCrossed, warningsOf } from "./rules.ts";
+import { lineWarnings, refuseCrossed, warningsOf } from "./rules.ts";
 import { type FileShape, fileSchema } from "./schema.ts";
 import { readAtMost, reason } from "./secrets.ts";
+import { gatewayWarnings, requireUpstreams, supposeUpstreams } from "./upstreams.ts";
 
-export type { Environment, Flags } from "./overrides.ts";
+export type { EmulateFlags, Environment, Flags, GatewayFlags } from "./overrides.ts";
 
 /** Read when neither `--config` nor `POSLINE_CONFIG` names another. */
 export const defaultFile = "/etc/posline/posline.json";
@@ -51,16 +52,26 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags }: S
     throw new ConfigError([...problems, `${label}: it is empty: name a file`]);
   }
   const path = resolve(named ?? fallback);
-  const text = readFile(path, named !== undefined, problems);
+  // An emulator beside a bridge doesn't take the bridge's file for its own unasked, nor does a gateway on a line of its own.
+  const beside = flags.emulate !== undefined || (flags.gateway !== undefined && flags.line !== undefined);
+  const unasked = named === undefined && beside;
+  const text = unasked ? undefined : readFile(path, named !== undefined, problems);
   const file = text === undefined ? undefined : path;
   const draft = text === undefined ? draftWithoutFile(path, env, flags, problems) : draftOfText(text, path, problems);
 
+  if (flags.emulate !== undefined) leaveDevices(draft);
+  if (flags.gateway !== undefined && file === undefined) supposeUpstreams(draft);
   applyEnvironment(draft, env, problems);
   applyFlags(draft, flags, problems);
-  const config = resolveDraft(draft, file, problems);
+  const config = resolveDraft(draft, { file, marginMs: flags.gateway === undefined ? 0 : gatewayMarginMs }, problems);
   refuseCrossed(config, problems);
+  if (flags.gateway !== undefined) requireUpstreams(config, problems);
   if (problems.length > 0) throw new ConfigError(problems, file);
-  return { config, origins: draft.origins, file, emulated: flags.emulated === true, warnings: warningsOf(config) };
+  const warnings =
+    flags.gateway === undefined
+      ? warningsOf(config, flags.emulate !== undefined)
+      : [...lineWarnings(config), ...gatewayWarnings(config)];
+  return { config, origins: draft.origins, file, emulated: flags.emulated === true, warnings };
 }
 
 /** The file's text; undefined when there is none and none was asked for. */
@@ -91,7 +102,7 @@ function draftOfText(text: string, path: string, problems: string[]): Draft {
 }
 
 function draftWithoutFile(path: string, env: Environment, flags: Flags, problems: readonly string[]): Draft {
-  if (flags.emulated === true) return draftOfOneLine("emulated");
+  if (flags.emulated === true || flags.emulate !== undefined) return draftOfOneLine("emulated");
   if (flags.line !== undefined || env["POSLINE_LINE"] !== undefined) return draftOfOneLine("till");
   throw new ConfigError([
     ...problems,

@@ -17,6 +17,26 @@ export interface Flags {
   readonly line?: string | undefined;
   readonly baud?: number | undefined;
   readonly emulated?: boolean | undefined;
+  /** There for `posline emulate` alone: the emulator itself is what is reached, by HTTP and on a line that a flag names. */
+  readonly emulate?: EmulateFlags | undefined;
+  /** There for `posline gateway` alone: tills are on the lines, and the services are reached over HTTP. */
+  readonly gateway?: GatewayFlags | undefined;
+}
+
+/** The flags of `posline gateway` that settings of the configuration take. */
+export interface GatewayFlags {
+  readonly upstreams?: Readonly<Partial<Record<ServiceName, string | undefined>>> | undefined;
+  readonly apiKeyFile?: string | undefined;
+}
+
+/** The flags of `posline emulate` that settings of the configuration take. */
+export interface EmulateFlags {
+  /** The services to play; all there are when it is left out. */
+  readonly services?: readonly ServiceName[] | undefined;
+  /** 0 means any free port. */
+  readonly adminPort?: number | undefined;
+  readonly merchantIdFile?: string | undefined;
+  readonly apiKeyFile?: string | undefined;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -86,8 +106,26 @@ const setLevel: Applied = (draft, label, origin, value, problems) => {
   draft.origins.set("log.level", origin);
 };
 
+const adminPortNode: Node = { ...fileSchema.properties.admin.properties.port, minimum: 0 };
+
+const setAdminPort: Applied = (draft, label, origin, value, problems) => {
+  const kept = check(adminPortNode, number(value), label, problems);
+  if (typeof kept !== "number") return;
+  draft.admin = { ...draft.admin, port: kept };
+  draft.origins.set("admin.port", origin);
+};
+
 const asPath = (value: string) => (value === "" ? value : resolve(value));
 const text = (value: string) => value;
+
+const setMerchantIdFile = setService("fiscal", "merchantIdFile", serviceNodes.fiscal.properties.merchantIdFile, asPath);
+const setApiKeyFile = setService("bank", "apiKeyFile", serviceNodes.bank.properties.apiKeyFile, asPath);
+
+const setUpstream: Readonly<Record<ServiceName, Applied>> = {
+  fiscal: setService("fiscal", "upstream", serviceNodes.fiscal.properties.upstream, text),
+  bank: setService("bank", "upstream", serviceNodes.bank.properties.upstream, text),
+  qr: setService("qr", "upstream", serviceNodes.qr.properties.upstream, text),
+};
 
 const variables: Readonly<Record<string, Applied>> = {
   POSLINE_LINE: (draft, label, origin, value, problems) => setLine("path", value, draft, label, origin, problems),
@@ -97,10 +135,14 @@ const variables: Readonly<Record<string, Applied>> = {
   POSLINE_FISCAL_PORT: port("fiscal"),
   POSLINE_BANK_PORT: port("bank"),
   POSLINE_QR_PORT: port("qr"),
+  POSLINE_ADMIN_PORT: setAdminPort,
+  POSLINE_FISCAL_UPSTREAM: setUpstream.fiscal,
+  POSLINE_BANK_UPSTREAM: setUpstream.bank,
+  POSLINE_QR_UPSTREAM: setUpstream.qr,
   POSLINE_MERCHANT_ID: setService("fiscal", "merchantId", serviceNodes.fiscal.properties.merchantId, text),
-  POSLINE_MERCHANT_ID_FILE: setService("fiscal", "merchantIdFile", serviceNodes.fiscal.properties.merchantIdFile, asPath),
+  POSLINE_MERCHANT_ID_FILE: setMerchantIdFile,
   POSLINE_API_KEY: setService("bank", "apiKey", serviceNodes.bank.properties.apiKey, text),
-  POSLINE_API_KEY_FILE: setService("bank", "apiKeyFile", serviceNodes.bank.properties.apiKeyFile, asPath),
+  POSLINE_API_KEY_FILE: setApiKeyFile,
 };
 
 /** Every variable that posline reads. */
@@ -132,6 +174,8 @@ export const emulatedMerchantId = "MERCHANT-1";
 
 /** Lays the flags over the draft. */
 export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void {
+  if (flags.emulate !== undefined) applyEmulate(draft, flags.emulate, problems);
+  if (flags.gateway !== undefined) applyGateway(draft, flags.gateway, problems);
   if (flags.line !== undefined && flags.emulated === true) {
     problems.push("--line: --emulated takes the place of every device: give one of the two");
   } else if (flags.line !== undefined) setLine("path", flags.line, draft, "--line", "flag --line", problems);
@@ -142,4 +186,38 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   if (fiscal !== undefined && fiscal.merchantId === undefined && fiscal.merchantIdFile === undefined) {
     putService(draft, "fiscal", "merchantId", emulatedMerchantId, "flag --emulated");
   }
+}
+
+function applyEmulate(draft: Draft, flags: EmulateFlags, problems: string[]): void {
+  const { services, adminPort, merchantIdFile, apiKeyFile } = flags;
+  if (services !== undefined) pick(draft, services, problems);
+  const apply = (set: Applied, flag: string, value: string | number | undefined) => {
+    if (value !== undefined) set(draft, flag, `flag ${flag}`, String(value), problems);
+  };
+  apply(setAdminPort, "--admin-port", adminPort);
+  apply(setMerchantIdFile, "--merchant-id-file", merchantIdFile);
+  apply(setApiKeyFile, "--api-key-file", apiKeyFile);
+}
+
+function applyGateway(draft: Draft, { upstreams, apiKeyFile }: GatewayFlags, problems: string[]): void {
+  for (const name of serviceNames) {
+    const [upstream, flag] = [upstreams?.[name], `--upstream-${name}`];
+    if (upstream !== undefined) setUpstream[name](draft, flag, `flag ${flag}`, upstream, problems);
+  }
+  if (apiKeyFile !== undefined) setApiKeyFile(draft, "--api-key-file", "flag --api-key-file", apiKeyFile, problems);
+}
+
+/** Leaves these services, and the lines that they use. */
+function pick(draft: Draft, picked: readonly ServiceName[], problems: string[]): void {
+  for (const name of picked) {
+    if (draft.services[name] === undefined) problems.push(`--service: there is no service ${name} in the file: add it there`);
+  }
+  for (const name of serviceNames) if (!picked.includes(name)) delete draft.services[name];
+  const used = Object.values(draft.services).map(({ line }) => line);
+  for (const name of Object.keys(draft.lines)) if (!used.includes(name)) delete draft.lines[name];
+}
+
+/** No device of the file is for `posline emulate`: it is the bridge's, and the emulator would be on its other end. */
+export function leaveDevices(draft: Draft): void {
+  for (const name of Object.keys(draft.lines)) putLine(draft, name, "path", emulatedPath, "posline emulate");
 }

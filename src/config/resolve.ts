@@ -7,14 +7,22 @@ import { adminDefaults, lineDefaults, logDefaults, serviceDefaults } from "./lim
 import { fileSchema } from "./schema.ts";
 import { readSecret } from "./secrets.ts";
 
+/** What defaults hang on, beside the settings. */
+export interface Resolving {
+  /** The file that was read: relative paths start at its folder. */
+  readonly file: string | undefined;
+  /** Milliseconds that a reply's time-out is below the contract's, where nobody set it. */
+  readonly marginMs: number;
+}
+
 /** Fills in what nobody set, and reads the secrets that stand in files. */
-export function resolveDraft(draft: Draft, file: string | undefined, problems: string[]): Config {
+export function resolveDraft(draft: Draft, { file, marginMs }: Resolving, problems: string[]): Config {
   const lines: [string, LineConfig][] = [];
   for (const [name, line] of Object.entries(draft.lines)) lines.push([name, resolveLine(draft, name, line)]);
   const services: Partial<Record<ServiceName, ServiceConfig>> = {};
   for (const name of serviceNames) {
     const service = draft.services[name];
-    if (service !== undefined) services[name] = resolveService(draft, name, service, file, problems);
+    if (service !== undefined) services[name] = resolveService(draft, name, service, { file, marginMs }, problems);
   }
   const admin: AdminConfig | undefined = draft.admin === undefined ? undefined : { ...adminDefaults, ...draft.admin };
   if (admin !== undefined) noteDefaults(draft, "admin", admin);
@@ -41,7 +49,7 @@ function resolveService(
   draft: Draft,
   name: ServiceName,
   service: ServiceDraft,
-  file: string | undefined,
+  { file, marginMs }: Resolving,
   problems: string[],
 ): ServiceConfig {
   const path = `services.${name}`;
@@ -52,15 +60,15 @@ function resolveService(
     allowOrigins: [],
     allowHosts: [],
     ...service,
-    replyTimeoutMs: timeouts(draft, name, service),
+    replyTimeoutMs: timeouts(draft, name, service, marginMs),
     ...secrets(draft, name, service, file, problems),
   };
   noteDefaults(draft, path, resolved);
   return resolved;
 }
 
-/** Milliseconds for every route: the number of all, or the route's own, or the contract's. */
-function timeouts(draft: Draft, name: ServiceName, service: ServiceDraft): Record<string, number> {
+/** Milliseconds for every route: the number of all, or the route's own, or the contract's less a margin. */
+function timeouts(draft: Draft, name: ServiceName, service: ServiceDraft, marginMs: number): Record<string, number> {
   const path = `services.${name}.replyTimeoutMs`;
   const set = service.replyTimeoutMs;
   const whole = draft.origins.get(path);
@@ -69,7 +77,7 @@ function timeouts(draft: Draft, name: ServiceName, service: ServiceDraft): Recor
   const resolved: Record<string, number> = {};
   for (const route of contracts[name].routes) {
     const own = typeof set === "object" ? set[route.path] : set;
-    resolved[route.path] = own ?? route.replyTimeoutMs;
+    resolved[route.path] = own ?? route.replyTimeoutMs - marginMs;
     draft.origins.set(`${path}.${route.path}`, (own === undefined ? undefined : whole) ?? "default");
   }
   return resolved;

@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { serviceNames } from "../core/call.ts";
 import { type Config, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
 import { queueBytesMax } from "./limits.ts";
+import { refuseUpstreams } from "./upstreams.ts";
 
 /**
  * The rules that no single setting can break: whatever they find would otherwise come to light as a service that can't listen,
@@ -14,21 +15,22 @@ export function refuseCrossed(config: Config, problems: string[]): void {
   refuseSharedDevices(config, problems);
   refuseSharedPorts(config, problems);
   for (const [name, service] of services(config)) refuseOrigins(name, service, problems);
+  refuseUpstreams(config, problems);
 }
 
-/** What works, but not as its operator may think. */
-export function warningsOf(config: Config): string[] {
-  const warnings: string[] = [];
-  for (const [name, line] of Object.entries(config.lines)) {
-    if (line.path !== emulatedPath) warnings.push(...lineWarnings(name, line));
-  }
+/**
+ * What works, but not as its operator may think.
+ * @param played Whether posline plays the services, and asks nobody anything.
+ */
+export function warningsOf(config: Config, played = false): string[] {
+  const warnings = lineWarnings(config);
   for (const [name, service] of services(config)) {
     if (!isLoopback(service.host) && service.apiKey === undefined) {
       const cure = name === "bank" ? "set apiKey" : "keep it on 127.0.0.1, or behind a firewall";
       warnings.push(`services.${name}.host: whoever reaches ${service.host} on the network can use the terminal: ${cure}`);
     }
     const line = config.lines[service.line];
-    if (name === "fiscal" && service.merchantId === undefined && line?.recovery === "barrier") {
+    if (name === "fiscal" && service.merchantId === undefined && !played && line?.recovery === "barrier") {
       warnings.push(
         "services.fiscal.merchantId: not set, so posline can't check a sign, nor ask whether the line is clean after a lost " +
           `answer: it then waits for ${line.lateReplyMs} ms of silence`,
@@ -45,7 +47,12 @@ function services(config: Config): [(typeof serviceNames)[number], ServiceConfig
   });
 }
 
-function lineWarnings(name: string, line: LineConfig): string[] {
+/** What of the lines works, but not as its operator may think. */
+export function lineWarnings({ lines }: Config): string[] {
+  return Object.entries(lines).flatMap(([name, line]) => (line.path === emulatedPath ? [] : warningsOfLine(name, line)));
+}
+
+function warningsOfLine(name: string, line: LineConfig): string[] {
   const warnings: string[] = [];
   if (line.dataBits !== 8) {
     warnings.push(

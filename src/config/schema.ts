@@ -1,7 +1,7 @@
 import type { XStatic } from "typebox/schema";
 import { contracts } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
-import { adminDefaults, bounds, logDefaults, serviceDefaults } from "./limits.ts";
+import { adminDefaults, bounds, gatewayMarginMs, logDefaults, serviceDefaults } from "./limits.ts";
 import { line } from "./schema-line.ts";
 import { bounded, host, hostPattern } from "./schema-terms.ts";
 
@@ -10,6 +10,10 @@ import { bounded, host, hostPattern } from "./schema-terms.ts";
  * and what the file's type is inferred from. It is plain data, so that a start loads no schema library; the tests hold it and
  * `check` against TypeBox's own validator. `$comment` says why, and is quoted in messages. `writeOnly` marks the secrets.
  */
+
+/** `http://` or `https://`, a host name or address, perhaps a port and a path. */
+const upstreamPattern =
+  "^https?://(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\\[[0-9a-f:.]+\\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%!$&'()*+,;=:@-]*)*$";
 
 /** What every service has; the time-outs are declared per service, since routes and defaults are its contract's. */
 const common = {
@@ -20,6 +24,17 @@ const common = {
     $comment: "name the line that leads to the terminal",
   },
   host,
+  upstream: {
+    type: "string",
+    pattern: upstreamPattern,
+    maxLength: 2_048,
+    examples: ["http://127.0.0.1:8888", "https://terminal.lan/services"],
+    description:
+      "Where posline gateway reaches the service: its base URL. posline serve leaves it aside, as the gateway leaves port, " +
+      "host, allowOrigins and allowHosts aside, so one file may serve both.",
+    $comment:
+      "it must be a URL in lower case up to its path, http or https, without user, password, ? and #, such as http://127.0.0.1:8888",
+  },
   bodyBytesMax: bounded(bounds.bodyBytesMax, serviceDefaults.bodyBytesMax, "The largest request body taken."),
   check: {
     enum: ["envelope", "contract", "none"],
@@ -71,7 +86,9 @@ function replyTimeoutMs(service: ServiceName) {
       },
     ],
     default: Object.fromEntries(routes.map((route) => [route.path, route.replyTimeoutMs])),
-    description: "How long the first byte of a reply may take: one number for every route, or numbers by route. In ms.",
+    description:
+      "How long the first byte of a reply may take: one number for every route, or numbers by route. In ms. For posline gateway, " +
+      `how long its upstream's whole answer may take, and ${gatewayMarginMs} less unless set: it must be back before the till gives up.`,
   } as const;
 }
 
@@ -123,7 +140,7 @@ const services = {
         replyTimeoutMs: replyTimeoutMs("bank"),
         apiKey: secret(
           "^[\\u0021-\\u007e]+$",
-          "What tills must send as X-API-Key; absent asks for none.",
+          "What tills must send as X-API-Key, absent asks for none; and what posline gateway sends to its upstream.",
           "it must be 1 to 256 characters of ASCII without spaces, as an HTTP header carries them",
         ),
         apiKeyFile: secretFile,
@@ -163,7 +180,7 @@ export const fileSchema = {
     services,
     admin: {
       type: "object",
-      description: "The port of health, metrics and the status page. Off unless there.",
+      description: "The port of health, metrics, the status page and the emulator's control. Off unless there or emulated.",
       additionalProperties: false,
       properties: { host, port: port(adminDefaults.port) },
     },

@@ -16,6 +16,8 @@ export interface Presence {
   gone: boolean;
   /** Called once when the caller leaves, if it was set by then. */
   onGone: (() => void) | undefined;
+  /** Ends the caller's connection without an answer, and `onGone` follows; undefined where there is none of its own. */
+  readonly hangUp?: (() => void) | undefined;
 }
 
 /** One request to a service, on its way from a listener to a caller. */

@@ -50,6 +50,8 @@ export interface FaultDetails {
   readonly retryAfterS?: number;
   /** Methods that the route takes, for `Allow`. */
   readonly allow?: readonly string[];
+  /** The fault in the words of whoever it befell, an upstream posline: passed on as it is, in place of the message. */
+  readonly payload?: readonly Buffer[];
   /** Milliseconds spent waiting and on the line before it failed. */
   readonly queueMs?: number;
   readonly lineMs?: number;
@@ -75,6 +77,9 @@ export class Fault extends Error {
     return faultClasses[this.kind].httpStatus;
   }
 }
+
+/** What to do after an unknown outcome of what only reads. */
+export const askAgain = "nothing was changed by asking: ask again";
 
 /** How to learn the truth after an unknown outcome, by service (contracts: recovery rules). */
 export const checkFirst: Readonly<Record<ServiceName, string>> = {

@@ -19,7 +19,8 @@ export interface ExchangeRecord {
   /** pay_id or documentExtID. */
   readonly key: string | undefined;
   readonly outcome: Outcome;
-  readonly httpStatus: number;
+  /** undefined for an answer that went over a line. */
+  readonly httpStatus: number | undefined;
   /** `status` and `code` of the answer, the terminal's or posline's. */
   readonly status: string | undefined;
   readonly code: number | undefined;

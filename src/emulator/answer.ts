@@ -1,16 +1,14 @@
 import type { JsonObject } from "../envelope/json.ts";
+import { isObject } from "./exact-json.ts";
 
-/** What an emulated service answers: the response envelope, and whatever the route adds to it. */
+/** What an emulated service answers: the response envelope, and whatever the route adds to it. Integers may be bigints. */
 export interface Answer extends JsonObject {
   readonly status: "success" | "error";
   readonly code?: number;
 }
 
-/** One emulated service: what each route does, by its path. */
-export type EmulatedService = ReadonlyMap<string, (body: JsonObject) => Answer>;
-
-export function refusal(code: number, message: string): Answer {
-  return { status: "error", code, message };
+export function refusal(code: number, message: string, more: JsonObject = {}): Answer {
+  return { ...more, status: "error", code, message };
 }
 
 /** The first of these fields that is absent, null or an empty string. */
@@ -18,48 +16,30 @@ export function missingField(body: JsonObject, names: readonly string[]): string
   return names.find((name) => body[name] === undefined || body[name] === null || body[name] === "");
 }
 
-/** An id as its sender wrote it, a string or a number; undefined when there is none. */
+/** An id as its sender wrote it, a string or an integer (FIELD-NOTES: types are loose); undefined when there is none. */
 export function idOf(value: unknown): string | undefined {
-  if (typeof value === "number") {
-    return String(value);
-  }
+  if (typeof value === "bigint") return String(value);
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** An amount in minor units; 0 when there is none. */
-export function amountOf(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) ? value : 0;
+const int64Max = 2n ** 63n - 1n;
+
+/** An integer of 64 bits, such as an amount in minor units; undefined when it is none. */
+export function int64Of(value: unknown): bigint | undefined {
+  return typeof value === "bigint" && value <= int64Max && value >= -int64Max - 1n ? value : undefined;
+}
+
+/** The fields of an object; none when it is no object. */
+export function fieldsOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+/** The objects of a list; none when it is no list. */
+export function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
 }
 
 /** A number written with leading zeros, as references on receipts are. */
-export function reference(value: number, digits: number): string {
+export function reference(value: number | bigint, digits: number): string {
   return String(value).padStart(digits, "0");
-}
-
-/** How many operations each emulated service remembers: days of a busy till, at about 1 kB each some megabytes. */
-const rememberedMax = 4096;
-
-/** What a service remembers by id. Bounded: the longest known is forgotten first. */
-export class Memory<Value> {
-  readonly #values = new Map<string, Value>();
-  readonly #max: number;
-
-  constructor(max: number = rememberedMax) {
-    this.#max = max;
-  }
-
-  find(id: string | undefined): Value | undefined {
-    return id === undefined ? undefined : this.#values.get(id);
-  }
-
-  remember(id: string, value: Value): void {
-    this.#values.delete(id);
-    this.#values.set(id, value);
-    if (this.#values.size > this.#max) {
-      const [oldest] = this.#values.keys();
-      if (oldest !== undefined) {
-        this.#values.delete(oldest);
-      }
-    }
-  }
 }

@@ -1,86 +1,150 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
+import { type Call, type Reply, type ServiceName, serviceNames } from "../core/call.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
-import { type JsonObject, parseObject, textOf } from "../envelope/json.ts";
+import { type JsonObject, textOf } from "../envelope/json.ts";
 import { signMatches } from "../envelope/sign.ts";
-import { type Answer, type EmulatedService, refusal } from "./answer.ts";
-import { emulatedBank } from "./emulator-bank.ts";
-import { emulatedFiscal } from "./emulator-fiscal.ts";
-import { emulatedQr } from "./emulator-qr.ts";
+import { type Answer, refusal } from "./answer.ts";
+import { emulatedBank } from "./bank.ts";
+import { parseExact, writeExact } from "./exact-json.ts";
+import { emulatedFiscal } from "./fiscal.ts";
+import { Plan, type PlanOptions } from "./plan.ts";
+import { emulatedQr } from "./qr.ts";
+import type { WireFault } from "./wire-fault.ts";
+import type { EmulatedService } from "./world.ts";
 
 /**
- * The emulator plays the three services: a Handler that answers by itself, in the shapes of the contracts, so that a till can be
- * built and a bridge tested where no terminal is at hand.
+ * The emulator plays the three services: it answers every route by the contract's rules, remembers what a terminal remembers, and
+ * goes wrong where it is asked to, so that a till can be built and a bridge tested where no terminal is at hand.
  *
- * It owns what a terminal remembers (documents, operations, payments, the shift), bounded and in memory only. It refuses to
- * know how a call came and how its reply leaves. It never moves money: every operation is approved, with made-up numbers that
- * can be taken for no real receipt. What the contracts don't show isn't invented beyond what a reply needs.
+ * It refuses to know how a call came and how its answer leaves: what befalls an answer on its way is named beside it, and carried
+ * out by whoever writes it. It never moves money, and its numbers can be taken for no real receipt.
  */
 
-export interface EmulatorOptions {
+export interface EmulatorOptions extends PlanOptions {
   /** Checks fiscal signs with it; without it any sign will do, but one must be there. */
   readonly merchantId?: string;
-  /** What time it is, for the documents' times. */
+  /** What time it is. */
   readonly clock?: () => Date;
+  /** Called after each request that changed what it remembers, before its answer leaves. */
+  readonly changed?: () => void;
 }
 
-/** Makes an emulator with a memory of its own: an open shift, no documents, no operations. */
-export function createEmulator(options: EmulatorOptions = {}): Handler {
-  const clock = options.clock ?? (() => new Date());
-  const services: Readonly<Record<ServiceName, EmulatedService>> = {
-    fiscal: emulatedFiscal(clock),
-    bank: emulatedBank(),
-    qr: emulatedQr(),
-  };
-  return async (call) => replyOf(answerTo(call, services[call.service], options.merchantId));
+/** What was answered, and what befalls it on its way. */
+export interface Emulated {
+  readonly reply: Reply;
+  readonly fault: WireFault | undefined;
 }
 
-function answerTo(call: Call, service: EmulatedService, merchantId: string | undefined): Answer {
-  const contract = contracts[call.service];
-  const route = routeOf(contract, call.route);
-  const operation = service.get(call.route);
-  if (route === undefined || operation === undefined) {
-    return refusal(contract.faultCodes.route, `Cannot answer: ${contract.service} has no such route`);
+export class Emulator {
+  readonly plan: Plan;
+  readonly services: Readonly<Record<ServiceName, EmulatedService>>;
+  readonly #options: EmulatorOptions;
+  #aheadMs = 0;
+  /** Something that is remembered has changed since it was last told. */
+  #dirty = false;
+
+  constructor(options: EmulatorOptions = {}) {
+    this.#options = options;
+    this.plan = new Plan(options);
+    const world = (service: ServiceName) => ({
+      now: () => this.now(),
+      outcomeOf: (route: string, amount: bigint) => this.plan.outcomeOf(service, route, amount),
+      changed: () => {
+        this.#dirty = true;
+      },
+    });
+    this.services = {
+      fiscal: emulatedFiscal(world("fiscal")),
+      bank: emulatedBank(world("bank")),
+      qr: emulatedQr(world("qr")),
+    };
   }
-  const body = contract.envelope === "form" ? readForm(contract, route, call, merchantId) : readText(contract, route, call);
-  return "refused" in body ? body.refused : operation(body.json);
+
+  now(): Date {
+    const { clock = () => new Date() } = this.#options;
+    return new Date(clock().getTime() + this.#aheadMs);
+  }
+
+  /** Milliseconds by which its time was moved on. */
+  get aheadMs(): number {
+    return this.#aheadMs;
+  }
+
+  /** Moves the emulator's time on. */
+  advance(ms: number): void {
+    this.#aheadMs += ms;
+  }
+
+  /** Carries a call out and answers it, at once. */
+  answer(call: Call): Emulated {
+    this.plan.begin(call.service, call.route);
+    const answer = this.#answerTo(call);
+    if (this.#dirty) this.#options.changed?.();
+    this.#dirty = false;
+    const payload = Buffer.from(writeExact(answer));
+    const reply = { payload: [payload], status: answer.status, code: answer.code, queueMs: 0, lineMs: 0 };
+    return { reply, fault: this.plan.fault() };
+  }
+
+  /** All that it remembers. */
+  saved(): JsonObject {
+    return Object.fromEntries(serviceNames.map((service) => [service, this.services[service].saved()]));
+  }
+
+  /** Forgets everything, and comes back to the present. */
+  reset(): void {
+    this.#aheadMs = 0;
+    for (const service of serviceNames) this.services[service].reset();
+    this.plan.reset();
+    this.#options.changed?.();
+  }
+
+  #answerTo(call: Call): Answer {
+    const contract = contracts[call.service];
+    const route = routeOf(contract, call.route);
+    if (route === undefined) {
+      return refusal(contract.faultCodes.route, `Cannot answer: ${contract.service} has no such route`);
+    }
+    const body =
+      contract.envelope === "form" ? readForm(contract, route, call, this.#options.merchantId) : readText(contract, route, call);
+    return "refused" in body ? body.refused : this.services[call.service].answer(route.path, body.json);
+  }
 }
 
 type ReadBody = { readonly json: JsonObject } | { readonly refused: Answer };
 
 /** Bank and qr: the JSON text. A route without a body ignores whatever came. */
 function readText(contract: Contract, route: Route, call: Call): ReadBody {
-  if (route.body === "none") {
-    return { json: {} };
-  }
-  const json = parseObject(textOf(call.body));
+  if (route.body === "none") return { json: {} };
+  const json = parseExact(textOf(call.body));
   return json === undefined ? refused(contract.faultCodes.malformed, `Cannot answer ${route.path}: no JSON object`) : { json };
 }
 
-/** Fiscal: the signed form. Only a route that may be a GET may come without one. */
+/**
+ * Fiscal: the signed form. Its order of checks is the contract's: sign (1) before content (2, 3). Only /supported_operations may
+ * come unsigned over HTTP, by GET or with an empty body.
+ */
 function readForm(contract: Contract, route: Route, call: Call, merchantId: string | undefined): ReadBody {
-  if (route.body === "none" && call.body.length === 0) {
-    return { json: {} };
-  }
+  const codes = contract.faultCodes;
+  if (call.body.length === 0 && route.body === "none") return { json: {} };
   const form = parseForm(Buffer.concat(call.body));
   if (form.data === undefined || form.sign === undefined) {
-    return refused(contract.faultCodes.missing, `Cannot answer ${route.path}: data or sign is missing`);
+    return refused(codes.missing, `Cannot answer ${route.path}: data or sign is missing`);
   }
   const data = unescapeValue(form.data);
   if (merchantId !== undefined && !signMatches(unescapeValue(form.sign), data, merchantId)) {
-    return refused(contract.faultCodes.sign, `Cannot answer ${route.path}: the sign does not fit data and merchantId`);
+    return refused(codes.sign, `Cannot answer ${route.path}: the sign does not fit data and merchantId`);
   }
-  const json = parseObject(Buffer.from(data, "base64").toString("utf8"));
+  const json = isBase64(data) ? parseExact(Buffer.from(data, "base64").toString("utf8")) : undefined;
   return json === undefined
-    ? refused(contract.faultCodes.malformed, `Cannot answer ${route.path}: data is no Base64 of a JSON object`)
+    ? refused(codes.malformed, `Cannot answer ${route.path}: data is no Base64 of a JSON object`)
     : { json };
 }
 
+/** MIME's encoders break lines. */
+const isBase64 = (text: string) => /^[A-Za-z0-9+/]+={0,2}$/.test(text.replaceAll(/\s/g, ""));
+
 function refused(code: number, message: string): ReadBody {
   return { refused: refusal(code, message) };
-}
-
-function replyOf(answer: Answer): Reply {
-  return { payload: [Buffer.from(JSON.stringify(answer))], status: answer.status, code: answer.code, queueMs: 0, lineMs: 0 };
 }

@@ -1,117 +1,154 @@
 import type { JsonObject } from "../envelope/json.ts";
-import { amountOf, idOf, reference } from "./answer.ts";
+import { reference } from "./answer.ts";
+import { restoredLines } from "./fiscal-items.ts";
+import { cardFields, type Payments, restoredPayments, savedPayments, shownEntry } from "./fiscal-payments.ts";
+import { int64Max } from "./fiscal-request.ts";
+import { isTimestamp } from "./fiscal-time.ts";
+import { restoredVat, type Vat, vatEntries } from "./fiscal-vat.ts";
+import type { Saved } from "./saved.ts";
 
-/** The documents of the emulated fiscal service: what is kept of one, and what is answered about it. */
+/**
+ * The documents of the emulated fiscal service. A document is begun, and mostly closed in the same moment; one that is slow is
+ * in between until it has been asked about often enough. Only a closed one has fiscal numbers and counts for anything.
+ */
 
-export type DocumentKind = "sale" | "refund" | "deposit" | "withdraw";
+export const documentKinds = ["sale", "refund", "deposit", "withdraw"] as const;
 
-export interface FiscalDocument {
+export type DocumentKind = (typeof documentKinds)[number];
+
+/** What a request is to make. */
+export interface Draft {
   readonly kind: DocumentKind;
-  /** All sums in minor units. */
-  readonly sum: number;
-  readonly cash: number;
-  readonly cashless: number;
-  readonly credit: number;
-  readonly bonuses: number;
-  readonly reply: JsonObject;
-  readonly copy: JsonObject;
+  /** The key of choice; undefined when the till sent none. */
+  readonly extId: string | undefined;
+  /** Minor units. */
+  readonly sum: bigint;
+  readonly payments: Payments;
+  readonly vat: Vat;
+  /** As sent, for the copy; undefined for cash in and out. */
+  readonly lines: readonly JsonObject[] | undefined;
+  readonly docTime: string;
+  /** The fiscal number of the sale that is refunded: unlike a documentID, nothing else ever has it. */
+  readonly parent: bigint | undefined;
+}
+
+export interface FiscalDocument extends Draft {
+  readonly id: bigint;
+  /** How many questions about it are still answered "in progress". It closes at the one after. */
+  checks: number;
+  closed: Closed | undefined;
+}
+
+/** What a document gets when it closes. */
+export interface Closed {
+  /** Counted from 1, for all documents. */
+  readonly num: bigint;
+  /** The shift that it counts in. */
+  readonly shift: bigint;
+  /** undefined while it isn't printed. */
+  printTime: string | undefined;
 }
 
 /** ISO 4217's code for tests: no receipt of the emulator can be taken for money. */
 export const currency = "XTS";
 
-/** How the contract writes times: yyyy-MM-dd HH:mm:ss, local time. */
-export function timestamp(time: Date): string {
-  const date = [reference(time.getFullYear(), 4), reference(time.getMonth() + 1, 2), reference(time.getDate(), 2)];
-  const clock = [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => reference(part, 2));
-  return `${date.join("-")} ${clock.join(":")}`;
+/** A printer out of paper. The contract names no print errors. */
+export const printError = 1;
+
+export const fiscalIdOf = (num: bigint) => `EMU${reference(num, 8)}`;
+
+/** What tells a document from others, for the answers that have nothing more to say of it. */
+export function idFields({ id, extId }: FiscalDocument): JsonObject {
+  return { documentID: id, ...(extId !== undefined && { documentExtID: extId }) };
 }
 
-/** Makes the document of a request, closed and printed at once. */
-export function documentOf(kind: DocumentKind, documentID: number, body: JsonObject, now: Date): FiscalDocument {
-  const sums = sumsOf(kind, body);
-  const fiscalNumbers = {
-    documentID,
-    fiscalID: `EMU${reference(documentID, 8)}`,
-    fiscalNum: String(documentID),
-    fiscalUrl: `https://receipt.invalid/${documentID}`,
+/** What a document is answered with (Document). */
+export function shownDocument(document: FiscalDocument): JsonObject {
+  const { id, payments, docTime, closed } = document;
+  if (closed === undefined) return { ...idFields(document), docTime, docStatus: 0, currency_name: currency };
+  return {
+    ...idFields(document),
+    ...fiscalFields(closed),
+    docTime,
+    ...(closed.printTime === undefined ? { printError } : { printTime: closed.printTime }),
+    docStatus: 1,
+    ...cardFields(payments, id),
+    totalPayments: payments.entries.map((entry) => shownEntry(entry, id)),
+    currency_name: currency,
   };
-  const extId = body["documentExtID"];
-  const named = idOf(extId) === undefined ? fiscalNumbers : { ...fiscalNumbers, documentExtID: extId };
-  if (kind === "deposit" || kind === "withdraw") {
-    return { kind, ...sums, reply: named, copy: { documentID, docStatus: 1 } };
-  }
-  const printTime = timestamp(now);
-  const card = sums.cashless > 0 ? cardOf(documentID) : {};
-  const totalPayments = paymentsOf(sums, card);
-  const reply = { ...named, docTime: body["docTime"] ?? printTime, printTime, docStatus: 1, ...card };
-  const { fiscalID, fiscalNum } = fiscalNumbers;
+}
+
+/** What /deposit and /withdraw answer (Endpoints). */
+export function shownCash(document: FiscalDocument): JsonObject {
+  const { id, closed } = document;
+  return { documentID: id, ...(closed !== undefined && fiscalFields(closed)) };
+}
+
+/** What /check_copy answers (Endpoints). */
+export function shownCopy({ id, payments, lines = [], closed }: FiscalDocument): JsonObject {
+  const common = {
+    items: lines,
+    totalPayments: payments.entries.map((entry) => shownEntry(entry, id)),
+    currency_name: currency,
+  };
+  if (closed === undefined) return { documentID: id, docStatus: 0, ...common };
+  const { fiscalID, fiscalNum } = fiscalFields(closed);
+  const printed = closed.printTime !== undefined && { printTime: closed.printTime };
+  return { documentID: id, fiscalID, fiscalNum, docStatus: 1, ...printed, ...common };
+}
+
+function fiscalFields({ num }: Closed) {
+  return { fiscalID: fiscalIdOf(num), fiscalNum: String(num), fiscalUrl: `https://receipt.invalid/${num}` };
+}
+
+export function savedDocument(document: FiscalDocument): JsonObject {
+  const { kind, id, extId, sum, payments, vat, lines, docTime, parent, checks, closed } = document;
   return {
     kind,
-    ...sums,
-    reply: { ...reply, totalPayments, currency_name: currency },
-    copy: {
-      documentID,
-      fiscalID,
-      fiscalNum,
-      docStatus: 1,
-      printTime,
-      items: body["items"],
-      totalPayments,
-      currency_name: currency,
-    },
+    id,
+    ...(extId !== undefined && { extId }),
+    sum,
+    payments: savedPayments(payments),
+    vat: vatEntries(vat),
+    ...(lines !== undefined && { lines }),
+    docTime,
+    ...(parent !== undefined && { parent }),
+    checks: BigInt(checks),
+    ...(closed !== undefined && { closed: savedClosed(closed) }),
   };
 }
 
-interface Sums {
-  readonly sum: number;
-  readonly cash: number;
-  readonly cashless: number;
-  readonly credit: number;
-  readonly bonuses: number;
+function savedClosed({ num, shift, printTime }: Closed): JsonObject {
+  return { num, shift, ...(printTime !== undefined && { printTime }) };
 }
 
-function sumsOf(kind: DocumentKind, body: JsonObject): Sums {
-  if (kind === "deposit" || kind === "withdraw") {
-    const amount = amountOf(body["amount"]);
-    return { sum: amount, cash: amount, cashless: 0, credit: 0, bonuses: 0 };
-  }
-  const split = fieldsOf(body["payments"]);
-  const cashless = amountOf(split["cashlessAmount"]);
-  const credit = amountOf(split["creditAmount"]);
-  const bonuses = amountOf(split["bonusesAmount"]);
-  const sum = listOf(body["items"]).reduce((total, item) => total + amountOf(item["itemAmount"]), 0);
-  const extra = listOf(body["extraPayments"]).reduce((total, payment) => total + amountOf(payment["amount"]), 0);
-  const other = cashless + credit + bonuses + amountOf(split["prepaymentAmount"]) + extra;
-  // Without a split of its own the receipt was paid in cash, what other payments left of it
-  const cash = split["cashAmount"] === undefined ? Math.max(0, sum - other) : amountOf(split["cashAmount"]);
-  return { sum, cash, cashless, credit, bonuses };
-}
-
-function paymentsOf(sums: Sums, card: JsonObject): readonly JsonObject[] {
-  const entries = [
-    { code: "cash", amount: sums.cash },
-    { code: "cashless", amount: sums.cashless, ...card },
-    { code: "credit", amount: sums.credit },
-    { code: "bonuses", amount: sums.bonuses },
-  ];
-  return entries.filter((entry) => entry.amount > 0);
-}
-
-function cardOf(documentID: number): JsonObject {
+export function restoredDocument(saved: Saved): FiscalDocument {
+  const kind = saved.at("kind").oneOf(documentKinds);
+  const sum = saved.at("sum").integer(0n, int64Max);
+  const receipt = kind === "sale" || kind === "refund";
+  const payments = restoredPayments(saved.at("payments"), sum);
+  if (!receipt && payments.paid.cash !== sum) saved.at("payments").wrong("must be cash");
   return {
-    rrn: reference(documentID, 12),
-    auth: reference(documentID % 1_000_000, 6),
-    cardNum: "411111******1111",
-    checkNum: String(documentID),
+    kind,
+    id: saved.at("id").integer(1n, int64Max),
+    extId: saved.at("extId").present ? saved.at("extId").text() : undefined,
+    sum,
+    payments,
+    vat: restoredVat(saved.at("vat")),
+    lines: receipt ? restoredLines(saved.at("lines")) : undefined,
+    docTime: restoredTime(saved.at("docTime")),
+    parent: kind === "refund" && saved.at("parent").present ? saved.at("parent").integer(1n, int64Max) : undefined,
+    checks: saved.at("checks").count(),
+    closed: saved.at("closed").present ? restoredClosed(saved.at("closed")) : undefined,
   };
 }
 
-function fieldsOf(value: unknown): JsonObject {
-  // An object has string keys and any values
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+function restoredClosed(saved: Saved): Closed {
+  const printTime = saved.at("printTime").present ? restoredTime(saved.at("printTime")) : undefined;
+  return { num: saved.at("num").integer(1n, int64Max), shift: saved.at("shift").integer(1n), printTime };
 }
 
-function listOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
+export function restoredTime(saved: Saved): string {
+  const text = saved.text();
+  return isTimestamp(text) ? text : saved.wrong("must be a time of the form yyyy-MM-dd HH:mm:ss");
 }

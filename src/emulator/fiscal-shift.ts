@@ -1,99 +1,64 @@
 import type { JsonObject } from "../envelope/json.ts";
 import { reference } from "./answer.ts";
-import { currency, type DocumentKind, type FiscalDocument, timestamp } from "./fiscal-document.ts";
+import { restoredTime } from "./fiscal-document.ts";
+import { int32Max } from "./fiscal-request.ts";
+import type { Saved } from "./saved.ts";
 
-interface Total {
-  count: number;
-  sum: number;
-  cash: number;
-  cashless: number;
-  credit: number;
-  bonuses: number;
-}
+/** The shift of the emulated fiscal service (Shift). What was counted in it is reckoned from its documents. */
+export class Shift {
+  #id: bigint;
+  #openedAt: string;
+  #open: boolean;
 
-function nothing(): Record<DocumentKind, Total> {
-  const total = (): Total => ({ count: 0, sum: 0, cash: 0, cashless: 0, credit: 0, bonuses: 0 });
-  return { sale: total(), refund: total(), deposit: total(), withdraw: total() };
-}
+  private constructor(id: bigint, openedAt: string, open: boolean) {
+    this.#id = id;
+    this.#openedAt = openedAt;
+    this.#open = open;
+  }
 
-/** The shift of the emulated fiscal service and what was counted in it. Sums in minor units. */
-export class FiscalShift {
-  #id = 0;
-  #openedAt = "";
-  #open = false;
-  #totals = nothing();
-  /** What is in the drawer: it stays there from shift to shift. */
-  #cash = 0;
+  /** The first shift. It is open from the start, so that a first sale needs nothing else. */
+  static first(now: string): Shift {
+    return new Shift(1n, now, true);
+  }
 
-  constructor(now: Date) {
-    this.begin(now);
+  static restored(saved: Saved): Shift {
+    return new Shift(saved.at("id").integer(1n, int32Max), restoredTime(saved.at("openedAt")), saved.at("open").flag());
+  }
+
+  get id(): bigint {
+    return this.#id;
   }
 
   get open(): boolean {
     return this.#open;
   }
 
-  /** Opens a shift; one that is open stays as it is. */
-  begin(now: Date): JsonObject {
-    if (!this.#open) {
-      this.#id += 1;
-      this.#openedAt = timestamp(now);
-      this.#totals = nothing();
-      this.#open = true;
-    }
-    return { shiftID: this.#id, fiscalID: this.#fiscalId(), shiftOpenAt: this.#openedAt };
+  /** When it was opened, yyyy-MM-dd HH:mm:ss. */
+  get openedAt(): string {
+    return this.#openedAt;
   }
 
-  end(): JsonObject {
+  /** The next shift opens. */
+  begin(now: string): void {
+    this.#id += 1n;
+    this.#openedAt = now;
+    this.#open = true;
+  }
+
+  end(): void {
     this.#open = false;
-    return { ...this.metrics(), fiscalShiftID: this.#fiscalId(), fiscalShiftNum: String(this.#id) };
   }
 
-  count(document: FiscalDocument): void {
-    const total = this.#totals[document.kind];
-    total.count += 1;
-    for (const part of ["sum", "cash", "cashless", "credit", "bonuses"] as const) {
-      total[part] += document[part];
-    }
-    this.#cash += document.kind === "sale" || document.kind === "deposit" ? document.cash : -document.cash;
+  /** What every answer about a shift begins with. */
+  get fields(): JsonObject {
+    return { shiftID: this.#id, shiftOpenAt: this.#openedAt };
   }
 
-  state(): JsonObject {
-    const isShiftOpen = String(this.#open);
-    const shiftStatus = this.#open ? 1 : 2;
-    return { shiftID: this.#id, isShiftOpen, shiftStatus, shiftOpenAt: this.#openedAt, cash: this.#cash };
-  }
-
-  metrics(): JsonObject {
-    const { sale, refund, deposit, withdraw } = this.#totals;
-    return {
-      shiftID: this.#id,
-      shiftOpenAt: this.#openedAt,
-      cash: this.#cash,
-      ...byPayment("sale", sale),
-      depositCount: deposit.count,
-      depositSum: deposit.sum,
-      withdrawCount: withdraw.count,
-      withdrawSum: withdraw.sum,
-      ...byPayment("moneyBack", refund),
-      currency_name: currency,
-    };
-  }
-
-  #fiscalId(): string {
+  get fiscalId(): string {
     return `EMUS${reference(this.#id, 6)}`;
   }
-}
 
-/** VAT isn't reckoned: the list is there, empty. */
-function byPayment(name: "sale" | "moneyBack", total: Total): JsonObject {
-  return {
-    [`${name}Count`]: total.count,
-    [`${name}Sum`]: total.sum,
-    [`${name}CashSum`]: total.cash,
-    [`${name}CashlessSum`]: total.cashless,
-    [`${name}CreditSum`]: total.credit,
-    [`${name}BonusSum`]: total.bonuses,
-    [`${name}VatAmounts`]: [],
-  };
+  saved(): JsonObject {
+    return { id: this.#id, openedAt: this.#openedAt, open: this.#open };
+  }
 }

@@ -38,3 +38,15 @@ export const lingerMs = 1_000;
 
 /** Seconds a browser may remember a preflight's answer. */
 export const preflightMaxAgeS = 600;
+
+/**
+ * Milliseconds an upstream may take to be reached: a lost packet is sent again after one second and after three. In that time
+ * nothing was sent, so giving up does no harm.
+ */
+export const connectMs = 5_000;
+
+/** Milliseconds that must be left for an answer, or nothing is asked: with less, the outcome would all but surely be unknown. */
+export const askMsMin = 1_000;
+
+/** Bytes of the headers of an upstream's answer: what Node takes by default, and cookies of proxies fit. */
+export const answerHeadersBytesMax = 16 * 1024;

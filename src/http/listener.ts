@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { ServiceConfig } from "../config/config.ts";
 import type { Contract } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import { type Call, type Handler, present } from "../core/call.ts";
+import type { Call, Handler } from "../core/call.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import { type RequestRules, readHttpBody } from "../envelope/request.ts";
@@ -12,7 +12,7 @@ import { BodyReader } from "./body.ts";
 import { Connections } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
-import { type Ending, recordOf, type Stray, type Visit } from "./visit.ts";
+import { type Ending, recordOf, type Stray, type Visit, Visitor } from "./visit.ts";
 
 /**
  * Where calls enter by HTTP: one server per service. It knows the service's table and envelope, and hands each good request to a
@@ -101,7 +101,7 @@ export class HttpListener {
       request,
       response,
       requestId: this.#newId(request.headers["x-request-id"]),
-      caller: present(),
+      caller: new Visitor(request),
       origin: undefined,
       route: undefined,
       key: undefined,

@@ -4,6 +4,21 @@ import type { Presence, ServiceName } from "../core/call.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import type { Held } from "./body.ts";
 
+/** Whoever sent a request. A class, so that no request costs a closure. */
+export class Visitor implements Presence {
+  gone = false;
+  onGone: (() => void) | undefined = undefined;
+  readonly #request: IncomingMessage;
+
+  constructor(request: IncomingMessage) {
+    this.#request = request;
+  }
+
+  hangUp(): void {
+    this.#request.socket.destroy();
+  }
+}
+
 /** A request while it is being served. */
 export interface Visit extends Held {
   readonly request: IncomingMessage;

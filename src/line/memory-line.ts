@@ -1,5 +1,5 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import type { Ear, Open, Opening } from "./conduit.ts";
+import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
 
 /**
  * A line without a device: two ends in memory, and bytes that take the time they would take on a wire. What one end writes, the
@@ -13,6 +13,8 @@ const deliverEveryMs = 2;
 export interface MemoryLine {
   readonly near: Open;
   readonly far: Open;
+  /** Pulls the cable: both ends lose it with what was on its way, and neither can be opened for so many milliseconds. */
+  unplug(ms: number): void;
 }
 
 /** @param msPerByte Milliseconds a byte takes; 0 delivers at once. */
@@ -21,7 +23,20 @@ export function memoryLine(msPerByte: number): MemoryLine {
   const far = new End(msPerByte);
   near.peer = far;
   far.peer = near;
-  return { near: async (ear) => near.open(ear), far: async (ear) => far.open(ear) };
+  let untilMs = 0;
+  const openerOf = (end: End): Open => {
+    return async (ear) => {
+      const leftMs = Math.ceil(untilMs - nowMs());
+      if (leftMs > 0) throw new OpenError(`the line in memory is unplugged: it comes back in ${leftMs} ms`);
+      return end.open(ear);
+    };
+  };
+  const unplug = (ms: number) => {
+    untilMs = Math.max(untilMs, nowMs() + ms);
+    near.lose("the line in memory was unplugged");
+    far.lose("the line in memory was unplugged");
+  };
+  return { near: openerOf(near), far: openerOf(far), unplug };
 }
 
 /** One end: what it writes travels to its peer. */
@@ -41,6 +56,12 @@ class End {
   open(ear: Ear): Opening {
     this.#ear = ear;
     return new MemoryOpening(this, ear);
+  }
+
+  lose(reason: string): void {
+    const ear = this.#ear;
+    this.close();
+    ear?.lost(reason);
   }
 
   close(): void {
@@ -68,25 +89,34 @@ class End {
     const now = nowMs();
     let due = this.#msPerByte === 0 ? Number.POSITIVE_INFINITY : Math.floor((now - this.#sentMs) / this.#msPerByte);
     if (this.#msPerByte !== 0) this.#sentMs += due * this.#msPerByte;
-    while (due > 0) {
-      const first = this.#flying[0];
-      if (first === undefined) break;
+    const arrived: Buffer[] = [];
+    for (let first = this.#flying[0]; first !== undefined && due > 0; first = this.#flying[0]) {
       const part = first.subarray(0, Math.min(due, first.length));
       if (part.length === first.length) this.#flying.shift();
       else this.#flying[0] = first.subarray(part.length);
       due -= part.length;
-      this.peer?.hear(part);
+      arrived.push(part);
     }
+    this.peer?.hear(arrived);
     if (this.#flying.length > 0) this.#deadline.set(now + this.#pauseMs(), now);
   }
 
-  hear(bytes: Buffer): void {
-    for (let from = 0; from < bytes.length && this.#ear !== undefined; ) {
-      const space = this.#ear.space();
-      const copied = bytes.copy(space, 0, from);
-      from += copied;
-      this.#ear.heard(copied);
+  /** As a device is read: whatever is there comes in one piece, however it was written, as far as there is space for it. */
+  hear(arrived: readonly Buffer[]): void {
+    let filled = 0;
+    let space = this.#ear?.space();
+    for (const bytes of arrived) {
+      for (let from = 0; from < bytes.length && space !== undefined; ) {
+        const copied = bytes.copy(space, filled, from);
+        from += copied;
+        filled += copied;
+        if (filled < space.length) continue;
+        this.#ear?.heard(filled);
+        filled = 0;
+        space = this.#ear?.space();
+      }
     }
+    if (filled > 0) this.#ear?.heard(filled);
   }
 }
 

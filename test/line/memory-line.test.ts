@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Ear } from "../../src/line/conduit.ts";
+import { type Ear, OpenError } from "../../src/line/conduit.ts";
 import { memoryLine } from "../../src/line/memory-line.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
@@ -12,6 +12,9 @@ class Keeper implements Ear {
   bytes: number[] = [];
   atMs: number[] = [];
   writes = 0;
+  /** How many bytes came at a time. */
+  readonly reads: number[] = [];
+  readonly losses: string[] = [];
   readonly #space: Buffer;
   constructor(spaceBytes = 7) {
     this.#space = Buffer.alloc(spaceBytes);
@@ -21,6 +24,7 @@ class Keeper implements Ear {
   }
   heard(n: number): void {
     assert.ok(n > 0 && n <= this.#space.length);
+    this.reads.push(n);
     for (const byte of this.#space.subarray(0, n)) {
       this.bytes.push(byte);
       this.atMs.push(time.nowMs);
@@ -29,7 +33,9 @@ class Keeper implements Ear {
   wrote(): void {
     this.writes++;
   }
-  lost(): void {}
+  lost(reason: string): void {
+    this.losses.push(reason);
+  }
 }
 
 const counting = (n: number) => Buffer.from(Array.from({ length: n }, (_, at) => at % 256));
@@ -103,4 +109,58 @@ test("memoryLine carries both ways at a time", async () => {
   await time.advance(10);
   assert.equal(Buffer.from(other.bytes).toString(), "ping");
   assert.equal(Buffer.from(one.bytes).toString(), "pong");
+});
+
+test("memoryLine hands over what is there in one piece, however it was written", async () => {
+  const { near, far } = memoryLine(0);
+  const other = new Keeper(64);
+  const opening = await near(new Keeper());
+  await far(other);
+  opening.write([counting(4), counting(20), counting(2)]);
+  await time.advance(5);
+  assert.deepEqual(other.reads, [26]);
+  opening.write([counting(60), counting(10)]);
+  await time.advance(5);
+  assert.deepEqual(other.reads, [26, 64, 6]);
+});
+
+test("memoryLine.unplug() loses both ends with what was on its way, and opens neither until its time has passed", async () => {
+  const { near, far, unplug } = memoryLine(1);
+  const [one, other] = [new Keeper(), new Keeper()];
+  const opening = await near(one);
+  await far(other);
+  opening.write([counting(100)]);
+  await time.advance(10);
+  unplug(2_000);
+  const heard = other.bytes.length;
+  assert.deepEqual([one.losses.length, other.losses.length], [1, 1]);
+  await opening.close();
+  for (const open of [near, far]) {
+    await assert.rejects(
+      open(new Keeper()),
+      (error) => error instanceof OpenError && /comes back in 2000 ms/.test(error.message),
+    );
+  }
+  await time.advance(1_999);
+  await assert.rejects(near(new Keeper()), OpenError);
+  assert.equal(other.bytes.length, heard);
+  await time.advance(1);
+  const [again, back] = [new Keeper(), new Keeper()];
+  const reopened = await near(again);
+  await far(back);
+  reopened.write([Buffer.from("back")]);
+  await time.advance(20);
+  assert.equal(Buffer.from(back.bytes).toString(), "back");
+  assert.deepEqual([one.losses.length, other.losses.length, again.losses.length], [1, 1, 0]);
+});
+
+test("memoryLine.unplug() while nobody has it open only keeps it from being opened, and the longest time counts", async () => {
+  const { near, far, unplug } = memoryLine(1);
+  unplug(500);
+  unplug(100);
+  await time.advance(499);
+  await assert.rejects(far(new Keeper()), OpenError);
+  await time.advance(1);
+  await far(new Keeper());
+  await near(new Keeper());
 });

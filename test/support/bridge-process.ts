@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ServiceName } from "../../src/core/call.ts";
+import type { LineState } from "../../src/line/states.ts";
 
 /** The real bundle as a process of its own, asked over HTTP, as a till would. */
 
@@ -39,6 +40,8 @@ export interface BridgeOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Without a file and without a device. */
   readonly emulated?: boolean;
+  /** The state in which `startedBridge` waits for its lines to be, in place of idle. */
+  readonly lineState?: LineState;
 }
 
 export class BridgeProcess {
@@ -179,15 +182,20 @@ export function ask(
   });
 }
 
-/** Starts a bridge and waits until its services listen and its lines are clean. */
+/** Starts a bridge and waits until its services listen and its lines are clean; one that doesn't get there is ended. */
 export async function startedBridge(
   config: { readonly lines: Readonly<Record<string, unknown>>; readonly services: Readonly<Record<string, unknown>> },
   options: BridgeOptions = {},
 ): Promise<BridgeProcess> {
   const bridge = new BridgeProcess(config, options);
-  for (const service of Object.keys(config.services)) {
-    await bridge.logged((line) => line["msg"] === "listening" && line["service"] === service, `${service} to listen`);
+  try {
+    for (const service of Object.keys(config.services)) {
+      await bridge.logged((line) => line["msg"] === "listening" && line["service"] === service, `${service} to listen`);
+    }
+    for (const line of Object.keys(config.lines)) await bridge.state(line, options.lineState ?? "idle");
+    return bridge;
+  } catch (error) {
+    await bridge.stop("SIGKILL");
+    throw error;
   }
-  for (const line of Object.keys(config.lines)) await bridge.state(line, "idle");
-  return bridge;
 }

@@ -1,0 +1,151 @@
+import { type Config, emulatedPath, type LineConfig } from "../config/config.ts";
+import { contracts } from "../contract/contracts.ts";
+import type { Handler } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import { HttpListener } from "../http/listener.ts";
+import { bytesOf, msPerByte } from "../line/frame.ts";
+import { LineListener } from "../line/listener.ts";
+import { serialPort } from "../line/serial-port.ts";
+import { spoiledOpen } from "../line/spoiled-open.ts";
+import { type Admin, openAdmin } from "./admin.ts";
+import { type Listening, listeningOf, type Served, servedBy } from "./bridge.ts";
+import { type Emulation, type EmulationFlags, openEmulation } from "./emulation.ts";
+import { lineReport } from "./line-report.ts";
+
+/** The emulator alone: `http/listener` and `line/listener` → `emulator`, all of them on the same state. */
+
+export interface EmulateOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly flags: EmulationFlags;
+  /** Whether the services are reached over HTTP. */
+  readonly http: boolean;
+  /** Whether there is a control API. */
+  readonly admin: boolean;
+}
+
+/** A device on which the emulator answers. */
+export interface Device {
+  readonly line: string;
+  readonly path: string;
+}
+
+export interface Emulating {
+  readonly listening: readonly Listening[];
+  readonly devices: readonly Device[];
+  readonly admin: Admin | undefined;
+  /** Stops at once: nothing that it does takes long, and no money waits for it. */
+  stop(): Promise<void>;
+}
+
+/** The devices that a configuration names. */
+export function devicesOf({ lines }: Config): readonly Device[] {
+  return Object.entries(lines).flatMap(([line, { path }]) => (path === emulatedPath ? [] : [{ line, path }]));
+}
+
+/**
+ * Starts the emulator: its ports listen, its devices are opened for ever.
+ * @throws Error when a port can't be had, or when it can't begin; nothing is left running.
+ */
+export async function startEmulating(options: EmulateOptions): Promise<Emulating> {
+  const { config, log, flags } = options;
+  const emulation = openEmulation({ flags, merchantId: config.services.fiscal?.merchantId, log });
+  const onHttp = emulation.onHttp();
+  const served = servedBy(config);
+  const ports = (options.http ? served : []).map((each) => ({ each, listener: httpListenerOf(each, onHttp.handler, log) }));
+  const devices = devicesOf(config);
+  const ends: { stop(): Promise<void> }[] = [];
+  const stop = async () => {
+    const closed = ports.map(({ listener }) => listener.close());
+    onHttp.stop();
+    await Promise.all([...closed, ...ends.map((end) => end.stop())]);
+  };
+  const listening: Listening[] = [];
+  let admin: Admin | undefined;
+  try {
+    for (const { each, listener } of ports) {
+      const { service, host, port } = listeningOf(each, await listener.listen());
+      listening.push({ service, host, port });
+    }
+    if (options.admin) admin = await openAdmin(config.admin, emulation.routes, log);
+    if (admin !== undefined) ends.push({ stop: admin.close });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  for (const [name, line] of Object.entries(config.lines)) {
+    if (line.path === emulatedPath) continue;
+    const here = served.filter((each) => each.config.line === name);
+    const listener = lineListenerOf(name, line, here, emulation, log);
+    ends.push(listener);
+    listener.start();
+  }
+  return { listening, devices, admin, stop };
+}
+
+/** The emulator itself judges what is asked of it, the same over HTTP as on a line. */
+function httpListenerOf({ service, config }: Served, handler: Handler, log: Log): HttpListener {
+  return new HttpListener({
+    contract: contracts[service],
+    config,
+    rules: { check: "none", merchantId: undefined, validate: undefined },
+    handler,
+    report: {
+      exchange: log.exchange,
+      error: (error) => log.process("error", "posline failed within: please report it", { service, error: String(error) }),
+    },
+  });
+}
+
+function lineListenerOf(
+  name: string,
+  config: LineConfig,
+  served: readonly Served[],
+  emulation: Emulation,
+  log: Log,
+): LineListener {
+  const { handler, spoil } = emulation.onLine(config.crc16);
+  const open = spoiledOpen({ open: serialPort(config), spoil, msPerByte: msPerByte(config) });
+  const { discard } = lineReport(name, log);
+  let said: string | undefined;
+  return new LineListener({
+    config,
+    open,
+    services: served.map(({ service }) => ({ contract: contracts[service], handler: logged(handler, log) })),
+    report: {
+      discard,
+      state: (reason) => {
+        // A device that is away is tried for again and again.
+        if (reason !== said) log.line("info", "line", { line: name, reason });
+        said = reason;
+      },
+    },
+  });
+}
+
+/** Writes each call from a line into the log, as an HTTP listener does with its own. */
+function logged(handler: Handler, log: Log): Handler {
+  return async (call) => {
+    const began = nowMs();
+    const reply = await handler(call);
+    log.exchange({
+      requestId: call.requestId,
+      service: call.service,
+      // A path that the contract doesn't have is the sender's text.
+      route: contracts[call.service].routes.some(({ path }) => path === call.route) ? call.route : "?",
+      key: call.key,
+      outcome: "answered",
+      httpStatus: undefined,
+      status: reply.status,
+      code: reply.code,
+      queueMs: 0,
+      lineMs: nowMs() - began,
+      requestBytes: bytesOf(call.body),
+      replyBytes: bytesOf(reply.payload),
+      left: call.caller.gone,
+      message: undefined,
+    });
+    return reply;
+  };
+}

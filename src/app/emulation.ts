@@ -1,0 +1,114 @@
+import { resolve } from "node:path";
+import { ConfigError } from "../config/config.ts";
+import type { Log } from "../core/log.ts";
+import { Control } from "../emulator/control.ts";
+import { Emulator } from "../emulator/emulator.ts";
+import { nameOf } from "../emulator/outcomes.ts";
+import { type OnHttp, overHttp } from "../emulator/over-http.ts";
+import { type OnLine, overLine } from "../emulator/over-line.ts";
+import type { Chance } from "../emulator/plan.ts";
+import { restoreFrom, saveTo } from "../emulator/state-file.ts";
+import { parseChance } from "../emulator/wire-fault.ts";
+import type { AdminRoute } from "../http/admin-listener.ts";
+import type { Crc16 } from "../wire/crc16.ts";
+
+/**
+ * The emulator with its state file, its chances and its control API: one for all the lines and ports of a process. Loaded only
+ * when something is emulated; in the bundle it is compiled then.
+ */
+
+/** The flags that say how the emulator goes about. */
+export interface EmulationFlags {
+  readonly state?: string | undefined;
+  readonly seed?: number | undefined;
+  /** As written: `corrupt=0.05`. */
+  readonly fault?: readonly string[] | undefined;
+  readonly plainAmounts?: boolean | undefined;
+}
+
+export interface EmulationOptions {
+  readonly flags: EmulationFlags;
+  readonly merchantId: string | undefined;
+  readonly log: Log;
+}
+
+export interface Emulation {
+  /** The emulator on the end of one line. */
+  onLine(crc16: Crc16): OnLine;
+  /** The emulator behind HTTP. */
+  onHttp(): OnHttp;
+  /** The control API. */
+  readonly routes: Readonly<Record<string, AdminRoute>>;
+}
+
+/**
+ * Begins where the state file left off.
+ * @throws ConfigError for a flag that can't be used, StateFileError for such a file.
+ */
+export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emulation {
+  const { seed, plainAmounts = false } = flags;
+  const chances = chancesOf(flags);
+  const state = flags.state === undefined ? undefined : resolve(flags.state);
+  const keep = () => {
+    if (state === undefined) return;
+    try {
+      saveTo(state, emulator);
+    } catch (error) {
+      // The terminal that is played has done it, so the answer is true.
+      log.process("error", "the emulator's state was not kept", { path: state, error: messageOf(error) });
+    }
+  };
+  const emulator = new Emulator({
+    plainAmounts,
+    chances,
+    changed: keep,
+    ...(seed === undefined ? {} : { seed }),
+    ...(merchantId === undefined ? {} : { merchantId }),
+  });
+  if (state !== undefined) {
+    restoreFrom(state, emulator);
+    // A folder that can't be written must be told now, and not at the first sale.
+    saveTo(state, emulator);
+  }
+  const control = new Control(emulator, { plainAmounts, changed: keep });
+  const answering: Pick<Emulator, "answer"> = {
+    answer: (call) => {
+      const answered = emulator.answer(call);
+      const { fault } = answered;
+      if (fault !== undefined)
+        log.process("info", `an answer goes wrong on purpose: ${nameOf({ fault })}`, { service: call.service });
+      return answered;
+    },
+  };
+  return {
+    onLine: (crc16) => overLine(answering, crc16),
+    onHttp: () => overHttp(answering),
+    routes: { "GET /emulator": () => control.view(), "POST /emulator": (body) => control.change(body) },
+  };
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/** The generator takes 32 bits. */
+const seedMax = 0xffff_ffff;
+
+function chancesOf({ state, seed, fault = [] }: EmulationFlags): readonly Chance[] {
+  const problems: string[] = [];
+  if (state === "") problems.push("--state: it is empty: name a file");
+  if (seed !== undefined && !(Number.isInteger(seed) && seed >= 0 && seed <= seedMax)) {
+    problems.push(`--seed: ${seed} is no whole number from 0 to ${seedMax}`);
+  }
+  const chances = fault.flatMap((text) => {
+    try {
+      return [parseChance(text)];
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      problems.push(`--fault: ${error.message}`);
+      return [];
+    }
+  });
+  // A little more than 1, as numbers are added, is 1.
+  if (chances.reduce((sum, { share }) => sum + share, 0) > 1 + 1e-9) problems.push("--fault: together they are more than 1");
+  if (problems.length > 0) throw new ConfigError(problems);
+  return chances;
+}

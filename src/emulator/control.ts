@@ -1,0 +1,234 @@
+import { check, type Node } from "../config/check.ts";
+import { JsonError, parseJson } from "../config/json.ts";
+import { contracts } from "../contract/contracts.ts";
+import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { JsonObject } from "../envelope/json.ts";
+import type { Emulator } from "./emulator.ts";
+import { writeExact } from "./exact-json.ts";
+import { digitsOf, endings, nameOf, type Outcome } from "./outcomes.ts";
+import { type Chance, type Forced, forcedMax } from "./plan.ts";
+import { aheadMsMax } from "./state-file.ts";
+import { parseFault, type WireFault } from "./wire-fault.ts";
+
+/**
+ * The control API: what a test asks of the emulator beside the services' own routes, to look at what they remember, to move time
+ * on, and to have the next operation go wrong. A request is taken whole or not at all.
+ */
+
+/** What a request to the control API is answered with. */
+export interface Controlled {
+  readonly status: 200 | 400;
+  /** JSON. */
+  readonly text: string;
+}
+
+export interface ControlOptions {
+  /** Amounts decide nothing. */
+  readonly plainAmounts: boolean;
+  /** Called when something that is kept has changed. */
+  readonly changed: () => void;
+}
+
+/** Answers `GET /emulator` and `POST /emulator`. */
+export class Control {
+  readonly #emulator: Emulator;
+  readonly #options: ControlOptions;
+
+  constructor(emulator: Emulator, options: ControlOptions) {
+    this.#emulator = emulator;
+    this.#options = options;
+  }
+
+  /** All that is remembered and planned. Integers are exact, whatever their size. */
+  view(): Controlled {
+    const { plan } = this.#emulator;
+    const shown = {
+      now: this.#emulator.now().toISOString(),
+      ...this.#emulator.saved(),
+      forced: plan.forced.map(({ service, route, course }) => ({
+        service,
+        ...(route === undefined ? {} : { route }),
+        ["outcome" in course ? "outcome" : "fault"]: nameOf(course),
+      })),
+      chances: Object.fromEntries(plan.chances.map(({ fault, share }) => [nameOf({ fault }), share])),
+      endings: this.#options.plainAmounts ? {} : endingsShown,
+    };
+    return { status: 200, text: `${writeExact(shown, 2)}\n` };
+  }
+
+  /** Carries a request out, or says what is wrong with it and does nothing. */
+  change(body: string): Controlled {
+    const problems: string[] = [];
+    const asked = this.#read(body, problems);
+    if (problems.length > 0) {
+      const error = `Cannot take the request, nothing was changed: ${problems.join("; ")}`;
+      return { status: 400, text: `${JSON.stringify({ error })}\n` };
+    }
+    const { plan } = this.#emulator;
+    if (asked.reset) this.#emulator.reset();
+    if (asked.advanceMs > 0) {
+      this.#emulator.advance(asked.advanceMs);
+      this.#options.changed();
+    }
+    if (asked.chances !== undefined) plan.chances = asked.chances;
+    for (const forced of asked.next) plan.force(forced);
+    return this.view();
+  }
+
+  #read(body: string, problems: string[]): Asked {
+    const json = readObject(body, problems);
+    // What `check` hands back has the schema's shape, short of what was wrong and is among the problems.
+    const request = (json === undefined ? {} : check(requestNode, json, "", problems)) as Request;
+    if (json !== undefined && Object.keys(json).length === 0) problems.push(`it asks for nothing: the keys are ${keys}`);
+    const { reset = false, advanceMs = 0, next = [], chances } = request;
+    if ((reset ? 0 : this.#emulator.aheadMs) + advanceMs > aheadMsMax)
+      problems.push("advanceMs: the emulator's time would leave the calendar");
+    const list = Array.isArray(next) ? next : [next];
+    const waiting = reset ? 0 : this.#emulator.plan.forced.length;
+    if (waiting + list.length > forcedMax) {
+      problems.push(`next: ${waiting} wait already, and at most ${forcedMax} may: reset, or let them befall somebody`);
+    }
+    return {
+      reset,
+      advanceMs,
+      next: list.flatMap((each, index) => readForced(each, Array.isArray(next) ? `next[${index}]` : "next", problems)),
+      chances: chances === undefined ? undefined : readChances(chances, problems),
+    };
+  }
+}
+
+/** A request as it may be written. */
+interface Request {
+  readonly reset?: boolean;
+  readonly advanceMs?: number;
+  readonly next?: Next | readonly Next[];
+  readonly chances?: Readonly<Record<string, unknown>>;
+}
+
+interface Next {
+  readonly service?: ServiceName;
+  readonly route?: string;
+  readonly outcome?: string;
+  readonly fault?: string;
+}
+
+/** A request that was understood. */
+interface Asked {
+  readonly reset: boolean;
+  readonly advanceMs: number;
+  readonly next: readonly Forced[];
+  readonly chances: readonly Chance[] | undefined;
+}
+
+const nextNode: Node = {
+  type: "object",
+  additionalProperties: false,
+  required: ["service"],
+  properties: {
+    service: { enum: serviceNames, description: "name the service that it is to befall" },
+    route: { type: "string" },
+    outcome: { type: "string" },
+    fault: { type: "string" },
+  },
+};
+
+const requestNode: Node = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    reset: { type: "boolean" },
+    advanceMs: { type: "integer", minimum: 0, maximum: aheadMsMax },
+    next: { anyOf: [nextNode, { type: "array", maxItems: forcedMax, items: nextNode }] },
+    chances: { type: "object", additionalProperties: { minimum: 0, maximum: 1 } },
+  },
+};
+
+const keys = Object.keys(requestNode.properties ?? {}).join(", ");
+
+function readObject(body: string, problems: string[]): JsonObject | undefined {
+  try {
+    const json = parseJson(body);
+    // What is neither null nor a list has string keys.
+    if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as JsonObject;
+    problems.push(`it is no JSON object: the keys are ${keys}`);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    problems.push(error.message);
+  }
+  return undefined;
+}
+
+function readForced({ service, route, outcome, fault }: Next, path: string, problems: string[]): readonly Forced[] {
+  // It is missing or wrong, and among the problems already.
+  if (service === undefined) return [];
+  const routes = contracts[service].routes.map((each) => each.path);
+  if (route !== undefined && !routes.includes(route)) {
+    problems.push(`${path}.route: ${JSON.stringify(route.slice(0, 64))} is none of ${service}'s: ${routes.join(", ")}`);
+    return [];
+  }
+  const at = route === undefined ? { service } : { service, route };
+  if ((outcome === undefined) === (fault === undefined)) {
+    problems.push(`${path}: it must have one of outcome and fault`);
+    return [];
+  }
+  if (outcome !== undefined) {
+    const read = readOutcome(service, outcome);
+    if (read !== undefined) return [{ ...at, course: { outcome: read } }];
+    const names = [...outcomeNames[service], "slow:1 to slow:99"].join(", ");
+    problems.push(`${path}.outcome: ${JSON.stringify(outcome.slice(0, 64))} is none of ${service}'s: ${names}`);
+    return [];
+  }
+  const read = readFault(fault ?? "", `${path}.fault`, problems);
+  return read === undefined ? [] : [{ ...at, course: { fault: read } }];
+}
+
+function readChances(chances: Readonly<Record<string, unknown>>, problems: string[]): readonly Chance[] {
+  const read: Chance[] = [];
+  for (const [text, share] of Object.entries(chances)) {
+    const path = `chances.${JSON.stringify(text.slice(0, 64))}`;
+    const fault = readFault(text, path, problems);
+    if (typeof share !== "number") problems.push(`${path}: it must be a number from 0 to 1`);
+    else if (fault !== undefined) read.push({ fault, share });
+  }
+  if (read.reduce((sum, { share }) => sum + share, 0) > shareMax) problems.push("chances: together they are more than 1");
+  return read;
+}
+
+/** All answers; 0.1 ten times is a little more than 1, as numbers are added. */
+const shareMax = 1 + 1e-9;
+
+function readFault(text: string, path: string, problems: string[]): WireFault | undefined {
+  try {
+    return parseFault(text);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    problems.push(`${path}: ${error.message.slice(0, 512)}`);
+    return undefined;
+  }
+}
+
+/** The outcomes that each service has, without those that are named with a number. */
+const outcomeNames: Readonly<Record<ServiceName, readonly Outcome["name"][]>> = {
+  fiscal: namesOf("fiscal"),
+  bank: namesOf("bank"),
+  qr: namesOf("qr"),
+};
+
+function namesOf(service: ServiceName): readonly Outcome["name"][] {
+  return endings.flatMap(({ course, words }) => {
+    const has = "all" in words || words[service] !== undefined;
+    return has && "outcome" in course && course.outcome.checks === undefined ? [course.outcome.name] : [];
+  });
+}
+
+/** `slow:3` is in progress for three checks. */
+function readOutcome(service: ServiceName, text: string): Outcome | undefined {
+  const [, checks] = /^slow:([1-9]\d?)$/.exec(text) ?? [];
+  if (checks !== undefined) return { name: "slow", checks: Number(checks) };
+  const name = outcomeNames[service].find((each) => each === text);
+  return name === undefined ? undefined : { name };
+}
+
+const endingsShown: Readonly<Record<string, string>> = Object.fromEntries(
+  endings.map((ending) => [digitsOf(ending), nameOf(ending.course)]),
+);

@@ -1,0 +1,238 @@
+import type { JsonObject } from "../envelope/json.ts";
+import type { Outcome } from "./outcomes.ts";
+import type { Saved } from "./saved.ts";
+import { rememberedMax, type World } from "./world.ts";
+
+/**
+ * Operations that are begun, asked about and come to an end: what bank and qr have in common. One is in progress for as many
+ * questions as its course says, and for as long as a till takes to ask them: an end doesn't wait for a till that has gone away,
+ * just as a customer doesn't. Ends by the clock are found at the next request of any kind, and take effect in the order in which
+ * they were due, so that nobody can tell that they were found late.
+ *
+ * What an operation is about, and what its end brings about, is its service's affair.
+ */
+
+/** How an operation may end; "exhausted" is one that would be approved, had its original so much left. */
+export const ends = ["approved", "declined", "cancelled", "card-timeout", "reversed", "exhausted"] as const;
+
+export type End = (typeof ends)[number];
+
+export interface Operation {
+  /** Counted from 1, for all operations of a service. */
+  readonly number: number;
+  readonly begunMs: number;
+  /** How many questions are answered "in progress". */
+  readonly checks: number;
+  /** How many were, so far. */
+  asked: number;
+  /** Where it is bound for, and where it came to once it has ended. */
+  end: End;
+  ended: boolean;
+}
+
+/** What its service knows of an operation. */
+export interface OperationKind<T extends Operation> {
+  /** Every name that it is found by. The latest of a name is found. */
+  namesOf(operation: T): readonly string[];
+  /** It is about to end as its `end` says: brings the effects of that about, or else turns it into another end. */
+  ending(operation: T): void;
+  saved(operation: T): JsonObject;
+  /** The other way round, with what all operations have in common. */
+  restored(common: Operation, saved: Saved): T;
+}
+
+/** Questions that are answered "in progress" in a normal course: a till that doesn't poll is found out by one. */
+const checksUsual = 1;
+
+/** The time that a till takes for a question (Endpoints, rule 1, and flow rule 2: every 1000-2000 ms). */
+export const checkMs = 2000;
+
+export const isApproved = (operation: Operation) => operation.ended && operation.end === "approved";
+
+export class Operations<T extends Operation> {
+  readonly #world: World;
+  readonly #kind: OperationKind<T>;
+  /** The oldest first. */
+  #remembered = new Map<number, T>();
+  #named = new Map<string, T>();
+  #running = new Set<T>();
+  /** Requests that came to nothing by the outcome "internal-error", the oldest first. */
+  #failed = new Set<string>();
+  #count = 0;
+
+  constructor(world: World, kind: OperationKind<T>) {
+    this.#world = world;
+    this.#kind = kind;
+  }
+
+  /** The latest operation with a name. */
+  named(name: string): T | undefined {
+    return this.#named.get(name);
+  }
+
+  numbered(number: number): T | undefined {
+    return this.#remembered.get(number);
+  }
+
+  all(): Iterable<T> {
+    return this.#remembered.values();
+  }
+
+  /** A number that nothing else has. */
+  nextNumber(): number {
+    this.#count += 1;
+    this.#world.changed();
+    return this.#count;
+  }
+
+  /**
+   * What becomes of a request that is new: to be asked once, when nothing can refuse it any more.
+   * @param key Tells the request from others: one that came to nothing succeeds when it comes again.
+   */
+  outcomeOf(route: string, amount: bigint, key: string): Outcome | undefined {
+    const outcome = this.#world.outcomeOf(route, amount);
+    const failedBefore = this.#failed.delete(key);
+    if (failedBefore) this.#world.changed();
+    if (outcome?.name !== "internal-error") return outcome;
+    if (failedBefore) return undefined;
+    this.#failed.add(key);
+    for (const oldest of this.#failed) {
+      if (this.#failed.size <= rememberedMax) break;
+      this.#failed.delete(oldest);
+    }
+    this.#world.changed();
+    return outcome;
+  }
+
+  /** An operation begins. Where the memory is full, the oldest is forgotten, whatever has become of it. */
+  begin(outcome: Outcome | undefined, make: (common: Operation) => T): T {
+    const operation = make({
+      number: this.nextNumber(),
+      begunMs: this.#world.now().getTime(),
+      checks: outcome?.checks ?? checksUsual,
+      asked: 0,
+      end: endOf(outcome),
+      ended: false,
+    });
+    this.#remember(operation);
+    for (const oldest of this.#remembered.values()) {
+      if (this.#remembered.size <= rememberedMax) break;
+      this.#forget(oldest);
+    }
+    return operation;
+  }
+
+  /** Ends what is due by the clock. */
+  look(): void {
+    const nowMs = this.#world.now().getTime();
+    const due = [...this.#running].filter((operation) => dueMs(operation) <= nowMs);
+    due.sort((one, other) => dueMs(one) - dueMs(other) || one.number - other.number);
+    for (const operation of due) this.end(operation);
+  }
+
+  /** A question about an operation, which may be the one that ends it. */
+  ask(operation: T): void {
+    if (operation.ended) return;
+    if (operation.asked >= operation.checks) {
+      this.end(operation);
+      return;
+    }
+    operation.asked += 1;
+    this.#world.changed();
+  }
+
+  /** Ends an operation that is in progress: as it was bound to, or otherwise. */
+  end(operation: T, end = operation.end): void {
+    operation.end = end;
+    this.#kind.ending(operation);
+    operation.ended = true;
+    this.#running.delete(operation);
+    this.#world.changed();
+  }
+
+  /** Ends all that is in progress. */
+  endAll(end: End): void {
+    for (const operation of [...this.#running]) this.end(operation, end);
+  }
+
+  saved(): JsonObject {
+    return {
+      count: BigInt(this.#count),
+      failed: [...this.#failed],
+      operations: [...this.#remembered.values()].map((operation) => ({
+        number: BigInt(operation.number),
+        begunMs: BigInt(operation.begunMs),
+        checks: BigInt(operation.checks),
+        asked: BigInt(operation.asked),
+        end: operation.end,
+        ended: operation.ended,
+        ...this.#kind.saved(operation),
+      })),
+    };
+  }
+
+  /**
+   * Takes back what `saved` gave.
+   * @throws StateError, with nothing changed.
+   */
+  restore(saved: Saved): void {
+    const count = saved.at("count").count();
+    const failed = saved
+      .at("failed")
+      .list(rememberedMax)
+      .map((key) => key.text());
+    let last = 0;
+    const operations = saved
+      .at("operations")
+      .list(rememberedMax)
+      .map((each) => {
+        const common = commonOf(each, last + 1, count);
+        last = common.number;
+        return this.#kind.restored(common, each);
+      });
+    this.reset();
+    this.#count = count;
+    this.#failed = new Set(failed);
+    for (const operation of operations) this.#remember(operation);
+  }
+
+  reset(): void {
+    this.#remembered = new Map();
+    this.#named = new Map();
+    this.#running = new Set();
+    this.#failed = new Set();
+    this.#count = 0;
+  }
+
+  #remember(operation: T): void {
+    this.#remembered.set(operation.number, operation);
+    for (const name of this.#kind.namesOf(operation)) this.#named.set(name, operation);
+    if (!operation.ended) this.#running.add(operation);
+  }
+
+  #forget(operation: T): void {
+    this.#remembered.delete(operation.number);
+    this.#running.delete(operation);
+    for (const name of this.#kind.namesOf(operation)) {
+      if (this.#named.get(name) === operation) this.#named.delete(name);
+    }
+  }
+}
+
+const dueMs = (operation: Operation) => operation.begunMs + operation.checks * checkMs;
+
+/** What isn't an operation's end, such as a doubt about its start or a printer's paper, lets it take its normal course. */
+export function endOf(outcome: Outcome | undefined): End {
+  return ends.find((end) => end === outcome?.name) ?? "approved";
+}
+
+function commonOf(saved: Saved, numberMin: number, count: number): Operation {
+  return {
+    number: Number(saved.at("number").integer(BigInt(numberMin), BigInt(count))),
+    begunMs: saved.at("begunMs").count(),
+    checks: saved.at("checks").count(),
+    asked: saved.at("asked").count(),
+    end: saved.at("end").oneOf(ends),
+    ended: saved.at("ended").flag(),
+  };
+}

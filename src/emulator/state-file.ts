@@ -1,0 +1,124 @@
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { JsonObject } from "../envelope/json.ts";
+import { isObject, parseExact, writeExact } from "./exact-json.ts";
+import { type EmulatedService, StateError } from "./world.ts";
+
+/**
+ * What the emulator remembers, in a file: written whole after each change, in place of the file before, so that at any moment
+ * there is one whole state on disk. A file that isn't understood is somebody's, and is left alone.
+ */
+
+/** The form of the file. A file of another version is refused. */
+const version = 1n;
+
+/** Bytes of a file that is read: thrice what the services can remember. */
+const fileBytesMax = 64 * 1024 * 1024;
+
+/** What is kept: the emulator. */
+export interface Kept {
+  readonly services: Readonly<Record<ServiceName, EmulatedService>>;
+  readonly aheadMs: number;
+  advance(ms: number): void;
+  saved(): JsonObject;
+}
+
+/** A state file can't be used. The process exits with `exitCode`, and the file is as it was. */
+export class StateFileError extends Error {
+  override readonly name = "StateFileError";
+  /** EX_CONFIG of sysexits, as for a configuration. */
+  readonly exitCode = 78;
+}
+
+/**
+ * Takes back what the file holds; a file that isn't there yet holds nothing.
+ * @throws StateFileError when it isn't whole or isn't the emulator's; what was to take it back is of no use then.
+ */
+export function restoreFrom(path: string, kept: Kept): void {
+  const text = read(path);
+  if (text === undefined) return;
+  const refuse = (state: string) => {
+    const cure = "move it away to begin anew, or name another file";
+    return new StateFileError(`Cannot use the state file ${path}: ${state}: ${cure}`);
+  };
+  const state = parseExact(text);
+  if (state === undefined) throw refuse(text === "" ? "it is empty" : "it is no JSON object");
+  if (state["version"] !== version) throw refuse(`its version is not ${version}`);
+  const { aheadMs, services } = state;
+  if (typeof aheadMs !== "bigint" || aheadMs < 0n || aheadMs > aheadMsMax) {
+    throw refuse(`aheadMs: it is no whole number from 0 to ${aheadMsMax}`);
+  }
+  if (!isObject(services)) throw refuse("services: it is no object");
+  for (const service of serviceNames) {
+    const saved = services[service];
+    if (!isObject(saved)) throw refuse(`services.${service}: it is no object`);
+    try {
+      kept.services[service].restore(saved);
+    } catch (error) {
+      if (!(error instanceof StateError)) throw error;
+      throw refuse(`services.${service}: ${error.message}`);
+    }
+  }
+  kept.advance(Number(aheadMs));
+}
+
+/** How far the emulator's time may be moved on, in milliseconds: a thousand years, which every date can still be written in. */
+export const aheadMsMax = 1_000 * 365 * 86_400_000;
+
+/**
+ * Writes all that is remembered, to the disk.
+ * @throws StateFileError saying why it can't be, and what to do.
+ */
+export function saveTo(path: string, kept: Kept): void {
+  const state = { version, aheadMs: kept.aheadMs, services: kept.saved() };
+  const target = behindLink(path);
+  const beside = `${target}.${process.pid}.new`;
+  try {
+    // Unlike the package for this, it writes until all is written or says why not, so no part ever takes the place of a whole.
+    writeFileSync(beside, `${writeExact(state)}\n`, { flush: true, mode: 0o600 });
+    renameSync(beside, target);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw new StateFileError(`Cannot write the state file ${path}: ${writeReason(error)}`);
+  }
+}
+
+/** Where a link leads, since a rename would take the link's place. */
+function behindLink(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+function read(path: string): string | undefined {
+  const refuse = (state: string) => new StateFileError(`Cannot read the state file ${path}: ${state}`);
+  let bytes: Buffer;
+  try {
+    const found = statSync(path);
+    if (!found.isFile()) throw refuse("it is no file: name a file");
+    if (found.size > fileBytesMax) throw refuse(`it is larger than ${fileBytesMax} bytes: name a state file`);
+    bytes = readFileSync(path);
+  } catch (error) {
+    if (error instanceof StateFileError) throw error;
+    const code = codeOf(error);
+    if (code === "ENOENT") return undefined;
+    throw refuse(code === "EACCES" ? "permission denied: let posline's user read it" : (code ?? String(error)));
+  }
+  return bytes.toString("utf8");
+}
+
+function writeReason(error: unknown): string {
+  const code = codeOf(error);
+  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such folder: make it, or name another";
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS") {
+    return "permission denied: posline's user must be able to write into its folder, since each state is a new file";
+  }
+  if (code === "ENOSPC") return "the disk is full: make room";
+  return error instanceof Error ? error.message : String(error);
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

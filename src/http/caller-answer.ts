@@ -1,0 +1,66 @@
+import type { Contract } from "../contract/contract.ts";
+import type { Reply } from "../core/call.ts";
+import { Fault, type FaultKind } from "../core/fault.ts";
+import { type ReadReply, readReply } from "../envelope/reply.ts";
+import type { HttpAnswer } from "./caller-exchange.ts";
+import type { Words } from "./caller-words.ts";
+
+/**
+ * What an upstream's answer is to whoever asked on a line, where there is no HTTP status: the service's own bytes, or a fault.
+ *
+ * Passed on byte for byte: a JSON object that came with a status of success, whatever it says; one that another posline sent,
+ * whose word on the outcome is believed; and an error in the service's envelope (`status` is "error" and `code` a number), whatever
+ * its HTTP status, for the contracts leave that open. The number tells it from the JSON errors of proxies and frameworks, which
+ * stand between and know nothing of the operation: taken for the service's, a proxy's 502 would end a payment that goes on.
+ *
+ * A status that says that the request was refused before anybody looked into it is told as not sent; anything else is unknown.
+ */
+export function judge(answer: HttpAnswer, words: Words): Pick<Reply, "payload" | "status" | "code"> {
+  const { status, payload } = answer;
+  const read = readReply(payload);
+  if (read !== undefined) {
+    const fault = fromPosline(answer, read);
+    if (fault !== undefined) throw fault;
+    if (answer.outcome === "answered" || isSuccess(status) || (status !== 401 && isEnvelope(read))) {
+      return { payload, status: read.status, code: read.code };
+    }
+  }
+  const refused = refusals[status];
+  if (refused !== undefined) {
+    const state = refused.state(words.contract);
+    throw new Fault(refused.kind, `Cannot carry out ${words.route.path}: ${state}: nothing was carried out`);
+  }
+  if (isSuccess(status)) throw words.unknown("broken", "what the upstream answered is no JSON object");
+  const elsewhere = status >= 300 && status < 400 ? ", a redirection: let upstream name the place itself" : "";
+  throw words.unknown("broken", `the upstream answered with HTTP ${status}${elsewhere}`);
+}
+
+const isSuccess = (status: number) => status >= 200 && status < 300;
+
+const isEnvelope = ({ status, code }: ReadReply) => status === "error" && code !== undefined;
+
+/** A fault of an upstream posline, in its own words. */
+function fromPosline({ status, outcome, payload }: HttpAnswer, { json }: ReadReply): Fault | undefined {
+  if (outcome !== "not-sent" && outcome !== "unknown") return undefined;
+  const kind: FaultKind = outcome === "not-sent" ? "unavailable" : status === 504 ? "timeout" : "broken";
+  const { message } = json;
+  return new Fault(kind, typeof message === "string" ? message : `the upstream posline told ${outcome}`, { payload });
+}
+
+interface Refusal {
+  readonly kind: FaultKind;
+  readonly state: (contract: Contract) => string;
+}
+
+const refusals: Readonly<Record<number, Refusal>> = {
+  401: {
+    kind: "key",
+    state: ({ service }) =>
+      `the upstream refuses the API key: ${service === "bank" ? "set apiKey of bank to the one that it expects" : "it must ask for none"}`,
+  },
+  403: { kind: "origin", state: () => "the upstream refuses posline (HTTP 403): let it in there" },
+  404: { kind: "route", state: ({ service }) => `the upstream has no such route (HTTP 404): see upstream of ${service}` },
+  405: { kind: "method", state: ({ service }) => `the upstream takes no such method (HTTP 405): see upstream of ${service}` },
+  413: { kind: "size", state: () => "it is too large for the upstream (HTTP 413)" },
+  421: { kind: "host", state: ({ service }) => `the upstream isn't known by that name (HTTP 421): see upstream of ${service}` },
+};

@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { ask, bundle, type HttpAnswer, scratchFolder } from "../support/bridge-process.ts";
+import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
+
+/** What is around the emulator, as its users meet it: its state file, its control API, its flags, and `serve --emulated`. */
+
+after(endAll);
+
+const viewOf = async (port: number) => JSON.parse((await ask(port, "GET", "/emulator", "")).text);
+const errorOf = ({ text }: HttpAnswer): string => JSON.parse(text).error;
+
+test("posline emulate --state keeps documents and operations over a restart, killed or not", async () => {
+  const state = join(folder.path, "kept.json");
+  const first = posline(["emulate", "--state", state]);
+  const issued = await post(await first.port("fiscal"), "/sale", fiscalForm(receipt("R-1")));
+  await post(await first.port("bank"), "/sale", saleOf("P-1"));
+  const { documentID } = JSON.parse(issued.text);
+  assert.equal((await post(await first.port("admin"), "/emulator", '{"advanceMs":3600000}')).status, 200);
+  // It was on disk before the answer left.
+  await first.ended("SIGKILL");
+  const second = posline(["emulate", "--state", state]);
+  const found = await post(await second.port("fiscal"), "/check_status", fiscalForm({ documentExtID: "R-1" }));
+  assert.equal(JSON.parse(found.text).documentID, documentID);
+  assert.match(await resultOf(await second.port("bank"), "P-1"), /"APPROVED"/);
+  const { now } = await viewOf(await second.port("admin"));
+  assert.ok(Date.parse(now) > Date.now() + 3_000_000, now);
+  assert.equal(await second.ended("SIGTERM"), 0);
+});
+
+test("posline emulate refuses a damaged state file with 78, tells path and reason, and leaves it as it is", async () => {
+  const state = join(folder.path, "damaged.json");
+  for (const text of ["not a state\n", '{"version":1,"aheadMs":0,"services":{"fiscal":{},"bank":{"operations":7},"qr":{}}}']) {
+    writeFileSync(state, text);
+    for (const args of [["emulate"], ["serve", "--emulated"]]) {
+      const refused = posline([...args, "--state", state]);
+      assert.equal(await refused.ended(), 78);
+      assert.match(refused.stderr, new RegExp(`^Cannot use the state file ${state}: .*: move it away to begin anew`, "m"));
+      assert.equal(readFileSync(state, "utf8"), text);
+    }
+  }
+  const nowhere = posline(["emulate", "--state", join(folder.path, "none", "state.json")]);
+  assert.equal(await nowhere.ended(), 78);
+  assert.match(nowhere.stderr, /^Cannot write the state file .*: there is no such folder: make it, or name another$/m);
+  assert.deepEqual(
+    readdirSync(folder.path).filter((name) => name.startsWith("damaged.json")),
+    ["damaged.json"],
+  );
+});
+
+test("posline emulate answers and logs an error when a state can't be written any more", async () => {
+  const gone = scratchFolder();
+  const state = join(gone.path, "state.json");
+  const emulator = posline(["emulate", "--service", "bank", "--state", state]);
+  const bank = await emulator.port("bank");
+  gone.remove();
+  assert.equal((await post(bank, "/sale", saleOf("P-1"))).text, '{"status":"success"}');
+  const line = await emulator.logged(({ msg }) => msg === "the emulator's state was not kept", "the error");
+  assert.equal(line["level"], "error");
+  assert.equal(line["path"], state);
+  assert.equal(await emulator.ended("SIGTERM"), 0);
+});
+
+test("the control API looks, forces, moves time and resets, and refuses what it doesn't understand", async () => {
+  const emulator = posline(["emulate", "--service", "bank"]);
+  const admin = await emulator.port("admin");
+  const bank = await emulator.port("bank");
+  const control = (body: unknown) => post(admin, "/emulator", JSON.stringify(body));
+  assert.equal((await control({ next: { service: "bank", route: "/sale", outcome: "declined" } })).status, 200);
+  await post(bank, "/sale", saleOf("P-1"));
+  assert.match(await resultOf(bank, "P-1"), /"ERROR"/);
+  const wrong = await control({ reset: true, next: { service: "bank", outcome: "refused" } });
+  assert.equal(wrong.status, 400);
+  assert.match(errorOf(wrong), /next\.outcome: "refused" is none of bank's: .*declined/);
+  assert.match(JSON.stringify(await viewOf(admin)), /P-1/);
+  const before = Date.parse((await viewOf(admin)).now);
+  const moved = JSON.parse((await control({ advanceMs: 86_400_000 })).text);
+  assert.ok(Date.parse(moved.now) >= before + 86_400_000);
+  assert.doesNotMatch((await control({ reset: true })).text, /P-1/);
+  assert.equal((await ask(admin, "DELETE", "/emulator", "")).status, 405);
+  assert.equal((await ask(admin, "GET", "/", "")).status, 404);
+  assert.equal((await post(admin, "/emulator", " ".repeat(70_000))).status, 413);
+  assert.equal((await post(admin, "/emulator", '{"reset":true}', { Origin: "https://evil.example" })).status, 403);
+  assert.equal((await post(admin, "/emulator", '{"reset":true}', { Host: "evil.example" })).status, 421);
+  await emulator.ended("SIGTERM");
+});
+
+test("serve --emulated has the same emulator: control, faults over its line, and state", async () => {
+  const state = join(folder.path, "served.json");
+  const bridge = posline(["serve", "--emulated", "--state", state]);
+  await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
+  const bank = await bridge.port("bank");
+  const control = (body: unknown) => bridge.port("admin").then((port) => post(port, "/emulator", JSON.stringify(body)));
+  assert.equal((await control({ next: { service: "bank", route: "/sale", fault: "truncated" } })).status, 200);
+  const cut = await post(bank, "/sale", saleOf("P-1"));
+  assert.equal(cut.headers["x-posline-outcome"], "unknown");
+  assert.match(await resultOf(bank, "P-1"), /"APPROVED"/);
+  const unplugged = await post(bank, "/sale", saleOf("P-2", 1542));
+  assert.equal(unplugged.status, 502);
+  assert.match(unplugged.text, /the line was lost|unplugged/);
+  assert.equal(await bridge.ended("SIGTERM"), 0);
+  const again = posline(["serve", "--emulated", "--state", state]);
+  await again.logged((line) => line["state"] === "idle", "the line to be clean");
+  assert.match(await resultOf(await again.port("bank"), "P-2"), /"APPROVED"/);
+  assert.equal(await again.ended("SIGTERM"), 0);
+});
+
+test("serve --emulated goes on without a control API where its usual port is taken", async () => {
+  const holder = createServer();
+  // It may be held by somebody else already, which is as good.
+  await new Promise<void>((resolve) => {
+    holder.once("error", () => resolve());
+    holder.listen(8880, "127.0.0.1", resolve);
+  });
+  const bridge = posline(["serve", "--emulated"], { POSLINE_ADMIN_PORT: undefined });
+  const warning = await bridge.logged(
+    (line) => line["msg"] === "there is no control API: its usual port is taken",
+    "a warning",
+  );
+  assert.equal(warning["level"], "warn");
+  assert.equal(warning["port"], 8880);
+  await bridge.port("qr");
+  assert.equal(await bridge.ended("SIGTERM"), 0);
+  holder.close();
+});
+
+test("posline emulate ends with 69 when a port it was told is taken, and leaves nothing running", async () => {
+  const first = posline(["emulate", "--service", "bank"]);
+  const bank = String(await first.port("bank"));
+  const second = posline(["emulate", "--service", "bank"], { POSLINE_BANK_PORT: bank });
+  assert.equal(await second.ended(), 69);
+  assert.match(second.stderr, new RegExp(`^Cannot listen on port ${bank}: another process has it`, "m"));
+  const admin = String(await first.port("admin"));
+  const third = posline(["emulate", "--service", "qr", "--admin-port", admin]);
+  assert.equal(await third.ended(), 69);
+  await first.ended("SIGTERM");
+});
+
+test("posline refuses flags of the emulator that make no sense, and says why", async () => {
+  const ends: readonly (readonly [readonly string[], number, RegExp])[] = [
+    [["serve", "--line", "/dev/null", "--state", "x"], 64, /^Cannot serve: --state is for the emulator.*add --emulated/m],
+    [["serve", "--line", "/dev/null", "--fault", "noise=1"], 64, /^Cannot serve: --fault is for the emulator/m],
+    [["serve", "--line", "/dev/null", "--plain-amounts"], 64, /^Cannot serve: --plain-amounts is for the emulator/m],
+    [["emulate", "--no-http"], 64, /^Cannot emulate: --no-http leaves no way to reach it: name a device with --line$/m],
+    [["emulate", "--servise", "bank"], 64, /Unknown argument: servise/],
+    [["emulate", "--service", "card"], 64, /Choices: "fiscal", "bank", "qr"/],
+    [["emulate", "--fault", "noise"], 78, /--fault: .*it has no share: write it as noise=0\.05/],
+    [["emulate", "--fault", "noise=0.9", "--fault", "late=0.9"], 78, /--fault: together they are more than 1/],
+    [["serve", "--emulated", "--seed", "-1"], 78, /--seed: -1 is no whole number from 0 to 4294967295/],
+    [["emulate", "--seed", "1.5"], 78, /--seed: 1\.5 is no whole number/],
+    [["emulate", "--admin-port", "70000"], 78, /--admin-port: 70000 is not within 0 to 65535/],
+    [["emulate", "--api-key-file", "/none", "--service", "bank"], 78, /apiKeyFile: cannot read \/none: there is no such file/],
+  ];
+  for (const [args, code, message] of ends) {
+    const refused = posline(args);
+    assert.equal(await refused.ended(), code, args.join(" "));
+    assert.match(refused.stderr, message, args.join(" "));
+  }
+});
+
+test("the bundle emulates where no node_modules are near", async () => {
+  const home = scratchFolder();
+  cpSync(dirname(bundle), home.path, { recursive: true });
+  const file = join(home.path, "posline.cjs");
+  const emulator = posline(["emulate", "--service", "bank", "--state", join(home.path, "state.json")], {}, file);
+  const bank = await emulator.port("bank");
+  await post(bank, "/sale", saleOf("P-1", 1544));
+  assert.match(readFileSync(join(home.path, "state.json"), "utf8"), /"P-1"/);
+  assert.equal(await emulator.ended("SIGTERM"), 0);
+  const bridge = posline(["serve", "--emulated"], {}, file);
+  assert.equal((await ask(await bridge.port("admin"), "GET", "/emulator", "")).status, 200);
+  assert.equal(await bridge.ended("SIGTERM"), 0);
+  home.remove();
+});

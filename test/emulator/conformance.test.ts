@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { ServiceConfig } from "../../src/config/config.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { validateReply } from "../../src/contract/schema.ts";
+import { type Handler, present, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { Emulator } from "../../src/emulator/emulator.ts";
+import { overHttp } from "../../src/emulator/over-http.ts";
+import { overLine } from "../../src/emulator/over-line.ts";
+import { signOf } from "../../src/envelope/sign.ts";
+import { HttpListener } from "../../src/http/listener.ts";
+import { lineCaller } from "../../src/line/caller.ts";
+import { LineListener } from "../../src/line/listener.ts";
+import { memoryLine } from "../../src/line/memory-line.ts";
+import { configOf, lineOver } from "../line/lines.ts";
+import { bankRows } from "./conformance-bank.ts";
+import { fiscalRows } from "./conformance-fiscal.ts";
+import { qrRows } from "./conformance-qr.ts";
+import type { Ask, Json, Row } from "./conformance-rows.ts";
+
+/**
+ * Each route of the three contracts, with each code that the contract allows for it and a resend, asked over HTTP and over a
+ * line: every answer has the contract's shape, and both transports give the same bytes.
+ */
+
+const merchantId = "MERCHANT-1";
+const rows: readonly Row[] = [
+  ...fiscalRows.map((row) => ({ service: "fiscal" as const, ...row })),
+  ...bankRows.map((row) => ({ service: "bank" as const, ...row })),
+  ...qrRows.map((row) => ({ service: "qr" as const, ...row })),
+];
+
+/** One emulator, and a way to ask it. */
+interface Transport {
+  readonly emulator: Emulator;
+  readonly ask: (service: ServiceName, ask: Ask) => Promise<string>;
+  readonly stop: () => Promise<void>;
+}
+
+const newEmulator = () => new Emulator({ merchantId, clock: () => new Date(2026, 10, 20, 12, 0, 0) });
+
+function bodyOf(service: ServiceName, { body, raw, badSign }: Ask): string {
+  if (body === undefined && raw === undefined) return "";
+  const text = raw ?? JSON.stringify(body);
+  if (service !== "fiscal") return text;
+  const data = Buffer.from(text).toString("base64");
+  return `data=${data}&sign=${signOf(data, badSign ? "OTHER" : merchantId)}`;
+}
+
+async function overHttpTransport(): Promise<Transport> {
+  const emulator = newEmulator();
+  const { handler, stop } = overHttp(emulator);
+  const ports = new Map<ServiceName, number>();
+  const listeners: HttpListener[] = [];
+  for (const service of serviceNames) {
+    const config: ServiceConfig = {
+      line: "till",
+      port: 0,
+      host: "127.0.0.1",
+      replyTimeoutMs: {},
+      bodyBytesMax: 65_536,
+      check: "none",
+      allowOrigins: [],
+      allowHosts: [],
+    };
+    const report = { exchange: () => {}, error: (error: unknown) => assert.fail(String(error)) };
+    const rules = { check: config.check, merchantId: undefined, validate: undefined };
+    const listener = new HttpListener({ contract: contracts[service], config, rules, handler, report });
+    ports.set(service, (await listener.listen()).port);
+    listeners.push(listener);
+  }
+  const ask = async (service: ServiceName, each: Ask) => {
+    const body = bodyOf(service, each);
+    const get = body === "" && each.route === "/supported_operations";
+    const response = await fetch(`http://127.0.0.1:${ports.get(service)}${each.route}`, get ? {} : { method: "POST", body });
+    assert.equal(response.status, 200);
+    return response.text();
+  };
+  return { emulator, ask, stop: async () => (stop(), void (await Promise.all(listeners.map((each) => each.close())))) };
+}
+
+async function overLineTransport(): Promise<Transport> {
+  const emulator = newEmulator();
+  const config = configOf({});
+  const { near, far } = memoryLine(0);
+  const { handler } = overLine(emulator, config.crc16);
+  const listener = new LineListener({
+    config,
+    open: far,
+    services: serviceNames.map((service) => ({ contract: contracts[service], handler })),
+    report: { discard: ({ reason }) => assert.fail(reason), state: () => {} },
+  });
+  const { line } = lineOver(near, { services: serviceNames, merchantId });
+  listener.start();
+  line.start();
+  const callers = new Map<ServiceName, Handler>();
+  for (const service of serviceNames) {
+    callers.set(service, lineCaller({ contract: contracts[service], line, replyTimeoutMs: {}, merchantId }));
+  }
+  const ask = async (service: ServiceName, each: Ask) => {
+    const text = bodyOf(service, each);
+    const body = text === "" ? [] : [Buffer.from(text)];
+    const call = { service, route: each.route, body, requestId: "r", key: undefined, caller: present() };
+    const reply = await callers.get(service)?.(call);
+    return Buffer.concat(reply?.payload ?? []).toString();
+  };
+  return { emulator, ask, stop: async () => (await line.stop(0), listener.stop()) };
+}
+
+let transports: Readonly<Record<"HTTP" | "line", Transport>>;
+before(async () => {
+  transports = { HTTP: await overHttpTransport(), line: await overLineTransport() };
+});
+after(async () => {
+  for (const { stop } of Object.values(transports)) await stop();
+});
+
+/** The value at a path, `data.rrn`. */
+function at(json: Json, path: string): unknown {
+  let value: unknown = json;
+  for (const key of path.split(".")) value = (value as Json | undefined)?.[key];
+  return value;
+}
+
+async function answerTo({ emulator, ask }: Transport, row: Row): Promise<string> {
+  emulator.reset();
+  for (const each of row.before ?? []) await ask(row.service, each);
+  const { service, route, outcome } = row;
+  if (outcome !== undefined) emulator.plan.force({ service, route, course: { outcome } });
+  return ask(service, row);
+}
+
+function check(row: Row, text: string): void {
+  const json: Json = JSON.parse(text);
+  const expected = typeof row.case === "number" ? { status: "error", code: row.case } : { status: "success" };
+  assert.deepEqual({ status: json["status"], ...(typeof row.case === "number" && { code: json["code"] }) }, expected, text);
+  assert.equal(validateReply(row.service, row.route, json)?.message, undefined, text);
+  // Recovery relies on it: only the barrier's answer looks like one.
+  const { barrier } = contracts[row.service];
+  assert.equal(barrier.isAnswer(json), row.route === barrier.route && row.case === "success", text);
+  for (const path of row.has ?? []) assert.notEqual(at(json, path), undefined, `${path} in ${text}`);
+}
+
+for (const row of rows) {
+  const name = `${row.service} ${row.route} ${row.case}${row.why === undefined ? "" : `, ${row.why}`}`;
+  test(`${name}: over HTTP and over a line, the same bytes`, async () => {
+    const text = await answerTo(transports.HTTP, row);
+    check(row, text);
+    assert.equal(await answerTo(transports.line, row), text);
+  });
+}
+
+test("every route of every contract has its rows, and every code of every contract is answered by some route", () => {
+  for (const service of serviceNames) {
+    const own = rows.filter((row) => row.service === service);
+    for (const { path } of contracts[service].routes) {
+      assert.ok(
+        own.some((row) => row.route === path && row.case === "success"),
+        `${service} ${path}`,
+      );
+    }
+    const answered = new Set(own.map((row) => row.case));
+    const missing = contracts[service].codes.map(({ code }) => code).filter((code) => code !== 0 && !answered.has(code));
+    assert.deepEqual(missing, service === "bank" ? [-80] : [], service);
+  }
+});

@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Call, present, type ServiceName } from "../../src/core/call.ts";
+import { Control, type Controlled } from "../../src/emulator/control.ts";
+import { Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
+import { endings } from "../../src/emulator/outcomes.ts";
+import { forcedMax } from "../../src/emulator/plan.ts";
+
+const clock = () => new Date(2024, 4, 6, 7, 8, 9);
+
+function controlled(options: EmulatorOptions = {}) {
+  let changes = 0;
+  const emulator = new Emulator({ clock, ...options });
+  const control = new Control(emulator, { plainAmounts: options.plainAmounts === true, changed: () => changes++ });
+  return {
+    emulator,
+    control,
+    changes: () => changes,
+    view: () => shown(control.view()),
+    post: (body: unknown) => control.change(typeof body === "string" ? body : JSON.stringify(body)),
+  };
+}
+
+function shown({ status, text }: Controlled): Record<string, unknown> {
+  assert.equal(status, 200, text);
+  return JSON.parse(text);
+}
+
+function refused({ status, text }: Controlled): string {
+  assert.equal(status, 400);
+  const { error } = JSON.parse(text);
+  assert.match(error, /^Cannot take the request, nothing was changed: /);
+  return error.replace(/^[^:]*: /, "");
+}
+
+function callOf(service: ServiceName, route: string, body: string): Call {
+  return { service, route, body: [Buffer.from(body)], requestId: "r1", key: undefined, caller: present() };
+}
+
+/** Sells by card, and gives the result that /check then has, with what befell the sale's answer. */
+function sell(emulator: Emulator, payId: string, amount = 1500) {
+  const sale = JSON.stringify({ pay_id: payId, amount, currency_name: "EUR" });
+  const { fault } = emulator.answer(callOf("bank", "/sale", sale));
+  const check = callOf("bank", "/check", JSON.stringify({ pay_id: payId }));
+  // The first question finds it in progress.
+  emulator.answer(check);
+  const { reply } = emulator.answer(check);
+  return { fault, result: Buffer.concat(reply.payload).toString() };
+}
+
+test("Control.view() shows what each service remembers, the time, and the endings of amounts", () => {
+  const { emulator, view } = controlled();
+  sell(emulator, "P-1");
+  const all = view();
+  assert.deepEqual(Object.keys(all), ["now", "fiscal", "bank", "qr", "forced", "chances", "endings"]);
+  assert.equal(all["now"], clock().toISOString());
+  assert.match(JSON.stringify(all["bank"]), /"P-1"/);
+  const shownEndings = all["endings"] as Record<string, string>;
+  assert.equal(Object.keys(shownEndings).length, endings.length);
+  assert.deepEqual(
+    ["03", "20", "31", "32", "44"].map((digits) => shownEndings[digits]),
+    ["in-doubt", "declined", "no-answer", "late:5000", "slow:3"],
+  );
+  assert.deepEqual(controlled({ plainAmounts: true }).view()["endings"], {});
+});
+
+test("Control.view() shows integers beyond 2^53 exactly", () => {
+  const { emulator, control } = controlled();
+  emulator.answer(callOf("bank", "/sale", '{"pay_id":"BIG","amount":9007199254740993,"currency_name":"EUR"}'));
+  assert.match(control.view().text, /9007199254740993/);
+});
+
+test("Control.change() forces an outcome upon the next operation of that route alone", () => {
+  const { emulator, post, view } = controlled();
+  const answer = shown(post({ next: { service: "bank", route: "/sale", outcome: "declined" } }));
+  assert.deepEqual(answer["forced"], [{ service: "bank", route: "/sale", outcome: "declined" }]);
+  assert.match(sell(emulator, "P-1").result, /"ERROR"/);
+  assert.match(sell(emulator, "P-2").result, /"APPROVED"/);
+  assert.deepEqual(view()["forced"], []);
+});
+
+test("Control.change() forces faults and slow operations, several in order", () => {
+  const { emulator, post } = controlled();
+  const next = [
+    { service: "bank", fault: "late:7000" },
+    { service: "bank", route: "/sale", fault: "corrupt" },
+    { service: "bank", route: "/sale", outcome: "slow:2" },
+  ];
+  assert.deepEqual(shown(post({ next }))["forced"], next);
+  assert.deepEqual(sell(emulator, "P-1").fault, { kind: "late", ms: 7000 });
+  assert.deepEqual(sell(emulator, "P-2").fault, { kind: "corrupt" });
+});
+
+test("Control.change() replaces the chances, with their times as written by default", () => {
+  const { emulator, post } = controlled({ chances: [{ fault: { kind: "noise" }, share: 0.5 }] });
+  assert.deepEqual(shown(post({ chances: { corrupt: 1, late: 0 } }))["chances"], { corrupt: 1, "late:5000": 0 });
+  assert.deepEqual(sell(emulator, "P-1").fault, { kind: "corrupt" });
+  assert.deepEqual(shown(post({ chances: {} }))["chances"], {});
+  assert.equal(sell(emulator, "P-2").fault, undefined);
+});
+
+test("Control.change() moves the emulator's time on, and tells that there is something to keep", () => {
+  const { post, changes } = controlled();
+  assert.equal(shown(post({ advanceMs: 90_000_000 }))["now"], new Date(clock().getTime() + 90_000_000).toISOString());
+  assert.equal(shown(post({ advanceMs: 1 }))["now"], new Date(clock().getTime() + 90_000_001).toISOString());
+  assert.equal(changes(), 2);
+});
+
+test("Control.change() resets first, and then does the rest", () => {
+  const { emulator, post } = controlled({ chances: [{ fault: { kind: "noise" }, share: 0.25 }] });
+  sell(emulator, "P-1");
+  post({ chances: { corrupt: 1 }, next: { service: "qr", outcome: "declined" }, advanceMs: 60_000 });
+  const answer = shown(post({ reset: true, next: { service: "qr", fault: "noise" } }));
+  assert.deepEqual(answer["forced"], [{ service: "qr", fault: "noise" }]);
+  assert.deepEqual(answer["chances"], { noise: 0.25 });
+  assert.equal(answer["now"], clock().toISOString());
+  assert.doesNotMatch(JSON.stringify(answer["bank"]), /P-1/);
+});
+
+const wrong: readonly (readonly [unknown, RegExp])[] = [
+  ["", /^line 1, column 1: the file ends where a value belongs$/],
+  ["{'a':1}", /JSON has no single quotes/],
+  ["[]", /^it is no JSON object: the keys are reset, advanceMs, next, chances$/],
+  [{}, /^it asks for nothing: the keys are reset, advanceMs, next, chances$/],
+  [{ rest: true }, /^rest: unknown key: did you mean reset\?$/],
+  [{ reset: "yes" }, /^reset: "yes" where true or false belongs$/],
+  [{ advanceMs: -1 }, /^advanceMs: -1 is not within 0 to \d+$/],
+  [{ advanceMs: 1.5 }, /^advanceMs: 1.5 where a whole number belongs$/],
+  [{ advanceMs: 1e18 }, /^advanceMs: /],
+  [{ next: 7 }, /^next: 7 where an object or a list belongs$/],
+  [{ next: {} }, /^next\.service: missing: name the service/],
+  [{ next: { service: "bnk", fault: "noise" } }, /^next\.service: "bnk" is none of "fiscal", "bank", "qr"$/],
+  [{ next: { service: "bank" } }, /^next: it must have one of outcome and fault$/],
+  [{ next: { service: "bank", fault: "noise", outcome: "declined" } }, /^next: it must have one of outcome and fault$/],
+  [{ next: { service: "bank", route: "/sell", fault: "noise" } }, /^next\.route: "\/sell" is none of bank's: .*\/sale/],
+  [
+    { next: { service: "bank", outcome: "decline" } },
+    /^next\.outcome: "decline" is none of bank's: .*declined, .*slow:1 to slow:99$/,
+  ],
+  [{ next: { service: "bank", outcome: "not-printed" } }, /^next\.outcome: "not-printed" is none of bank's: /],
+  [{ next: { service: "bank", outcome: "slow:0" } }, /^next\.outcome: "slow:0" is none of bank's: /],
+  [{ next: { service: "bank", fault: "explode" } }, /^next\.fault: .*no-answer, late/],
+  [{ next: { service: "bank", fault: "late:soon" } }, /^next\.fault: /],
+  [
+    {
+      next: [
+        { service: "bank", fault: "noise" },
+        { service: "qr", fault: "x" },
+      ],
+    },
+    /^next\[1\]\.fault: /,
+  ],
+  [{ chances: { corrupt: 2 } }, /^chances\.corrupt: 2 is not within 0 to 1$/],
+  [{ chances: { corrupt: "often" } }, /^chances\."corrupt": it must be a number from 0 to 1$/],
+  [{ chances: { corrupt: 0.6, noise: 0.6 } }, /^chances: together they are more than 1$/],
+  [{ chances: { explode: 0.1 } }, /^chances\."explode": .*no-answer/],
+  [{ next: Array(forcedMax + 1).fill({ service: "qr", fault: "noise" }) }, /^next: 1025 entries, and at most 1024 are taken$/],
+];
+
+for (const [body, message] of wrong) {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  test(`Control.change() refuses ${text.slice(0, 80) || "nothing"} and does nothing of it`, () => {
+    const { emulator, view, post } = controlled();
+    sell(emulator, "P-1");
+    const before = view();
+    // Whatever is right beside it isn't done either.
+    const mixed = typeof body === "object" && !Array.isArray(body) && Object.keys(body ?? {}).length > 0;
+    const asked = mixed
+      ? { reset: true, advanceMs: 5, chances: { noise: 1 }, next: { service: "qr", fault: "noise" }, ...body }
+      : body;
+    assert.match(refused(post(asked)), message);
+    assert.deepEqual(view(), before);
+  });
+}
+
+test("Control.change() tells every problem at once", () => {
+  const { post } = controlled();
+  assert.match(
+    refused(post({ reset: 1, advanceMs: "x", next: { service: "no" } })),
+    /^reset: .*; advanceMs: .*; next\.service: /,
+  );
+});
+
+test("Control.change() takes no more courses than may wait, over several requests", () => {
+  const { post } = controlled();
+  shown(post({ next: Array(forcedMax).fill({ service: "qr", fault: "noise" }) }));
+  assert.match(refused(post({ next: { service: "qr", fault: "noise" } })), /^next: 1024 wait already, and at most 1024 may/);
+  shown(post({ reset: true, next: { service: "qr", fault: "noise" } }));
+});
+
+test("Control.change() keeps the emulator's time within the calendar", () => {
+  const { post } = controlled();
+  const most = 1_000 * 365 * 86_400_000;
+  shown(post({ advanceMs: most }));
+  shown(post({ reset: true, advanceMs: most }));
+  assert.match(refused(post({ advanceMs: 1 })), /^advanceMs: the emulator's time would leave the calendar$/);
+});

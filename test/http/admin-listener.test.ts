@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { AdminListener, type AdminListenerOptions, adminBodyBytesMax } from "../../src/http/admin-listener.ts";
+import { ask, Client } from "./served.ts";
+
+const open: AdminListener[] = [];
+after(() => Promise.all(open.map((listener) => listener.close())));
+
+/** A listener with a few routes, on a free port. */
+async function started(more: Partial<AdminListenerOptions> = {}) {
+  const bodies: string[] = [];
+  const errors: unknown[] = [];
+  const listener = new AdminListener({
+    config: { host: "127.0.0.1", port: 0 },
+    routes: {
+      "GET /thing": () => ({ status: 200, text: '{"thing":9223372036854775807}' }),
+      "POST /thing": (body) => {
+        bodies.push(body);
+        return { status: body === "" ? 400 : 200, text: '{"taken":true}' };
+      },
+      "GET /broken": () => {
+        throw new Error("a bug");
+      },
+    },
+    error: (error) => errors.push(error),
+    ...more,
+  });
+  open.push(listener);
+  const { port } = await listener.listen();
+  return { listener, port, bodies, errors };
+}
+
+const errorOf = (text: string): string => JSON.parse(text).error;
+
+test("AdminListener answers its routes with their own text and status", async () => {
+  const { port, bodies } = await started();
+  const shown = await ask(port, "GET", "/thing?pretty=1");
+  assert.equal(shown.status, 200);
+  assert.equal(shown.headers.get("content-type"), "application/json");
+  assert.equal(shown.headers.get("date"), undefined);
+  assert.equal(shown.text, '{"thing":9223372036854775807}');
+  const taken = await ask(port, "POST", "/thing", '{"näme":"☕"}');
+  assert.equal(taken.status, 200);
+  assert.deepEqual(bodies, ['{"näme":"☕"}']);
+  assert.equal((await ask(port, "POST", "/thing")).status, 400);
+});
+
+test("AdminListener answers 404 and 405 as JSON that says what there is", async () => {
+  const { port } = await started();
+  for (const path of ["/", "/thing/", "/THING", "//thing", "/thing%00", "/../thing", "/constructor"]) {
+    const answer = await ask(port, "GET", path);
+    assert.equal(answer.status, 404, path);
+    assert.match(errorOf(answer.text), /there is no such path here: ask for GET \/thing or POST \/thing/);
+  }
+  for (const method of ["DELETE", "PUT", "OPTIONS", "PATCH"]) {
+    const answer = await ask(port, method, "/thing");
+    assert.equal(answer.status, 405, method);
+    assert.equal(answer.headers.get("allow"), "GET, POST");
+    assert.match(errorOf(answer.text), /\/thing takes GET or POST$/);
+  }
+  assert.equal((await ask(port, "HEAD", "/thing")).status, 405);
+});
+
+test("AdminListener refuses foreign Hosts, foreign Origins and pages of other sites, and runs nothing for them", async () => {
+  const { port, bodies } = await started();
+  const from = (headers: Readonly<Record<string, string>>) => ask(port, "POST", "/thing", "{}", headers);
+  for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1.evil.example", "10.0.0.7", ""]) {
+    const answer = await from({ Host: host });
+    assert.equal(answer.status, 421, host);
+    assert.match(errorOf(answer.text), /its Host is no name of this port: ask for localhost, or for the address$/);
+  }
+  for (const origin of ["https://evil.example", "null", `http://localhost:${port}`, "http://127.0.0.1"]) {
+    const answer = await from({ Origin: origin, "Content-Type": "text/plain" });
+    assert.equal(answer.status, 403, origin);
+    assert.match(errorOf(answer.text), /it comes from a web page, and none is answered here/);
+    assert.equal(answer.headers.get("access-control-allow-origin"), undefined);
+  }
+  assert.equal((await from({ "Sec-Fetch-Site": "cross-site" })).status, 403);
+  assert.deepEqual(bodies, []);
+  assert.equal((await from({ Host: `127.0.0.1:${port}` })).status, 200);
+});
+
+test("AdminListener answers 413 to a body that is too large, announced or not, and goes on", async () => {
+  const { port, bodies } = await started();
+  const large = "x".repeat(adminBodyBytesMax + 1);
+  const announced = await ask(port, "POST", "/thing", large);
+  assert.equal(announced.status, 413);
+  assert.match(errorOf(announced.text), /its body is larger than 65536 bytes/);
+  const chunked = new Client(port).write(
+    `POST /thing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`,
+  );
+  assert.equal((await chunked.answer())?.status, 413);
+  assert.deepEqual(bodies, []);
+  assert.equal((await ask(port, "POST", "/thing", "x".repeat(adminBodyBytesMax))).status, 200);
+});
+
+test("AdminListener answers what is no HTTP with 400, headers too large with 431 and slow ones with 408, as JSON", async () => {
+  const { port } = await started({ patience: { headersMs: 1, requestMs: 1, checkConnectionsMs: 1 } });
+  const status = async (bytes: string) => {
+    const text = await new Client(port).write(bytes).rest();
+    const body = text.slice(text.indexOf("\r\n\r\n") + 4);
+    assert.match(errorOf(body), /^Cannot accept the request: /);
+    assert.match(text, new RegExp(`Content-Length: ${body.length}\r\n`));
+    return text.slice(0, 12);
+  };
+  assert.equal(await status("NONSENSE\r\n\r\n"), "HTTP/1.1 400");
+  assert.equal(await status(`GET /thing HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(10_000)}\r\n\r\n`), "HTTP/1.1 431");
+  assert.equal(await status("POST /thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabc"), "HTTP/1.1 408");
+});
+
+test("AdminListener gives one answer to a refused request that goes on with nonsense", async () => {
+  const { port } = await started();
+  const client = new Client(port).write(
+    "POST /none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense and no length\r\n",
+  );
+  const text = await client.rest();
+  assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1);
+  assert.match(text, /^HTTP\/1\.1 404/);
+});
+
+test("AdminListener answers 500 to a route that throws, tells the bug, and goes on", async () => {
+  const { port, errors } = await started();
+  const answer = await ask(port, "GET", "/broken");
+  assert.equal(answer.status, 500);
+  assert.doesNotMatch(answer.text, /a bug/);
+  assert.equal(errors.length, 1);
+  assert.equal((await ask(port, "GET", "/thing")).status, 200);
+});
+
+test("AdminListener.listen() rejects with the system's code when its port is taken, and close() frees it", async () => {
+  const { listener, port } = await started();
+  const second = new AdminListener({ config: { host: "127.0.0.1", port }, routes: {}, error: () => {} });
+  await assert.rejects(second.listen(), { code: "EADDRINUSE" });
+  const idle = new Client(port).ask("GET", "/thing");
+  assert.equal((await idle.answer())?.status, 200);
+  await listener.close();
+  await second.listen();
+  await second.close();
+});
