@@ -3,6 +3,7 @@
 // The time from start to listening is mostly the parsing of that file. So it is minified; it is CommonJS, where a module that is
 // loaded when it is needed brings Node's own modules in only then; and what a bridge seldom needs (the other commands, the
 // emulator, whole schemas), more than half of it, lies in it as packed text, which costs nothing to skip and is compiled on first use.
+import { spawnSync } from "node:child_process";
 import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
@@ -129,3 +130,34 @@ await chmod(join(dist, "posline.cjs"), 0o755);
 for (const platform of ["linux-x64", "linux-arm64", "linux-arm"]) {
   await cp(join(bindings, "prebuilds", platform), join(dist, "prebuilds", platform), { recursive: true });
 }
+
+// The client, for those who import it: one file each for import, require and pages, and its types. What a line needs is loaded by
+// the first call over one, from a file of its own; only the binding stays a package, since it finds its prebuilds in itself.
+const client = join(dist, "client");
+const library = { ...common, minify: false, define: {}, external: ["@serialport/bindings-cpp"] };
+const entry = join(root, "src/app/client.ts");
+await build({
+  ...library,
+  entryPoints: { client: entry },
+  outdir: client,
+  format: "esm",
+  splitting: true,
+  outExtension: { ".js": ".mjs" },
+});
+await build({ ...library, entryPoints: [entry], outfile: join(client, "client.cjs") });
+await build({
+  ...library,
+  entryPoints: [join(root, "src/client/page.ts")],
+  outfile: join(client, "browser.mjs"),
+  platform: "browser",
+  target: "es2022",
+  format: "esm",
+});
+const types = spawnSync(
+  process.execPath,
+  [join(root, "node_modules/typescript/bin/tsc"), "-p", join(root, "tsconfig.types.json")],
+  {
+    stdio: "inherit",
+  },
+);
+if (types.status !== 0) throw new Error("Cannot build: the client's types can't be written");

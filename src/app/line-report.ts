@@ -1,6 +1,6 @@
 import { nowMs } from "../core/clock.ts";
 import type { LineFields, Log } from "../core/log.ts";
-import type { LineReport } from "../line/line.ts";
+import type { LineReport } from "../line/report.ts";
 import type { Discard } from "../wire/decoded.ts";
 
 /** Warnings of one line within a second that are written out; more are counted. A line that babbles must not fill a disk. */

@@ -1,5 +1,6 @@
 import yargs from "yargs";
 import { version } from "../core/version.ts";
+import { callCommand, completionsOf } from "./call.ts";
 import { configCommand } from "./config.ts";
 import { emulateCommand } from "./emulate.ts";
 import { exitCodes } from "./exit.ts";
@@ -16,10 +17,12 @@ export async function runCommands(args: readonly string[]): Promise<void> {
     .command(serveCommand)
     .command(emulateCommand)
     .command(gatewayCommand)
+    .command(callCommand)
     .command(portsCommand)
     .command(configCommand)
     .command(tapCommand)
     .demandCommand(1, 1, "Cannot start: no command is given: posline serve --emulated is a good one to begin with")
+    .completion("completion", "Print what makes the shell complete commands, services and routes", complete)
     .strict()
     // A flag given twice counts once, the last one, as for serve.
     .parserConfiguration({ "duplicate-arguments-array": false })
@@ -32,4 +35,17 @@ export async function runCommands(args: readonly string[]): Promise<void> {
       process.exit(exitCodes.usage);
     })
     .parseAsync();
+}
+
+/** The services and routes of `call`; yargs knows the rest. */
+function complete(
+  current: string,
+  { _: words = [] }: { readonly _?: readonly (string | number)[] },
+  others: (done: (error: unknown, completions: string[] | undefined) => void) => unknown,
+  done: (completions: string[]) => unknown,
+): void {
+  // The first is the program, the last the word that is being written.
+  const before = words.map(String).filter((word, n) => n > 0 && !(n === words.length - 1 && word === current));
+  if (before[0] !== "call" || current.startsWith("-")) others((_, completions) => done(completions ?? []));
+  else done(completionsOf(before).filter((word) => word.startsWith(current)));
 }

@@ -177,7 +177,8 @@ class EmulatedBank implements EmulatedService {
     const outcome = this.#operations.outcomeOf(route, amount, key);
     const failure = () => refusal(codes.failed, `Cannot start ${route}: processing failed: ask /check what became of it`);
     if (outcome?.name === "internal-error") return failure();
-    if (outcome?.name === "update-required") return refusal(-100, `Cannot start ${route}: the terminal needs a critical update`);
+    if (outcome?.name === "update-required")
+      return refusal(-100, `Cannot start ${route}: the terminal needs a critical update`);
     if (outcome?.name === "blocked") return refusal(-101, `Cannot start ${route}: the application is blocked: call support`);
     this.#selected = request.int64IfAny("terminal") ?? this.#selected;
     this.#operations.begin(outcome, (common) => make({ ...common, payId, terminal, merchant }));

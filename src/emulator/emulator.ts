@@ -107,7 +107,9 @@ export class Emulator {
       return refusal(contract.faultCodes.route, `Cannot answer: ${contract.service} has no such route`);
     }
     const body =
-      contract.envelope === "form" ? readForm(contract, route, call, this.#options.merchantId) : readText(contract, route, call);
+      contract.envelope === "form"
+        ? readForm(contract, route, call, this.#options.merchantId)
+        : readText(contract, route, call);
     return "refused" in body ? body.refused : this.services[call.service].answer(route.path, body.json);
   }
 }

@@ -1,4 +1,5 @@
 import { connect, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 
 /**
  * A connection to an upstream, on which nothing was written yet. Made apart from the request, so that whatever fails here is
@@ -15,8 +16,8 @@ export class Unreachable extends Error {
  * @param timeoutMs For the name, the connection and, with `https:`, the handshake and the check of the certificate.
  * @throws Unreachable
  */
-export async function connectTo(upstream: URL, timeoutMs: number, stop: AbortSignal): Promise<Socket> {
-  const socket = upstream.protocol === "https:" ? await startTls(upstream) : connect(addressOf(upstream, 80));
+export function connectTo(upstream: URL, timeoutMs: number, stop: AbortSignal): Promise<Socket> {
+  const socket = upstream.protocol === "https:" ? startTls(upstream) : connect(addressOf(upstream, 80));
   // Its errors have a listener at every moment: before, they end the waiting; afterwards they are the request's affair.
   socket.on("error", () => {});
   return new Promise((resolve, reject) => {
@@ -50,13 +51,12 @@ function addressOf({ hostname, port }: URL, usualPort: number): { host: string; 
   return { host, port: port === "" ? usualPort : Number(port), noDelay: true };
 }
 
-/** TLS is loaded where an upstream has it. The certificate is checked against the authorities that Node knows. */
-async function startTls(upstream: URL): Promise<Socket> {
-  const tls = await import("node:tls");
+/** The certificate is checked against the authorities that Node knows. */
+function startTls(upstream: URL): Socket {
   const address = addressOf(upstream, 443);
   // An address is no name for a server to choose its certificate by.
   const servername = isIP(address.host) === 0 ? address.host : "";
-  return tls.connect({ ...address, servername, ALPNProtocols: ["http/1.1"] });
+  return connectTls({ ...address, servername, ALPNProtocols: ["http/1.1"] });
 }
 
 /** In words where the system has only a code. */

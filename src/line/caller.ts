@@ -1,13 +1,13 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { Call, Handler } from "../core/call.ts";
-import { checkFirst, Fault } from "../core/fault.ts";
+import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import type { LineRequest } from "./exchange.ts";
 import { frameOf } from "./frame.ts";
 import type { Line } from "./line.ts";
-import type { Peer } from "./recovery.ts";
+import type { Peer } from "./peer.ts";
 
 /** Where calls leave for a terminal: writes a call as a request, and gives it to its line. */
 
@@ -29,7 +29,7 @@ export function lineCaller({ contract, line, replyTimeoutMs, merchantId }: LineC
     urgent: route.urgent,
     repeatable: route.effect === "none",
     barrierShaped: route.path === contract.barrier.route,
-    adviceWhenUnknown: route.effect === "none" ? readOnlyAdvice : checkFirst[contract.service],
+    adviceWhenUnknown: route.effect === "none" ? askAgain : checkFirst[contract.service],
     caller: call.caller,
   });
   // Not an async function, which would put a promise of its own around the line's for each call.
@@ -43,8 +43,6 @@ export function lineCaller({ contract, line, replyTimeoutMs, merchantId }: LineC
     }
   };
 }
-
-const readOnlyAdvice = "nothing was changed by asking: ask again";
 
 /**
  * A service as its line's recovery sees it.

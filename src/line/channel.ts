@@ -107,6 +107,11 @@ export class Channel {
     return this.#reader.ending;
   }
 
+  /** Until when what was heard last may go on, though nothing is pending; 0 when it won't. */
+  get burstUntilMs(): number {
+    return this.#reader.burstUntilMs;
+  }
+
   /** When the last bytes came. */
   get heardMs(): number {
     return this.#reader.heardMs;

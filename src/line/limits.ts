@@ -39,6 +39,9 @@ export const closeMs = 1_000;
 /** Milliseconds before a lost device is tried again, doubling; the longest leaves a replug within three seconds. */
 export const reopenMs = { first: 100, longest: 2_000 } as const;
 
+/** Milliseconds waited at most for more of a burst: four of a USB adapter's 16 ms. */
+export const burstMsMax = 64;
+
 /** Milliseconds a frame must have been coming before its pace is believed. */
 export const restAfterMs = 1;
 

@@ -1,7 +1,8 @@
+import { randomBytes } from "node:crypto";
 import type { LineConfig } from "../config/config.ts";
 import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type Call, type Handler, type Presence, present } from "../core/call.ts";
+import { type Call, type Presence, present, type Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import { faultPayload } from "../envelope/reply.ts";
@@ -10,49 +11,78 @@ import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { Channel } from "./channel.ts";
 import type { Open } from "./conduit.ts";
 import { frameOf } from "./frame.ts";
+import { type Answering, Asker, type Job, Requests } from "./requests.ts";
 
 /**
  * Where calls enter from a line: reads request frames, hands them to the service's handler one after the other, and frames what
  * it answers. By the contracts a broken bank or qr frame is dropped, and a broken fiscal frame is answered as an invalid request.
  */
 
-/** Requests that may wait behind the one that is being answered: a till sends one at a time, so more is a fault of its own. */
-const waitingMax = 16;
+/** Bytes of the shortest request in its frame: `/sale` with its length and its CRC. */
+const requestBytesMin = 11;
+
+/** What became of one request from a line. */
+export interface LineExchange {
+  readonly call: Call;
+  /** Milliseconds that it waited behind another. */
+  readonly waitedMs: number;
+  /** Milliseconds that its service took. */
+  readonly tookMs: number;
+  readonly ending: Reply | Fault;
+  /** The payload that was given, or kept back. */
+  readonly payload: readonly Buffer[];
+  /** False when nobody awaited the answer any more, and none was given. */
+  readonly given: boolean;
+}
+
+export interface LineListenerReport {
+  discard(discard: Discard): void;
+  /** The line opened, could not be opened, or was lost. */
+  state(reason: string, isOpen: boolean): void;
+  exchange?(exchange: LineExchange): void;
+  /** A whole frame came that asks none of the services here. */
+  unaddressed?(frame: Frame): void;
+  /** Something failed that should not: a bug. */
+  error?(error: unknown): void;
+}
+
+/** A handler that is also told for how many milliseconds the call has waited: whoever asked has been waiting since then. */
+export type LineHandler = (call: Call, waitedMs: number) => Promise<Reply>;
 
 export interface LineListenerOptions {
   readonly config: LineConfig;
   readonly open: Open;
   /** The services answered on this line. */
-  readonly services: readonly { readonly contract: Contract; readonly handler: Handler }[];
-  readonly report: {
-    discard(discard: Discard): void;
-    /** The line opened, or could not be. */
-    state(reason: string): void;
-  };
+  readonly services: readonly { readonly contract: Contract; readonly handler: LineHandler }[];
+  /** Which requests are answered; `all` unless said otherwise. */
+  readonly answering?: Answering;
+  readonly report: LineListenerReport;
 }
-
-type Job = { readonly frame: Frame } | { readonly broken: Contract };
 
 export class LineListener {
   readonly #options: LineListenerOptions;
   readonly #channel: Channel;
-  #jobs: Job[] = [];
-  #busy = false;
+  readonly #requests: Requests;
   /** Whoever asked what is being answered. */
   #caller: Presence = present();
+  #busy = false;
+  #finishing = false;
+  #finished: (() => void) | undefined;
   #wrote: (() => void) | undefined;
-  #requests = 0;
+  readonly #idStart = randomBytes(4).toString("hex");
+  #count = 0;
 
   constructor(options: LineListenerOptions) {
     this.#options = options;
-    const { config, open, services, report } = options;
+    const { config, open, services, report, answering = "all" } = options;
+    this.#requests = new Requests(answering, (job) => this.#givenUp(job));
     this.#channel = new Channel(config, new Set(services.map(({ contract }) => contract.framing)), open, {
-      opened: () => report.state("the device opened"),
+      opened: () => report.state("the device opened", true),
       hushed: () => {},
       heard: (decoded) => this.#heard(decoded),
       wrote: () => this.#wrote?.(),
       lost: (reason, { discards }) => this.#lost(reason, discards),
-      failed: (reason) => report.state(reason),
+      failed: (reason) => report.state(reason, false),
     });
   }
 
@@ -66,17 +96,27 @@ export class LineListener {
     await this.#channel.stop();
   }
 
+  /** Lets what is being answered end and its answer go out, and gives the device back. What else is asked is refused. */
+  async finish(): Promise<void> {
+    this.#finishing = true;
+    if (this.#busy) {
+      await new Promise<void>((resolve) => {
+        this.#finished = resolve;
+      });
+    }
+    await this.stop();
+  }
+
   #lost(reason: string, discards: readonly Discard[]): void {
     for (const discard of discards) this.#options.report.discard(discard);
-    this.#options.report.state(reason);
+    this.#options.report.state(reason, false);
     this.#abandon();
   }
 
   /** Nobody waits for answers any more. */
   #abandon(): void {
-    this.#jobs = [];
+    this.#requests.drop();
     this.#wrote?.();
-    this.#caller.gone = true;
     this.#caller.onGone?.();
   }
 
@@ -84,71 +124,106 @@ export class LineListener {
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
-      else if (this.#channel.hushed) this.#take({ frame: item });
+      else if (this.#channel.hushed) this.#requests.take({ frame: item, heardMs: nowMs() });
     }
-    void this.#work();
+    this.#begin();
   }
 
   #discarded(discard: Discard): void {
     this.#options.report.discard(discard);
+    if (!this.#channel.hushed) return;
+    const isNoise = discard.reason === "noise";
+    // Behind bytes that are none of a frame, a whole request isn't found either until there was a silence.
+    if (isNoise && discard.wireBytes < requestBytesMin) return;
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx");
     // Only an STX frame can be seen to be broken and fiscal: a length frame without its length may be anybody's.
-    const isBroken = discard.head.startsWith("02") && discard.reason !== "noise";
-    if (fiscal !== undefined && isBroken && this.#channel.hushed) this.#take({ broken: fiscal.contract });
+    const isFiscal = fiscal !== undefined && discard.head.startsWith("02");
+    if (isFiscal && !isNoise) this.#requests.take({ broken: fiscal.contract, heardMs: nowMs() });
+    else this.#requests.doubt();
   }
 
-  #take(job: Job): void {
-    if (this.#jobs.length < waitingMax) this.#jobs.push(job);
-  }
-
-  async #work(): Promise<void> {
+  #begin(): void {
     if (this.#busy) return;
     this.#busy = true;
-    for (let job = this.#jobs.shift(); job !== undefined; job = this.#jobs.shift()) {
-      const { opening } = this.#channel;
-      const answer = await this.#answer(job);
-      // What was asked on an earlier opening isn't answered on this one: nobody waits for it.
-      if (answer !== undefined && opening !== undefined && opening === this.#channel.opening) await this.#write(answer);
-    }
-    this.#busy = false;
+    void this.#answerAll();
   }
 
-  async #answer(job: Job): Promise<readonly Buffer[] | undefined> {
-    const { crc16 } = this.#options.config;
-    if ("broken" in job) {
-      const { broken } = job;
-      return frameOf(broken.framing, [faultPayload(broken, "malformed", "Cannot read the frame: its CRC is wrong")], crc16);
-    }
-    const request = this.#read(job.frame);
-    const service = this.#options.services.find(({ contract }) => contract.service === request?.service);
-    if (request === undefined || service === undefined) return this.#refusal(job.frame);
-    const { contract, handler } = service;
-    this.#caller = present();
-    const call: Call = { ...request, requestId: `line-${++this.#requests}`, key: undefined, caller: this.#caller };
+  async #answerAll(): Promise<void> {
+    for (let job = this.#requests.next(); job !== undefined; job = this.#requests.next()) await this.#answer(job);
+    this.#busy = false;
+    this.#finished?.();
+  }
+
+  async #answer(job: Job): Promise<void> {
+    if ("broken" in job) return this.#write(job.broken, [refusal(job.broken, "Cannot read the frame: its CRC is wrong")]);
+    const asked = this.#readCall(job.frame);
+    if (asked === undefined) return this.#refuseUnread(job.frame);
+    const { contract, handler, call } = asked;
+    const beganMs = nowMs();
+    const waitedMs = beganMs - job.heardMs;
+    this.#caller = call.caller;
+    const ending = await this.#ending(handler, call, waitedMs);
+    const payload = payloadOf(contract, ending);
+    const tookMs = nowMs() - beganMs;
+    const given = this.#isAwaited;
+    if (given) await this.#write(contract, payload);
+    this.#report({ call, waitedMs, tookMs, ending, payload, given });
+  }
+
+  /** What was asked on an opening that was lost is not, and whoever sends something by now may await the answer to that. */
+  get #isAwaited(): boolean {
+    return this.#requests.wanted && (this.#options.answering !== "newest" || this.#channel.still);
+  }
+
+  async #ending(handler: LineHandler, call: Call, waitedMs: number): Promise<Reply | Fault> {
     try {
-      return frameOf(contract.framing, (await handler(call)).payload, crc16);
+      if (this.#finishing) throw new Fault("unavailable", `Cannot send ${call.route}: posline shuts down: nothing was sent`);
+      return await handler(call, waitedMs);
     } catch (error) {
-      const fault = error instanceof Fault ? error : new Fault("broken", "Cannot answer: an internal error");
-      return frameOf(contract.framing, [faultPayload(contract, fault.kind, fault.message)], crc16);
+      if (error instanceof Fault) return error;
+      this.#options.report.error?.(error);
+      return new Fault("broken", "Cannot answer: an internal error");
     }
   }
 
   /** A frame that asks nobody here: fiscal answers it as an invalid request, bank and qr say nothing. */
-  #refusal(frame: Frame): readonly Buffer[] | undefined {
+  async #refuseUnread(frame: Frame): Promise<void> {
+    this.#options.report.unaddressed?.(frame);
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx" && frame.framing === "stx");
-    if (fiscal === undefined) return undefined;
-    const payload = faultPayload(fiscal.contract, "malformed", "Cannot read the request: it has no command, or a field twice");
-    return frameOf("stx", [payload], this.#options.config.crc16);
+    if (fiscal === undefined) return;
+    const { contract } = fiscal;
+    await this.#write(contract, [refusal(contract, "Cannot read the request: it has no command, or a field twice")]);
   }
 
-  #read(frame: Frame): LineRequest | undefined {
-    const [only] = frame.payload;
-    const payload = frame.payload.length === 1 && only !== undefined ? only : Buffer.concat(frame.payload);
-    if (frame.framing === "stx") return readFormLine(payload);
-    return readTextLine(payload, contracts.qr.linePrefix);
+  /** Somebody's request that isn't carried out, since nobody awaits its answer by now. */
+  #givenUp(job: Job): void {
+    const asked = "frame" in job ? this.#readCall(job.frame) : undefined;
+    if (asked === undefined) return;
+    const { call, contract } = asked;
+    const ending = new Fault("unavailable", `Cannot send ${call.route}: whoever asked waits no more: nothing was sent`);
+    const waitedMs = nowMs() - job.heardMs;
+    this.#report({ call, waitedMs, tookMs: 0, ending, payload: payloadOf(contract, ending), given: false });
   }
 
-  #write(frame: readonly Buffer[]): Promise<void> {
+  /** A log that fails must not change an answer. */
+  #report(exchange: LineExchange): void {
+    try {
+      this.#options.report.exchange?.(exchange);
+    } catch (error) {
+      this.#options.report.error?.(error);
+    }
+  }
+
+  #readCall(frame: Frame): { contract: Contract; handler: LineHandler; call: Call } | undefined {
+    const request = readRequest(frame);
+    const service = this.#options.services.find(({ contract }) => contract.service === request?.service);
+    if (request === undefined || service === undefined) return undefined;
+    const requestId = `${this.#idStart}-${(++this.#count).toString(36)}`;
+    return { ...service, call: { ...request, requestId, key: undefined, caller: new Asker(this.#requests) } };
+  }
+
+  #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {
+    const frame = frameOf(contract.framing, payload, this.#options.config.crc16);
     return new Promise((resolve) => {
       this.#wrote = () => {
         this.#wrote = undefined;
@@ -157,4 +232,18 @@ export class LineListener {
       this.#channel.write(frame, nowMs());
     });
   }
+}
+
+function readRequest({ framing, payload }: Frame): LineRequest | undefined {
+  const [only] = payload;
+  const whole = payload.length === 1 && only !== undefined ? only : Buffer.concat(payload);
+  return framing === "stx" ? readFormLine(whole) : readTextLine(whole, contracts.qr.linePrefix);
+}
+
+const refusal = (contract: Contract, message: string) => faultPayload(contract, "malformed", message);
+
+/** What an ending is on the line: the service's bytes, or a fault in its envelope. */
+function payloadOf(contract: Contract, ending: Reply | Fault): readonly Buffer[] {
+  if (!(ending instanceof Fault)) return ending.payload;
+  return ending.details.payload ?? [faultPayload(contract, ending.kind, ending.message)];
 }

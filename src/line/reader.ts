@@ -3,7 +3,16 @@ import { headerMs, payloadMsMin, replyPayloadBytesMax } from "../config/limits.t
 import type { Decoded, Decoder, Discard, Framing } from "../wire/decoded.ts";
 import { createDecoder } from "../wire/decoder.ts";
 import { msPerByte } from "./frame.ts";
-import { corruptQuietMs, payloadMsMax, restAfterMs, restBeforeMs, restBytesMax, restMsMax, restMsMin } from "./limits.ts";
+import {
+  burstMsMax,
+  corruptQuietMs,
+  payloadMsMax,
+  restAfterMs,
+  restBeforeMs,
+  restBytesMax,
+  restMsMax,
+  restMsMin,
+} from "./limits.ts";
 
 /**
  * What is heard on one opening of a line: a decoder together with the clocks of a frame that has begun. Time, not bytes, finds
@@ -14,6 +23,8 @@ export class Reader {
   readonly #msPerByte: number;
   /** When the last bytes came. */
   heardMs = 0;
+  /** Until when what just ended may go on: a copy of the frame would come without a pause. 0 when its end was seen. */
+  burstUntilMs = 0;
   /** When the bytes that are pending began to come; undefined when none are. */
   #beganMs: number | undefined;
   /** Bytes a millisecond of the last frame; 0 when it isn't known. */
@@ -40,9 +51,13 @@ export class Reader {
   /** Takes `n` bytes that were put into `space()`. */
   heard(n: number, now: number): readonly Decoded[] {
     this.heardMs = now;
+    this.burstUntilMs = 0;
     const decoded = this.#decoder.advance(n);
     const [first] = decoded;
-    if (first?.kind === "frame") this.#frameCame(first.wireBytes, now);
+    if (first?.kind === "frame") {
+      if (this.between) this.burstUntilMs = this.#burstUntilMs(first.wireBytes, n, now);
+      this.#frameCame(first.wireBytes, now);
+    }
     if (this.between) this.#beganMs = undefined;
     // What is pending behind a whole frame began with these bytes, whenever that frame began.
     else if (this.#beganMs === undefined || decoded.length > 0) {
@@ -96,6 +111,18 @@ export class Reader {
     const restMs = Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax, restBytesMax * this.#msPerByte));
     this.#rested = restMs >= restMsMin;
     return this.#rested ? restMs : 0;
+  }
+
+  /**
+   * Bytes come in pieces of one size, so a piece that is cut short is the last, and one that isn't may not be: then two pieces'
+   * time is waited. A frame that came at once tells nothing.
+   */
+  #burstUntilMs(frameBytes: number, readBytes: number, now: number): number {
+    const pieceBytes = this.#pieceBytes;
+    if (this.#beganMs === undefined) return 0;
+    const fits = frameBytes % pieceBytes === 0 || (readBytes >= pieceBytes && !this.#rested);
+    const pace = fits ? paceOf(frameBytes, now - this.#beganMs) : 0;
+    return pace === 0 ? 0 : now + Math.min((2 * pieceBytes) / pace, burstMsMax);
   }
 
   /** Remembers how fast a frame came. One that was whole when a rest ended came faster than anyone can tell. */

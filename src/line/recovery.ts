@@ -1,7 +1,9 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
+import { type Debt, Debts } from "./debts.ts";
 import { LeftOver } from "./left-over.ts";
 import { drainMs } from "./limits.ts";
+import type { Peer } from "./peer.ts";
 
 /**
  * How a line is proven clean: who owes it an answer, what to ask, and what an answer proves. It sends nothing and has no clock;
@@ -21,18 +23,6 @@ import { drainMs } from "./limits.ts";
  * answered before it; and so does a silence of `lateReplyMs`.
  */
 
-export type BarrierJudge = (reply: Readonly<Record<string, unknown>>) => boolean;
-
-/** A service on a line, as far as recovery needs it. */
-export interface Peer {
-  readonly service: ServiceName;
-  readonly framing: Framing;
-  /** The barrier, framed and ready to send; undefined when there is none, and only silence settles the service. */
-  readonly barrier: readonly Buffer[] | undefined;
-  /** Whether a reply can only be the answer to this service's barrier. */
-  readonly isBarrierAnswer: BarrierJudge;
-}
-
 export interface RecoveryLimits {
   /** Milliseconds without a byte after which a service that answers no barrier stops owing. */
   readonly lateReplyMs: number;
@@ -43,35 +33,15 @@ export interface RecoveryLimits {
 /** Answers to barriers of the process before that may still be on their way: it may have asked that often and then ended. */
 const leftOverAtStart = 2;
 
-/** After so many errors instead of its answer, a service's barrier isn't asked again: it would never fall silent. */
-const refusalsMax = 3;
-
-/**
- * How many times longer the silence must last, and how many times more errors are taken, of a service that has answered a
- * barrier before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove
- * itself, it should.
- */
-const patience = 10;
-
-interface Debt {
-  asked: number;
-  answered: number;
-  askedAtMs: number;
-  refusals: number;
-}
-
 /** What a frame is to a line that recovers. */
 export type Heard = "barrier" | "late";
 
 export class Recovery {
   readonly #peers: readonly Peer[];
   readonly #limits: RecoveryLimits;
-  /** Who owes, with what was asked in this recovery. */
-  readonly #debts = new Map<ServiceName, Debt>();
+  readonly #debts: Debts;
   /** Barrier answers that may still come, of barriers asked before this recovery. */
   readonly #leftOver = new LeftOver();
-  /** Who has answered a barrier in this process. */
-  readonly #able = new Set<ServiceName>();
   #silentSinceMs = 0;
   #askAtMs = 0;
   /** When a barrier was asked last. */
@@ -82,6 +52,7 @@ export class Recovery {
   constructor(peers: readonly Peer[], limits: RecoveryLimits) {
     this.#peers = peers;
     this.#limits = limits;
+    this.#debts = new Debts(peers);
     for (const { service, barrier } of peers) {
       this.owe(service);
       if (barrier !== undefined) this.#leftOver.assume(service, leftOverAtStart);
@@ -89,7 +60,7 @@ export class Recovery {
   }
 
   get owing(): readonly ServiceName[] {
-    return [...this.#debts.keys()];
+    return [...this.#debts.services()];
   }
 
   /** Whether anybody owes. */
@@ -108,7 +79,7 @@ export class Recovery {
    */
   owe(service: ServiceName, barrierShaped = false): void {
     if (barrierShaped) this.#leftOver.add(service);
-    if (!this.#debts.has(service)) this.#debts.set(service, { asked: 0, answered: 0, askedAtMs: 0, refusals: 0 });
+    this.#debts.add(service);
   }
 
   /**
@@ -116,15 +87,14 @@ export class Recovery {
    * to, which explains the frame.
    */
   oweUnlessExplained(framing: Framing): void {
-    const peers = this.#peers.filter((peer) => peer.framing === framing);
-    if (!peers.some(({ service }) => this.#debts.has(service))) for (const { service } of peers) this.owe(service);
+    this.#debts.addUnlessExplained(framing);
   }
 
   /** Starts afresh at `now`: what was asked earlier is left over, and the silence begins anew. */
   begin(now: number): void {
-    for (const [service, debt] of this.#debts) {
+    for (const [service, debt] of this.#debts.entries()) {
       this.#leftOver.setTo(service, this.#stillOut(service, debt, now));
-      this.#debts.set(service, { asked: 0, answered: 0, askedAtMs: 0, refusals: 0 });
+      this.#debts.renew(service);
     }
     this.#draining = false;
     this.#silentSinceMs = now;
@@ -158,19 +128,17 @@ export class Recovery {
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
     const peer = reply === undefined ? undefined : this.#peerAnswering(framing, reply);
     if (peer === undefined) {
-      if (reply?.["status"] === "error") this.#refused(framing);
+      if (reply?.["status"] === "error") this.#debts.refused(framing);
       this.oweUnlessExplained(framing);
       return "late";
     }
     const { service } = peer;
-    const debt = this.#debts.get(service);
+    const debt = this.#debts.of(service);
     if (debt === undefined || debt.asked === 0) {
       this.#leftOver.came(service);
       return "late";
     }
-    this.#able.add(service);
-    debt.answered++;
-    debt.askedAtMs = 0;
+    this.#debts.answered(service, debt);
     this.#askAtMs = now;
     if (debt.answered > this.#leftOver.of(service)) this.#settle(service, debt, now);
     return "barrier";
@@ -201,27 +169,22 @@ export class Recovery {
   /** The barrier to send now, if it is time for one; the caller sends it. */
   barrierDue(now: number): readonly Buffer[] | undefined {
     if (now < this.#askAtMs) return undefined;
-    let next: { peer: Peer; debt: Debt } | undefined;
-    for (const peer of this.#peers) {
-      const debt = this.#debts.get(peer.service);
-      if (debt === undefined || peer.barrier === undefined) continue;
-      if (debt.refusals >= refusalsMax * this.#patienceWith(peer.service)) continue;
-      if (next === undefined || debt.askedAtMs < next.debt.askedAtMs) next = { peer, debt };
-    }
     this.#askAtMs = now + this.#limits.barrierIntervalMs;
+    const next = this.#debts.next();
     if (next === undefined) return undefined;
+    const { peer, debt } = next;
     // It doesn't answer now, so it may not have answered the process before either.
-    if (next.debt.asked > next.debt.answered) this.#leftOver.assumeAtLeast(next.peer.service, this.#barriersInSilence);
-    next.debt.asked++;
-    next.debt.askedAtMs = now;
+    if (debt.asked > debt.answered) this.#leftOver.assumeAtLeast(peer.service, this.#barriersInSilence);
+    debt.asked++;
+    debt.askedAtMs = now;
     this.#askedMs = now;
-    return next.peer.barrier;
+    return peer.barrier;
   }
 
   /** Settles by silence those for whom it lasted long enough; true when it settled any. */
   settleBySilence(now: number): boolean {
     let any = false;
-    for (const [service, debt] of this.#debts) {
+    for (const [service, debt] of this.#debts.entries()) {
       if (now < this.#silentAtMs(service)) continue;
       this.#settle(service, debt, now);
       any = true;
@@ -237,16 +200,12 @@ export class Recovery {
     let due = this.#debts.size === 0 ? Number.POSITIVE_INFINITY : this.#askAtMs;
     if (!still) return due;
     if (this.#debts.size === 0) return this.#silentSinceMs + (this.#draining ? drainMs : 0);
-    for (const service of this.#debts.keys()) due = Math.min(due, this.#silentAtMs(service));
+    for (const service of this.#debts.services()) due = Math.min(due, this.#silentAtMs(service));
     return due;
   }
 
   #silentAtMs(service: ServiceName): number {
-    return this.#silentSinceMs + this.#limits.lateReplyMs * this.#patienceWith(service);
-  }
-
-  #patienceWith(service: ServiceName): number {
-    return this.#able.has(service) ? patience : 1;
+    return this.#silentSinceMs + this.#limits.lateReplyMs * this.#debts.patienceWith(service);
   }
 
   #settle(service: ServiceName, debt: Debt, now: number): void {
@@ -274,16 +233,5 @@ export class Recovery {
 
   #peerAnswering(framing: Framing, reply: Readonly<Record<string, unknown>>): Peer | undefined {
     return this.#peers.find((peer) => peer.framing === framing && peer.isBarrierAnswer(reply));
-  }
-
-  /** An error came: whichever barrier of this framing was asked last may have been refused. */
-  #refused(framing: Framing): void {
-    let last: Debt | undefined;
-    for (const peer of this.#peers) {
-      const debt = this.#debts.get(peer.service);
-      if (peer.framing !== framing || debt === undefined || debt.asked === 0) continue;
-      if (last === undefined || debt.askedAtMs > last.askedAtMs) last = debt;
-    }
-    if (last !== undefined) last.refusals++;
   }
 }

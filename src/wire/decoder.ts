@@ -88,6 +88,7 @@ class LineDecoder implements Decoder {
   }
 
   push(chunk: Uint8Array): readonly Decoded[] {
+    if (this.mode === "stx" && this.stx.takesIn(chunk)) return NOTHING;
     for (let from = 0; from < chunk.length; ) {
       const n = this.memory.write(chunk, from);
       if (n === 0) this.memory.grow(this.missingBytesMax());

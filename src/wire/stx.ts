@@ -53,6 +53,11 @@ export class StxFramer {
   /** No later STX in the window before this; the bytes from 1 to here are payload and in the checksum. */
   private settled = 1;
   private crc = 0;
+  /**
+   * The common case, cheaply: a window smaller than this, and nothing but payload that came, is looked at no further. 0 unless
+   * the window begins with an STX and was scanned.
+   */
+  private lookAtBytes = 0;
 
   constructor(memory: Memory, skipped: Skipped, payloadBytesMax: number) {
     this.memory = memory;
@@ -65,11 +70,19 @@ export class StxFramer {
     return this.payloadBytesMax + FRAMING_BYTES - this.memory.size;
   }
 
-  /** The common case, cheaply: nothing but payload came, and not enough of it to go on with. */
+  /** Takes in bytes that lie elsewhere, if they are the common case; false, and nothing is taken in, if they aren't. */
+  takesIn(chunk: Uint8Array): boolean {
+    const { memory } = this;
+    if (!memory.writeUnless(ETX, chunk, this.lookAtBytes)) return false;
+    this.searched = memory.size;
+    return true;
+  }
+
+  /** The same for bytes that are in the window already. */
   waits(): boolean {
     const { memory, searched } = this;
     const { size } = memory;
-    if (size - this.settled >= SUM_EVERY_BYTES || searched === 1 || size > this.payloadBytesMax) return false;
+    if (size >= this.lookAtBytes) return false;
     if (size - searched === 1 ? memory.at(searched) === ETX : memory.has(ETX, searched, size)) return false;
     this.searched = size;
     return true;
@@ -85,15 +98,9 @@ export class StxFramer {
       const waiting = etx < 0 && limit < wireBytesMax;
       // The last 4 bytes before `limit` may yet be CRC: nothing is decided about them
       const end = (etx < 0 ? limit : etx) - CRC_BYTES;
-      if (waiting && end - this.settled < SUM_EVERY_BYTES) {
-        this.searched = limit;
-        return false;
-      }
+      if (waiting && end - this.settled < SUM_EVERY_BYTES) return this.wait(limit);
       if (end > this.settled && this.settle(end)) continue;
-      if (waiting) {
-        this.searched = limit;
-        return false;
-      }
+      if (waiting) return this.wait(limit);
       if (etx < 0) this.reject(found, "oversize", limit - CRC_BYTES);
       else if (etx < FRAMING_BYTES - 1) this.skip(etx + 1);
       else if (memory.uint(end, CRC_BYTES) !== wireCrc(this.crc)) this.reject(found, "checksum", etx + 1);
@@ -116,6 +123,14 @@ export class StxFramer {
     this.searched = 1;
     this.settled = 1;
     this.crc = 0;
+    this.lookAtBytes = 0;
+  }
+
+  /** No ETX came before `limit`. */
+  private wait(limit: number): false {
+    this.searched = limit;
+    this.lookAtBytes = Math.min(this.settled + SUM_EVERY_BYTES, this.payloadBytesMax + 1);
+    return false;
   }
 
   /** Skips to the first STX; false when there is none. */

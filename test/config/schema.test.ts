@@ -28,6 +28,7 @@ const readme = {
 const service = {
   line: "till",
   host: "::1",
+  upstream: "https://terminal.lan:8443/services/v1",
   bodyBytesMax: 4_096,
   check: "contract",
   faultStatus: 200,
@@ -180,6 +181,7 @@ test("check() and TypeBox's own validator agree on files with one place changed 
     "null",
     "/dev/x",
     "http://A",
+    "http://a:1/b",
     "a:1",
     "::",
     true,
@@ -217,5 +219,34 @@ test("fileSchema refuses origins that aren't one, and host names with more than 
   }
   for (const host of ["*", "till:8080", "http://till", "till/", "Till", "", "a b", "10.0.0.7:80"]) {
     assert.equal(problemsOf(replaced(whole, ["services", "qr", "allowHosts"], [host])).length, 1, host);
+  }
+});
+
+test("fileSchema refuses upstreams that are no base URL, or hold credentials", () => {
+  const take = (upstream: string) => problemsOf(replaced(whole, ["services", "qr", "upstream"], upstream)).length === 0;
+  for (const upstream of [
+    "http://127.0.0.1:8888",
+    "http://localhost",
+    "https://terminal.lan/",
+    "http://[::1]:8008/a/b",
+    "http://10.0.0.7:80/Services/%20x",
+  ]) {
+    assert.equal(take(upstream), true, upstream);
+  }
+  for (const upstream of [
+    "127.0.0.1:8888",
+    "ftp://a",
+    "http://",
+    "http://user:secret@a",
+    "http://user@a",
+    "http://a?key=1",
+    "http://a/#x",
+    "http://A",
+    "http://a:b",
+    "http://a/ b",
+    "http://a\n",
+    "",
+  ]) {
+    assert.equal(take(upstream), false, upstream);
   }
 });

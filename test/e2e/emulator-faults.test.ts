@@ -114,28 +114,18 @@ for (const { digits, course } of endings) {
 const campaign = process.env["FAULTS_RUNS"];
 const seed = campaign === undefined ? { seed: 20_261_120 } : {};
 
-/**
- * A second copy that comes in a read of its own while the next call is in flight can't be told from that call's answer: nothing in
- * the frames says what they answer. Where a read holds a whole frame and more, as at 4 Mbaud here, the copy is seen for what it is.
- */
-const worlds = [
-  { baudRate: 115_200, kinds: wireFaultKinds.filter((kind) => kind !== "twice") },
-  { baudRate: 4_000_000, kinds: wireFaultKinds },
-];
+const baudRates = [115_200, 4_000_000];
 
-/** What befalls barriers: whole frames that come or don't. */
-const barrierKinds = ["no-answer", "late", "after-next", "unplug", "noise", "twice", "reserved-crc"] as const;
-
-for (const { baudRate, kinds } of worlds) {
+for (const baudRate of baudRates) {
   test(`the bridge never gives a call another call's answer, whatever befalls them one after the other at ${baudRate}`, async () => {
     const fault = fc.oneof(
       fc.constant(undefined),
-      fc.constantFrom(...kinds).map((kind) => parseFault(kind)),
+      fc.constantFrom(...wireFaultKinds).map((kind) => parseFault(kind)),
       fc.integer({ min: 1, max: 20_000 }).map((ms): WireFault => ({ kind: "late", ms })),
-      fc.integer({ min: 1, max: 700 }).map((pauseMs): WireFault => ({ kind: "pieces", pauseMs })),
+      fc.integer({ min: 1, max: 6_000 }).map((pauseMs): WireFault => ({ kind: "pieces", pauseMs })),
       fc.integer({ min: 1, max: 5_000 }).map((ms): WireFault => ({ kind: "unplug", ms })),
     );
-    const barrierFault = fc.constantFrom(...barrierKinds).map((kind) => parseFault(kind));
+    const barrierFault = fc.constantFrom(...wireFaultKinds).map((kind) => parseFault(kind));
     const step = fc.record({
       service: fc.constantFrom(...serviceNames),
       fault,

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
 import type { ServiceName } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
-import { scratchFolder, startedBridge } from "../support/bridge-process.ts";
-import { answering, Terminal } from "../support/terminal.ts";
+import { answering, type Behaviour } from "../support/terminal.ts";
+import { withBridge } from "../support/with-bridge.ts";
 
 const merchantId = "MERCHANT-1";
 const callsTotal = 600;
@@ -29,20 +28,14 @@ function idIn(text: string): string {
 }
 
 test(`bridge gives each of ${callsTotal} calls from ${clients} clients over three services on one line its own answer, one in flight`, async () => {
-  const folder = scratchFolder();
-  const link = join(folder.path, "tty");
   let number = 0;
-  const terminal = new Terminal(link, async (asked, self) => {
+  const slowNowAndThen: Behaviour = async (asked, self) => {
     const answer = answering(({ text }) => JSON.stringify({ status: "success", code: 0, echo: idIn(text) }));
     // Every seventh answer takes a moment, so that calls pile up.
     if (++number % 7 === 0) await new Promise((resolve) => setTimeout(resolve, 3));
     await answer(asked, self);
-  });
-  const bridge = await startedBridge({
-    lines: { till: { path: link } },
-    services: { fiscal: { line: "till", merchantId }, bank: { line: "till" }, qr: { line: "till" } },
-  });
-  try {
+  };
+  await withBridge({ services: { fiscal: { merchantId }, bank: {}, qr: {} } }, slowNowAndThen, async ({ bridge, terminal }) => {
     let next = 0;
     const wrong: string[] = [];
     const client = async () => {
@@ -62,9 +55,5 @@ test(`bridge gives each of ${callsTotal} calls from ${clients} clients over thre
       () => exchanges.length === callsTotal || bridge.log.filter((l) => l["msg"] === "exchange").length >= callsTotal,
       "a log line for each",
     );
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  });
 });

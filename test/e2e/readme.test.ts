@@ -6,8 +6,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { loadConfig } from "../../src/config/load.ts";
+import { endingsTable } from "../../src/emulator/outcomes.ts";
 import { transitionTable } from "../../src/line/states.ts";
-import { BridgeProcess, bundle, scratchFolder } from "../support/bridge-process.ts";
+import { bundle, scratchFolder } from "../support/bridge-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 
 /** README is true: its commands run, its example of a configuration loads, its tables are those of the code. */
@@ -29,25 +31,57 @@ test("README's npm commands are scripts of package.json", () => {
   }
 });
 
+/** The shortest reply time-outs that may be set, so that the sale that is never answered isn't waited for long. */
+const impatient = {
+  lines: { till: { path: "/dev/null" } },
+  services: Object.fromEntries(["fiscal", "bank", "qr"].map((name) => [name, { line: "till", replyTimeoutMs: 3001 }])),
+};
+
 test("README's curl commands are answered by the emulated bridge that npm start runs", async () => {
   assert.match(scripts["start"] ?? "", /dist\/posline\.cjs serve --emulated$/);
-  const bridge = new BridgeProcess({ lines: {}, services: {} }, { emulated: true });
+  const folder = scratchFolder();
+  const file = join(folder.path, "posline.json");
+  writeFileSync(file, JSON.stringify(impatient));
+  const bridge = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_CONFIG: file } });
   try {
-    await bridge.state("emulated", "idle");
+    await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
     const curls = commands.filter((line) => line.startsWith("curl "));
-    assert.ok(curls.length >= 4);
+    const answers: string[] = [];
     for (const command of curls) {
       const ported = command
-        .replace(":8888", `:${bridge.port("bank")}`)
-        .replace(":8887", `:${bridge.port("qr")}`)
-        .replace(":8008", `:${bridge.port("fiscal")}`);
+        .replace(":8888", `:${await bridge.port("bank")}`)
+        .replace(":8887", `:${await bridge.port("qr")}`)
+        .replace(":8008", `:${await bridge.port("fiscal")}`)
+        .replace(":8880", `:${await bridge.port("admin")}`);
       const { stdout } = await run("bash", ["-c", ported.replace("curl ", "curl -sSi ")]);
-      assert.match(stdout, /X-Posline-Outcome: answered/, command);
-      assert.match(stdout, /"status":"success"/, command);
+      const timesOut = command.includes('"amount":1531');
+      if (command.endsWith("/emulator")) assert.match(stdout, /^HTTP\/1\.1 200 OK[\s\S]*"endings": \{/, command);
+      else if (timesOut) assert.match(stdout, /^HTTP\/1\.1 504 [\s\S]*X-Posline-Outcome: unknown/, command);
+      else assert.match(stdout, /X-Posline-Outcome: answered[\s\S]*"status":"success"/, command);
+      answers.push(stdout);
     }
+    for (const command of commands.filter((line) => line.startsWith("posline call "))) {
+      const call = `${process.execPath} ${bundle} ${command.slice("posline ".length)} --url http://127.0.0.1:${await bridge.port("bank")}`;
+      const { stdout } = await run("bash", ["-c", call]);
+      assert.match(stdout, command.endsWith("--wait") ? /^{"result":"approved"/ : /"terminals":/);
+    }
+    const [approved = "", declined = "", , recovered = ""] = answers.slice(
+      curls.findIndex((command) => command.includes('"pay_id":"T-1"')),
+    );
+    assert.match(approved, /"status":"APPROVED"/);
+    assert.match(declined, /"status":"ERROR"/);
+    assert.match(recovered, /"status":"APPROVED"/);
   } finally {
-    await bridge.stop();
+    await bridge.ended("SIGTERM");
+    folder.remove();
   }
+});
+
+test("README gets from nothing to an approved, a declined and a recovered sale in five commands", () => {
+  const [block = ""] = blocks("sh").filter((each) => each.includes('"pay_id":"T-1"'));
+  const lines = block.trim().split("\n");
+  assert.equal(lines.length, 5);
+  assert.equal(lines[0], "npm start");
 });
 
 test("README's posline commands run", async () => {
@@ -57,23 +91,36 @@ test("README's posline commands run", async () => {
     link,
     answering(() => '{"status":"success"}'),
   );
-  const env = { ...process.env, POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0" };
+  const env = {
+    ...process.env,
+    POSLINE_FISCAL_PORT: "0",
+    POSLINE_BANK_PORT: "0",
+    POSLINE_QR_PORT: "0",
+    POSLINE_ADMIN_PORT: "0",
+  };
   const ends: Record<string, RegExp> = {
     "posline ports": /DEVICE|no serial device/,
     "posline config": /lines\.till\.path .*flag --line/,
     "posline config --schema": /"\$schema"/,
     "posline serve --line /dev/ttyUSB0": /"msg":"listening"/,
+    "posline emulate": /"msg":"listening"/,
+    "posline emulate --line /dev/ttyUSB0 --no-http": /"reason":"the device opened"/,
+    "posline emulate --line /dev/ttyUSB0 --service bank --state bank.json": /"reason":"the device opened"/,
+    "posline gateway --line /dev/ttyUSB0": /"reason":"the device opened"/,
+    "posline gateway --line /dev/ttyUSB0 --upstream-bank https://terminal.lan --upstream-fiscal http://10.0.0.7:8008":
+      /"reason":"the device opened"/,
+    "posline serve --emulated --fault corrupt=0.05 --fault late:5000=0.01 --seed 7": /"msg":"listening"/,
     "posline tap --raw --line /dev/ttyUSB0": /^00000000 {2}41 54 0d/,
   };
   try {
-    const found = commands.filter((line) => line.startsWith("posline "));
+    const found = commands.filter((line) => line.startsWith("posline ") && !line.startsWith("posline call "));
     assert.deepEqual([...found].sort(), Object.keys(ends).sort(), "each command of README has its test");
     for (const command of found) {
       const words = command.replace("/dev/ttyUSB0", link).split(" ").slice(1);
       // Without a file there is nothing to show but what a flag says.
       const args = command === "posline config" ? [...words, "--line", link] : words;
       const fits = ends[command] ?? /./;
-      const child = spawn(process.execPath, [bundle, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+      const child = spawn(process.execPath, [bundle, ...args], { env, cwd: folder.path, stdio: ["ignore", "pipe", "pipe"] });
       let text = "";
       const watch = (piece: string) => {
         text += piece;
@@ -109,6 +156,10 @@ test("README's configuration loads", async () => {
 
 test("README's table of states is the code's", () => {
   assert.ok(readme.includes(transitionTable()), `print it anew:\n${transitionTable()}`);
+});
+
+test("README's table of endings is the emulator's", () => {
+  assert.ok(readme.includes(endingsTable()), `print it anew:\n${endingsTable()}`);
 });
 
 test("README's keys and variables are those that the configuration has", async () => {

@@ -1,22 +1,19 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
-import { scratchFolder, startedBridge } from "../support/bridge-process.ts";
-import { answering, barrierReply, Terminal } from "../support/terminal.ts";
+import { answering, type Behaviour, barrierReply } from "../support/terminal.ts";
+import { withBridge } from "../support/with-bridge.ts";
 
 /** What a terminal does with a request that is no barrier. */
 const faults = ["answer", "late", "torn", "corrupt", "never", "noise", "twice", "not json"] as const;
 type FaultOf = (typeof faults)[number];
 
 const idIn = (text: string) => /ID-\d+-\d+/.exec(text)?.[0] ?? "none";
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test("bridge never gives a call another call's answer, whatever came late, torn or corrupt before", async () => {
-  const folder = scratchFolder();
-  const link = join(folder.path, "tty");
   let schedule: FaultOf[] = [];
-  const terminal = new Terminal(link, async (asked, self) => {
+  const faulty: Behaviour = async (asked, self) => {
     const barrier = barrierReply(asked);
     if (barrier !== undefined) {
       await self.reply(asked.framing, barrier);
@@ -39,13 +36,10 @@ test("bridge never gives a call another call's answer, whatever came late, torn 
       await self.send(frame);
     }
     if (fault === "twice") await self.send(frame);
-  });
-  const bridge = await startedBridge({
-    lines: { till: { path: link, lateReplyMs: 4_000 } },
-    services: { bank: { line: "till", replyTimeoutMs: 3_100 } },
-  });
+  };
+  const impatient = { line: { lateReplyMs: 4_000 }, services: { bank: { replyTimeoutMs: 3_100 } } };
   let run = 0;
-  try {
+  await withBridge(impatient, faulty, async ({ bridge, terminal }) => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...faults), { minLength: 3, maxLength: 6 }), async (drawn) => {
         schedule = [...drawn];
@@ -66,18 +60,12 @@ test("bridge never gives a call another call's answer, whatever came late, torn 
     const last = await bridge.post("bank", "/check", '{"pay_id":"ID-0-0"}');
     assert.equal(last.headers["x-posline-outcome"], "answered");
     assert.equal(terminal.inFlightMax <= 2, true, "a barrier may follow a call that timed out, and nothing else may");
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  });
 });
 
 test("bridge sends nothing for a caller while a late answer is expected, and goes on once the barrier is answered", async () => {
-  const folder = scratchFolder();
-  const link = join(folder.path, "tty");
   let release: (() => void) | undefined;
-  const terminal = new Terminal(link, async (asked, self) => {
+  const late: Behaviour = async (asked, self) => {
     if (asked.text.startsWith("/sale")) {
       await new Promise<void>((resolve) => {
         release = resolve;
@@ -86,12 +74,8 @@ test("bridge sends nothing for a caller while a late answer is expected, and goe
     } else {
       await answering(() => '{"status":"success"}')(asked, self);
     }
-  });
-  const bridge = await startedBridge({
-    lines: { till: { path: link } },
-    services: { bank: { line: "till", replyTimeoutMs: 3_100 } },
-  });
-  try {
+  };
+  await withBridge({ services: { bank: { replyTimeoutMs: 3_100 } } }, late, async ({ bridge, terminal }) => {
     const sale = await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}');
     assert.equal(sale.status, 504);
     assert.equal(sale.headers["x-posline-outcome"], "unknown");
@@ -101,40 +85,23 @@ test("bridge sends nothing for a caller while a late answer is expected, and goe
     release?.();
     const answer = await check;
     assert.equal(answer.text, '{"status":"success"}');
-    const late = await bridge.logged(
+    const discarded = await bridge.logged(
       (line) => line["msg"] === "a late or unasked reply was discarded",
       "the late reply in the log",
     );
-    assert.equal(late["level"], "warn");
-  } finally {
-    release?.();
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+    assert.equal(discarded["level"], "warn");
+  });
 });
 
 test("bridge refuses a call that waited too long for a line that recovers, and says that nothing was sent", async () => {
-  const folder = scratchFolder();
-  const link = join(folder.path, "tty");
-  const terminal = new Terminal(link, () => {});
-  const { BridgeProcess } = await import("../support/bridge-process.ts");
-  const bridge = new BridgeProcess({
-    lines: { till: { path: link, queueWaitMs: 500 } },
-    services: { bank: { line: "till" } },
-  });
-  try {
-    await bridge.state("till", "recovering");
-    await bridge.logged((line) => line["msg"] === "listening", "bank to listen");
+  const hasty = { line: { queueWaitMs: 500 }, services: { bank: {} }, lineState: "recovering" } as const;
+  const silent = () => {};
+  await withBridge(hasty, silent, async ({ bridge, terminal }) => {
     const answer = await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}');
     assert.equal(answer.status, 503);
     assert.equal(answer.headers["x-posline-outcome"], "not-sent");
     assert.ok(Number(answer.headers["retry-after"]) >= 1);
     assert.match(answer.text, /"code":-3,"message":"Cannot send to line till: it is recovering \(.*safe to send again"/);
     assert.equal(terminal.calls.length, 0);
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  });
 });

@@ -1,37 +1,29 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { serviceNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
-import { type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
-import { type Asked, answering, barrierReplies, Terminal } from "../support/terminal.ts";
+import type { BridgeProcess } from "../support/bridge-process.ts";
+import { type Asked, answering, barrierReplies, type Terminal } from "../support/terminal.ts";
+import { startedPair } from "../support/with-bridge.ts";
 
 const merchantId = "MERCHANT-1";
-const folder = scratchFolder();
-const link = join(folder.path, "tty");
 // What no re-serialising survives: white space, key order, a number beyond 2^53, an unknown field, text beyond ASCII.
 const oddJson = '{ "zzz" : 1.50,  "pay_id":"A-1",\n "amount": 9007199254740993, "note":"Ünïcödé ☕" }';
 const oddReply = '{\n "status":"success" , "code":0,"documentID":9223372036854775807, "b":1, "a":"\u00e9" }';
 let terminal: Terminal;
 let bridge: BridgeProcess;
+let end: () => Promise<void>;
 
 before(async () => {
-  terminal = new Terminal(
-    link,
+  const services = { fiscal: { merchantId }, bank: {}, qr: {} };
+  ({ terminal, bridge, end } = await startedPair(
+    { services },
     answering(() => oddReply),
-  );
-  bridge = await startedBridge({
-    lines: { till: { path: link } },
-    services: { fiscal: { line: "till", merchantId }, bank: { line: "till" }, qr: { line: "till" } },
-  });
+  ));
 });
 
-after(async () => {
-  await bridge.stop();
-  terminal.unplug();
-  folder.remove();
-});
+after(() => end());
 
 const lastAsked = (): Asked => {
   const asked = terminal.asked.at(-1);

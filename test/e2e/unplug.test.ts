@@ -1,20 +1,15 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
-import { scratchFolder, startedBridge } from "../support/bridge-process.ts";
-import { answering, Terminal } from "../support/terminal.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import { answering } from "../support/terminal.ts";
+import { withBridge } from "../support/with-bridge.ts";
 
 const sale = (id: string) => JSON.stringify({ pay_id: id, amount: 1, currency_name: "EUR" });
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test("bridge says unknown at once on an unplug mid-exchange, not-sent while unplugged, and works after the replug", async () => {
-  const folder = scratchFolder();
-  const link = join(folder.path, "tty");
   const good = answering(({ text }) => JSON.stringify({ status: "success", echo: /"pay_id":"([^"]+)"/.exec(text)?.[1] }));
-  const terminal = new Terminal(link, good);
-  const bridge = await startedBridge({ lines: { till: { path: link } }, services: { bank: { line: "till" } } });
-  try {
+  await withBridge({ services: { bank: {} } }, good, async ({ bridge, terminal }) => {
     for (let round = 0; round < 3; round++) {
       let pulled = 0;
       terminal.behaviour = () => {
@@ -49,22 +44,13 @@ test("bridge says unknown at once on an unplug mid-exchange, not-sent while unpl
       );
     }
     assert.equal(bridge.child.exitCode, null, "it is still the same process");
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  });
 });
 
 test("bridge notices an unplug under a flood of noise, and doesn't spin", async () => {
-  const folder = scratchFolder();
-  const link = join(folder.path, "tty");
-  const terminal = new Terminal(link, () => {});
-  const bridge = await startedBridge({
-    lines: { till: { path: link, recovery: "quiet", lateReplyMs: 4_000 } },
-    services: { bank: { line: "till" } },
-  });
-  try {
+  const quiet = { line: { recovery: "quiet", lateReplyMs: 4_000 }, services: { bank: {} } };
+  const deaf = () => {};
+  await withBridge(quiet, deaf, async ({ bridge, terminal }) => {
     for (let round = 0; round < 6; round++) {
       const mark = bridge.log.length;
       void terminal.send(Buffer.alloc(200_000, 0x41));
@@ -78,11 +64,7 @@ test("bridge notices an unplug under a flood of noise, and doesn't spin", async 
       terminal.plug();
       await bridge.state("till", "recovering", mark);
     }
-  } finally {
-    await bridge.stop();
-    terminal.unplug();
-    folder.remove();
-  }
+  });
 });
 
 /** Processor time of a process so far, in clock ticks. */

@@ -76,7 +76,11 @@ async function overHttpTransport(): Promise<Transport> {
     assert.equal(response.status, 200);
     return response.text();
   };
-  return { emulator, ask, stop: async () => (stop(), void (await Promise.all(listeners.map((each) => each.close())))) };
+  const close = async () => {
+    stop();
+    await Promise.all(listeners.map((each) => each.close()));
+  };
+  return { emulator, ask, stop: close };
 }
 
 async function overLineTransport(): Promise<Transport> {
@@ -104,7 +108,11 @@ async function overLineTransport(): Promise<Transport> {
     const reply = await callers.get(service)?.(call);
     return Buffer.concat(reply?.payload ?? []).toString();
   };
-  return { emulator, ask, stop: async () => (await line.stop(0), listener.stop()) };
+  const close = async () => {
+    await line.stop(0);
+    await listener.stop();
+  };
+  return { emulator, ask, stop: close };
 }
 
 let transports: Readonly<Record<"HTTP" | "line", Transport>>;

@@ -1,5 +1,12 @@
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+
+/** What TLS needs. */
+export interface Identity {
+  readonly key: string;
+  readonly cert: string;
+}
 
 /** A request as an upstream read it. */
 export interface Heard {
@@ -19,30 +26,37 @@ export class Upstream {
   answer: Answer;
   port = 0;
   readonly #server: Server;
+  readonly #identity: Identity | undefined;
+  readonly #numbers = new WeakMap<Socket, number>();
   #connections = 0;
   #waiting: (() => void)[] = [];
 
-  private constructor(answer: Answer) {
+  private constructor(answer: Answer, identity: Identity | undefined) {
     this.answer = answer;
-    const numbers = new WeakMap<Socket, number>();
-    this.#server = createServer((request, response) => {
-      const pieces: Buffer[] = [];
-      request.on("data", (piece: Buffer) => pieces.push(piece));
-      request.on("end", () => {
-        const { method = "", url: path = "", headers, socket } = request;
-        const heard = { method, path, headers, body: Buffer.concat(pieces).toString(), connection: numbers.get(socket) ?? 0 };
-        this.heard.push(heard);
-        for (const wake of this.#waiting.splice(0)) wake();
-        this.answer(heard, response);
-      });
-    });
-    this.#server.on("connection", (socket) => numbers.set(socket, ++this.#connections));
+    this.#identity = identity;
+    const take = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response);
+    this.#server = identity === undefined ? createServer(take) : createTlsServer(identity, take);
+    const opened = identity === undefined ? "connection" : "secureConnection";
+    this.#server.on(opened, (socket: Socket) => this.#numbers.set(socket, ++this.#connections));
   }
 
-  static async start(answer: Answer = (_, response) => response.end("{}")): Promise<Upstream> {
-    const upstream = new Upstream(answer);
+  static async start(answer: Answer = (_, response) => response.end("{}"), identity?: Identity): Promise<Upstream> {
+    const upstream = new Upstream(answer, identity);
     await upstream.listen();
     return upstream;
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      const { method = "", url: path = "", headers, socket } = request;
+      const connection = this.#numbers.get(socket) ?? 0;
+      const heard = { method, path, headers, body: Buffer.concat(pieces).toString(), connection };
+      this.heard.push(heard);
+      for (const wake of this.#waiting.splice(0)) wake();
+      this.answer(heard, response);
+    });
   }
 
   /** Listens, on the port that it had before where it was stopped. */
@@ -53,7 +67,7 @@ export class Upstream {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return `${this.#identity === undefined ? "http" : "https"}://127.0.0.1:${this.port}`;
   }
 
   /** Resolves once so many requests were heard. */

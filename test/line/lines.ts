@@ -6,7 +6,8 @@ import { Fault } from "../../src/core/fault.ts";
 import { linePeer } from "../../src/line/caller.ts";
 import type { Open } from "../../src/line/conduit.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
-import { Line, type LineReport } from "../../src/line/line.ts";
+import { Line } from "../../src/line/line.ts";
+import type { LineReport } from "../../src/line/report.ts";
 
 /** Lines and requests for tests, with what the tests ask of them in common. */
 

@@ -20,6 +20,7 @@ export class Till {
   readonly answers: string[] = [];
   readonly #pty: Pty;
   #waiting: (() => void)[] = [];
+  #gaveUp = false;
 
   constructor(link: string) {
     const decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: (1 << 24) - 1 });
@@ -46,13 +47,27 @@ export class Till {
     return this.answer(count);
   }
 
-  /** The answer with this number, from 0, once it is there. */
+  /**
+   * The answer with this number, from 0, once it is there.
+   * @throws Error when none comes for so long that none will.
+   */
   async answer(index: number): Promise<string> {
-    for (;;) {
-      const answer = this.answers[index];
-      if (answer !== undefined) return answer;
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const limit = setTimeout(() => this.#giveUp(), 15_000);
+    try {
+      for (;;) {
+        const answer = this.answers[index];
+        if (answer !== undefined) return answer;
+        if (this.#gaveUp) throw new Error(`Waited for answer ${index}, and these came:\n${this.answers.join("\n")}`);
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      }
+    } finally {
+      clearTimeout(limit);
     }
+  }
+
+  #giveUp(): void {
+    this.#gaveUp = true;
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   unplug(): void {

@@ -1,0 +1,122 @@
+import type { MerchantId } from "../client/service.ts";
+import { type Answer, failed, type Transport, type TransportRequest } from "../client/transport.ts";
+import type { LineConfig } from "../config/config.ts";
+import { lineDefaults } from "../config/limits.ts";
+import { contracts } from "../contract/contracts.ts";
+import { type Handler, present, type ServiceName, serviceNames } from "../core/call.ts";
+import { Fault } from "../core/fault.ts";
+import { textOf } from "../envelope/json.ts";
+import { faultPayload } from "../envelope/reply.ts";
+import { lineCaller, linePeer } from "../line/caller.ts";
+import type { Open } from "../line/conduit.ts";
+import { Line } from "../line/line.ts";
+
+/** A client's own line: its requests go straight to the terminal, by the same line as the bridge's. */
+
+/** The settings of a line, by default the bridge's own. */
+export interface LineClientOptions extends Partial<LineConfig> {
+  /** The device; by-id names survive a replug. */
+  readonly path: string;
+  /** The services that the terminal offers on it; by default all three. One that isn't there delays the line's recovery. */
+  readonly services?: readonly ServiceName[];
+  /** In place of the device, for tests. */
+  readonly open?: Open;
+}
+
+/** Milliseconds that a first call waits for the device to open, before it is told why it doesn't. */
+const openWaitMs = 5_000;
+
+/** Milliseconds that the exchange in flight may take to end when the client is closed. */
+const closeGraceMs = 5_000;
+
+/** Opens a line and gives the transport over it. */
+export async function openLine(
+  { services = serviceNames, open, ...settings }: LineClientOptions,
+  merchantId: MerchantId | undefined,
+): Promise<Transport> {
+  const config: LineConfig = { ...lineDefaults, ...settings };
+  const id = typeof merchantId === "function" ? await merchantId() : merchantId;
+  const rules = { crc16: config.crc16, quiet: config.recovery === "quiet" };
+  let report = () => {};
+  const told = new Promise<void>((resolve) => {
+    report = resolve;
+  });
+  const line = new Line({
+    name: config.path,
+    config,
+    peers: services.map((service) => linePeer(contracts[service], { ...rules, merchantId: idFor(service, id) })),
+    open: open ?? (await import("../line/serial-port.ts")).serialPort(config),
+    report: { state: () => report(), discard: () => {}, late: () => {} },
+  });
+  line.start();
+  await within(openWaitMs, told);
+  return new LineTransport(line, services, id);
+}
+
+function idFor(service: ServiceName, merchantId: string | undefined): string | undefined {
+  return service === "fiscal" ? merchantId : undefined;
+}
+
+async function within(ms: number, told: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const overdue = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([told, overdue]);
+  clearTimeout(timer);
+}
+
+class LineTransport implements Transport {
+  readonly #line: Line;
+  readonly #handlers: ReadonlyMap<ServiceName, Handler>;
+  #count = 0;
+
+  constructor(line: Line, services: readonly ServiceName[], merchantId: string | undefined) {
+    this.#line = line;
+    this.#handlers = new Map(
+      services.map((service) => [
+        service,
+        lineCaller({ contract: contracts[service], line, replyTimeoutMs: {}, merchantId: idFor(service, merchantId) }),
+      ]),
+    );
+  }
+
+  async send({ service, route, body }: TransportRequest, signal: AbortSignal): Promise<Answer> {
+    const handler = this.#handlers.get(service);
+    if (handler === undefined) return failed("not-sent", `Cannot call ${service}: it is not among the line's services`);
+    const caller = present();
+    // A waiting call whose caller left is never sent; one in flight runs to its end
+    signal.addEventListener("abort", () => {
+      caller.gone = true;
+      caller.onGone?.();
+    });
+    const pieces = body === undefined ? [] : [Buffer.from(body)];
+    const requestId = `client-${(++this.#count).toString(36)}`;
+    try {
+      const reply = await handler({ service, route, body: pieces, requestId, key: undefined, caller });
+      return { ...answered, text: textOf(reply.payload) };
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return faultAnswer(service, error);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#line.stop(closeGraceMs);
+  }
+}
+
+const answered = { outcome: "answered", httpStatus: undefined, retryAfterMs: undefined, reason: undefined } as const;
+
+/** A fault of the line as a bridge would answer it, so that both ways lead to the same errors. */
+function faultAnswer(service: ServiceName, { kind, message, outcome, httpStatus, details }: Fault): Answer {
+  const text = faultPayload(contracts[service], kind, message).toString();
+  const { retryAfterS } = details;
+  return {
+    outcome,
+    text,
+    httpStatus,
+    retryAfterMs: retryAfterS === undefined ? undefined : retryAfterS * 1000,
+    reason: message,
+  };
+}

@@ -1,0 +1,57 @@
+import {
+  type Client,
+  createClientOver,
+  createHttpClient,
+  type HttpClientOptions,
+  type ServicesOptions,
+} from "../client/client.ts";
+import { type Answer, failed, type Transport, type TransportRequest } from "../client/transport.ts";
+import type { LineClientOptions } from "./client-line.ts";
+
+/**
+ * The package's entry: a client over HTTP, or straight over a line of its own, where no bridge runs. What a line needs is loaded
+ * with its first call; a page takes `client/page.ts` instead.
+ */
+
+export * from "../client/exports.ts";
+export type { LineClientOptions } from "./client-line.ts";
+
+export type ClientOptions = HttpClientOptions | (ServicesOptions & { readonly line: LineClientOptions });
+
+/**
+ * Makes a client. With `line` it speaks to the terminal itself: the line is opened by the first call and held until `close`.
+ * @throws TypeError for an address that is none.
+ */
+export function createClient(options: ClientOptions = {}): Client {
+  if (!("line" in options)) return createHttpClient(options);
+  const { line, ...services } = options;
+  const open = async () => (await import("./client-line.ts")).openLine(line, services.fiscal?.merchantId);
+  return createClientOver(new LateTransport(open), services);
+}
+
+/** A transport that is opened by its first request, and once only. */
+class LateTransport implements Transport {
+  readonly #open: () => Promise<Transport>;
+  #opened: Promise<Transport> | undefined;
+
+  constructor(open: () => Promise<Transport>) {
+    this.#open = open;
+  }
+
+  async send(request: TransportRequest, signal: AbortSignal): Promise<Answer> {
+    this.#opened ??= this.#open();
+    let transport: Transport;
+    try {
+      transport = await this.#opened;
+    } catch (error) {
+      // The next request tries anew
+      this.#opened = undefined;
+      return failed("not-sent", `Cannot open the line: ${String(error)}`);
+    }
+    return transport.send(request, signal);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opened)?.close();
+  }
+}

@@ -1,0 +1,117 @@
+import { contracts } from "../contract/contracts.ts";
+import { recoveries } from "../contract/recovery.ts";
+import type { ServiceName } from "../core/call.ts";
+import { HttpTransport } from "./http-transport.ts";
+import { newKey } from "./key.ts";
+import { type MerchantId, methodName, methodsOf, Service } from "./service.ts";
+import { resume, settle } from "./settle.ts";
+import type { Settled, SettleOptions } from "./settled.ts";
+import type { Transport } from "./transport.ts";
+import type { DataOf, Methods, OperationBody, OperationOf, ResultOf } from "./types.ts";
+
+/**
+ * The client: the three services as typed methods, and `settle`, which follows an operation to its end by the contracts' recovery
+ * rules.
+ *
+ * A method is one request. It resolves with the service's answer, or rejects with one of three errors that say whether it was
+ * sent. `settle` is what a till wants: it asks, waits and sends again where the contract allows it, always with the same key, and
+ * says "unknown" where nothing is proven. This room knows no route by heart and opens nothing itself; it runs in a page as well.
+ */
+
+/** Where a service is and what it needs to be called. */
+export interface ServiceTarget {
+  /** Default: the contract's port on 127.0.0.1. */
+  readonly url?: string;
+  /** Milliseconds to wait for an answer, for all routes; by default a little longer than the bridge itself waits. */
+  readonly timeoutMs?: number;
+}
+
+/** The secrets of the services, and how long to wait for them. */
+export interface ServicesOptions {
+  /** The merchant's id signs each request; a function is asked each time, so that a corrected one takes effect. */
+  readonly fiscal?: ServiceTarget & { readonly merchantId?: MerchantId };
+  readonly bank?: ServiceTarget & { readonly apiKey?: string };
+  readonly qr?: ServiceTarget;
+}
+
+export interface HttpClientOptions extends ServicesOptions {
+  /** In place of the global one. */
+  readonly fetch?: typeof fetch;
+}
+
+/** A service's routes as methods, and its operations. */
+export type ServiceClient<S extends ServiceName> = Methods<S> & {
+  /**
+   * Sends an operation and follows it to its end.
+   * @throws TypeError, before anything is sent, for a body that is no JSON.
+   */
+  settle<Name extends OperationOf<S>>(
+    operation: Name,
+    body: OperationBody<S, Name>,
+    options?: SettleOptions,
+  ): Promise<Settled<ResultOf<S>, DataOf<S>>>;
+};
+
+export interface Client {
+  readonly fiscal: ServiceClient<"fiscal">;
+  readonly bank: ServiceClient<"bank">;
+  readonly qr: ServiceClient<"qr">;
+  /**
+   * Follows an operation on, by the token that `settle` gave: asks what became of it, and never sends blindly.
+   * @throws TypeError for what is no token.
+   */
+  resume(token: unknown, options?: SettleOptions): Promise<Settled>;
+  /** A new key for an operation. */
+  newKey(): string;
+  /** Gives back what the client holds: a line, when it has one of its own. */
+  close(): Promise<void>;
+}
+
+/**
+ * A client over HTTP.
+ * @throws TypeError for an address that is none.
+ */
+export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOptions = {}): Client {
+  const target = (service: ServiceName) => {
+    const { url = `http://127.0.0.1:${contracts[service].port}` } = services[service] ?? {};
+    const { protocol } = new URL(url);
+    if (protocol !== "http:" && protocol !== "https:") {
+      throw new TypeError(`Cannot call ${service}: its url begins with ${protocol}: give one of http or https`);
+    }
+    return { url, apiKey: service === "bank" ? services.bank?.apiKey : undefined };
+  };
+  const targets = { fiscal: target("fiscal"), bank: target("bank"), qr: target("qr") };
+  return createClientOver(new HttpTransport(targets, fetchWith), services);
+}
+
+/** A client over any transport. */
+export function createClientOver(transport: Transport, options: ServicesOptions = {}): Client {
+  const serviceOf = (service: ServiceName) =>
+    new Service({
+      contract: contracts[service],
+      transport,
+      merchantId: service === "fiscal" ? options.fiscal?.merchantId : undefined,
+      timeoutMs: options[service]?.timeoutMs,
+    });
+  const services = { fiscal: serviceOf("fiscal"), bank: serviceOf("bank"), qr: serviceOf("qr") };
+  return {
+    fiscal: clientOf(services.fiscal),
+    bank: clientOf(services.bank),
+    qr: clientOf(services.qr),
+    resume: (token, settleOptions = {}) => resume(services, token, settleOptions),
+    newKey,
+    close: () => transport.close(),
+  };
+}
+
+function clientOf<S extends ServiceName>(service: Service): ServiceClient<S> {
+  const { service: name } = service.contract;
+  const routes = new Map(recoveries[name].map(({ route }) => [methodName(route), route]));
+  const made = {
+    ...methodsOf(service),
+    settle: async (operation: string, body: object, options: SettleOptions = {}) =>
+      settle(service, routes.get(operation) ?? operation, body, options),
+  };
+  // The methods are made at run time of the same table whose schemas the type is made of; a test holds the two equal
+  return made as unknown as ServiceClient<S>;
+}

@@ -1,0 +1,79 @@
+import type { ServiceName } from "../core/call.ts";
+import type { Outcome } from "../core/fault.ts";
+import type { JsonObject } from "./exact-json.ts";
+
+/**
+ * A call that didn't succeed is one of three things, and a till must never take one for another: it was not sent, its outcome is
+ * unknown, or the service answered with an error.
+ */
+
+export interface CallFailure {
+  readonly service: ServiceName;
+  /** With its leading slash. */
+  readonly route: string;
+  readonly message: string;
+  /** The code in the answer's envelope: the service's own, or the one posline put into a fault. */
+  readonly code?: number | undefined;
+  readonly httpStatus?: number | undefined;
+  /** What to do next, by the contract. */
+  readonly advice: string;
+}
+
+/** What all failures of a call have in common. */
+export abstract class CallError extends Error {
+  abstract readonly outcome: Outcome;
+  readonly service: ServiceName;
+  readonly route: string;
+  readonly code: number | undefined;
+  readonly httpStatus: number | undefined;
+  readonly advice: string;
+
+  constructor({ service, route, message, code, httpStatus, advice }: CallFailure) {
+    super(message);
+    this.service = service;
+    this.route = route;
+    this.code = code;
+    this.httpStatus = httpStatus;
+    this.advice = advice;
+  }
+}
+
+/** Nothing reached the service: the same request may be sent again. */
+export class NotSentError extends CallError {
+  override readonly name = "NotSentError";
+  override readonly outcome = "not-sent";
+  /** True when waiting helps; false when the request or the settings have to be mended first. */
+  readonly passing: boolean;
+  /** Milliseconds to wait before the next attempt, where the answer said so. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(failure: CallFailure, passing: boolean, retryAfterMs: number | undefined) {
+    super(failure);
+    this.passing = passing;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** It may have been carried out or not: ask before anything else. Never a failure. */
+export class UnknownError extends CallError {
+  override readonly name = "UnknownError";
+  override readonly outcome = "unknown";
+}
+
+/** The service answered with status "error". What that means for the operation is the contract's affair; see `advice`. */
+export class RejectedError extends CallError {
+  override readonly name = "RejectedError";
+  override readonly outcome = "answered";
+  /** The whole answer. */
+  readonly reply: JsonObject;
+
+  constructor(failure: CallFailure, reply: JsonObject) {
+    super(failure);
+    this.reply = reply;
+  }
+
+  /** `data` of the answer: of a failed bank operation, its transaction result. */
+  get data(): unknown {
+    return this.reply["data"];
+  }
+}

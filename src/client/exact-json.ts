@@ -1,0 +1,62 @@
+import { isInteger, parse, stringify } from "lossless-json";
+
+/**
+ * JSON without rounding, on the till's side: an integer that a number holds exactly is a number, a larger one a bigint. Both may
+ * be given where the contracts have an int64.
+ */
+
+/** A JSON object, as parsed: string keys and any values. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The JSON object in a text; undefined when it is no JSON, JSON of another kind, or an object that names a field twice. */
+export function parseObject(text: string): JsonObject | undefined {
+  let value: unknown;
+  try {
+    value = parse(text, undefined, exactly);
+  } catch {
+    return undefined;
+  }
+  return isObject(value) ? value : undefined;
+}
+
+function exactly(digits: string): number | bigint {
+  const number = Number(digits);
+  return Number.isSafeInteger(number) || !isInteger(digits) ? number : BigInt(digits);
+}
+
+/**
+ * Writes a request's body.
+ * @throws TypeError when it is no JSON object, or holds a number that JSON cannot write.
+ */
+export function writeObject(value: object): string {
+  const text = stringify(value, refuseOddNumbers);
+  if (text === undefined || !text.startsWith("{")) throw new TypeError("Cannot write the body: it is no JSON object");
+  return text;
+}
+
+/** `NaN` would be written as a word that is no JSON, and an integer beyond 2^53 has lost digits already. */
+function refuseOddNumbers(key: string, value: unknown): unknown {
+  if (typeof value !== "number") return value;
+  if (!Number.isFinite(value)) throw new TypeError(`Cannot write the body: ${key} is no finite number`);
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new TypeError(`Cannot write the body: ${key} is beyond 2^53: give a bigint`);
+  }
+  return value;
+}
+
+/** An integer that may be written as a number, a bigint or a string of digits (FIELD-NOTES: types are loose). */
+export function integerOf(value: unknown): number | undefined {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value : undefined;
+  if (typeof value !== "string" || !/^-?\d{1,15}$/.test(value)) return undefined;
+  return Number(value);
+}
+
+/** A scalar as its text, so that 7 and "7" are the same id; undefined for what is absent, null or empty. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === "number" || typeof value === "bigint") return String(value);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

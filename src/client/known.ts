@@ -1,0 +1,63 @@
+/** What a following knows of its operation: plain data, so that it fits into a token and another process can take it up. */
+
+/** What to do next. `start`: send the operation. `ask`: put the question. `print`: have the copy printed, once. */
+export type Action = "start" | "ask" | "print";
+
+/**
+ * Where an operation is. `baseline`: not sent yet, what is known under its key has to be asked first. `ready`: to be sent, now or
+ * again. `lost`: sent, nothing came back that says what became of it. `accepted`: it is known to have begun. `refused`: answered
+ * with an error that leaves open whether it has begun. `printing`: ended, and its copy is being printed.
+ */
+export const phases = ["baseline", "ready", "lost", "accepted", "refused", "printing"] as const;
+
+export type Phase = (typeof phases)[number];
+
+/** All that is known; plain data, so that it fits into a token. */
+export interface Known {
+  readonly phase: Phase;
+  /** An earlier delivery may have arrived, though nothing came back. */
+  readonly doubt: boolean;
+  /** What the question said before the start: "" when that is nothing, undefined when it isn't known. */
+  readonly baseline: string | undefined;
+  /** How often it was sent again. */
+  readonly resends: number;
+  /** It was sent again with a new sign. */
+  readonly signedAgain: boolean;
+  /** How often in a row the question was answered by "there is none". */
+  readonly absents: number;
+  /** The field that the contract says is learned (qr: trans), and whether it is proven to be the right one. */
+  readonly learned: string | undefined;
+  readonly learnedProven: boolean;
+  /** The service said that printing failed. */
+  readonly unprinted: boolean;
+  /** The copy was asked for; never twice. */
+  readonly copied: boolean;
+  /** The error that refused the start, for the result. */
+  readonly refusal: { readonly code: number | undefined; readonly message: string | undefined } | undefined;
+  /** How many starts in a row were refused by an error that leaves it open. */
+  readonly refusals: number;
+}
+
+export function actionOf(known: Known): Action {
+  if (known.phase === "ready") return "start";
+  return known.phase === "printing" ? "print" : "ask";
+}
+
+/** What is known when a process takes an operation up again: it may have been sent, by whoever stored the token. */
+export function resumed(known: Known): Known {
+  switch (known.phase) {
+    case "baseline":
+    case "ready":
+      return { ...known, phase: "lost", doubt: true };
+    case "printing":
+      // What became of the copy isn't known, so it isn't asked for again; the document is asked about for its data
+      return { ...known, phase: "accepted", copied: true };
+    default:
+      return known;
+  }
+}
+
+/** When nothing can have arrived, an operation that isn't sent any more has ended: nothing was done. */
+export function isUntouched(known: Known): boolean {
+  return !known.doubt && (known.phase === "baseline" || known.phase === "ready");
+}

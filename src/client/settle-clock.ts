@@ -1,0 +1,70 @@
+/** The time of a following: how it is told and waited for, and how long the pauses are. */
+
+export interface Clock {
+  /** Monotonic milliseconds: a box's wall clock may jump by years at its first time sync. */
+  nowMs(): number;
+  /** Resolves after so many milliseconds, or at once when the signal is aborted. */
+  sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
+}
+
+export const clock: Clock = {
+  nowMs: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      if (signal?.aborted === true) done();
+      else signal?.addEventListener("abort", done);
+    }),
+};
+
+/** Milliseconds between attempts at something that isn't let through: doubling, from a moment to what a customer will bear. */
+const backOffMs = { first: 1_000, longest: 10_000 } as const;
+
+/** Milliseconds between questions where the contract names none. */
+const intervalMsUsual = { min: 1_000, max: 2_000 } as const;
+
+/** Milliseconds by which the interval grows with each question, from the shortest to the longest that the contract recommends. */
+const intervalGrowthMs = 250;
+
+export class Pauses {
+  readonly #shortestMs: number;
+  readonly #longestMs: number;
+  #intervalMs: number;
+  #backOffMs: number = backOffMs.first;
+
+  /**
+   * @param usual The contract's recommendation.
+   * @param fixedMs In its place, where the caller wants another.
+   * @throws RangeError for an interval that would flood a terminal.
+   */
+  constructor(usual: { readonly min: number; readonly max: number } = intervalMsUsual, fixedMs?: number) {
+    if (fixedMs !== undefined && !(fixedMs >= intervalMsMin)) {
+      throw new RangeError(`Cannot settle: intervalMs is ${fixedMs}, and the terminal needs at least ${intervalMsMin}`);
+    }
+    this.#shortestMs = fixedMs ?? usual.min;
+    this.#longestMs = fixedMs ?? usual.max;
+    this.#intervalMs = this.#shortestMs;
+  }
+
+  /** Milliseconds to wait before what comes next. */
+  after({ pause, retryAfterMs = 0 }: { pause: "none" | "interval" | "back-off"; retryAfterMs?: number | undefined }): number {
+    if (pause === "none") return 0;
+    if (pause === "back-off") {
+      const waitMs = Math.max(this.#backOffMs, retryAfterMs);
+      this.#backOffMs = Math.min(this.#backOffMs * 2, backOffMs.longest);
+      return waitMs;
+    }
+    this.#backOffMs = backOffMs.first;
+    const waitMs = this.#intervalMs;
+    this.#intervalMs = Math.min(waitMs + intervalGrowthMs, this.#longestMs);
+    return waitMs;
+  }
+}
+
+/** Milliseconds that two questions are apart at least: a terminal on a serial line has other things to do. */
+const intervalMsMin = 50;

@@ -1,0 +1,238 @@
+import type { Contract, Route } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import { type Recovery, recoveryOf } from "../contract/recovery.ts";
+import type { ServiceName } from "../core/call.ts";
+import type { Operation } from "./evidence.ts";
+import { type JsonObject, parseObject, textOf, writeObject } from "./exact-json.ts";
+import { after, type Ended, type Onward } from "./following.ts";
+import { newKey } from "./key.ts";
+import { type Action, actionOf, isUntouched, type Known, resumed } from "./known.ts";
+import type { Delivery, Service, Words } from "./service.ts";
+import { type Clock, Pauses, clock as realClock } from "./settle-clock.ts";
+import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settled.ts";
+import { readToken, type Token } from "./token.ts";
+
+/**
+ * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed
+ * on. What an answer means is decided in `following.ts`; here things are sent, waited for and told.
+ */
+
+const windowMsDefault = 180_000;
+
+/**
+ * Starts an operation and follows it.
+ * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is no JSON.
+ */
+export async function settle(service: Service, path: string, body: object, options: SettleOptions): Promise<Settled> {
+  const { contract } = service;
+  const route = routeOf(contract, path);
+  const recovery = route === undefined ? undefined : recoveryOf(contract.service, path);
+  if (route === undefined || recovery === undefined) {
+    throw new TypeError(`Cannot settle ${path}: ${contract.service} has no such operation`);
+  }
+  const keyField = keyOf(route);
+  const given = new Map<string, unknown>(Object.entries(body));
+  const named = textOf(given.get(keyField)) !== undefined;
+  const keyed = named || !recovery.ownKey ? body : { ...body, [keyField]: newKey() };
+  const text = writeObject(keyed);
+  const ask = recovery.baseline && named;
+  const known: Known = {
+    phase: ask ? "baseline" : "ready",
+    doubt: false,
+    baseline: ask ? undefined : "",
+    resends: 0,
+    signedAgain: false,
+    absents: 0,
+    learned:
+      recovery.learns === undefined ? undefined : (textOf(given.get(recovery.learns)) ?? textOf(fieldOf(text, keyField))),
+    learnedProven: false,
+    unprinted: false,
+    copied: false,
+    refusal: undefined,
+    refusals: 0,
+  };
+  const token = { v: 1, service: contract.service, route: path, body: text, known } as const;
+  return new Settling(service, token, options).run(false);
+}
+
+/**
+ * Follows an operation on that another process began: asks first, never sends blindly.
+ * @throws TypeError for what is no token.
+ */
+export async function resume(
+  services: Readonly<Record<ServiceName, Service>>,
+  value: unknown,
+  options: SettleOptions,
+): Promise<Settled> {
+  const { token } = readToken(value);
+  return new Settling(services[token.service], { ...token, known: resumed(token.known) }, options).run(true);
+}
+
+function keyOf(route: Route): string {
+  if (route.key === undefined) throw new TypeError(`Cannot settle ${route.path}: it has no key`);
+  return route.key;
+}
+
+function fieldOf(text: string, field: string): unknown {
+  return parseObject(text)?.[field];
+}
+
+class Settling {
+  readonly #service: Service;
+  readonly #options: SettleOptions;
+  readonly #clock: Clock;
+  readonly #route: Route;
+  readonly #recovery: Recovery;
+  readonly #body: JsonObject;
+  readonly #operation: Operation;
+  readonly #pauses: Pauses;
+  readonly #windowMs: number;
+  readonly #beganMs: number;
+  readonly #steps: SettleStep[] = [];
+  #token: Token;
+  #starts = 0;
+  /** A request may have left: from here on nothing may stop the following but its own rules. */
+  #begun = false;
+  /** The closed document while its copy is printed. */
+  #document: JsonObject | undefined;
+
+  constructor(service: Service, token: Token, options: SettleOptions) {
+    const { route, recovery, body } = readToken(token);
+    this.#service = service;
+    this.#options = options;
+    this.#clock = options.clock ?? realClock;
+    this.#token = token;
+    this.#route = route;
+    this.#recovery = recovery;
+    this.#body = body;
+    const keyField = keyOf(route);
+    const asks = route.polling !== undefined;
+    this.#operation = { contract: service.contract, recovery, keyField, key: body[keyField], asks };
+    this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
+    this.#windowMs = windowOf(options);
+    this.#beganMs = this.#clock.nowMs();
+  }
+
+  async run(isResumed: boolean): Promise<Settled> {
+    this.#begun = isResumed;
+    if (isResumed) this.#starts = 1;
+    let endMs: number | undefined;
+    for (;;) {
+      const action = actionOf(this.#token.known);
+      if (action === "ask" && !this.#operation.asks)
+        return this.#end({ verdict: "unknown", reply: undefined, words: undefined });
+      await this.#tell({ type: this.#typeOf(action) });
+      if (this.#isLeft) return this.#left();
+      const delivery = await this.#deliver(action);
+      endMs ??= this.#clock.nowMs() + this.#windowMs;
+      const next = after(this.#operation, this.#token.known, delivery);
+      if ("verdict" in next) return this.#end(next);
+      await this.#goOn(next, delivery);
+      if (this.#isLeft) return this.#left();
+      const waitMs = this.#pauses.after(next);
+      if (this.#clock.nowMs() + waitMs > endMs) return this.#windowOver(delivery.words);
+      if (waitMs > 0) {
+        await this.#tell({ type: "waiting", waitMs });
+        await this.#clock.sleep(waitMs, this.#options.signal);
+      }
+      if (this.#isLeft) return this.#left();
+    }
+  }
+
+  get #isLeft(): boolean {
+    return this.#options.signal?.aborted === true;
+  }
+
+  #typeOf(action: Action): SettleEventType {
+    if (action === "ask") return "asked";
+    if (action === "print") return "printing";
+    return this.#starts === 0 ? "sent" : "resent";
+  }
+
+  async #deliver(action: Action): Promise<Delivery> {
+    const { contract } = this.#service;
+    const [path, body] = this.#request(action);
+    const route = routeOf(contract, path);
+    if (route === undefined) throw new TypeError(`Cannot settle: ${contract.service} has no route ${path}`);
+    if (action === "start") {
+      this.#starts++;
+      this.#begun = true;
+    }
+    const atMs = this.#clock.nowMs() - this.#beganMs;
+    const { signal } = this.#options;
+    const delivery = await this.#service.deliver(route, body, signal === undefined ? {} : { signal });
+    const status = delivery.outcome !== "answered" ? undefined : delivery.success ? "success" : "error";
+    this.#steps.push({ action, route: path, atMs, outcome: delivery.outcome, status, code: delivery.words.code });
+    return delivery;
+  }
+
+  /** The route and body of what is to be done. */
+  #request(action: Action): readonly [string, string] {
+    if (action === "start") return [this.#route.path, this.#token.body];
+    const { print, learns } = this.#recovery;
+    if (action === "print" && print !== undefined) {
+      return [print.route, writeObject({ [print.key]: integerId(this.#document?.[print.key]) })];
+    }
+    const { route = "", keys = [] } = this.#route.polling ?? {};
+    const known = (key: string) => (key === learns ? this.#token.known.learned : this.#body[key]);
+    return [route, writeObject(Object.fromEntries(keys.map((key) => [key, known(key)])))];
+  }
+
+  async #goOn(next: Onward, delivery: Delivery): Promise<void> {
+    this.#document = next.document ?? this.#document;
+    this.#token = { ...this.#token, known: next.known };
+    const reply = delivery.outcome === "answered" ? delivery.reply : undefined;
+    if (next.known.phase === "accepted" && delivery.outcome === "answered") await this.#tell({ type: "in progress", reply });
+  }
+
+  async #tell(event: Omit<SettleEvent, "token">): Promise<void> {
+    try {
+      await this.#options.onProgress?.({ ...event, token: this.#token });
+    } catch (error) {
+      if (!this.#begun) throw error;
+    }
+  }
+
+  /** Nothing was settled in time; what was never sent has ended all the same, in nothing. */
+  #windowOver(words: Words): Promise<Settled> {
+    const { known } = this.#token;
+    // A copy that couldn't be asked for: the document is closed nonetheless
+    if (known.phase === "printing") return this.#end({ verdict: "unprinted", reply: undefined, words });
+    return this.#end({ verdict: isUntouched(known) ? this.#recovery.refused : "unknown", reply: undefined, words });
+  }
+
+  #left(): Promise<Settled> {
+    const words = { code: undefined, message: "the caller stopped following it", httpStatus: undefined };
+    return this.#end({ verdict: "unknown", reply: undefined, words });
+  }
+
+  async #end({ verdict, reply, words }: Ended): Promise<Settled> {
+    await this.#tell({ type: "final", reply });
+    return {
+      result: verdict,
+      data: dataOf(this.#service.contract, reply ?? this.#document),
+      code: words?.code,
+      message: words?.message,
+      steps: this.#steps,
+      token: this.#token,
+    };
+  }
+}
+
+/** A window that never ends would be a wait without a limit. */
+function windowOf({ windowMs = windowMsDefault }: SettleOptions): number {
+  if (Number.isFinite(windowMs) && windowMs >= 0) return windowMs;
+  throw new RangeError(`Cannot settle: windowMs is ${windowMs}: give milliseconds`);
+}
+
+/** The contract has documentID as an integer, and some terminals write it as a string. */
+function integerId(value: unknown): unknown {
+  return typeof value === "string" && /^\d{1,19}$/.test(value) ? BigInt(value) : value;
+}
+
+/** The document of a fiscal answer is the answer itself; the others have theirs in `data`. */
+function dataOf({ envelope }: Contract, reply: JsonObject | undefined): JsonObject | undefined {
+  if (reply === undefined || envelope === "form") return reply;
+  const data = reply["data"];
+  return typeof data === "object" && data !== null ? { ...data } : undefined;
+}

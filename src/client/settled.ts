@@ -1,0 +1,61 @@
+import type { Verdict } from "../contract/recovery.ts";
+import type { Outcome } from "../core/fault.ts";
+import type { JsonObject } from "./exact-json.ts";
+import type { Action } from "./known.ts";
+import type { Clock } from "./settle-clock.ts";
+import type { Token } from "./token.ts";
+
+/** What a till gives to a following, is told during it, and has at its end. */
+
+export type SettleEventType = "sent" | "resent" | "asked" | "printing" | "in progress" | "waiting" | "final";
+
+export interface SettleEvent {
+  /**
+   * `sent`, `resent`, `asked`, `printing` are told before it is done; the first event before anything was sent. `in progress`:
+   * the service has it. `waiting`: for `waitMs`.
+   */
+  readonly type: SettleEventType;
+  /** By which the operation can be resumed from here: store it before this event's handler returns. */
+  readonly token: Token;
+  readonly waitMs?: number;
+  /** The answer that was just had: the payment's QR code may be in it. */
+  readonly reply?: JsonObject | undefined;
+}
+
+export interface SettleOptions {
+  /** Milliseconds for which it is followed once the first request has come to an end; default 180000. */
+  readonly windowMs?: number;
+  /** Milliseconds between two questions; default the contract's, 1000 growing to 2000. */
+  readonly intervalMs?: number;
+  /** Stops following: the result is then "unknown". It doesn't stop the operation. */
+  readonly signal?: AbortSignal;
+  /**
+   * Told of each step, and awaited. What it throws before anything was sent stops the operation and is thrown on; later nothing
+   * may come between a payment and its result, and what it throws is left alone.
+   */
+  readonly onProgress?: (event: SettleEvent) => void | Promise<void>;
+  /** For tests: another clock. */
+  readonly clock?: Clock;
+}
+
+/** One request of a following, for the till's own record. */
+export interface SettleStep {
+  readonly action: Action;
+  readonly route: string;
+  /** Milliseconds since the following began. */
+  readonly atMs: number;
+  readonly outcome: Outcome;
+  readonly status: "success" | "error" | undefined;
+  readonly code: number | undefined;
+}
+
+export interface Settled<Result extends string = Verdict | "unknown", Data = JsonObject> {
+  /** How it ended, as far as that is proven. `unknown` says that nothing is, and is never a failure. */
+  readonly result: Result;
+  /** What the service told of it; undefined when nothing did. */
+  readonly data: Data | undefined;
+  readonly code: number | undefined;
+  readonly message: string | undefined;
+  readonly steps: readonly SettleStep[];
+  readonly token: Token;
+}

@@ -1,0 +1,44 @@
+import type { ServiceName } from "../core/call.ts";
+import type { Outcome } from "../core/fault.ts";
+
+/**
+ * What carries a request to a service and its answer back: HTTP, or a line. It is told what to send and says what became of it;
+ * it never sends twice.
+ */
+
+export interface TransportRequest {
+  readonly service: ServiceName;
+  /** With its leading slash. */
+  readonly route: string;
+  /** GET where the contract has it and there is nothing to say. */
+  readonly method: "GET" | "POST";
+  /** Bank and qr: JSON. Fiscal: the signed form, percent-encoded. undefined for a route that takes none. */
+  readonly body: string | undefined;
+}
+
+/** What became of a request. Whatever isn't proven to be unsent or answered is `unknown`. */
+export interface Answer {
+  readonly outcome: Outcome;
+  /** The body that came back, if any: the service's answer, or a fault in the service's envelope. */
+  readonly text: string | undefined;
+  readonly httpStatus: number | undefined;
+  /** Milliseconds after which it may be tried again, where that was said. */
+  readonly retryAfterMs: number | undefined;
+  /** Why it failed, in words, where no body says it. */
+  readonly reason: string | undefined;
+}
+
+export interface Transport {
+  /**
+   * Sends one request, once. Resolves whatever becomes of it; a rejection counts as `unknown`.
+   * @param signal Ends the waiting; what it was is then `unknown`, unless it is certain that nothing was sent.
+   */
+  send(request: TransportRequest, signal: AbortSignal): Promise<Answer>;
+  /** Gives back what it holds. */
+  close(): Promise<void>;
+}
+
+/** A failure without an answer's body. */
+export function failed(outcome: "not-sent" | "unknown", reason: string): Answer {
+  return { outcome, text: undefined, httpStatus: undefined, retryAfterMs: undefined, reason };
+}

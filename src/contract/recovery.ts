@@ -1,0 +1,162 @@
+import type { ServiceName } from "../core/call.ts";
+
+/**
+ * What the contracts say of following an operation to its end, as data beside the tables of routes: what a start's answer means,
+ * what to ask after a lost one, and when the same request may go out again. The client interprets these tables and knows no
+ * route by heart. Where a final state stands in an answer is the contract's `finals`.
+ *
+ * Two rules stand above all: a retry is always the same request with the same key, and an answer proves an end only where it
+ * can't be about anything else.
+ */
+
+/** How an operation may be proven to have ended. Bank and qr: approved, declined, reversed. Fiscal: closed, failed, unprinted. */
+export type Verdict = "approved" | "declined" | "reversed" | "closed" | "failed" | "unprinted";
+
+export interface Recovery {
+  readonly route: string;
+  /**
+   * What status "success" at the start means: that it is `followed` by questions, unless the answer holds a final state already,
+   * or that it has ended so.
+   */
+  readonly success: "followed" | Verdict;
+  /** Whether the key names this operation, so that one is made where it is missing; false where it names an earlier one. */
+  readonly ownKey: boolean;
+  /** Whether a success at the start may hold a final state; else only the question's answer is believed to. */
+  readonly startMayEnd: boolean;
+  /** The name of an end in which nothing was done. */
+  readonly refused: Verdict;
+  /** By the value of the contract's `finals.field`; "" where the field's presence is the end. */
+  readonly ends: Readonly<Record<string, Verdict>>;
+  /** Codes at the start which prove that nothing was begun, as long as no earlier delivery of it is in doubt. */
+  readonly refusals: readonly number[];
+  /** Codes at the start after which it is sent once more, with a sign that was built anew. */
+  readonly signCodes: readonly number[];
+  /** Codes at the start after which the same request with the same key is sent again. */
+  readonly resendCodes: readonly number[];
+  /** What the question's "there is no such operation" means after a lost delivery: send the same again, or that nothing was begun. */
+  readonly absentWhenLost: "resend" | "refused";
+  /** What it means once the operation was accepted: nothing, so that asking goes on, or that it was rolled back. */
+  readonly absentWhenAccepted: "ask" | "refused";
+  /** How often it must be said, one question after the other, before `absentWhenLost: "refused"` holds. */
+  readonly absentsMin: number;
+  /** How often the same request may go out again in one following. */
+  readonly resendsMax: number;
+  /**
+   * True where the key may be that of another operation, which the question would then be answered about: what is known under
+   * the key is asked before the start, and an answer that says the same afterwards proves nothing.
+   */
+  readonly baseline: boolean;
+  /** Printing is recovered apart: the code that says that only printing failed, and the route that prints, once. */
+  readonly print: { readonly code: number; readonly route: string; readonly key: string } | undefined;
+  /** A field of the question that only the start's answer gives; without it an error answered to the question proves nothing. */
+  readonly learns: string | undefined;
+}
+
+/** Sendings of one request beyond the first: a line that loses four in a row won't bring the fifth back either. */
+const resendsMax = 3;
+
+const none = {
+  ownKey: true,
+  startMayEnd: false,
+  refusals: [],
+  signCodes: [],
+  resendCodes: [],
+  absentWhenLost: "resend",
+  absentWhenAccepted: "ask",
+  absentsMin: 1,
+  resendsMax,
+  baseline: false,
+  print: undefined,
+  learns: undefined,
+} as const;
+
+/** bank.md, Endpoints, rules 1 to 4, and Errors. -3 and codes that aren't listed leave the outcome open: /check. */
+const bankOperation = {
+  ...none,
+  success: "followed",
+  refused: "declined",
+  ends: { APPROVED: "approved", ERROR: "declined", REVERSED: "reversed" },
+  // Invalid parameters, unsupported currency, no original, unsupported operation, update required, application blocked
+  refusals: [-29, -47, -16, -80, -100, -101],
+} as const;
+
+/** Rule 4: /confirm and /cancel are never sent again. Three "not found" in a row, so that one that ran ahead doesn't decide. */
+const bankOnce = { ...bankOperation, absentWhenLost: "refused", absentsMin: 3, resendsMax: 0, baseline: true } as const;
+
+/** fiscal.md, Errors, recovery behavior. */
+const fiscalDocument = {
+  ...none,
+  success: "followed",
+  refused: "failed",
+  startMayEnd: true,
+  ends: { "1": "closed" },
+  refusals: [2, 3, 4, 6, 7, 8, 10, 11, 12, 13, 14, 23],
+  signCodes: [1],
+  resendCodes: [5],
+  print: { code: 15, route: "/check_copy", key: "documentID" },
+} as const;
+
+/**
+ * Cash: a success says all, and code 5 is asked about, for the contract has only /sale and /refund resent after it. A document
+ * that is gone was rolled back (States and transitions).
+ */
+const fiscalCash = { ...fiscalDocument, success: "closed", resendCodes: [], absentWhenAccepted: "refused" } as const;
+
+/** qr.md, States and Flow rules. Code 1 says nothing of its own. */
+const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "": "approved" }, learns: "trans" } as const;
+
+/** Flow rule 3: neither polled nor sent again; what is lost stays unknown. */
+const qrOnce = { ...qrPayment, ownKey: false, success: "approved", resendsMax: 0, learns: undefined } as const;
+
+/** Every operation that can be followed, by service. */
+export const recoveries: Readonly<Record<ServiceName, readonly Recovery[]>> = {
+  fiscal: [
+    { ...fiscalDocument, route: "/sale" },
+    // Some tills give the refund the order's number as well, under which /check_status would find the sale
+    { ...fiscalDocument, route: "/refund", baseline: true },
+    { ...fiscalCash, route: "/deposit" },
+    { ...fiscalCash, route: "/withdraw" },
+  ],
+  bank: [
+    { ...bankOperation, route: "/sale" },
+    { ...bankOperation, route: "/preauth" },
+    { ...bankOnce, route: "/confirm" },
+    { ...bankOnce, route: "/cancel" },
+    // It refers to an original as well, whose pay_id some tills send again; otherwise it is resent as a sale is
+    { ...bankOperation, route: "/refund", baseline: true },
+    { ...bankOperation, route: "/xreport" },
+    { ...bankOperation, route: "/close-shift" },
+  ],
+  qr: [
+    { ...qrPayment, route: "/showqrcode" },
+    { ...qrOnce, route: "/cancel" },
+    { ...qrOnce, route: "/refund" },
+    { ...qrOnce, route: "/final_confirm" },
+  ],
+};
+
+/** The rules of a route, or undefined where it is no operation that can be followed. */
+export function recoveryOf(service: ServiceName, route: string): Recovery | undefined {
+  return recoveries[service].find((recovery) => recovery.route === route);
+}
+
+/** What to do after an answer with status "error", in a sentence for people. */
+export function adviceAfter(service: ServiceName, route: string, code: number | undefined): string {
+  const recovery = recoveryOf(service, route);
+  if (recovery === undefined || code === undefined) return advice[service].other;
+  if (recovery.refusals.includes(code)) return "nothing was begun: mend what the code says, then send it again";
+  if (recovery.signCodes.includes(code)) return "nothing was begun: rebuild the sign and send it once more";
+  if (recovery.resendCodes.includes(code)) return "send the same request again with the same documentExtID";
+  if (recovery.print?.code === code) return "query /check_status; when docStatus is 1, print once by /check_copy";
+  return advice[service].operation;
+}
+
+/** Errors of each contract: codes that aren't known aren't retried, and what is uncertain is asked about. */
+const advice: Readonly<Record<ServiceName, { readonly operation: string; readonly other: string }>> = {
+  fiscal: {
+    operation: "query /check_status with the same documentExtID before sending again",
+    other: "do not send it again unchanged",
+  },
+  bank: { operation: "query /check with the same pay_id", other: "do not send it again unchanged" },
+  qr: { operation: "query /check with the same pay_id and trans", other: "do not send it again unchanged" },
+};

@@ -1,0 +1,234 @@
+import type { LineConfig } from "../config/config.ts";
+import { Deadline, nowMs } from "../core/clock.ts";
+import { readReply, rehearseReply } from "../envelope/reply.ts";
+import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
+import { Channel } from "./channel.ts";
+import type { Open } from "./conduit.ts";
+import type { Exchange } from "./exchange.ts";
+import { msPerByte } from "./frame.ts";
+import type { Peer } from "./peer.ts";
+import type { LineReport } from "./report.ts";
+import { Standing } from "./standing.ts";
+import type { Turns } from "./turns.ts";
+
+/**
+ * Question and answer on one line: one request in flight, and proof that the line is clean before the next, which it takes from
+ * those that wait. What a frame is to the line is decided here. The device, its bytes and their clocks are its channel's; here
+ * is the one clock of the answer that is awaited, or of the proof.
+ */
+export class Dialogue {
+  readonly standing: Standing;
+  readonly #report: LineReport;
+  readonly #turns: Turns;
+  readonly #channel: Channel;
+  readonly #deadline = new Deadline(() => this.#due(nowMs()));
+  readonly #msPerByte: number;
+
+  #current: Exchange | undefined;
+  #stopping: Promise<void> | undefined;
+  #ended: (() => void) | undefined;
+
+  constructor(config: LineConfig, peers: readonly Peer[], open: Open, turns: Turns, report: LineReport) {
+    this.#report = report;
+    this.#turns = turns;
+    this.#msPerByte = msPerByte(config);
+    this.standing = new Standing(peers, config.lateReplyMs, report);
+    this.#channel = new Channel(config, new Set(peers.map((peer) => peer.framing)), open, {
+      opened: (now) => this.standing.opened(now),
+      hushed: (now) => this.#hushed(now),
+      heard: (decoded, now) => this.#heard(decoded, now),
+      wrote: (now) => this.#wrote(now),
+      lost: (reason, loss) => this.#lost(reason, loss),
+      failed: (reason) => this.standing.failedToOpen(reason),
+    });
+  }
+
+  /** Begins to open the device, and goes on for ever. */
+  start(): void {
+    this.#channel.start();
+  }
+
+  get stopping(): boolean {
+    return this.#stopping !== undefined;
+  }
+
+  /** Stops for good; the exchange in flight has `graceMs` to end before its outcome is unknown. */
+  stop(graceMs: number): Promise<void> {
+    this.#stopping ??= this.#stop(graceMs);
+    return this.#stopping;
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    if (this.#current !== undefined) {
+      const ended = new Promise<void>((resolve) => {
+        this.#ended = resolve;
+      });
+      const timer = setTimeout(() => this.#ended?.(), graceMs);
+      await ended;
+      clearTimeout(timer);
+    }
+    this.#deadline.dispose();
+    this.standing.closed("posline is shutting down");
+    const current = this.#current;
+    this.#current = undefined;
+    current?.fail("broken", "posline shut down before the reply came");
+    await this.#channel.stop();
+  }
+
+  #hushed(now: number): void {
+    this.standing.hushed(this.#channel.still, now);
+    this.#settled(now);
+  }
+
+  /** The device is gone: whoever awaits a reply learns it at once, and whoever waits is told that nothing was sent. */
+  #lost(reason: string, { untouched, discards }: { readonly untouched: boolean; readonly discards: readonly Discard[] }): void {
+    this.#deadline.clear();
+    const current = this.#current;
+    this.#current = undefined;
+    this.standing.lost(reason, untouched ? undefined : current?.request);
+    for (const discard of discards) this.#report.discard(discard);
+    const why = `it is down (${reason})`;
+    if (untouched) {
+      current?.unsent();
+      current?.refuse(why);
+    } else {
+      current?.fail("broken", `the line was lost before the reply came (${reason})`);
+    }
+    this.#turns.refuseAll(why);
+    this.#ended?.();
+  }
+
+  // --- asking
+
+  /** Clean, nothing out, no byte of an unknown frame pending, and none about to come. */
+  get maySend(): boolean {
+    if (this.standing.state !== "idle" || !this.#channel.still || this.#stopping !== undefined) return false;
+    const { burstUntilMs } = this.#channel;
+    return burstUntilMs === 0 || nowMs() >= burstUntilMs;
+  }
+
+  /** Sends a request; only while it may be sent. */
+  send(exchange: Exchange, now: number): void {
+    this.standing.sent();
+    this.#current = exchange;
+    exchange.sent(now);
+    this.#channel.write(exchange.frame, now);
+  }
+
+  /** A call waits: it goes out when it may. */
+  wait(now: number): void {
+    if (this.standing.state === "idle") this.#schedule(now);
+  }
+
+  #pump(now: number): void {
+    while (this.maySend) {
+      const next = this.#turns.next();
+      if (next === undefined) return;
+      this.send(next, now);
+    }
+  }
+
+  #wrote(now: number): void {
+    this.#current?.wrote(now, this.#msPerByte);
+    if (this.#current === undefined) this.#settled(now);
+    else this.#schedule(now);
+  }
+
+  // --- hearing
+
+  #heard(decoded: readonly Decoded[], now: number): void {
+    this.standing.heardBytes(now);
+    for (const item of decoded) {
+      if (item.kind === "frame") this.#framed(item, now);
+      else this.#discarded(item, now);
+    }
+    if (decoded.length === 0 && this.#turns.size > 0 && this.#channel.ending) rehearseReply();
+    this.#settled(now);
+  }
+
+  /** After something came or was due: what waits may go out, and the clock is set anew. */
+  #settled(now: number): void {
+    // Looked for here, once the whole read is decoded: a frame behind the barrier's answer counts too.
+    this.standing.lookClean(this.#channel.still, now, "the barrier was answered");
+    // The next request goes out before the reply reaches its caller: whoever awaits it runs after this.
+    this.#pump(now);
+    this.#schedule(now);
+  }
+
+  #framed(frame: Frame, now: number): void {
+    const read = readReply(frame.payload);
+    const current = this.#current;
+    if (this.standing.recovering) {
+      this.standing.framed(frame, read?.json, now);
+    } else if (current === undefined || this.standing.isStray(frame, read?.json, current.request)) {
+      this.standing.strayed(frame, read?.json, now);
+    } else if (this.#channel.writing) {
+      // Not the reply, so the next frame may not be it either.
+      this.#report.late(frame);
+      this.#fail(current, "broken", "a frame came before the request was out", now);
+    } else if (read === undefined) {
+      this.#fail(current, "broken", "the reply is no JSON object", now);
+    } else if (read.status !== "success" && this.standing.isDoubtful(frame, now)) {
+      this.#report.late(frame);
+      this.#fail(current, "broken", "an error came that may answer what was asked before it", now);
+    } else {
+      this.#current = undefined;
+      this.standing.replied(current.request);
+      current.answer(frame, read, now);
+      this.standing.told(now);
+      this.#ended?.();
+    }
+  }
+
+  #discarded(discard: Discard, now: number): void {
+    this.#report.discard(discard);
+    if (this.#current !== undefined) this.#current.heard(discard.reason);
+    else this.standing.discarded(discard, now);
+  }
+
+  /** Sent, and no good reply: told as unknown, or asked once more where that does no harm. */
+  #fail(exchange: Exchange, kind: "timeout" | "broken", why: string, now: number): void {
+    this.#current = undefined;
+    this.standing.failed(exchange.request, why, now);
+    if (kind === "broken" && exchange.repeatable && this.#stopping === undefined) {
+      this.#turns.takeAgain(exchange, now);
+    } else {
+      exchange.fail(kind, why);
+    }
+    this.#ended?.();
+  }
+
+  // --- the clock
+
+  /** Sets the clock to whatever is due next; while bytes are awaited or written, that is the channel's affair. */
+  #schedule(now: number): void {
+    let due = Number.POSITIVE_INFINITY;
+    if (this.#channel.hushed && !this.#channel.writing) {
+      if (this.#current !== undefined) due = this.#current.dueMs(this.#channel);
+      else if (!this.standing.recovering) due = this.#turns.size === 0 ? due : this.#channel.burstUntilMs || due;
+      // A frame that has begun has clocks of its own, which a barrier's answer would only wind up again.
+      else if (!this.#channel.begun) due = this.standing.dueMs(this.#channel.still);
+    }
+    this.#deadline.set(due, now);
+  }
+
+  #due(now: number): void {
+    if (!this.#channel.hushed || this.#channel.writing) return;
+    if (this.#current !== undefined) this.#dueForReply(this.#current, now);
+    else if (this.standing.recovering) this.#dueForRecovery(now);
+    // Or a burst has had its time.
+    this.#settled(now);
+  }
+
+  #dueForReply(current: Exchange, now: number): void {
+    if (now < current.dueMs(this.#channel)) return;
+    const { kind, why } = current.dueFor;
+    this.#fail(current, kind, why, now);
+  }
+
+  #dueForRecovery(now: number): void {
+    if (this.#channel.begun) return;
+    const barrier = this.standing.due(this.#channel.still, now);
+    if (barrier !== undefined) this.#channel.write(barrier, now);
+  }
+}

@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import yargs from "yargs";
+import { type EmulateArguments, emulateCommand } from "../../src/cli/emulate.ts";
+import { exitCodeOf } from "../../src/cli/exit.ts";
+import { type Greeting, greeting } from "../../src/cli/greeting.ts";
+import { serveFlags } from "../../src/cli/serve.ts";
+import { ConfigError, emulatedPath } from "../../src/config/config.ts";
+import { type EmulateFlags, type Environment, type Flags, loadConfig } from "../../src/config/load.ts";
+import { emulatedMerchantId } from "../../src/config/overrides.ts";
+import { wireFaultKinds } from "../../src/emulator/wire-fault.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
+
+const folder = scratchFolder();
+after(() => folder.remove());
+
+/** What the command would be run with. */
+async function parsed(words: string): Promise<EmulateArguments> {
+  let found: EmulateArguments | undefined;
+  await yargs(words.split(" "))
+    .command({
+      ...emulateCommand,
+      handler: (args) => {
+        found = args;
+      },
+    })
+    .strict()
+    .parserConfiguration({ "duplicate-arguments-array": false })
+    .exitProcess(false)
+    .fail((message, error) => {
+      throw error ?? new Error(message);
+    })
+    .parseAsync();
+  assert.ok(found);
+  return found;
+}
+
+test("posline emulate takes --fault and --service several times, and of every other flag the last", async () => {
+  const args = await parsed(
+    "emulate --fault corrupt=0.1 --service qr --fault late:9=0.1 --service bank --seed 1 --seed 2 --line a --line b --no-http --http",
+  );
+  assert.deepEqual(args.fault, ["corrupt=0.1", "late:9=0.1"]);
+  assert.deepEqual(args.service, ["qr", "bank"]);
+  assert.equal(args.seed, 2);
+  assert.equal(args.line, "b");
+  assert.equal(args.http, true);
+  assert.equal(args.admin, true);
+});
+
+test("posline emulate reads its flags with dashes", async () => {
+  const args = await parsed(
+    "emulate --no-http --no-admin --plain-amounts --admin-port 0 --merchant-id-file m --api-key-file k",
+  );
+  assert.deepEqual(
+    [args.http, args.admin, args.plainAmounts, args.adminPort, args.merchantIdFile, args.apiKeyFile],
+    [false, false, true, 0, "m", "k"],
+  );
+});
+
+test("posline emulate refuses unknown flags, words and services", async () => {
+  for (const words of [
+    "emulate --servce bank",
+    "emulate bank",
+    "emulate --service card",
+    "emulate --line",
+    "emulate --emulated",
+  ]) {
+    await assert.rejects(parsed(words), words);
+  }
+});
+
+test("posline emulate --help names every flag and every fault", async () => {
+  let help = "";
+  await yargs(["emulate", "--help"])
+    .command(emulateCommand)
+    .wrap(null)
+    .exitProcess(false)
+    .parseAsync(["emulate", "--help"], {}, (_error, _argv, output) => {
+      help = output;
+    });
+  const flags = ["config", "line", "baud", "http", "service", "state", "seed", "fault", "plain-amounts", "merchant-id-file"];
+  for (const flag of [...flags, "api-key-file", "admin", "admin-port"]) assert.match(help, new RegExp(`--${flag} `), flag);
+  for (const kind of wireFaultKinds) assert.ok(help.includes(kind), kind);
+});
+
+test("serveFlags() reads the emulator's flags without yargs, and leaves it what isn't right", () => {
+  const { fault, seed, state, plainAmounts } =
+    serveFlags([
+      "--emulated",
+      "--fault",
+      "noise=0.1",
+      "--fault",
+      "late=0.1",
+      "--seed",
+      "7",
+      "--state",
+      "s",
+      "--plain-amounts",
+    ]) ?? {};
+  assert.deepEqual([fault, seed, state, plainAmounts], [["noise=0.1", "late=0.1"], 7, "s", true]);
+  for (const args of [["--seed", "x"], ["--seed", "1.5"], ["--no-http"], ["--state"], ["--service", "bank"]]) {
+    assert.equal(serveFlags(["--emulated", ...args]), undefined, args.join(" "));
+  }
+});
+
+function load(emulate: EmulateFlags = {}, flags: Flags = {}, env: Environment = {}) {
+  return loadConfig({ file: join(folder.path, "default.json"), env, flags: { ...flags, emulate } });
+}
+
+async function problemsOf(...args: Parameters<typeof load>): Promise<readonly string[]> {
+  try {
+    await load(...args);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+test("posline emulate needs no file, and reads the usual one only when it is named", async () => {
+  writeFileSync(join(folder.path, "default.json"), "no JSON");
+  const { config, warnings, file } = await load();
+  assert.equal(file, undefined);
+  assert.deepEqual(Object.keys(config.services), ["fiscal", "bank", "qr"]);
+  assert.deepEqual(
+    Object.values(config.lines).map((line) => line.path),
+    [emulatedPath],
+  );
+  assert.equal(config.services.fiscal?.merchantId, undefined);
+  assert.deepEqual(warnings, []);
+  assert.match((await problemsOf({}, { config: join(folder.path, "default.json") }))[0] ?? "", /^line 1, column 1: /);
+});
+
+test("posline emulate takes the device of a flag or a variable, and none of a file's", async () => {
+  const file = join(folder.path, "bridge.json");
+  const lines = { till: { path: "/dev/ttyS1", baudRate: 9600 }, bar: { path: "/dev/ttyS2" } };
+  writeFileSync(file, JSON.stringify({ lines, services: { bank: { line: "till" }, qr: { line: "bar" } } }));
+  const paths = async (...args: Parameters<typeof load>) =>
+    Object.fromEntries(Object.entries((await load(...args)).config.lines).map(([name, line]) => [name, line.path]));
+  assert.deepEqual(await paths({}, { config: file }), { till: emulatedPath, bar: emulatedPath });
+  assert.deepEqual(await paths({}, { line: "/dev/pts/7" }), { emulated: "/dev/pts/7" });
+  assert.deepEqual(await paths({}, {}, { POSLINE_LINE: "/dev/pts/7" }), { emulated: "/dev/pts/7" });
+  const picked = await load({ services: ["bank"] }, { config: file, line: "/dev/pts/7" });
+  assert.equal(picked.config.lines["till"]?.path, "/dev/pts/7");
+  assert.equal(picked.config.lines["till"]?.baudRate, 9600);
+  assert.equal(picked.config.lines["bar"], undefined);
+  assert.deepEqual(
+    await problemsOf({ services: ["fiscal"] }, { config: file }),
+    [
+      "--service: there is no service fiscal in the file: add it there",
+      "services: it is empty: name at least one of fiscal, bank and qr",
+    ].slice(0, 1),
+  );
+});
+
+test("posline emulate's flags go over the environment: admin port and the files of secrets", async () => {
+  const key = join(folder.path, "key");
+  writeFileSync(key, "KEY\n");
+  const { config, origins } = await load(
+    { adminPort: 0, apiKeyFile: key, merchantIdFile: key },
+    {},
+    { POSLINE_ADMIN_PORT: "9", POSLINE_API_KEY: "OTHER", POSLINE_MERCHANT_ID: "OTHER" },
+  );
+  assert.deepEqual(config.admin, { host: "127.0.0.1", port: 0 });
+  assert.equal(origins.get("admin.port"), "flag --admin-port");
+  assert.equal(config.services.bank?.apiKey, "KEY");
+  assert.equal(config.services.fiscal?.merchantId, "KEY");
+  assert.equal((await load({}, {}, { POSLINE_ADMIN_PORT: "9" })).config.admin?.port, 9);
+  assert.match((await problemsOf({ adminPort: 65_536 }))[0] ?? "", /^--admin-port: 65536 is not within 0 to 65535/);
+  assert.match(
+    (await problemsOf({}, {}, { POSLINE_ADMIN_PORT: "x" }))[0] ?? "",
+    /^POSLINE_ADMIN_PORT: "x" where a whole number/,
+  );
+});
+
+const greeted: Greeting = {
+  title: "posline plays a terminal",
+  listening: [
+    { service: "fiscal", host: "127.0.0.1", port: 1 },
+    { service: "bank", host: "::1", port: 2 },
+  ],
+  admin: { host: "127.0.0.1", port: 3, close: async () => {} },
+  devices: ["/dev/pts/7"],
+  services: {},
+  anySign: true,
+};
+
+test("greeting() tells every place, and has commands for a sale, a declined one and the control API", () => {
+  const text = greeting(greeted);
+  for (const place of ["http://127.0.0.1:1\n", "http://[::1]:2\n", "http://127.0.0.1:3/emulator\n", "/dev/pts/7\n"]) {
+    assert.ok(text.includes(place), place);
+  }
+  const curls = text.split("\n").filter((line) => line.startsWith("  curl "));
+  assert.equal(curls.length, 4);
+  assert.match(curls[0] ?? "", /&sign=/);
+  assert.match(curls[2] ?? "", /"amount":1520/);
+  assert.doesNotMatch(greeting({ ...greeted, listening: [], admin: undefined }), /curl|Try/);
+});
+
+test("greeting() tells no secret: no sign of a real merchant's id, and no key", async () => {
+  const key = join(folder.path, "key");
+  writeFileSync(key, "GEHEIM\n");
+  const signs = async (env: Environment, anySign: boolean) => {
+    const { config } = await load({}, {}, env);
+    return greeting({ ...greeted, services: config.services, anySign });
+  };
+  assert.match(await signs({ POSLINE_MERCHANT_ID: emulatedMerchantId }, false), /&sign=/);
+  assert.doesNotMatch(await signs({ POSLINE_MERCHANT_ID: "GEHEIM" }, false), /&sign=/);
+  assert.match(await signs({ POSLINE_API_KEY: "GEHEIM" }, true), /-H 'X-API-Key: THE-KEY'/);
+  const byFile = await signs({ POSLINE_API_KEY_FILE: key }, true);
+  assert.ok(byFile.includes(`-H "X-API-Key: $(cat '${key}')"`));
+  assert.doesNotMatch(byFile, /GEHEIM/);
+});
+
+test("exitCodeOf() knows an error's own exit code, whichever copy of its class made it", () => {
+  assert.equal(exitCodeOf(new ConfigError(["x"])), 78);
+  assert.equal(exitCodeOf(Object.assign(new Error("x"), { exitCode: 70 })), 70);
+  assert.equal(exitCodeOf(new Error("x")), undefined);
+  assert.equal(exitCodeOf("x"), undefined);
+});

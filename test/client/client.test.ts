@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createClientOver } from "../../src/client/client.ts";
+import { RejectedError, UnknownError } from "../../src/client/errors.ts";
+import { methodName } from "../../src/client/service.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { recoveries, recoveryOf } from "../../src/contract/recovery.ts";
+import { serviceNames } from "../../src/core/call.ts";
+import { error, lost, ok, over, reply, Scripted } from "./scripted.ts";
+
+test("a client has one method for each route of each contract, and settle", () => {
+  const client = createClientOver(new Scripted([]));
+  for (const service of serviceNames) {
+    const names = contracts[service].routes.map(({ path }) => methodName(path));
+    assert.deepEqual(Object.keys(client[service]).sort(), [...names, "settle"].sort());
+  }
+  assert.equal(methodName("/check_status"), "checkStatus");
+  assert.equal(methodName("/close-shift"), "closeShift");
+});
+
+test("recoveries has exactly the routes that are polled or may not be resent after a lost answer", () => {
+  for (const service of serviceNames) {
+    const money = contracts[service].routes.filter(({ effect, polling }) => effect === "money" || polling !== undefined);
+    const routes = recoveries[service].map(({ route }) => route);
+    const expected = money.map(({ path }) => path).concat(service === "qr" ? ["/final_confirm"] : []);
+    assert.deepEqual([...routes].sort(), expected.sort());
+  }
+  assert.equal(recoveryOf("bank", "/terminals"), undefined);
+});
+
+test("recoveries names only codes that its contract has", () => {
+  for (const service of serviceNames) {
+    const codes = contracts[service].codes.map(({ code }) => code);
+    for (const { refusals, resendCodes, signCodes, print } of recoveries[service]) {
+      const named = [...refusals, ...resendCodes, ...signCodes, ...(print === undefined ? [] : [print.code])];
+      assert.deepEqual(
+        named.filter((code) => !codes.includes(code)),
+        [],
+      );
+      assert.equal(new Set(named).size, named.length);
+    }
+  }
+});
+
+test("a method gives the whole answer, with exact integers and fields that no contract names", async () => {
+  const answer = '{"status":"success","documentID":9007199254740993,"docStatus":1,"discount":5}';
+  const { client } = over([["/check_status", { ...reply({}), text: answer }]]);
+  const got = await client.fiscal.checkStatus({ documentExtID: "ORDER-1" });
+  assert.deepEqual(got, { status: "success", documentID: 9007199254740993n, docStatus: 1, discount: 5 });
+});
+
+test("a method sends big integers to the last digit, and a body of none where it takes none", async () => {
+  const { client, service } = over([
+    ["/sale", ok()],
+    ["/terminate", ok()],
+    ["/check_shift", ok()],
+  ]);
+  await client.bank.sale({ amount: 9007199254740993n, currency_name: "AZN" });
+  await client.bank.terminate();
+  await client.fiscal.checkShift();
+  assert.equal(service.bodies[0], '{"amount":9007199254740993,"currency_name":"AZN"}');
+  assert.equal(service.bodies[1], undefined);
+  assert.deepEqual(service.seen[2]?.body, {});
+});
+
+test("RejectedError has the service's own code, message and data, and says what to do", async () => {
+  const data = { status: "ERROR", error: "no money" };
+  const { client } = over([
+    ["/check", error(-20, { data })],
+    ["/sale", error(-47)],
+    ["/terminals", error(-3)],
+  ]);
+  await assert.rejects(client.bank.check({ pay_id: "P-1" }), (thrown) => {
+    assert.ok(thrown instanceof RejectedError);
+    assert.deepEqual([thrown.code, thrown.message, thrown.data, thrown.outcome], [-20, "code -20", data, "answered"]);
+    return true;
+  });
+  await assert.rejects(client.bank.sale({ amount: 1, currency_name: "?" }), { advice: /nothing was begun/ });
+  await assert.rejects(client.bank.terminals(), RejectedError);
+});
+
+test("the advice after an error follows the contract's recovery rules", async () => {
+  for (const [code, advice] of [
+    [1, /rebuild the sign/],
+    [5, /same documentExtID/],
+    [6, /nothing was begun/],
+    [15, /check_status.*check_copy/],
+    [44, /check_status/],
+  ] as const) {
+    const { client } = over([["/sale", error(code)]]);
+    await assert.rejects(client.fiscal.sale({ items: [{}] }), { advice });
+  }
+});
+
+test("UnknownError says to ask first, and of a question that it may be asked again", async () => {
+  const { client } = over([
+    ["/sale", lost],
+    ["/check", lost],
+  ]);
+  const unknown = (advice: RegExp) => (thrown: unknown) => thrown instanceof UnknownError && advice.test(thrown.advice);
+  await assert.rejects(client.bank.sale({ amount: 1, currency_name: "AZN" }), unknown(/\/check with the same pay_id/));
+  await assert.rejects(client.bank.check({ pay_id: "P-1" }), unknown(/ask again/));
+});
+
+test("a method rejects with NotSentError for a fiscal request that can't be signed", async () => {
+  const service = new Scripted([]);
+  const client = createClientOver(service);
+  await assert.rejects(client.fiscal.getInfo(), { name: "NotSentError", passing: false, message: /no merchantId/ });
+  assert.equal(service.seen.length, 0);
+});
+
+test("a method rejects with TypeError for a body that is no JSON, before it sends", async () => {
+  const { client, service } = over([]);
+  await assert.rejects(client.bank.sale({ amount: Number.NaN, currency_name: "AZN" }), TypeError);
+  assert.equal(service.seen.length, 0);
+});

@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { createServer, type RequestListener } from "node:http";
+import { createServer as createTcpServer, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
+import { createHttpClient } from "../../src/client/client.ts";
+import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
+
+/** Starts a server for one test and gives its address. */
+async function served(t: TestContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  return `http://127.0.0.1:${address.port}`;
+}
+
+/** A server of bare bytes. */
+async function bare(t: TestContext, answer: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.once("data", () => answer(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(typeof address === "object" && address !== null);
+  return `http://127.0.0.1:${address.port}`;
+}
+
+const sale = { pay_id: "P-1", amount: 1, currency_name: "AZN" };
+
+interface Case {
+  readonly name: string;
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly expected: "answered" | "rejected" | "not-sent" | "unknown";
+}
+
+const success = '{"status":"success"}';
+const refusal = '{"status":"error","code":-29,"message":"no amount"}';
+const posline = (outcome: string) => ({ "X-Posline-Outcome": outcome });
+
+const cases: readonly Case[] = [
+  { name: "posline's 200 answered", status: 200, headers: posline("answered"), body: success, expected: "answered" },
+  {
+    name: "posline's 200 answered with an error",
+    status: 200,
+    headers: posline("answered"),
+    body: refusal,
+    expected: "rejected",
+  },
+  {
+    name: "posline's not-sent in 200 (faultStatus)",
+    status: 200,
+    headers: posline("not-sent"),
+    body: refusal,
+    expected: "not-sent",
+  },
+  {
+    name: "posline's unknown in 200 (faultStatus)",
+    status: 200,
+    headers: posline("unknown"),
+    body: refusal,
+    expected: "unknown",
+  },
+  { name: "posline's 503", status: 503, headers: posline("not-sent"), body: refusal, expected: "not-sent" },
+  { name: "posline's 504", status: 504, headers: posline("unknown"), body: refusal, expected: "unknown" },
+  { name: "posline's 502", status: 502, headers: posline("unknown"), body: refusal, expected: "unknown" },
+  { name: "an outcome that doesn't exist", status: 504, headers: posline("fine"), body: success, expected: "unknown" },
+  {
+    name: "posline's answered whose body is no JSON",
+    status: 200,
+    headers: posline("answered"),
+    body: "?",
+    expected: "unknown",
+  },
+  { name: "a direct 200 with success", status: 200, body: success, expected: "answered" },
+  { name: "a direct 200 with an error", status: 200, body: refusal, expected: "rejected" },
+  { name: "a direct 200 with a page", status: 200, body: "<html>", expected: "unknown" },
+  { name: "a direct 200 with an array", status: 200, body: "[]", expected: "unknown" },
+  { name: "a direct 200 with half an answer", status: 200, body: '{"status":"succ', expected: "unknown" },
+  { name: "a direct 200 with nothing", status: 200, body: "", expected: "unknown" },
+  { name: "a direct 200 without a status", status: 200, body: "{}", expected: "unknown" },
+  { name: "a direct 200 with two statuses", status: 200, body: '{"status":"success","status":"error"}', expected: "unknown" },
+  { name: "a direct 204", status: 204, body: "", expected: "unknown" },
+  { name: "a direct 202", status: 202, body: success, expected: "unknown" },
+  { name: "a direct 307", status: 307, headers: { Location: "/" }, body: "", expected: "unknown" },
+  { name: "a direct 400 with a page", status: 400, body: "<html>", expected: "not-sent" },
+  { name: "a direct 400 with the service's error", status: 400, body: refusal, expected: "rejected" },
+  ...[401, 403, 404, 405, 408, 413, 421, 429, 431].map(
+    (status): Case => ({ name: `a direct ${status}`, status, body: refusal, expected: "not-sent" }),
+  ),
+  ...[500, 501, 502, 503, 504].map(
+    (status): Case => ({ name: `a direct ${status}`, status, body: refusal, expected: "unknown" }),
+  ),
+];
+
+const classes = { rejected: RejectedError, "not-sent": NotSentError, unknown: UnknownError };
+
+for (const { name, status, headers = {}, body, expected } of cases) {
+  test(`HttpTransport takes ${name} for ${expected}`, async (t) => {
+    let requests = 0;
+    const url = await served(t, (_, response) => {
+      requests++;
+      response.writeHead(status, headers).end(body);
+    });
+    const call = createHttpClient({ bank: { url } }).bank.sale(sale);
+    if (expected === "answered") {
+      assert.equal((await call).status, "success");
+    } else {
+      await assert.rejects(call, (error) => {
+        assert.ok(error instanceof classes[expected], String(error));
+        assert.deepEqual([error.service, error.route, error.httpStatus], ["bank", "/sale", status]);
+        assert.notEqual(error.advice, "");
+        return true;
+      });
+    }
+    // The fetch standard tries a 421 once more on another connection: it says that nobody took the request
+    assert.equal(requests, status === 421 ? 2 : 1);
+  });
+}
+
+const broken: readonly (readonly [string, (socket: Socket) => void])[] = [
+  ["a connection that is closed without an answer", (socket) => socket.end()],
+  ["a connection that is reset", (socket) => socket.resetAndDestroy()],
+  ["half a head", (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Le")],
+  ["half a body", (socket) => socket.end(`HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n${success}`)],
+  ["half a chunk", (socket) => socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n${success}`)],
+  ["what is no HTTP", (socket) => socket.end("ready>\r\n\r\n")],
+  [
+    "half of a 503 that says not-sent",
+    (socket) => socket.end(`HTTP/1.1 503 No\r\nX-Posline-Outcome: not-sent\r\nContent-Length: 500\r\n\r\n${refusal}`),
+  ],
+];
+
+for (const [name, answer] of broken) {
+  test(`HttpTransport takes ${name} for unknown`, async (t) => {
+    const url = await bare(t, answer);
+    await assert.rejects(createHttpClient({ bank: { url } }).bank.sale(sale), UnknownError);
+  });
+}
+
+test("HttpTransport takes a refused connection for not-sent, on one address and on all of a name", async (t) => {
+  const url = await served(t, () => {});
+  const { port } = new URL(url);
+  const free = createServer();
+  await new Promise<void>((resolve) => free.listen(0, "127.0.0.1", resolve));
+  const address = free.address();
+  assert.ok(typeof address === "object" && address !== null && String(address.port) !== port);
+  await new Promise((resolve) => free.close(resolve));
+  for (const host of ["127.0.0.1", "localhost"]) {
+    const call = createHttpClient({ bank: { url: `http://${host}:${address.port}` } }).bank.sale(sale);
+    await assert.rejects(call, (error) => error instanceof NotSentError && error.passing);
+  }
+});
+
+for (const [name, cause, expected] of [
+  ["a name that doesn't exist", { code: "ENOTFOUND" }, NotSentError],
+  ["a name server that is away", { code: "EAI_AGAIN" }, NotSentError],
+  ["a reset connection", { code: "ECONNRESET" }, UnknownError],
+  ["a time-out of the system", { code: "ETIMEDOUT" }, UnknownError],
+] as const) {
+  test(`HttpTransport takes ${name} for ${expected.name}`, async () => {
+    const failing = () => Promise.reject(new TypeError("fetch failed", { cause: Object.assign(new Error("no"), cause) }));
+    await assert.rejects(createHttpClient({ fetch: failing }).bank.sale(sale), expected);
+  });
+}
+
+test("HttpTransport takes a failure without a cause, as browsers give it, for unknown", async () => {
+  const failing = () => Promise.reject(new TypeError("Failed to fetch"));
+  await assert.rejects(createHttpClient({ fetch: failing }).bank.sale(sale), UnknownError);
+});
+
+test("HttpTransport takes addresses of which one was reached for unknown", async () => {
+  const refused = Object.assign(new Error("no"), { code: "ECONNREFUSED" });
+  const reset = Object.assign(new Error("no"), { code: "ECONNRESET" });
+  const failing = () => Promise.reject(new TypeError("fetch failed", { cause: new AggregateError([refused, reset]) }));
+  await assert.rejects(createHttpClient({ fetch: failing }).bank.sale(sale), UnknownError);
+});
+
+test("HttpTransport takes an answer beyond 8 MiB for unknown", async (t) => {
+  const url = await served(t, (_, response) => response.end(`{"status":"success","data":"${"x".repeat(9 * 1024 * 1024)}"}`));
+  await assert.rejects(createHttpClient({ bank: { url } }).bank.sale(sale), /larger than/);
+});
+
+test("a call is unknown when no answer comes within timeoutMs, whatever the transport does", async () => {
+  const never = () => new Promise<Response>(() => {});
+  const client = createHttpClient({ fetch: never, bank: { timeoutMs: 5 } });
+  await assert.rejects(client.bank.sale(sale), (error) => error instanceof UnknownError && /within 5 ms/.test(error.message));
+  await assert.rejects(client.bank.sale(sale, { timeoutMs: 6 }), /within 6 ms/);
+});
+
+test("a call with a limit that no timer can be set to gets the longest one", async (t) => {
+  const set = t.mock.method(globalThis, "setTimeout");
+  const client = createHttpClient({ fetch: async () => new Response(success) });
+  await client.bank.sale(sale, { timeoutMs: Number.POSITIVE_INFINITY });
+  assert.equal(set.mock.calls[0]?.arguments[1], 2 ** 31 - 1);
+});
+
+test("a call whose caller leaves is unknown, and not-sent when that was before it was sent", async () => {
+  const leaving = new AbortController();
+  const never = () => {
+    leaving.abort();
+    return new Promise<Response>(() => {});
+  };
+  const client = createHttpClient({ fetch: never });
+  await assert.rejects(client.bank.sale(sale, { signal: leaving.signal }), UnknownError);
+  await assert.rejects(client.bank.sale(sale, { signal: leaving.signal }), NotSentError);
+});
+
+test("HttpTransport sends the bank's key, its JSON, and nothing of it to the others", async (t) => {
+  const seen: string[] = [];
+  const url = await served(t, (request, response) => {
+    let body = "";
+    request.on("data", (chunk) => {
+      body += String(chunk);
+    });
+    request.on("end", () => {
+      const { "x-api-key": key, "content-type": type } = request.headers;
+      seen.push([request.method, request.url, key, type, body].join(" "));
+      response.end('{"status":"success","operations":[],"data":{"systems":[],"operations":[]}}');
+    });
+  });
+  const client = createHttpClient({
+    fiscal: { url: `${url}/`, merchantId: "MERCHANT-1" },
+    bank: { url: `${url}/box/`, apiKey: "K" },
+    qr: { url },
+  });
+  await client.bank.check({ pay_id: "P-1" });
+  await client.bank.supportedOperations();
+  await client.bank.terminate();
+  await client.qr.checkConnection();
+  await client.fiscal.supportedOperations();
+  await client.fiscal.abort({ documentExtID: "ORDER-1001" });
+  assert.deepEqual(seen, [
+    'POST /box/check K application/json {"pay_id":"P-1"}',
+    "GET /box/supported_operations K  ",
+    "POST /box/terminate K  ",
+    "POST /check_connection   ",
+    "GET /supported_operations   ",
+    // The vector of the field notes, escaped as a form has it
+    "POST /abort  application/x-www-form-urlencoded data=eyJkb2N1bWVudEV4dElEIjoiT1JERVItMTAwMSJ9" +
+      "&sign=OWNkZDRlMGI2OWNlNDA4OTJjMDk0YTY2YmE4YjcyMWY1OTczMWUxOQ%3D%3D",
+  ]);
+});
+
+test("createHttpClient() refuses an address that is none", () => {
+  assert.throws(() => createHttpClient({ bank: { url: "localhost:8888" } }), /http or https/);
+  assert.throws(() => createHttpClient({ qr: { url: "" } }), TypeError);
+});
+
+test("NotSentError tells when to try again, and whether that helps", async (t) => {
+  const answers = [
+    { status: 503, headers: { ...posline("not-sent"), "Retry-After": "3" } },
+    { status: 503, headers: posline("not-sent") },
+    { status: 401, headers: posline("not-sent") },
+    // faultStatus 200: the code is all there is
+    { status: 200, headers: posline("not-sent") },
+  ];
+  const url = await served(t, (_, response) => {
+    const { status, headers } = answers.shift() ?? { status: 500, headers: {} };
+    response.writeHead(status, headers).end(refusal);
+  });
+  const client = createHttpClient({ bank: { url } });
+  for (const expected of [
+    [true, 3000],
+    [true, undefined],
+    [false, undefined],
+    [false, undefined],
+  ]) {
+    await assert.rejects(client.bank.sale(sale), (error) => {
+      assert.ok(error instanceof NotSentError);
+      assert.deepEqual([error.passing, error.retryAfterMs], expected);
+      return true;
+    });
+  }
+});

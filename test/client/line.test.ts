@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { createClient } from "../../src/app/client.ts";
+import { type LineClientOptions, openLine } from "../../src/app/client-line.ts";
+import { createClientOver } from "../../src/client/client.ts";
+import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
+import { lineDefaults } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { type Call, type Handler, type Reply, serviceNames } from "../../src/core/call.ts";
+import { Emulator } from "../../src/emulator/emulator.ts";
+import { OpenError } from "../../src/line/conduit.ts";
+import { LineListener } from "../../src/line/listener.ts";
+import { memoryLine } from "../../src/line/memory-line.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { merchantId } from "./scripted.ts";
+
+/** A terminal on a line in memory; `asked` answers, or doesn't. */
+function terminal(t: TestContext, asked: Handler) {
+  const time = new VirtualTime();
+  const { near, far, unplug } = memoryLine(0);
+  const config = { ...lineDefaults, path: "memory" };
+  const listener = new LineListener({
+    config,
+    open: far,
+    services: serviceNames.map((service) => ({ contract: contracts[service], handler: (call) => asked(call) })),
+    report: { discard: () => {}, state: () => {} },
+  });
+  listener.start();
+  t.after(async () => {
+    const stopped = listener.stop();
+    await time.until(() => false, 1_000);
+    await stopped;
+    time.restore();
+  });
+  const options: LineClientOptions = { path: "memory", open: near };
+  /** What becomes of a promise while time goes on. */
+  const outcome = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> => {
+    let settled: PromiseSettledResult<T> | undefined;
+    void Promise.allSettled([promise]).then(([one]) => {
+      settled = one;
+    });
+    // Signing runs in a thread, which no clock of a test moves: while nothing else is due, the process is let run
+    for (let hops = 0; settled === undefined && hops < 100_000; hops++) await time.until(() => settled !== undefined);
+    assert.ok(settled !== undefined);
+    return settled;
+  };
+  const connect = async (more: Partial<LineClientOptions> = {}) => {
+    const transport = await openLine({ ...options, ...more }, merchantId);
+    const client = createClientOver(transport, { fiscal: { merchantId } });
+    t.after(async () => {
+      await outcome(client.close());
+    });
+    return client;
+  };
+  return { time, outcome, connect, options, unplug };
+}
+
+const emulated = (emulator: Emulator) => async (call: Call) => emulator.answer(call).reply;
+const never = () => new Promise<Reply>(() => {});
+const sale = { pay_id: "P-1", amount: 1000, currency_name: "AZN" };
+const isError = (settled: PromiseSettledResult<unknown>, kind: new (...given: never[]) => Error) => {
+  assert.ok(settled.status === "rejected" && settled.reason instanceof kind, JSON.stringify(settled));
+  return settled.reason;
+};
+
+test("a client over a line asks all three services, and signs what is fiscal", async (t) => {
+  const { connect, outcome } = terminal(t, emulated(new Emulator({ merchantId })));
+  const client = await connect();
+  const answers = [
+    await outcome(client.bank.supportedOperations()),
+    await outcome(client.bank.sale(sale)),
+    await outcome(client.qr.checkConnection()),
+    await outcome(client.fiscal.supportedOperations()),
+    await outcome(client.fiscal.checkShift()),
+  ];
+  assert.deepEqual(
+    answers.map((each) => each.status),
+    answers.map(() => "fulfilled"),
+  );
+  const refused = isError(await outcome(client.bank.check({ pay_id: "P-2" })), RejectedError);
+  assert.ok(refused instanceof RejectedError && refused.code === -15);
+});
+
+test("a client over a line settles an operation", async (t) => {
+  const { connect, outcome } = terminal(t, emulated(new Emulator({ merchantId })));
+  const client = await connect({ services: ["bank"] });
+  const settled = await outcome(client.bank.settle("sale", sale));
+  assert.ok(settled.status === "fulfilled");
+  assert.equal(settled.value.result, "approved");
+});
+
+test("a client over a line takes a terminal that doesn't answer for unknown", async (t) => {
+  const emulator = new Emulator({ merchantId });
+  const { connect, outcome } = terminal(t, (call) => (call.route === "/sale" ? never() : emulated(emulator)(call)));
+  const client = await connect({ services: ["bank"] });
+  const error = isError(await outcome(client.bank.sale(sale)), UnknownError);
+  assert.match(error.message, /no reply came within 30000 ms/);
+});
+
+test("a client over a line takes a line that is lost mid-exchange for unknown, and one that is away for not-sent", async (t) => {
+  const emulator = new Emulator({ merchantId });
+  const lost = terminal(t, async (call) => {
+    if (call.route !== "/sale") return emulated(emulator)(call);
+    lost.unplug(60_000);
+    return never();
+  });
+  const client = await lost.connect({ services: ["bank"] });
+  isError(await lost.outcome(client.bank.sale(sale)), UnknownError);
+  const error = isError(await lost.outcome(client.bank.sale(sale)), NotSentError);
+  assert.ok(error instanceof NotSentError && error.passing && error.retryAfterMs !== undefined);
+});
+
+test("a client over a line never sends a waiting call whose caller has left", async (t) => {
+  const routes: string[] = [];
+  const emulator = new Emulator({ merchantId });
+  const { connect, outcome, time } = terminal(t, (call) => {
+    routes.push(call.route);
+    return call.route === "/terminals" ? never() : emulated(emulator)(call);
+  });
+  const client = await connect({ services: ["bank"] });
+  const first = outcome(client.bank.terminals());
+  await time.until(() => routes.includes("/terminals"), 10_000);
+  const leaving = new AbortController();
+  const second = client.bank.sale(sale, { signal: leaving.signal });
+  leaving.abort();
+  await assert.rejects(second, UnknownError);
+  isError(await first, UnknownError);
+  await time.advance(60_000);
+  assert.ok(!routes.includes("/sale"));
+});
+
+test("a client over a line says not-sent for a service that the line hasn't", async (t) => {
+  const { connect, outcome } = terminal(t, never);
+  const client = await connect({ services: ["bank"] });
+  isError(await outcome(client.qr.checkConnection()), NotSentError);
+});
+
+test("createClient() over a line opens it with its first call, and says why it can't be opened", async (t) => {
+  let openings = 0;
+  const client = createClient({
+    line: {
+      path: "/dev/none",
+      services: ["bank"],
+      open: async () => {
+        openings++;
+        throw new OpenError("there is no device /dev/none: check the cable and the power");
+      },
+    },
+  });
+  t.after(() => client.close());
+  assert.equal(openings, 0);
+  await assert.rejects(client.bank.sale(sale), (error) => error instanceof NotSentError && /no device/.test(error.message));
+  assert.ok(openings > 0);
+});
+
+test("createClient() over a line says not-sent while it can't be set up, and tries anew with the next call", async (t) => {
+  const ids = [() => Promise.reject(new Error("no such file")), () => Promise.resolve(merchantId)];
+  let looked = 0;
+  const client = createClient({
+    fiscal: { merchantId: () => ids[looked++]?.() ?? merchantId },
+    line: { path: "/dev/none", services: ["bank"], open: () => Promise.reject(new OpenError("there is no device")) },
+  });
+  t.after(() => client.close());
+  await assert.rejects(client.bank.sale(sale), (error) => error instanceof NotSentError && /no such file/.test(error.message));
+  await assert.rejects(client.bank.sale(sale), (error) => error instanceof NotSentError && /no device/.test(error.message));
+});
+
+test("createClient() over a line that was never used closes at once", async () => {
+  await createClient({ line: { path: "/dev/none" } }).close();
+});
+
+test("createClient() without a line goes over HTTP to the contracts' own ports", async () => {
+  const urls: string[] = [];
+  const client = createClient({
+    fetch: async (url) => {
+      urls.push(String(url));
+      return new Response('{"status":"success","data":{"systems":[]}}');
+    },
+    fiscal: { merchantId },
+  });
+  await client.fiscal.checkShift();
+  await client.bank.terminate();
+  await client.qr.checkConnection();
+  const base = "http://127.0.0.1";
+  assert.deepEqual(urls, [`${base}:8008/check_shift`, `${base}:8888/terminate`, `${base}:8887/check_connection`]);
+});

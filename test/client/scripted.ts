@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { type Client, createClientOver } from "../../src/client/client.ts";
+import { parseObject } from "../../src/client/exact-json.ts";
+import type { Clock } from "../../src/client/settle-clock.ts";
+import type { SettleEvent, SettleOptions } from "../../src/client/settled.ts";
+import { type Answer, failed, type Transport, type TransportRequest } from "../../src/client/transport.ts";
+import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
+
+/** A service that answers as a test has written it down, and a clock that moves only while somebody sleeps. */
+
+export const merchantId = "MERCHANT-1";
+
+export class TestClock implements Clock {
+  ms = 0;
+  readonly slept: number[] = [];
+  nowMs(): number {
+    return this.ms;
+  }
+  async sleep(ms: number): Promise<void> {
+    this.slept.push(ms);
+    this.ms += ms;
+  }
+}
+
+/** What is answered. */
+export function reply(json: object, more: Partial<Answer> = {}): Answer {
+  return {
+    outcome: "answered",
+    text: JSON.stringify(json),
+    httpStatus: 200,
+    retryAfterMs: undefined,
+    reason: undefined,
+    ...more,
+  };
+}
+
+export const ok = (more: object = {}) => reply({ status: "success", ...more });
+export const error = (code: number, more: object = {}) => reply({ status: "error", code, message: `code ${code}`, ...more });
+export const lost: Answer = failed("unknown", "no answer came");
+/** Turned away for now. */
+export const busy: Answer = { ...failed("not-sent", "the line is down"), httpStatus: 503 };
+/** Turned away for good. */
+export const wrong: Answer = { ...failed("not-sent", "mend it"), httpStatus: 401 };
+
+export type Script = readonly (readonly [route: string, answer: Answer])[];
+
+/** One request as the service sees it. */
+export interface Seen {
+  readonly route: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A transport that answers in the order of its script, and fails the test for any other request. */
+export class Scripted implements Transport {
+  readonly seen: Seen[] = [];
+  readonly bodies: (string | undefined)[] = [];
+  readonly #script: Script;
+
+  constructor(script: Script) {
+    this.#script = script;
+  }
+
+  async send(request: TransportRequest): Promise<Answer> {
+    const [route, answer] = this.#script[this.seen.length] ?? [];
+    this.seen.push({ route: request.route, body: bodyOf(request) });
+    this.bodies.push(request.body);
+    if (answer === undefined || route !== request.route) throw new Error(`unexpected ${request.route}`);
+    return answer;
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** The JSON in a request, by its envelope. */
+export function bodyOf({ service, body }: TransportRequest): Readonly<Record<string, unknown>> {
+  if (body === undefined) return {};
+  const data = service === "fiscal" ? parseForm(Buffer.from(body)).data : undefined;
+  const json = data === undefined ? body : Buffer.from(unescapeValue(data), "base64").toString("utf8");
+  const parsed = parseObject(json);
+  assert.ok(parsed !== undefined);
+  return parsed;
+}
+
+/** A client over a script, with what it told and how long it waited. */
+export function over(script: Script) {
+  const service = new Scripted(script);
+  const clock = new TestClock();
+  const events: SettleEvent[] = [];
+  const options: SettleOptions = {
+    clock,
+    onProgress: (event) => {
+      events.push(event);
+    },
+  };
+  const client: Client = createClientOver(service, { fiscal: { merchantId } });
+  /** That every request of the script was made, no more and no fewer. */
+  const done = () =>
+    assert.deepEqual(
+      service.seen.map(({ route }) => route),
+      script.map(([route]) => route),
+    );
+  return { client, service, clock, events, options, done };
+}

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { busy, error, lost, ok, over, type Script, wrong } from "./scripted.ts";
+
+const body = { pay_id: "P-1", amount: 1500, currency: "944", currency_name: "AZN", pay_system: "A" };
+const back = { ...body, trans: "T-1", rrn: "77" };
+const shown = ok({ data: { trans: "T-1" } });
+const paid = ok({ data: { rrn: "77" } });
+const refused = error(1);
+const repeat = (times: number, ...steps: Script): Script => Array.from({ length: times }, () => steps).flat();
+
+async function settled(script: Script, more: object = {}) {
+  const world = over(script);
+  const options = { ...world.options, windowMs: 20_000, intervalMs: 1000 };
+  const result = await world.client.qr.settle("showqrcode", { ...body, ...more }, options);
+  const asked = world.service.seen.filter(({ route }) => route === "/check").map((seen) => seen.body["trans"]);
+  return { ...world, ...result, asked };
+}
+
+test("qr.settle polls /check with pay_id, the trans of data.trans and pay_system, until data.rrn (flow rule 2)", async () => {
+  const { result, data, service, done } = await settled([
+    ["/showqrcode", shown],
+    ["/check", ok()],
+    ["/check", paid],
+  ]);
+  assert.equal(result, "approved");
+  assert.deepEqual(data?.rrn, "77");
+  assert.deepEqual(service.seen[1]?.body, { pay_id: "P-1", trans: "T-1", pay_system: "A" });
+  done();
+});
+
+test("qr.settle asks with the caller's trans, else with pay_id, where /showqrcode gave none", async () => {
+  const script: Script = [
+    ["/showqrcode", ok()],
+    ["/check", paid],
+  ];
+  assert.deepEqual((await settled(script)).asked, ["P-1"]);
+  assert.deepEqual((await settled(script, { trans: "MINE" })).asked, ["MINE"]);
+});
+
+test("qr.settle says declined on status error at /check when data.trans was given", async () => {
+  const { result, code, done } = await settled([
+    ["/showqrcode", shown],
+    ["/check", ok()],
+    ["/check", refused],
+  ]);
+  assert.deepEqual([result, code], ["declined", 1]);
+  done();
+});
+
+test("qr.settle says declined on status error once /check has known the payment by the trans that was guessed", async () => {
+  const { result, done } = await settled([
+    ["/showqrcode", ok()],
+    ["/check", ok()],
+    ["/check", refused],
+  ]);
+  assert.equal(result, "declined");
+  done();
+});
+
+test("qr.settle takes an error at /check for no proof while the trans is a guess", async () => {
+  const { result, done } = await settled([["/showqrcode", ok()], ...repeat(20, ["/check", refused])]);
+  assert.equal(result, "unknown");
+  done();
+});
+
+test("qr.settle asks first after a lost /showqrcode, and polls on when it runs (flow rule 3)", async () => {
+  const { result, done } = await settled([
+    ["/showqrcode", lost],
+    ["/check", ok()],
+    ["/check", paid],
+  ]);
+  assert.equal(result, "approved");
+  done();
+});
+
+test("qr.settle resends a lost /showqrcode with the same pay_id to learn its trans", async () => {
+  const { result, service, asked, done } = await settled([
+    ["/showqrcode", lost],
+    ["/check", refused],
+    ["/showqrcode", shown],
+    ["/check", paid],
+  ]);
+  assert.equal(result, "approved");
+  assert.equal(service.bodies[0], service.bodies[2]);
+  assert.deepEqual(asked, ["P-1", "T-1"]);
+  done();
+});
+
+test("qr.settle resends three times at most, and then says unknown", async () => {
+  const { result, done } = await settled([
+    ["/showqrcode", lost],
+    ...repeat(3, ["/check", refused], ["/showqrcode", lost]),
+    ...repeat(17, ["/check", refused]),
+  ]);
+  assert.equal(result, "unknown");
+  done();
+});
+
+test("qr.settle follows a payment that runs though its start was answered with an error", async () => {
+  const { result, done } = await settled([
+    ["/showqrcode", refused],
+    ["/check", refused],
+    ["/showqrcode", shown],
+    ["/check", paid],
+  ]);
+  assert.equal(result, "approved");
+  done();
+});
+
+test("qr.settle says declined when the same start is refused twice and /check knows nothing", async () => {
+  const { result, done } = await settled([
+    ["/showqrcode", refused],
+    ["/check", refused],
+    ["/showqrcode", refused],
+    ["/check", refused],
+  ]);
+  assert.equal(result, "declined");
+  done();
+});
+
+test("qr.settle doesn't take a refused start for an end after a lost one", async () => {
+  const { result } = await settled([
+    ["/showqrcode", lost],
+    ...repeat(3, ["/check", refused], ["/showqrcode", refused]),
+    ...repeat(17, ["/check", refused]),
+  ]);
+  assert.equal(result, "unknown");
+});
+
+for (const [operation, route] of [
+  ["cancel", "/cancel"],
+  ["refund", "/refund"],
+  ["finalConfirm", "/final_confirm"],
+] as const) {
+  const once = async (script: Script) => {
+    const world = over(script);
+    const { result } = await world.client.qr.settle(operation, back, world.options);
+    world.done();
+    return result;
+  };
+  test(`qr.settle says of ${route} what its one answer says`, async () => {
+    assert.equal(await once([[route, paid]]), "approved");
+    assert.equal(await once([[route, refused]]), "declined");
+    assert.equal(await once([[route, wrong]]), "declined");
+  });
+  test(`qr.settle never resends ${route}: a lost one is unknown (flow rule 3)`, async () => {
+    assert.equal(await once([[route, lost]]), "unknown");
+  });
+  test(`qr.settle sends ${route} again only while it wasn't sent`, async () => {
+    assert.equal(
+      await once([
+        [route, busy],
+        [route, paid],
+      ]),
+      "approved",
+    );
+    assert.equal(
+      await once([
+        [route, busy],
+        [route, lost],
+      ]),
+      "unknown",
+    );
+  });
+  test(`resume() of ${route} sends nothing: unknown`, async () => {
+    const first = over([[route, lost]]);
+    const { token } = await first.client.qr.settle(operation, back, first.options);
+    const second = over([]);
+    assert.equal((await second.client.resume(token, second.options)).result, "unknown");
+    second.done();
+  });
+}
+
+test("qr.settle makes no pay_id for an operation that refers to a payment", async () => {
+  const world = over([["/final_confirm", ok()]]);
+  await world.client.qr.settle("finalConfirm", { pay_system: "A" }, world.options);
+  assert.deepEqual(world.service.seen[0]?.body, { pay_system: "A" });
+});

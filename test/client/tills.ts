@@ -1,0 +1,94 @@
+import fc from "fast-check";
+import { createClientOver } from "../../src/client/client.ts";
+import type { Settled, SettleEvent } from "../../src/client/settled.ts";
+import { type Answer, failed, type Transport, type TransportRequest } from "../../src/client/transport.ts";
+import { merchantId, type TestClock } from "./scripted.ts";
+
+/** A till whose requests and answers get lost, and whose process dies at any moment and is started again. */
+
+/** What befalls one request. `late`: nothing comes back, and it arrives after the next request has been answered. */
+export const mishaps = ["none", "not-sent", "lost-before", "lost-after", "late", "dies-before", "dies-after"] as const;
+
+export type Mishap = (typeof mishaps)[number];
+
+/** Mostly nothing befalls, so that operations come to an end. */
+export const schedule = fc.array(
+  fc.oneof({ weight: 2, arbitrary: fc.constant<Mishap>("none") }, { weight: 3, arbitrary: fc.constantFrom(...mishaps) }),
+  { maxLength: 14 },
+);
+
+type Carry = (request: TransportRequest) => Answer;
+
+/** Carries requests to a service, and has befall them what the schedule says; after its end nothing does. */
+export class Fateful implements Transport {
+  readonly requests: TransportRequest[] = [];
+  died = false;
+  readonly #carry: Carry;
+  readonly #schedule: readonly Mishap[];
+  #late: TransportRequest | undefined;
+  #leave: () => void = () => {};
+  #count = 0;
+
+  constructor(carry: Carry, given: readonly Mishap[]) {
+    this.#carry = carry;
+    this.#schedule = given;
+  }
+
+  /** A new process begins. */
+  lives(leave: () => void): void {
+    this.died = false;
+    this.#leave = leave;
+  }
+
+  async send(request: TransportRequest): Promise<Answer> {
+    this.requests.push(request);
+    const mishap = this.#schedule[this.#count++] ?? "none";
+    const late = this.#late;
+    this.#late = undefined;
+    const answer = this.#befall(mishap, request);
+    if (late !== undefined) this.#carry(late);
+    return answer;
+  }
+
+  async close(): Promise<void> {}
+
+  #befall(mishap: Mishap, request: TransportRequest): Answer {
+    if (mishap === "none") return this.#carry(request);
+    if (mishap === "not-sent") return failed("not-sent", "busy");
+    if (mishap === "lost-after" || mishap === "dies-after") this.#carry(request);
+    if (mishap === "late") this.#late = request;
+    if (mishap === "dies-before" || mishap === "dies-after") {
+      this.died = true;
+      this.#leave();
+    }
+    return failed("unknown", "lost");
+  }
+}
+
+export interface TillOptions {
+  readonly transport: Fateful;
+  readonly clock: TestClock;
+  /** The operation: `bank`, `sale`, its body. */
+  readonly service: "fiscal" | "bank" | "qr";
+  readonly operation: string;
+  readonly body: object;
+}
+
+/** Follows an operation over as many processes as die on the way. What a process stored is what its events told while it lived. */
+export async function follow({ transport, clock, service, operation, body }: TillOptions): Promise<Settled> {
+  const client = createClientOver(transport, { fiscal: { merchantId } });
+  let stored = "";
+  const options = () => {
+    const gone = new AbortController();
+    transport.lives(() => gone.abort());
+    const onProgress = ({ token }: SettleEvent) => {
+      if (!transport.died) stored = JSON.stringify(token);
+    };
+    return { clock, signal: gone.signal, onProgress, windowMs: 60_000 };
+  };
+  // Any operation of any service: the types hold them apart, and this law is about all of them
+  const settle = client[service].settle as (...given: readonly unknown[]) => Promise<Settled>;
+  let settled = await settle(operation, body, options());
+  while (transport.died) settled = await client.resume(JSON.parse(stored), options());
+  return settled;
+}

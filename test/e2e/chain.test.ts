@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { contracts } from "../../src/contract/contracts.ts";
+import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { signOf } from "../../src/envelope/sign.ts";
+import { Upstream } from "../http/upstream.ts";
+import { type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
+import { nullModem } from "../support/till.ts";
+
+/**
+ * The longest way that a call can take: till → HTTP → bridge → line → gateway → HTTP → service, each a process of its own or a real
+ * server, and a real tty between them.
+ */
+
+const merchantId = "MERCHANT-1";
+const folder = scratchFolder();
+const [near, far] = [join(folder.path, "near"), join(folder.path, "far")];
+// What no re-serialising survives: white space, key order, a number beyond 2^53, an unknown field, text beyond ASCII, escapes.
+const oddJson = '{ "zzz" : 1.50,  "pay_id":"A-1",\n "amount": 9007199254740993, "note":"Ünïcödé ☕ \\u00e9" }';
+const oddReply =
+  '\n{\n "status":"success" , "code":0,"documentID":9223372036854775807, "b":1.50e0, "a":"\\u00e9 ☕", "a":null }\r\n';
+const barrierReplies: Readonly<Record<ServiceName, string>> = {
+  fiscal: '{ "status":"success","code":0,  "operations":["sale"], "x":9223372036854775807 }',
+  bank: '{ "data":{"operations":[ "sale" ]},"status":"success", "x":9223372036854775807 }',
+  qr: '{ "data":{"systems":[ {"name":"PALM"} ]},"status":"success", "x":1.0 }',
+};
+
+const services = new Map<ServiceName, Upstream>();
+let cable: ReturnType<typeof nullModem>;
+let gateway: PoslineProcess;
+let bridge: BridgeProcess;
+
+const serviceOf = (name: ServiceName): Upstream => {
+  const service = services.get(name);
+  assert.ok(service);
+  return service;
+};
+
+before(async () => {
+  cable = nullModem(near, far);
+  for (const name of serviceNames) {
+    services.set(
+      name,
+      await Upstream.start(({ path }, response) =>
+        response.end(path === contracts[name].barrier.route ? barrierReplies[name] : oddReply),
+      ),
+    );
+  }
+  const upstreams = serviceNames.flatMap((name) => [`--upstream-${name}`, serviceOf(name).url]);
+  gateway = new PoslineProcess(["gateway", "--line", far, ...upstreams]);
+  await gateway.logged((line) => line["state"] === "open", "the gateway's line to open");
+  bridge = await startedBridge({
+    lines: { till: { path: near } },
+    services: { fiscal: { line: "till", merchantId }, bank: { line: "till" }, qr: { line: "till" } },
+  });
+});
+
+after(async () => {
+  await bridge.stop();
+  await gateway.ended("SIGTERM");
+  for (const service of services.values()) await service.stop();
+  cable.unplug();
+  folder.remove();
+});
+
+for (const service of serviceNames) {
+  const contract = contracts[service];
+  for (const route of contract.routes) {
+    test(`bridge and gateway relay ${service} ${route.path} and its answer byte for byte`, async () => {
+      const data = Buffer.from(oddJson).toString("base64");
+      const form = { data, sign: signOf(data, merchantId) };
+      const body = contract.envelope === "form" ? `data=${form.data}&sign=${form.sign}` : oddJson;
+      const answer = await bridge.post(service, route.path, body);
+      const heard = serviceOf(service).heard.at(-1);
+      assert.equal(answer.status, 200);
+      assert.equal(answer.headers["x-posline-outcome"], "answered");
+      assert.equal(answer.text, route.path === contract.barrier.route ? barrierReplies[service] : oddReply);
+      assert.deepEqual([heard?.method, heard?.path], ["POST", route.path]);
+      if (contract.envelope === "form") assert.deepEqual(Object.fromEntries(new URLSearchParams(heard?.body)), form);
+      else assert.equal(heard?.body, body);
+    });
+  }
+}
+
+test("bridge and gateway relay requests without a body by the method that the contract has", async () => {
+  assert.equal((await bridge.get("bank", "/supported_operations")).text, barrierReplies.bank);
+  assert.deepEqual([serviceOf("bank").heard.at(-1)?.method, serviceOf("bank").heard.at(-1)?.body], ["GET", ""]);
+  assert.equal((await bridge.post("qr", "/check_connection", "")).text, barrierReplies.qr);
+  assert.deepEqual([serviceOf("qr").heard.at(-1)?.method, serviceOf("qr").heard.at(-1)?.body], ["POST", ""]);
+  assert.equal((await bridge.get("fiscal", "/supported_operations")).text, barrierReplies.fiscal);
+});
+
+test("bridge and gateway relay bodies and answers of several hundred kB", async () => {
+  const large = `{"status":"success","data":{"print_data":"${"☕".repeat(130_000)}"}}`;
+  const bank = serviceOf("bank");
+  const usual = bank.answer;
+  bank.answer = (_, response) => response.end(large);
+  const body = `{"pay_id":"BIG","note":"${"x".repeat(300_000)}"}`;
+  const answer = await bridge.post("bank", "/sale", body);
+  bank.answer = usual;
+  assert.equal(answer.text === large, true);
+  assert.equal(bank.heard.at(-1)?.body === body, true);
+});
+
+test("bridge and gateway hand an error of the service on, whatever its HTTP status", async () => {
+  const text = '{"status":"error","code":-20,  "message":"declined","data":{"status":"ERROR"}}';
+  const bank = serviceOf("bank");
+  const usual = bank.answer;
+  bank.answer = (_, response) => response.writeHead(500).end(text);
+  const answer = await bridge.post("bank", "/check", '{"pay_id":"A"}');
+  bank.answer = usual;
+  assert.equal(answer.text, text);
+});

@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { certificate, key } from "../http/certificate.ts";
+import { type Answer, type Identity, Upstream } from "../http/upstream.ts";
+import type { LogLine } from "../support/bridge-process.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
+import { Till } from "../support/till.ts";
+
+/** `posline gateway` as a process of its own, between a till on a tty and real HTTP servers. */
+
+const folder = scratchFolder();
+const ends: (() => unknown)[] = [];
+after(async () => {
+  for (const end of ends.reverse()) await end();
+  folder.remove();
+});
+let count = 0;
+
+interface Shop {
+  readonly till: Till;
+  readonly upstream: Upstream;
+  readonly gateway: PoslineProcess;
+}
+
+const noPorts = { POSLINE_FISCAL_PORT: undefined, POSLINE_BANK_PORT: undefined, POSLINE_QR_PORT: undefined };
+
+interface Wishes {
+  readonly identity?: Identity;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A till, a gateway, and one server for all three services. */
+async function shopOf(answer?: Answer, { identity, env = {} }: Wishes = {}): Promise<Shop> {
+  const link = join(folder.path, `tty${count++}`);
+  const till = new Till(link);
+  const upstream = await Upstream.start(answer, identity);
+  const { url } = upstream;
+  const upstreams = ["--upstream-fiscal", `${url}/fiscal`, "--upstream-bank", `${url}/bank`, "--upstream-qr", `${url}/qr`];
+  const gateway = new PoslineProcess(["gateway", "--line", link, ...upstreams], { env });
+  ends.push(
+    () => till.unplug(),
+    () => upstream.stop(),
+    () => gateway.ended("SIGKILL"),
+  );
+  await gateway.logged((line) => line["state"] === "open", "the line to open");
+  // What may have lain in the line before it opened is not taken: a frame is answered once a silence has ended that.
+  while (till.answers.length === 0) {
+    await till.send(till.frame("stx", "nothing"));
+    await Promise.race([till.answer(0), new Promise((resolve) => setTimeout(resolve, 250))]);
+  }
+  till.answers.length = 0;
+  return { till, upstream, gateway };
+}
+
+const exchangeOf = (gateway: PoslineProcess, fits: (line: LogLine) => boolean) =>
+  gateway.logged((line) => line["msg"] === "exchange" && fits(line), "the exchange's line");
+
+const byPath: Answer = ({ path }, response) => response.end(`{ "status":"success",  "code":0,"path":"${path}" }`);
+
+test("posline gateway tells the services of one line apart, and asks each at its upstream", async () => {
+  const { till, upstream, gateway } = await shopOf(byPath);
+  const bank = await till.ask("length", '/sale\n{"pay_id":"A-1","amount":1}');
+  assert.equal(bank, '{ "status":"success",  "code":0,"path":"/bank/sale" }');
+  const qr = await till.ask("length", ':8887/check\n{"pay_id":"Q-1","trans":"T","pay_system":"P"}');
+  assert.equal(qr, '{ "status":"success",  "code":0,"path":"/qr/check" }');
+  const data = Buffer.from('{"documentExtID":"F-1"}').toString("base64");
+  const fiscal = await till.ask("stx", `command=check_status&data=${data}&sign=AAAA`);
+  assert.equal(fiscal, '{ "status":"success",  "code":0,"path":"/fiscal/check_status" }');
+  for (const [service, route, key] of [
+    ["bank", "/sale", "A-1"],
+    ["qr", "/check", "Q-1"],
+    ["fiscal", "/check_status", "F-1"],
+  ]) {
+    const line = await exchangeOf(gateway, (each) => each["service"] === service);
+    assert.deepEqual(
+      [line["route"], line["key"], line["outcome"], line["status"], line["code"]],
+      [route, key, "answered", "success", 0],
+    );
+    assert.ok(Number(line["requestBytes"]) > 0 && Number(line["replyBytes"]) > 0 && Number(line["lineMs"]) > 0);
+    assert.ok(Number(line["queueMs"]) >= 0);
+    assert.ok(upstream.heard.some(({ headers }) => headers["x-request-id"] === line["requestId"]));
+  }
+  assert.equal(await gateway.ended("SIGTERM"), 0);
+});
+
+test("posline gateway drops broken bank and qr frames, answers a broken fiscal one with code 2, and logs all three", async () => {
+  const { till, upstream, gateway } = await shopOf(byPath);
+  const discards = () => gateway.log.filter((line) => line["msg"] === "bytes were discarded").length;
+  for (const text of ['/sale\n{"pay_id":"A"}', ':8887/refund\n{"pay_id":"A"}']) {
+    const broken = till.frame("length", text);
+    broken.writeUInt8(broken.readUInt8(6) ^ 1, 6);
+    const before = discards();
+    await till.send(broken);
+    await gateway.until(() => (discards() > before ? true : undefined), "the discard");
+  }
+  const broken = till.frame("stx", "command=/sale&data=e30=&sign=AAAA");
+  broken.writeUInt8(broken.readUInt8(6) ^ 1, 6);
+  await till.send(broken);
+  assert.equal(JSON.parse(await till.answer(0)).code, 2);
+  const form = "command=/check_shift&data=e30=&sign=AAAA";
+  assert.equal(await till.ask("stx", form), '{ "status":"success",  "code":0,"path":"/fiscal/check_shift" }');
+  assert.equal(till.answers.length, 2);
+  assert.deepEqual(
+    upstream.heard.map(({ path }) => path),
+    ["/fiscal/check_shift"],
+  );
+  await gateway.ended("SIGTERM");
+});
+
+test("posline gateway tells an upstream that is down as not sent, and asks it again when it is back", async () => {
+  const { till, upstream, gateway } = await shopOf(byPath);
+  await upstream.stop();
+  const down = JSON.parse(await till.ask("length", '/sale\n{"pay_id":"A"}'));
+  assert.equal(down.code, -3);
+  assert.match(down.message, /nothing listens there.*nothing was sent, it is safe to send again/);
+  const line = await exchangeOf(gateway, (each) => each["outcome"] === "not-sent");
+  assert.deepEqual([line["status"], line["code"], line["key"]], ["error", -3, "A"]);
+  await upstream.listen();
+  assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
+  await gateway.ended("SIGTERM");
+});
+
+test("posline gateway tells an unknown outcome in the service's envelope, with what to query", async () => {
+  const { till, gateway } = await shopOf((_, response) => response.destroy());
+  const bank = JSON.parse(await till.ask("length", '/sale\n{"pay_id":"A"}'));
+  assert.deepEqual([bank.status, bank.code], ["error", -3]);
+  assert.match(bank.message, /outcome unknown: query \/check with the same pay_id$/);
+  const fiscal = JSON.parse(await till.ask("stx", "command=/sale&data=e30=&sign=AAAA"));
+  assert.equal(fiscal.code, 5);
+  assert.match(fiscal.message, /query \/check_status with the same documentExtID/);
+  await gateway.ended("SIGTERM");
+});
+
+test("posline gateway keeps the answer to a request back when the till has asked something else, and logs that it left", async () => {
+  let release = () => {};
+  const { till, upstream, gateway } = await shopOf((heard, response) => {
+    if (heard.path === "/bank/check") byPath(heard, response);
+    else release = () => response.end('{"status":"success","data":{"status":"APPROVED"}}');
+  });
+  await till.send(till.frame("length", '/sale\n{"pay_id":"A"}'));
+  await upstream.hears(1);
+  await till.send(till.frame("length", '/check\n{"pay_id":"B"}'));
+  // No sign tells that the frame was read; a tty delivers it at once.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  release();
+  assert.equal(await till.answer(0), '{ "status":"success",  "code":0,"path":"/bank/check" }');
+  const sale = await exchangeOf(gateway, (line) => line["route"] === "/sale");
+  assert.deepEqual([sale["outcome"], sale["left"], sale["replyBytes"]], ["answered", true, 0]);
+  assert.equal(await gateway.ended("SIGTERM"), 0);
+  assert.equal(till.answers.length, 1);
+});
+
+test("posline gateway lets the request in flight end on SIGTERM, answers it and exits with 0", async () => {
+  let release = () => {};
+  const { till, upstream, gateway } = await shopOf((_, response) => {
+    release = () => response.end('{"status":"success"}');
+  });
+  await till.send(till.frame("length", '/sale\n{"pay_id":"A"}'));
+  await upstream.hears(1);
+  gateway.child.kill("SIGTERM");
+  await gateway.logged((line) => String(line["msg"]).startsWith("stopping"), "it to stop");
+  release();
+  assert.equal(await till.answer(0), '{"status":"success"}');
+  assert.equal(await gateway.ended(), 0);
+});
+
+test("posline gateway exits with 75 on a second signal, with a request in flight", async () => {
+  const { till, upstream, gateway } = await shopOf(() => {});
+  await till.send(till.frame("length", "/sale\n{}"));
+  await upstream.hears(1);
+  gateway.child.kill("SIGTERM");
+  await gateway.logged((line) => String(line["msg"]).startsWith("stopping"), "it to stop");
+  assert.equal(await gateway.ended("SIGINT"), 75);
+});
+
+test("posline gateway waits for a device that isn't there, and says so once", async () => {
+  const gateway = new PoslineProcess(["gateway", "--line", join(folder.path, "absent")]);
+  const line = await gateway.logged((each) => each["state"] === "down", "the line to be down");
+  assert.match(String(line["reason"]), /there is no device/);
+  assert.deepEqual(
+    gateway.log.filter((each) => each["msg"] === "asking").map((each) => each["path"]),
+    ["http://127.0.0.1:8008", "http://127.0.0.1:8888", "http://127.0.0.1:8887"],
+  );
+  assert.equal(await gateway.ended("SIGTERM"), 0);
+  assert.equal(gateway.log.filter((each) => each["state"] === "down").length, 1);
+});
+
+test("posline gateway reads lines, upstreams and the API key from a file, and exits with 78 where one is missing", async () => {
+  const link = join(folder.path, "file-tty");
+  const till = new Till(link);
+  const upstream = await Upstream.start(byPath);
+  ends.push(
+    () => till.unplug(),
+    () => upstream.stop(),
+  );
+  const file = join(folder.path, "gateway.json");
+  const fileOf = (bank: object) =>
+    writeFileSync(file, JSON.stringify({ lines: { till: { path: link } }, services: { bank: { line: "till", ...bank } } }));
+  fileOf({});
+  const wrong = new PoslineProcess(["gateway", "--config", file], { env: noPorts });
+  assert.equal(await wrong.ended(), 78);
+  assert.match(wrong.stderr, /services\.bank\.upstream: missing, .* or give --upstream-bank/);
+  fileOf({ upstream: upstream.url, apiKey: "KEY" });
+  const gateway = new PoslineProcess(["gateway", "--config", file], { env: noPorts });
+  await gateway.logged((line) => line["state"] === "open", "the line to open");
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await till.ask("length", "/check\n{}");
+  assert.equal(upstream.heard[0]?.headers["x-api-key"], "KEY");
+  assert.equal(await gateway.ended("SIGTERM"), 0);
+  assert.doesNotMatch(gateway.stdout, /KEY/);
+});
+
+test("posline gateway exits with 64 on a flag that it doesn't know", async () => {
+  const wrong = new PoslineProcess(["gateway", "--upstream", "http://a"]);
+  assert.equal(await wrong.ended(), 64);
+});
+
+test("posline gateway asks an upstream over TLS, and sends nothing to one whose certificate it doesn't trust", async () => {
+  const identity = { key, cert: certificate };
+  const trusted = join(folder.path, "authority.pem");
+  writeFileSync(trusted, certificate);
+  const good = await shopOf(byPath, { identity, env: { NODE_EXTRA_CA_CERTS: trusted } });
+  assert.equal(await good.till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
+  const bad = await shopOf(byPath, { identity });
+  const answer = JSON.parse(await bad.till.ask("length", "/sale\n{}"));
+  assert.match(answer.message, /can't be reached \(self-signed certificate, .*nothing was sent/);
+  assert.equal(bad.upstream.heard.length, 0);
+});

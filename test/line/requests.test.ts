@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { silenceMs } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { Call, Reply } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { type LineExchange, LineListener } from "../../src/line/listener.ts";
+import { createDecoder } from "../../src/wire/decoder.ts";
+import { FakeDevice, frame } from "../support/fake-device.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { configOf } from "./lines.ts";
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+/** A listener that answers the newest request alone, services that answer when a test lets them, and the till's end of the line. */
+class Gateway {
+  readonly device = new FakeDevice();
+  readonly calls: { readonly call: Call; readonly waitedMs: number; answer(text: string): void; fail(fault: Error): void }[] =
+    [];
+  readonly exchanges: LineExchange[] = [];
+  readonly errors: unknown[] = [];
+  unaddressed = 0;
+  readonly listener: LineListener;
+  readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
+  #read = 0;
+
+  private constructor() {
+    const handler = (call: Call, waitedMs: number) =>
+      new Promise<Reply>((resolve, reject) => {
+        const answer = (text: string) =>
+          resolve({ payload: [Buffer.from(text)], status: undefined, code: undefined, queueMs: 0, lineMs: 0 });
+        this.calls.push({ call, waitedMs, answer, fail: reject });
+      });
+    this.listener = new LineListener({
+      config: configOf(),
+      open: this.device.open,
+      answering: "newest",
+      services: [contracts.bank, contracts.fiscal].map((contract) => ({ contract, handler })),
+      report: {
+        discard: () => {},
+        state: () => {},
+        exchange: (exchange) => this.exchanges.push(exchange),
+        unaddressed: () => this.unaddressed++,
+        error: (error) => this.errors.push(error),
+      },
+    });
+    this.listener.start();
+  }
+
+  static async open(): Promise<Gateway> {
+    const gateway = new Gateway();
+    await time.advance(silenceMs + 1);
+    return gateway;
+  }
+
+  async ask(text: string, framing: "length" | "stx" = "length"): Promise<void> {
+    this.device.reply(framing, text);
+    await time.settle();
+  }
+
+  /** Answers the latest call, and gives what went out since the last time. */
+  async answer(text: string): Promise<string[]> {
+    this.calls.at(-1)?.answer(text);
+    return this.written();
+  }
+
+  async written(): Promise<string[]> {
+    await time.settle();
+    const bytes = this.device.written.slice(this.#read);
+    this.#read = this.device.written.length;
+    return this.#decoder
+      .push(Buffer.concat(bytes))
+      .map((item) => (item.kind === "frame" ? Buffer.concat(item.payload).toString() : item.reason));
+  }
+
+  get endings(): string[] {
+    return this.exchanges.map(({ call, ending, given }) => {
+      const name = Buffer.concat(call.body).toString();
+      return `${name} ${ending instanceof Fault ? ending.outcome : "answered"} ${given ? "given" : "kept back"}`;
+    });
+  }
+}
+
+test("LineListener of the newest keeps an answer back when another request came meanwhile, and answers that one", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  await gateway.ask("/check\n2");
+  assert.equal(gateway.calls.length, 1, "one at a time");
+  assert.equal(gateway.calls[0]?.call.caller.gone, true);
+  assert.deepEqual(await gateway.answer('{"n":1}'), []);
+  assert.equal(gateway.calls.length, 2);
+  assert.equal(gateway.calls[1]?.call.caller.gone, false);
+  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
+  assert.deepEqual(gateway.endings, ["1 answered kept back", "2 answered given"]);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest never carries out a request that waits when another comes", async () => {
+  const gateway = await Gateway.open();
+  for (const text of ["/sale\n1", "/sale\n2", "/sale\n3", "/check\n4"]) await gateway.ask(text);
+  assert.deepEqual(await gateway.answer('{"n":1}'), []);
+  assert.deepEqual(await gateway.answer('{"n":4}'), ['{"n":4}']);
+  assert.equal(gateway.calls.length, 2);
+  assert.deepEqual(gateway.endings, [
+    "2 not-sent kept back",
+    "3 not-sent kept back",
+    "1 answered kept back",
+    "4 answered given",
+  ]);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest answers the same request asked again once, and carries it out once", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  await gateway.ask("/sale\n1");
+  assert.equal(gateway.calls[0]?.call.caller.gone, false);
+  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
+  assert.equal(gateway.calls.length, 1);
+  // Asked again after another, it is the newest again.
+  await gateway.ask("/sale\n2");
+  await gateway.ask("/check\n3");
+  await gateway.ask("/sale\n2");
+  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
+  assert.equal(gateway.calls.length, 2);
+  // Once it was answered, it is a new request.
+  await gateway.ask("/sale\n2");
+  assert.equal(gateway.calls.length, 3);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest takes a request of other bytes or another framing for another one", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  await gateway.ask("/sale\n1 ");
+  assert.deepEqual(await gateway.answer("{}"), []);
+  await gateway.ask("/sale\n1 ", "stx");
+  assert.deepEqual(await gateway.answer("{}"), [
+    '{"status":"error","code":2,"message":"Cannot read the request: it has no command, or a field twice"}',
+  ]);
+  assert.equal(gateway.unaddressed, 1);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest says nothing of what came broken during a request, and keeps its answer back", async () => {
+  const gateway = await Gateway.open();
+  for (const framing of ["stx", "length"] as const) {
+    await gateway.ask("/sale\n1");
+    const bytes = frame(framing, "command=/check_status");
+    bytes.writeUInt8(bytes.readUInt8(6) ^ 1, 6);
+    gateway.device.send(bytes);
+    await time.advance(1_000);
+    assert.deepEqual(await gateway.answer('{"n":1}'), [], framing);
+    assert.deepEqual(gateway.endings.splice(-1), ["1 answered kept back"]);
+  }
+  await gateway.ask("/check\n2");
+  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest gives the answer in spite of noise, but not while another frame is coming", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  gateway.device.send(Buffer.from("AT\r\n"));
+  await time.advance(10_000);
+  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
+  await gateway.ask("/sale\n2");
+  // It may hide the beginning of a request, for as long as no silence tells.
+  gateway.device.send(Buffer.from("AT\r\n"));
+  assert.deepEqual(await gateway.answer('{"n":2}'), []);
+  await time.advance(1_000);
+  await gateway.ask("/sale\n2");
+  const next = frame("length", "/check\n3");
+  gateway.device.send(next.subarray(0, 7));
+  assert.deepEqual(await gateway.answer('{"n":2}'), []);
+  gateway.device.send(next.subarray(7));
+  await time.settle();
+  assert.deepEqual(await gateway.answer('{"n":3}'), ['{"n":3}']);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest keeps the answer back after as much noise as can hide a request", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  gateway.device.send(Buffer.concat([Buffer.from("AT\r\n"), frame("length", "/check\n2")]));
+  await time.advance(1_000);
+  assert.deepEqual(await gateway.answer('{"n":1}'), []);
+  await gateway.ask("/check\n2");
+  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest answers on a new opening only what was asked again on it", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  gateway.device.unplug();
+  gateway.device.plug();
+  await time.advance(3_000);
+  assert.equal(gateway.device.openings, 2);
+  await gateway.ask("/sale\n1");
+  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
+  await gateway.ask("/sale\n2");
+  gateway.device.unplug();
+  gateway.device.plug();
+  await time.advance(3_000);
+  assert.deepEqual(await gateway.answer('{"n":2}'), []);
+  assert.equal(gateway.calls.length, 2);
+  await gateway.listener.stop();
+});
+
+test("LineListener tells the handler how long a call has waited", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  await time.advance(5_000);
+  await gateway.ask("/check\n2");
+  await time.advance(7_000);
+  await gateway.answer("{}");
+  assert.deepEqual(
+    gateway.calls.map(({ waitedMs }) => Math.round(waitedMs)),
+    [0, 7_000],
+  );
+  await gateway.answer("{}");
+  assert.deepEqual(
+    gateway.exchanges.map(({ waitedMs, tookMs }) => [Math.round(waitedMs), Math.round(tookMs)]),
+    [
+      [0, 12_000],
+      [7_000, 0],
+    ],
+  );
+  await gateway.listener.stop();
+});
+
+test("LineListener writes a fault in the words that it brings, and reports an error that is none", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  gateway.calls[0]?.fail(new Fault("broken", "m", { payload: [Buffer.from('{"own":1}')] }));
+  assert.deepEqual(await gateway.written(), ['{"own":1}']);
+  await gateway.ask("/sale\n2");
+  gateway.calls[1]?.fail(new TypeError("a bug"));
+  assert.match((await gateway.written())[0] ?? "", /an internal error/);
+  assert.deepEqual(gateway.errors.map(String), ["TypeError: a bug"]);
+  await gateway.listener.stop();
+});
+
+test("LineListener.finish() lets the request in work be answered, refuses what waits, and gives the device back", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  const finished = gateway.listener.finish();
+  await time.advance(5_000);
+  assert.equal(gateway.device.isOpen, true);
+  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
+  await finished;
+  assert.equal(gateway.device.isOpen, false);
+
+  const busy = await Gateway.open();
+  await busy.ask("/sale\n1");
+  await busy.ask("/sale\n2");
+  const ended = busy.listener.finish();
+  const [refusal] = await busy.answer('{"n":1}');
+  assert.match(refusal ?? "", /"code":-3,"message":"Cannot send \/sale: posline shuts down: nothing was sent"/);
+  assert.equal(busy.calls.length, 1);
+  await ended;
+});
+
+test("LineListener.finish() ends at once when nothing is asked", async () => {
+  const gateway = await Gateway.open();
+  await gateway.listener.finish();
+  assert.equal(gateway.device.isOpen, false);
+});
