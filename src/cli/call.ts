@@ -45,11 +45,11 @@ export async function runCall(args: CallArguments): Promise<number> {
   const client = await clientFor(args);
   try {
     if (args.resume !== undefined) {
-      const token = tokenIn(args.resume);
+      const token = await tokenIn(args.resume);
       return await follow(client, (options) => client.resume(token, options));
     }
     const { service, route } = routeOf(args);
-    const body = bodyFor(args);
+    const body = await bodyFor(args);
     if (!args.wait) return await ask(client, service, route, body);
     const settle = client[service].settle as (operation: string, body: object, options: object) => Promise<Settled>;
     return await follow(client, (options) => settle(methodOf(route), body ?? {}, { ...options, ...windowOf(args) }));
@@ -156,8 +156,11 @@ async function secretsFor({
   const { env } = process;
   const services = config === undefined ? undefined : (await loadConfig({ env, flags: { config } })).config.services;
   const merchantId =
-    secretIn(merchantIdFile ?? env["POSLINE_MERCHANT_ID_FILE"]) ?? env["POSLINE_MERCHANT_ID"] ?? services?.fiscal?.merchantId;
-  const apiKey = secretIn(apiKeyFile ?? env["POSLINE_API_KEY_FILE"]) ?? env["POSLINE_API_KEY"] ?? services?.bank?.apiKey;
+    (await secretIn(merchantIdFile ?? env["POSLINE_MERCHANT_ID_FILE"])) ??
+    env["POSLINE_MERCHANT_ID"] ??
+    services?.fiscal?.merchantId;
+  const apiKey =
+    (await secretIn(apiKeyFile ?? env["POSLINE_API_KEY_FILE"])) ?? env["POSLINE_API_KEY"] ?? services?.bank?.apiKey;
   return { ...(merchantId !== undefined && { merchantId }), ...(apiKey !== undefined && { apiKey }) };
 }
 
@@ -174,10 +177,10 @@ function methodOf(route: string): string {
   return route.slice(1).replaceAll(/[_-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function bodyFor({ json, file }: CallArguments): JsonObject | undefined {
+async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | undefined> {
   if (json !== undefined && file !== undefined)
     throw new UsageError("Cannot call: the body is given twice, as JSON and --file");
-  const text = file === undefined ? json : fileText(file);
+  const text = file === undefined ? json : await fileText(file);
   if (text === undefined || text.trim() === "") return undefined;
   const body = parseObject(text);
   if (body === undefined) throw new UsageError("Cannot call: the body is no JSON object");
@@ -185,21 +188,33 @@ function bodyFor({ json, file }: CallArguments): JsonObject | undefined {
 }
 
 /** `-` is standard input. */
-function fileText(file: string): string {
+async function fileText(file: string): Promise<string> {
   try {
-    return readAtMost(file === "-" ? "/dev/stdin" : file, inputBytesMax).toString("utf8");
+    return (file === "-" ? await standardInput() : readAtMost(file, inputBytesMax)).toString("utf8");
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(`Cannot read ${file}: ${reason(error, file)}`);
   }
 }
 
-function secretIn(file: string | undefined): string | undefined {
-  return file === undefined ? undefined : fileText(file).replace(/\r?\n$/, "");
+async function standardInput(): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of process.stdin) {
+    bytes += piece.length;
+    if (bytes > inputBytesMax) throw new UsageError(`Cannot read standard input: it is larger than ${inputBytesMax} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
 }
 
-function tokenIn(text: string): unknown {
+async function secretIn(file: string | undefined): Promise<string | undefined> {
+  return file === undefined ? undefined : (await fileText(file)).replace(/\r?\n$/, "");
+}
+
+async function tokenIn(text: string): Promise<unknown> {
   try {
-    return JSON.parse(text.startsWith("@") ? fileText(text.slice(1)) : text);
+    return JSON.parse(text.startsWith("@") ? await fileText(text.slice(1)) : text);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError("Cannot resume: the token is no JSON: give it as it was printed, in single quotes, or @FILE");

@@ -154,6 +154,10 @@ test("README's configuration loads", async () => {
   folder.remove();
 });
 
+test("README's program is the one that the types are checked with", () => {
+  assert.equal(blocks("ts")[0], readFileSync(new URL("readme-client.ts", import.meta.url), "utf8"));
+});
+
 test("README's table of states is the code's", () => {
   assert.ok(readme.includes(transitionTable()), `print it anew:\n${transitionTable()}`);
 });

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { bundle, scratchFolder } from "../support/bridge-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
+
+/** `posline call` and the package, against the emulated bridge that `npm start` runs. */
+
+const folder = scratchFolder();
+let bridge: PoslineProcess;
+before(async () => {
+  const file = join(folder.path, "posline.json");
+  const services = Object.fromEntries(["fiscal", "bank", "qr"].map((name) => [name, { line: "till", replyTimeoutMs: 3001 }]));
+  writeFileSync(file, JSON.stringify({ lines: { till: { path: "/dev/null", baudRate: 921_600 } }, services }));
+  bridge = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_CONFIG: file } });
+  await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
+});
+after(async () => {
+  await bridge.ended("SIGTERM");
+  folder.remove();
+});
+
+const secret = join(folder.path, "merchant-id");
+writeFileSync(secret, "MERCHANT-1\n");
+
+interface Called {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function caller(service: "fiscal" | "bank" | "qr", ...args: readonly string[]): Promise<PoslineProcess> {
+  const url = `http://127.0.0.1:${await bridge.port(service)}`;
+  const flags = service === "fiscal" ? ["--merchant-id-file", secret] : [];
+  return new PoslineProcess(["call", ...args, "--url", url, ...flags]);
+}
+
+async function call(service: "fiscal" | "bank" | "qr", ...args: readonly string[]): Promise<Called> {
+  const process = await caller(service, service, ...args);
+  const code = await process.ended();
+  return { code, stdout: process.stdout, stderr: process.stderr };
+}
+
+const sale = (payId: string, amount: number) => JSON.stringify({ pay_id: payId, amount, currency_name: "EUR" });
+
+test("posline call prints a service's answer, and takes a route with or without its slash", async () => {
+  for (const route of ["terminals", "/terminals"]) {
+    const { code, stdout } = await call("bank", route);
+    assert.equal(code, 0);
+    assert.ok(JSON.parse(stdout).data.terminals.length > 0);
+  }
+});
+
+test("posline call signs fiscal requests", async () => {
+  const { code, stdout } = await call("fiscal", "check_shift");
+  assert.equal(code, 0);
+  assert.equal(JSON.parse(stdout).isShiftOpen, "true");
+});
+
+test("posline call exits with 1 for an error, and prints the service's answer and what to do", async () => {
+  const { code, stdout, stderr } = await call("bank", "check", '{"pay_id":"NOBODY"}');
+  assert.equal(code, 1);
+  assert.equal(JSON.parse(stdout).code, -15);
+  assert.notEqual(stderr, "");
+});
+
+test("posline call --wait follows a sale to approved, with a line of progress for each step", async () => {
+  const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-1", 1500), "--wait");
+  assert.equal(code, 0, stderr);
+  assert.equal(JSON.parse(stdout).result, "approved");
+  assert.match(stderr, /bank \/sale: sent\n[\s\S]*bank \/sale: asked\n[\s\S]*approved\n$/);
+});
+
+test("posline call --wait follows a sale whose answer is lost to approved", async () => {
+  const { code, stdout } = await call("bank", "sale", sale("CALL-2", 1531), "--wait");
+  assert.equal(code, 0);
+  assert.equal(JSON.parse(stdout).result, "approved");
+});
+
+test("posline call --wait exits with 1 when declined", async () => {
+  const { code, stdout } = await call("bank", "sale", sale("CALL-3", 1520), "--wait");
+  assert.equal(code, 1);
+  const { result, code: reason } = JSON.parse(stdout);
+  assert.deepEqual([result, reason], ["declined", -20]);
+});
+
+test("posline call --wait makes a key where the body has none, and closes a fiscal sale", async () => {
+  const body = JSON.stringify({ items: [{ itemAmount: 1500 }], payments: { cashAmount: 1500 } });
+  const { code, stdout, stderr } = await call("fiscal", "sale", body, "--wait");
+  assert.equal(code, 0, stderr);
+  assert.equal(JSON.parse(stdout).result, "closed");
+});
+
+test("posline call exits with 75 while nothing is proven, and its token goes on to the end", async () => {
+  const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-4", 1569), "--wait", "--window", "1");
+  assert.equal(code, 75, stderr);
+  assert.equal(JSON.parse(stdout).result, "unknown");
+  const token = /--resume '(.*)'/.exec(stderr)?.[1] ?? "none";
+  const file = join(folder.path, "token");
+  writeFileSync(file, token);
+  const resumed = await caller("bank", "--resume", `@${file}`);
+  assert.equal(await resumed.ended(), 0, resumed.stderr);
+  assert.equal(JSON.parse(resumed.stdout).result, "approved");
+});
+
+test("posline call --wait asks /abort at Ctrl-C, says so, and follows to the end", async () => {
+  const process = await caller("bank", "bank", "sale", sale("CALL-5", 1569), "--wait");
+  await process.until(() => (process.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
+  assert.equal(await process.ended("SIGINT"), 1, process.stderr);
+  assert.match(process.stderr, /asked \/abort, which was accepted/);
+  assert.deepEqual([JSON.parse(process.stdout).result, JSON.parse(process.stdout).code], ["declined", -21]);
+});
+
+test("posline call reads the body from standard input and from a file", async () => {
+  const file = join(folder.path, "body.json");
+  writeFileSync(file, sale("CALL-6", 1500));
+  assert.equal((await call("bank", "sale", "--file", file)).code, 0);
+  const url = `http://127.0.0.1:${await bridge.port("bank")}`;
+  const { status, stdout } = spawnSync(process.execPath, [bundle, "call", "bank", "check", "--file", "-", "--url", url], {
+    input: '{"pay_id":"CALL-6"}',
+    encoding: "utf8",
+  });
+  assert.equal(status, 0);
+  assert.equal(JSON.parse(stdout).status, "success");
+});
+
+test("posline call says what is wrong with how it was called, and exits with 64", async () => {
+  for (const [args, words] of [
+    [["bank", "sail"], /it has supported_operations, terminals, sale/],
+    [["bank", "sale", "[1]"], /the body is no JSON object/],
+    [["--resume", "nonsense"], /the token is no JSON/],
+    [["--resume", "{}"], /this is no token/],
+    [["bank", "terminals", "--wait"], /can't be followed|operation/],
+  ] as const) {
+    const process = await caller("bank", ...args);
+    assert.equal(await process.ended(), 64, `${args.join(" ")}: ${process.stderr}`);
+    assert.match(process.stderr, words);
+  }
+});
+
+test("posline call exits with 69 when nothing could be sent", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  const process = new PoslineProcess(["call", "bank", "terminals", "--url", `http://127.0.0.1:${port}`]);
+  assert.equal(await process.ended(), 69, process.stderr);
+});
+
+test("the package gives a client by import and by require, and it settles a sale", async () => {
+  const imported = await import("posline");
+  const required: typeof imported = createRequire(import.meta.url)("posline");
+  for (const { createClient } of [imported, required]) {
+    const client = createClient({ bank: { url: `http://127.0.0.1:${await bridge.port("bank")}` } });
+    const { result } = await client.bank.settle("sale", { amount: 1500n, currency_name: "EUR" }, { intervalMs: 50 });
+    assert.equal(result, "approved");
+    await client.close();
+  }
+});
