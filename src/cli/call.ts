@@ -1,227 +1,132 @@
 import type { CommandModule, Options } from "yargs";
-import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
-import { CallError, NotSentError, UnknownError } from "../client/errors.ts";
-import { type JsonObject, parseObject, writeObject } from "../client/exact-json.ts";
-import type { Settled, SettleEvent } from "../client/settled.ts";
-import { loadConfig } from "../config/load.ts";
-import { readAtMost, reason } from "../config/secrets.ts";
+import { CallError, NotSentError, RejectedError, UnknownError } from "../client/errors.ts";
+import { type JsonObject, parseObject, textOf, writeObject } from "../client/exact-json.ts";
+import type { Settled } from "../client/settled.ts";
+import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import { exitCodes } from "./exit.ts";
-import { Progress } from "./progress.ts";
+import { type CallTarget, clientFor, textIn, UsageError } from "./call-target.ts";
+import { exitCodeOf, exitCodes } from "./exit.ts";
+import { declinedCode, Following } from "./following.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
 
-export interface CallArguments {
+export interface CallArguments extends CallTarget {
   readonly service?: ServiceName | undefined;
   readonly route?: string | undefined;
   readonly json?: string | undefined;
-  readonly url?: string | undefined;
-  readonly line?: string | undefined;
-  readonly baud?: number | undefined;
   readonly file?: string | undefined;
   readonly wait?: boolean | undefined;
   readonly window?: number | undefined;
   readonly resume?: string | undefined;
-  readonly config?: string | undefined;
-  readonly merchantIdFile?: string | undefined;
-  readonly apiKeyFile?: string | undefined;
-}
-
-/** The exit code of an operation that came to its end, and not to the wanted one. */
-const declinedCode = 1;
-
-/** A body, a token or a secret from a file: as much as a service takes. */
-const inputBytesMax = 1_048_576;
-
-/** What is wrong with how the command was called. */
-class UsageError extends Error {
-  readonly exitCode: number = exitCodes.usage;
+  readonly tokenFile?: string | undefined;
 }
 
 /** @returns the exit code: 0, 1 for declined, 64 usage, 69 not sent, 75 unknown, 78 for a configuration that can't be used. */
 export async function runCall(args: CallArguments): Promise<number> {
-  const client = await clientFor(args);
+  const following = new Following(args);
   try {
-    if (args.resume !== undefined) {
-      const token = await tokenIn(args.resume);
-      return await follow(client, (options) => client.resume(token, options));
-    }
-    const { service, route } = routeOf(args);
-    const body = await bodyFor(args);
-    if (!args.wait) return await ask(client, service, route, body);
-    const settle = client[service].settle as (operation: string, body: object, options: object) => Promise<Settled>;
-    return await follow(client, (options) => settle(methodOf(route), body ?? {}, { ...options, ...windowOf(args) }));
+    return args.resume === undefined ? await runNew(args, following) : await runResumed(args, args.resume, following);
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw new UsageError(error.message);
+    const code =
+      exitCodeOf(error) ?? (error instanceof TypeError || error instanceof RangeError ? exitCodes.usage : exitCodes.bug);
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    // Whatever failed here, what was begun goes on.
+    return following.told ? exitCodes.unknown : code;
+  }
+}
+
+async function runNew(args: CallArguments, following: Following): Promise<number> {
+  const { service, route } = routeOf(args);
+  const body = await bodyFor(args);
+  const client = await clientFor(args, service);
+  try {
+    if (!args.wait) return await ask(client, service, route, body);
+    // The operation's name is checked by settle, which knows all of them.
+    const settle = client[service].settle as (operation: string, body: object, options: object) => Promise<Settled>;
+    return await following.follow(client, (options) =>
+      settle(methodOf(route.path), body ?? {}, { ...options, ...windowOf(args) }),
+    );
+  } finally {
+    await client.close();
+  }
+}
+
+async function runResumed(args: CallArguments, text: string, following: Following): Promise<number> {
+  if (args.service !== undefined) throw new UsageError("Cannot resume: a token says all: leave service, route and body out");
+  const token = await tokenIn(text);
+  const named = serviceNames.find(
+    (name) => typeof token === "object" && token !== null && "service" in token && token.service === name,
+  );
+  const client = await clientFor(args, named ?? "bank");
+  try {
+    return await following.follow(client, (options) => client.resume(token, { ...options, ...windowOf(args) }));
   } finally {
     await client.close();
   }
 }
 
 /** One request; its answer on standard output. */
-async function ask(client: Client, service: ServiceName, route: string, body: JsonObject | undefined): Promise<number> {
+async function ask(client: Client, service: ServiceName, route: Route, body: JsonObject | undefined): Promise<number> {
+  if (route.effect === "money" && route.key !== undefined && textOf(body?.[route.key]) === undefined) {
+    throw new UsageError(
+      `Cannot call ${service} ${route.path}: the body has no ${route.key}: give one, or --wait, which makes one`,
+    );
+  }
+  // Made of the same table whose routes these are.
   const methods = client[service] as unknown as Readonly<Record<string, (body?: object) => Promise<JsonObject>>>;
-  const method = methods[methodOf(route)];
-  if (method === undefined) throw new UsageError(`Cannot call ${service} ${route}: there is no such route`);
-  const takesBody = contracts[service].routes.find(({ path }) => path === route)?.body !== "none";
+  const method = methods[methodOf(route.path)];
+  if (method === undefined) throw new UsageError(`Cannot call ${service} ${route.path}: there is no such route`);
   try {
-    out(writeObject(takesBody ? await method(body ?? {}) : await method()));
+    out(writeObject(route.body === "none" ? await method() : await method(body ?? {})));
     return exitCodes.ok;
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
-    if ("reply" in error) out(writeObject(error.reply as JsonObject));
+    if (error instanceof RejectedError) out(writeObject(error.reply));
     process.stderr.write(`${error.message}\n${error.advice}\n`);
     if (error instanceof NotSentError) return exitCodes.unavailable;
     return error instanceof UnknownError ? exitCodes.unknown : declinedCode;
   }
 }
 
-type Follow = (options: { onProgress: (event: SettleEvent) => void; signal: AbortSignal }) => Promise<Settled>;
-
-/** Follows an operation; Ctrl-C asks the service to abort it and goes on following, a second one leaves it as it is. */
-async function follow(client: Client, run: Follow): Promise<number> {
-  const progress = new Progress(process.stderr);
-  const leave = new AbortController();
-  let latest: SettleEvent | undefined;
-  let interrupts = 0;
-  const interrupted = () => {
-    interrupts++;
-    if (interrupts > 1 || latest === undefined) leave.abort();
-    else void abort(client, latest, progress);
-  };
-  process.on("SIGINT", interrupted);
-  try {
-    const settled = await run({
-      signal: leave.signal,
-      onProgress: (event) => {
-        latest = event;
-        progress.show(event);
-      },
-    });
-    progress.end(settled);
-    const { result, data, code, message, token } = settled;
-    out(
-      JSON.stringify({ result, ...(code !== undefined && { code }), ...(message !== undefined && { message }) }).slice(0, -1) +
-        `${data === undefined ? "" : `,"data":${writeObject(data)}`}}`,
-    );
-    if (result === "unknown") process.stderr.write(`Resume it with: posline call --resume '${JSON.stringify(token)}'\n`);
-    return codeOf(result);
-  } finally {
-    process.off("SIGINT", interrupted);
-    progress.stop();
-  }
-}
-
-function codeOf(result: Settled["result"]): number {
-  if (result === "unknown") return exitCodes.unknown;
-  // What couldn't be printed was sold all the same.
-  return result === "approved" || result === "closed" || result === "unprinted" ? exitCodes.ok : declinedCode;
-}
-
-/** Asks the service to stop the operation, where it has a route for that, and says what it answered. */
-async function abort(client: Client, { token }: SettleEvent, progress: Progress): Promise<void> {
-  const body = parseObject(token.body) ?? {};
-  const said = (text: string) => progress.say(`${text}; Ctrl-C again stops following`);
-  try {
-    if (token.service === "bank") await client.bank.abort({ pay_id: String(body["pay_id"]) });
-    else if (token.service === "fiscal") await client.fiscal.abort({ documentExtID: String(body["documentExtID"]) });
-    else return said("qr has no route that aborts: following on");
-    said("asked /abort, which was accepted: following to the end");
-  } catch (error) {
-    said(`asked /abort: ${error instanceof Error ? error.message : String(error)}: following on`);
-  }
-}
-
-async function clientFor(args: CallArguments): Promise<Client> {
-  const { merchantId, apiKey } = await secretsFor(args);
-  const target = args.url === undefined ? {} : { url: args.url };
-  const secrets = {
-    fiscal: { ...target, ...(merchantId !== undefined && { merchantId }) },
-    bank: { ...target, ...(apiKey !== undefined && { apiKey }) },
-    qr: target,
-  };
-  if (args.line === undefined) return createClient(secrets);
-  return createClient({ ...secrets, line: { path: args.line, ...(args.baud !== undefined && { baudRate: args.baud }) } });
-}
-
-/** From a file of its own, the environment, or the bridge's configuration. */
-async function secretsFor({
-  merchantIdFile,
-  apiKeyFile,
-  config,
-}: CallArguments): Promise<Partial<Record<"merchantId" | "apiKey", string>>> {
-  const { env } = process;
-  const services = config === undefined ? undefined : (await loadConfig({ env, flags: { config } })).config.services;
-  const merchantId =
-    (await secretIn(merchantIdFile ?? env["POSLINE_MERCHANT_ID_FILE"])) ??
-    env["POSLINE_MERCHANT_ID"] ??
-    services?.fiscal?.merchantId;
-  const apiKey =
-    (await secretIn(apiKeyFile ?? env["POSLINE_API_KEY_FILE"])) ?? env["POSLINE_API_KEY"] ?? services?.bank?.apiKey;
-  return { ...(merchantId !== undefined && { merchantId }), ...(apiKey !== undefined && { apiKey }) };
-}
-
-function routeOf({ service, route }: CallArguments): { readonly service: ServiceName; readonly route: string } {
+function routeOf({ service, route }: CallArguments): { readonly service: ServiceName; readonly route: Route } {
   if (service === undefined) throw new UsageError(`Cannot call: name a service (${serviceNames.join(", ")}) and a route`);
   const { routes } = contracts[service];
-  const path = route?.startsWith("/") ? route : `/${route ?? ""}`;
-  if (routes.some((each) => each.path === path)) return { service, route: path };
-  throw new UsageError(`Cannot call ${service} ${route ?? ""}: it has ${routes.map((each) => each.path.slice(1)).join(", ")}`);
+  const found = routes.find(({ path }) => path === (route?.startsWith("/") ? route : `/${route ?? ""}`));
+  if (found !== undefined) return { service, route: found };
+  throw new UsageError(`Cannot call ${service} ${route ?? ""}: it has ${routes.map(({ path }) => path.slice(1)).join(", ")}`);
 }
 
 /** `/check_status` as the client names it, checkStatus. */
-function methodOf(route: string): string {
-  return route.slice(1).replaceAll(/[_-](\w)/g, (_, letter: string) => letter.toUpperCase());
+function methodOf(path: string): string {
+  return path.slice(1).replaceAll(/[_-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | undefined> {
   if (json !== undefined && file !== undefined)
     throw new UsageError("Cannot call: the body is given twice, as JSON and --file");
-  const text = file === undefined ? json : await fileText(file);
+  const text = file === undefined ? json : await textIn(file);
   if (text === undefined || text.trim() === "") return undefined;
   const body = parseObject(text);
   if (body === undefined) throw new UsageError("Cannot call: the body is no JSON object");
   return body;
 }
 
-/** `-` is standard input. */
-async function fileText(file: string): Promise<string> {
-  try {
-    return (file === "-" ? await standardInput() : readAtMost(file, inputBytesMax)).toString("utf8");
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`Cannot read ${file}: ${reason(error, file)}`);
-  }
-}
-
-async function standardInput(): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of process.stdin) {
-    bytes += piece.length;
-    if (bytes > inputBytesMax) throw new UsageError(`Cannot read standard input: it is larger than ${inputBytesMax} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
-}
-
-async function secretIn(file: string | undefined): Promise<string | undefined> {
-  return file === undefined ? undefined : (await fileText(file)).replace(/\r?\n$/, "");
-}
-
 async function tokenIn(text: string): Promise<unknown> {
+  const json = text.startsWith("@") ? await textIn(text.slice(1)) : text;
   try {
-    return JSON.parse(text.startsWith("@") ? await fileText(text.slice(1)) : text);
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
+    return JSON.parse(json);
+  } catch {
     throw new UsageError("Cannot resume: the token is no JSON: give it as it was printed, in single quotes, or @FILE");
   }
 }
 
-const windowOf = ({ window }: CallArguments) => (window === undefined ? {} : { windowMs: window * 1_000 });
+function windowOf({ window }: CallArguments): { readonly windowMs?: number } {
+  if (window === undefined) return {};
+  if (!(window > 0)) throw new UsageError("Cannot call: --window is no number of seconds above 0");
+  return { windowMs: window * 1_000 };
+}
 
 function out(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -240,6 +145,11 @@ const options = {
   wait: { type: "boolean", describe: "Follow the operation to its end, by the contract's recovery rules" },
   window: { type: "number", requiresArg: true, describe: "With --wait, follow it for so many seconds (default 180)" },
   resume: { type: "string", requiresArg: true, describe: "Follow an operation on, by the token that was printed, or @FILE" },
+  "token-file": {
+    type: "string",
+    requiresArg: true,
+    describe: "With --wait, keep the token to resume with in this file all along",
+  },
   config: { type: "string", requiresArg: true, describe: "Take merchantId and apiKey from this configuration file" },
   "merchant-id-file": {
     type: "string",
@@ -262,13 +172,9 @@ export const callCommand: CommandModule<object, CallArguments> = {
       .example("$0 call bank terminals", "One request")
       .example(`$0 call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"),
   handler: async (args) => {
-    try {
-      process.exitCode = await runCall(args);
-    } catch (error) {
-      if (!(error instanceof Error) || !("exitCode" in error) || typeof error.exitCode !== "number") throw error;
-      process.stderr.write(`${error.message}\n`);
-      process.exitCode = error.exitCode;
-    }
+    // Whoever reads the output may leave: that changes nothing of the operation.
+    for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+    process.exitCode = await runCall(args);
   },
 };
 

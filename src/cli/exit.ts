@@ -1,5 +1,5 @@
 /** Exit codes (sysexits): what a script or a supervisor may decide by. */
-export const exitCodes = { ok: 0, usage: 64, unavailable: 69, unknown: 75, config: 78 } as const;
+export const exitCodes = { ok: 0, usage: 64, unavailable: 69, bug: 70, unknown: 75, config: 78 } as const;
 
 /** The exit code that an error names, such as a ConfigError's; undefined for one that names none. */
 export function exitCodeOf(error: unknown): number | undefined {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
@@ -100,7 +100,7 @@ test("posline call exits with 75 while nothing is proven, and its token goes on 
   const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-4", 1569), "--wait", "--window", "1");
   assert.equal(code, 75, stderr);
   assert.equal(JSON.parse(stdout).result, "unknown");
-  const token = /--resume '(.*)'/.exec(stderr)?.[1] ?? "none";
+  const token = /--resume '([^']*)' --url 'http/.exec(stderr)?.[1] ?? "none";
   const file = join(folder.path, "token");
   writeFileSync(file, token);
   const resumed = await caller("bank", "--resume", `@${file}`);
@@ -114,6 +114,46 @@ test("posline call --wait asks /abort at Ctrl-C, says so, and follows to the end
   assert.equal(await process.ended("SIGINT"), 1, process.stderr);
   assert.match(process.stderr, /asked \/abort, which was accepted/);
   assert.deepEqual([JSON.parse(process.stdout).result, JSON.parse(process.stdout).code], ["declined", -21]);
+});
+
+test("posline call --wait tells the key before anything is sent, keeps the token, and prints it when the session ends", async () => {
+  const file = join(folder.path, "kept-token");
+  const body = JSON.stringify({ amount: 1569, currency_name: "EUR", doc_number: "Men's" });
+  const process = await caller("bank", "bank", "sale", body, "--wait", "--token-file", file);
+  await process.until(() => (process.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
+  assert.equal(await process.ended("SIGTERM"), 75, process.stderr);
+  const key = /^bank \/sale: pay_id (\w{26})\nbank \/sale: sent\n/.exec(process.stderr)?.[1];
+  assert.equal(JSON.parse(process.stdout).key, key);
+  // The command as it is printed, quotes and all.
+  const command = /posline (call --resume .*)\n$/.exec(process.stderr)?.[1] ?? "none";
+  const [printed, kept] = [
+    spawnSync("bash", ["-c", `${globalThis.process.execPath} ${bundle} ${command}`], { encoding: "utf8" }),
+    readFileSync(file, "utf8"),
+  ];
+  assert.equal(JSON.parse(printed.stdout).result, "approved", printed.stderr);
+  assert.equal(JSON.parse(JSON.parse(kept).body).pay_id, key);
+});
+
+test("posline call without --wait refuses a sale that has no key", async () => {
+  const { code, stderr } = await call("bank", "sale", '{"amount":1500,"currency_name":"EUR"}');
+  assert.equal(code, 64);
+  assert.match(stderr, /the body has no pay_id: give one, or --wait/);
+});
+
+test("posline call --wait goes on when nobody reads what it prints", async () => {
+  const url = `http://127.0.0.1:${await bridge.port("bank")}`;
+  const command = `${process.execPath} ${bundle} call bank sale '${sale("CALL-7", 1500)}' --wait --url ${url}`;
+  const { stdout } = spawnSync("bash", ["-c", `(${command} 2>&1; echo "exit $?" >&3) 3>&1 >/dev/full | cat`], {
+    encoding: "utf8",
+  });
+  assert.equal(stdout, "exit 0\n");
+});
+
+test("posline call --wait exits with 69 when nothing could be sent in all the time", async () => {
+  const process = new PoslineProcess([
+    ...["call", "bank", "sale", sale("CALL-8", 1500), "--wait", "--window", "1", "--line", "/dev/nonexistent"],
+  ]);
+  assert.equal(await process.ended(), 69, process.stderr);
 });
 
 test("posline call reads the body from standard input and from a file", async () => {
@@ -136,6 +176,8 @@ test("posline call says what is wrong with how it was called, and exits with 64"
     [["--resume", "nonsense"], /the token is no JSON/],
     [["--resume", "{}"], /this is no token/],
     [["bank", "terminals", "--wait"], /can't be followed|operation/],
+    [["bank", "sale", "{}", "--wait", "--window", "x"], /no number of seconds/],
+    [["--resume", "{}", "bank"], /is no|choices|Invalid|a token says all/i],
   ] as const) {
     const process = await caller("bank", ...args);
     assert.equal(await process.ended(), 64, `${args.join(" ")}: ${process.stderr}`);

@@ -1,0 +1,109 @@
+import { createClient } from "../app/client.ts";
+import type { Client } from "../client/client.ts";
+import { loadConfig } from "../config/load.ts";
+import { readAtMost, reason } from "../config/secrets.ts";
+import type { ServiceName } from "../core/call.ts";
+import { exitCodes } from "./exit.ts";
+
+/** Whom `posline call` asks, with which secrets, and how that is said again on a command line. */
+
+export interface CallTarget {
+  readonly url?: string | undefined;
+  readonly line?: string | undefined;
+  readonly baud?: number | undefined;
+  readonly config?: string | undefined;
+  readonly merchantIdFile?: string | undefined;
+  readonly apiKeyFile?: string | undefined;
+}
+
+/** What is wrong with how the command was called. */
+export class UsageError extends Error {
+  readonly exitCode: number = exitCodes.usage;
+}
+
+/** A body, a token or a secret from a file: as much as a service takes. */
+const inputBytesMax = 1_048_576;
+
+/** @throws TypeError for an address that is none; UsageError; ConfigError. */
+export async function clientFor(target: CallTarget, service: ServiceName): Promise<Client> {
+  const { merchantId, apiKey } = await secretsFor(target);
+  const url = target.url === undefined ? {} : { url: target.url };
+  const secrets = {
+    fiscal: { ...url, ...(merchantId !== undefined && { merchantId }) },
+    bank: { ...url, ...(apiKey !== undefined && { apiKey }) },
+    qr: url,
+  };
+  if (target.line === undefined) return createClient(secrets);
+  if (service === "fiscal" && merchantId === undefined) {
+    throw new UsageError(
+      "Cannot call fiscal on a line: there is no merchantId to sign with: name its file by --merchant-id-file",
+    );
+  }
+  const { line: path, baud } = target;
+  // Only the service that is asked: one that isn't there would hold the line up.
+  return createClient({ ...secrets, line: { path, services: [service], ...(baud !== undefined && { baudRate: baud }) } });
+}
+
+/** The flags that name the same target, quoted for a shell. */
+export function flagsOf({ url, line, baud, config, merchantIdFile, apiKeyFile }: CallTarget): string {
+  const flags = Object.entries({
+    "--url": url,
+    "--line": line,
+    "--baud": baud,
+    "--config": config,
+    "--merchant-id-file": merchantIdFile,
+    "--api-key-file": apiKeyFile,
+  });
+  return flags.flatMap(([flag, value]) => (value === undefined ? [] : [` ${flag} ${quoted(String(value))}`])).join("");
+}
+
+/** A word in single quotes, which no shell looks into. */
+export function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** From a file of its own, the environment, or the bridge's configuration. */
+async function secretsFor({
+  merchantIdFile,
+  apiKeyFile,
+  config,
+}: CallTarget): Promise<Partial<Record<"merchantId" | "apiKey", string>>> {
+  const { env } = process;
+  const services = config === undefined ? undefined : (await loadConfig({ env, flags: { config } })).config.services;
+  const merchantId =
+    (await secretIn(merchantIdFile ?? env["POSLINE_MERCHANT_ID_FILE"])) ??
+    env["POSLINE_MERCHANT_ID"] ??
+    services?.fiscal?.merchantId;
+  const apiKey =
+    (await secretIn(apiKeyFile ?? env["POSLINE_API_KEY_FILE"])) ?? env["POSLINE_API_KEY"] ?? services?.bank?.apiKey;
+  return { ...(merchantId !== undefined && { merchantId }), ...(apiKey !== undefined && { apiKey }) };
+}
+
+async function secretIn(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const secret = (await textIn(file)).replace(/\r?\n$/, "");
+  // Said here, where nothing quotes it.
+  if (!/^[\x20-\x7e]+$/.test(secret)) throw new UsageError(`Cannot use ${file}: it must hold one line of printable ASCII`);
+  return secret;
+}
+
+/** A file's text; `-` is standard input. */
+export async function textIn(file: string): Promise<string> {
+  try {
+    return (file === "-" ? await standardInput() : readAtMost(file, inputBytesMax)).toString("utf8");
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`Cannot read ${file}: ${reason(error, file)}`);
+  }
+}
+
+async function standardInput(): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of process.stdin) {
+    bytes += piece.length;
+    if (bytes > inputBytesMax) throw new UsageError(`Cannot read standard input: it is larger than ${inputBytesMax} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
