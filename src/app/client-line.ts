@@ -81,15 +81,18 @@ class LineTransport implements Transport {
     );
   }
 
-  async send({ service, route, body }: TransportRequest, signal: AbortSignal): Promise<Answer> {
+  async send({ service, route, body, withdrawn }: TransportRequest, signal: AbortSignal): Promise<Answer> {
     const handler = this.#handlers.get(service);
     if (handler === undefined) return failed("not-sent", `Cannot call ${service}: it is not among the line's services`);
+    const left = [signal, ...(withdrawn === undefined ? [] : [withdrawn])];
+    if (left.some(({ aborted }) => aborted)) return failed("not-sent", "the caller had left before it was sent");
     const caller = present();
     // A waiting call whose caller left is never sent; one in flight runs to its end
-    signal.addEventListener("abort", () => {
+    const leave = () => {
       caller.gone = true;
       caller.onGone?.();
-    });
+    };
+    for (const each of left) each.addEventListener("abort", leave);
     const pieces = body === undefined ? [] : [Buffer.from(body)];
     const requestId = `client-${(++this.#count).toString(36)}`;
     try {
@@ -98,6 +101,8 @@ class LineTransport implements Transport {
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       return faultAnswer(service, error);
+    } finally {
+      for (const each of left) each.removeEventListener("abort", leave);
     }
   }
 

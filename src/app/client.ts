@@ -20,7 +20,7 @@ export type ClientOptions = HttpClientOptions | (ServicesOptions & { readonly li
 
 /**
  * Makes a client. With `line` it speaks to the terminal itself: the line is opened by the first call and held until `close`.
- * @throws TypeError for an address that is none.
+ * @throws TypeError for a url or a key that no request can be built of.
  */
 export function createClient(options: ClientOptions = {}): Client {
   if (!("line" in options)) return createHttpClient(options);
@@ -42,7 +42,9 @@ class LateTransport implements Transport {
     this.#opened ??= this.#open();
     let transport: Transport;
     try {
-      transport = await this.#opened;
+      const opened = await unlessLeft(this.#opened, [signal, request.withdrawn]);
+      if (opened === undefined) return failed("not-sent", "the caller had left before the line was open");
+      transport = opened;
     } catch (error) {
       // The next request tries anew
       this.#opened = undefined;
@@ -53,5 +55,21 @@ class LateTransport implements Transport {
 
   async close(): Promise<void> {
     await (await this.#opened)?.close();
+  }
+}
+
+/** What a promise gives, or undefined at once when one of the signals is aborted first. */
+async function unlessLeft<T>(promise: Promise<T>, signals: readonly (AbortSignal | undefined)[]): Promise<T | undefined> {
+  const given = signals.filter((each) => each !== undefined);
+  if (given.some(({ aborted }) => aborted)) return undefined;
+  let leave = () => {};
+  const left = new Promise<undefined>((resolve) => {
+    leave = () => resolve(undefined);
+  });
+  for (const each of given) each.addEventListener("abort", leave);
+  try {
+    return await Promise.race([promise, left]);
+  } finally {
+    for (const each of given) each.removeEventListener("abort", leave);
   }
 }

@@ -3,7 +3,7 @@ import type { Client } from "../client/client.ts";
 import { loadConfig } from "../config/load.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import type { ServiceName } from "../core/call.ts";
-import { exitCodes } from "./exit.ts";
+import { UsageError } from "./exit.ts";
 
 /** Whom `posline call` asks, with which secrets, and how that is said again on a command line. */
 
@@ -14,11 +14,6 @@ export interface CallTarget {
   readonly config?: string | undefined;
   readonly merchantIdFile?: string | undefined;
   readonly apiKeyFile?: string | undefined;
-}
-
-/** What is wrong with how the command was called. */
-export class UsageError extends Error {
-  readonly exitCode: number = exitCodes.usage;
 }
 
 /** A body, a token or a secret from a file: as much as a service takes. */

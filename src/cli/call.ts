@@ -6,8 +6,8 @@ import type { Settled } from "../client/settled.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import { type CallTarget, clientFor, textIn, UsageError } from "./call-target.ts";
-import { exitCodeOf, exitCodes } from "./exit.ts";
+import { type CallTarget, clientFor, textIn } from "./call-target.ts";
+import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { declinedCode, Following } from "./following.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */

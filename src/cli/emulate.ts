@@ -1,14 +1,13 @@
 import type { CommandModule, Options } from "yargs";
 import type { EmulationFlags } from "../app/emulation.ts";
-import { type EmulateFlags, type Flags, type Loaded, loadConfig } from "../config/load.ts";
+import type { EmulateFlags, Flags } from "../config/load.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import { openLog } from "../core/log.ts";
 import { wireFaultKinds } from "../emulator/wire-fault.ts";
 import { sourceOptions } from "./config.ts";
 import { emulationOptions, given, repeating } from "./emulation.ts";
-import { exitCodeOf, exitCodes } from "./exit.ts";
+import { UsageError } from "./exit.ts";
 import { greeting } from "./greeting.ts";
-import { logStart, reasonOf, startExitCode, stopSignal } from "./running.ts";
+import { logStart, runUntilStopped } from "./running.ts";
 
 /** `posline emulate`: the services without a terminal, over HTTP, on a line, or both. */
 
@@ -26,48 +25,31 @@ export interface EmulateArguments
  * @returns the exit code: 0, 64 for flags that leave nothing to do, 69 when a port can't be had, 78 when the configuration or the
  * state can't be used.
  */
-export async function runEmulate(args: EmulateArguments): Promise<number> {
+export function runEmulate(args: EmulateArguments): Promise<number> {
   const { http = true, admin = true } = args;
-  let loaded: Loaded;
-  try {
-    loaded = await loadConfig({ env: process.env, flags: flagsOf(args) });
-  } catch (error) {
-    const code = exitCodeOf(error);
-    if (code === undefined) throw error;
-    process.stderr.write(`${reasonOf(error)}\n`);
-    return code;
-  }
-  const { config, warnings } = loaded;
-  const { devicesOf, startEmulating } = await import("../app/emulate.ts");
-  if (!http && devicesOf(config).length === 0) {
-    process.stderr.write("Cannot emulate: --no-http leaves no way to reach it: name a device with --line\n");
-    return exitCodes.usage;
-  }
-  const log = openLog(config.log.level);
-  try {
-    const emulating = await startEmulating({ config, log, flags: args, http, admin });
-    logStart(log, "posline emulates", warnings, emulating);
-    process.stderr.write(
-      greeting({
-        title: "posline plays a terminal",
-        listening: emulating.listening,
-        admin: emulating.admin,
-        devices: emulating.devices.map(({ path }) => path),
-        services: config.services,
-        anySign: config.services.fiscal?.merchantId === undefined,
-      }),
-    );
-    await stopSignal();
-    await emulating.stop();
-    log.process("info", "stopped");
-    return exitCodes.ok;
-  } catch (error) {
-    log.process("error", "cannot emulate", { error: reasonOf(error) });
-    process.stderr.write(`${reasonOf(error)}\n`);
-    return startExitCode(error);
-  } finally {
-    log.flush();
-  }
+  return runUntilStopped({
+    flags: flagsOf(args),
+    verb: "emulate",
+    start: async ({ config: loaded, warnings }, log) => {
+      const { devicesOf, startEmulating } = await import("../app/emulate.ts");
+      if (!http && devicesOf(loaded).length === 0) {
+        throw new UsageError("Cannot emulate: --no-http leaves no way to reach it: name a device with --line");
+      }
+      const emulating = await startEmulating({ config: loaded, log, flags: args, http, admin });
+      logStart(log, "posline emulates", warnings, emulating);
+      process.stderr.write(
+        greeting({
+          title: "posline plays a terminal",
+          listening: emulating.listening,
+          admin: emulating.admin,
+          devices: emulating.devices.map(({ path }) => path),
+          services: loaded.services,
+          anySign: loaded.services.fiscal?.merchantId === undefined,
+        }),
+      );
+      return emulating;
+    },
+  });
 }
 
 function flagsOf({ config, line, baud, service, adminPort, merchantIdFile, apiKeyFile }: EmulateArguments): Flags {

@@ -6,3 +6,8 @@ export function exitCodeOf(error: unknown): number | undefined {
   // Not by class: a part of the bundle that is compiled on first use has classes of its own.
   return error instanceof Error && "exitCode" in error && typeof error.exitCode === "number" ? error.exitCode : undefined;
 }
+
+/** What is wrong with how a command was called. */
+export class UsageError extends Error {
+  readonly exitCode: number = exitCodes.usage;
+}

@@ -4,8 +4,8 @@ import { parseObject, textOf, writeObject } from "../client/exact-json.ts";
 import type { Settled, SettleEvent } from "../client/settled.ts";
 import type { Token } from "../client/token.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { type CallTarget, flagsOf, quoted, UsageError } from "./call-target.ts";
-import { exitCodes } from "./exit.ts";
+import { type CallTarget, flagsOf, quoted } from "./call-target.ts";
+import { exitCodes, UsageError } from "./exit.ts";
 import { Progress } from "./progress.ts";
 
 /**

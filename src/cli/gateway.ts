@@ -1,12 +1,10 @@
 import type { CommandModule, Options } from "yargs";
-import { type Flags, type GatewayFlags, type Loaded, loadConfig } from "../config/load.ts";
+import type { Flags, GatewayFlags } from "../config/load.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import type { ServiceName } from "../core/call.ts";
-import { openLog } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import { sourceOptions } from "./config.ts";
-import { exitCodeOf, exitCodes } from "./exit.ts";
-import { reasonOf, startExitCode, stopSignal } from "./running.ts";
+import { runUntilStopped } from "./running.ts";
 
 /** `posline gateway`: tills with a serial port alone, and services that are reached over HTTP. */
 
@@ -20,35 +18,20 @@ export interface GatewayArguments extends Pick<Flags, "config" | "line" | "baud"
  * Runs the gateway until it is told to stop.
  * @returns the exit code: 0, or 78 when the configuration can't be used.
  */
-export async function runGateway(args: GatewayArguments): Promise<number> {
-  let loaded: Loaded;
-  try {
-    loaded = await loadConfig({ env: process.env, flags: flagsOf(args) });
-  } catch (error) {
-    const code = exitCodeOf(error);
-    if (code === undefined) throw error;
-    process.stderr.write(`${reasonOf(error)}\n`);
-    return code;
-  }
-  const log = openLog(loaded.config.log.level);
-  try {
-    const { startGateway } = await import("../app/gateway.ts");
-    const gateway = startGateway({ config: loaded.config, log });
-    log.process("info", "posline relays", { version });
-    for (const warning of loaded.warnings) log.process("warn", warning);
-    for (const { service, line, upstream } of gateway.asking) log.process("info", "asking", { service, line, path: upstream });
-    await stopSignal();
-    log.process("info", "stopping: the request in flight may end, what waits is refused");
-    await gateway.stop();
-    log.process("info", "stopped");
-    return exitCodes.ok;
-  } catch (error) {
-    log.process("error", "cannot relay", { error: reasonOf(error) });
-    process.stderr.write(`${reasonOf(error)}\n`);
-    return startExitCode(error);
-  } finally {
-    log.flush();
-  }
+export function runGateway(args: GatewayArguments): Promise<number> {
+  return runUntilStopped({
+    flags: flagsOf(args),
+    verb: "relay",
+    start: async ({ config: loaded, warnings }, log) => {
+      const { startGateway } = await import("../app/gateway.ts");
+      const gateway = startGateway({ config: loaded, log });
+      log.process("info", "posline relays", { version });
+      for (const warning of warnings) log.process("warn", warning);
+      for (const { service, line, upstream } of gateway.asking)
+        log.process("info", "asking", { service, line, path: upstream });
+      return gateway;
+    },
+  });
 }
 
 function flagsOf({ config, line, baud, apiKeyFile, upstreamFiscal, upstreamBank, upstreamQr }: GatewayArguments): Flags {

@@ -1,6 +1,7 @@
 import type { Admin } from "../app/admin.ts";
 import type { Listening } from "../app/bridge.ts";
-import type { Log } from "../core/log.ts";
+import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
+import { type Log, openLog } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import { exitCodeOf, exitCodes } from "./exit.ts";
 
@@ -19,8 +20,48 @@ export function logStart(
   if (admin !== undefined) log.process("info", "admin listens", { host: admin.host, port: admin.port });
 }
 
+/** A command that runs until it is told to stop. */
+export interface Run {
+  readonly flags: Flags;
+  /** What can't be done when it fails: "serve". */
+  readonly verb: string;
+  /** Starts it, and says so; gives what stops it. */
+  readonly start: (loaded: Loaded, log: Log) => Promise<{ stop(): Promise<void> }>;
+}
+
+/**
+ * Loads the configuration, starts, and runs until SIGTERM or SIGINT.
+ * @returns the exit code: 0, 69 when something can't be had, 78 when the configuration can't be used, or the error's own.
+ */
+export async function runUntilStopped({ flags, verb, start }: Run): Promise<number> {
+  let loaded: Loaded;
+  try {
+    loaded = await loadConfig({ env: process.env, flags });
+  } catch (error) {
+    const code = exitCodeOf(error);
+    if (code === undefined) throw error;
+    process.stderr.write(`${reasonOf(error)}\n`);
+    return code;
+  }
+  const log = openLog(loaded.config.log.level);
+  try {
+    const running = await start(loaded, log);
+    await stopSignal();
+    log.process("info", "stopping: what is in flight may end, what waits is refused");
+    await running.stop();
+    log.process("info", "stopped");
+    return exitCodes.ok;
+  } catch (error) {
+    log.process("error", `cannot ${verb}`, { error: reasonOf(error) });
+    process.stderr.write(`${reasonOf(error)}\n`);
+    return exitCodeOf(error) ?? exitCodes.unavailable;
+  } finally {
+    log.flush();
+  }
+}
+
 /** Waits for SIGTERM or SIGINT. A second one means now: what is in flight then has an unknown outcome. */
-export function stopSignal(): Promise<void> {
+function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     let told = false;
     const stop = () => {
@@ -33,13 +74,8 @@ export function stopSignal(): Promise<void> {
   });
 }
 
-/** The exit code for an error that kept a command from starting: its own, or that something can't be had. */
-export function startExitCode(error: unknown): number {
-  return exitCodeOf(error) ?? exitCodes.unavailable;
-}
-
 /** Why a command could not start, and what to do. */
-export function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (!("code" in error) || !("port" in error)) return error.message;
   const where = `port ${String(error.port)}`;

@@ -2,12 +2,11 @@ import { parseArgs } from "node:util";
 import type { CommandModule } from "yargs";
 import type { Bridge } from "../app/bridge.ts";
 import type { EmulationFlags } from "../app/emulation.ts";
-import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
-import { openLog } from "../core/log.ts";
+import type { Flags, Loaded } from "../config/load.ts";
 import { sourceOptions } from "./config.ts";
 import { emulationOptions, given, repeating } from "./emulation.ts";
-import { exitCodeOf, exitCodes } from "./exit.ts";
-import { logStart, reasonOf, startExitCode, stopSignal } from "./running.ts";
+import { exitCodes } from "./exit.ts";
+import { logStart, runUntilStopped } from "./running.ts";
 
 /** `posline serve`: the bridge. */
 
@@ -50,33 +49,17 @@ export async function runServe(flags: ServeArguments): Promise<number> {
     process.stderr.write(`Cannot serve: ${alone} is for the emulator, and there is none: add --emulated, or leave it out\n`);
     return exitCodes.usage;
   }
-  let loaded: Loaded;
-  try {
-    loaded = await loadConfig({ env: process.env, flags });
-  } catch (error) {
-    const code = exitCodeOf(error);
-    if (code === undefined) throw error;
-    process.stderr.write(`${reasonOf(error)}\n`);
-    return code;
-  }
-  const log = openLog(loaded.config.log.level);
-  try {
-    const { startBridge } = await import("../app/bridge.ts");
-    const bridge = await startBridge({ config: loaded.config, log, emulated: loaded.emulated ? flags : undefined });
-    logStart(log, "posline serves", loaded.warnings, bridge);
-    if (loaded.emulated) await greet(loaded, bridge);
-    await stopSignal();
-    log.process("info", "stopping: the exchange in flight may end, what waits is refused");
-    await bridge.stop();
-    log.process("info", "stopped");
-    return exitCodes.ok;
-  } catch (error) {
-    log.process("error", "cannot serve", { error: reasonOf(error) });
-    process.stderr.write(`${reasonOf(error)}\n`);
-    return startExitCode(error);
-  } finally {
-    log.flush();
-  }
+  return runUntilStopped({
+    flags,
+    verb: "serve",
+    start: async (loaded, log) => {
+      const { startBridge } = await import("../app/bridge.ts");
+      const bridge = await startBridge({ config: loaded.config, log, emulated: loaded.emulated ? flags : undefined });
+      logStart(log, "posline serves", loaded.warnings, bridge);
+      if (loaded.emulated) await greet(loaded, bridge);
+      return bridge;
+    },
+  });
 }
 
 /** On standard error, beside the log: what a person who tries posline may paste. */

@@ -1,6 +1,7 @@
 import { contracts } from "../contract/contracts.ts";
 import { recoveries } from "../contract/recovery.ts";
 import type { ServiceName } from "../core/call.ts";
+import { targetOf } from "./http-target.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { newKey } from "./key.ts";
 import { type MerchantId, methodName, methodsOf, Service } from "./service.ts";
@@ -69,16 +70,12 @@ export interface Client {
 
 /**
  * A client over HTTP.
- * @throws TypeError for an address that is none.
+ * @throws TypeError for a url or a key that no request can be built of.
  */
 export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOptions = {}): Client {
   const target = (service: ServiceName) => {
     const { url = `http://127.0.0.1:${contracts[service].port}` } = services[service] ?? {};
-    const { protocol } = new URL(url);
-    if (protocol !== "http:" && protocol !== "https:") {
-      throw new TypeError(`Cannot call ${service}: its url begins with ${protocol}: give one of http or https`);
-    }
-    return { url, apiKey: service === "bank" ? services.bank?.apiKey : undefined };
+    return targetOf(service, url, service === "bank" ? services.bank?.apiKey : undefined);
   };
   const targets = { fiscal: target("fiscal"), bank: target("bank"), qr: target("qr") };
   return createClientOver(new HttpTransport(targets, fetchWith), services);

@@ -1,6 +1,6 @@
 import type { Contract } from "../contract/contract.ts";
 import type { Recovery, Verdict } from "../contract/recovery.ts";
-import { integerOf, isObject, type JsonObject, textOf } from "./exact-json.ts";
+import { integerOf, isObject, type JsonObject, parseObject, textOf } from "./exact-json.ts";
 import type { Delivery } from "./service.ts";
 
 /** What an answer proves of an operation, and what it doesn't. */
@@ -9,7 +9,7 @@ import type { Delivery } from "./service.ts";
 export interface Operation {
   readonly contract: Contract;
   readonly recovery: Recovery;
-  /** The key's field and its value, as they stand in the body. */
+  /** The field that names it, the key's or one in its place, and its value, as they stand in the body. */
   readonly keyField: string;
   readonly key: unknown;
   /** The route's question, undefined for an operation that can't be asked about. */
@@ -40,10 +40,13 @@ export function endOf(operation: Operation, reply: JsonObject, success: boolean)
   const value = finalValue(operation, reply);
   if (value === undefined) return undefined;
   const end = contract.finals.values.length === 0 ? recovery.ends[""] : recovery.ends[value];
-  if (end === undefined || success) return end;
+  if (end === undefined) return undefined;
+  const good = end === "approved" || end === "closed";
+  // A failure that comes with a success is none of the documented ends (bank.md, rule 1)
+  if (success) return good ? end : undefined;
   // An error may say that it failed or was taken back, never that it went well: but a document whose printing failed is closed
   if (recovery.print !== undefined) return integerOf(reply["code"]) === recovery.print.code ? end : undefined;
-  return end === "approved" ? undefined : end;
+  return good ? undefined : end;
 }
 
 /**
@@ -51,7 +54,19 @@ export function endOf(operation: Operation, reply: JsonObject, success: boolean)
  * @param baseline What the question said before the start: "" when nothing, undefined when that isn't known.
  */
 export function provesEnd(operation: Operation, baseline: string | undefined, reply: JsonObject): boolean {
-  return baseline !== undefined && (baseline === "" || fingerprintOf(operation, reply) !== baseline);
+  if (baseline === undefined) return false;
+  return baseline === "" || isAnother(operation, parseObject(baseline) ?? {}, identityOf(operation, reply));
+}
+
+/**
+ * Whether two descriptions are surely of two transactions or documents. Where both have the service's own id, that and the status
+ * decide; what one of them leaves out tells nothing.
+ */
+function isAnother(operation: Operation, one: JsonObject, other: JsonObject): boolean {
+  const id = operation.contract.envelope === "form" ? "documentID" : "txn_id";
+  const both = identity.filter((name) => textOf(one[name]) !== undefined && textOf(other[name]) !== undefined);
+  const told = both.includes(id) ? both.filter((name) => name === id || name === "status") : both;
+  return told.some((name) => !isSameId(textOf(one[name]) ?? "", textOf(other[name]) ?? ""));
 }
 
 /**
@@ -62,19 +77,24 @@ const identity = ["txn_id", "status", "rrn", "auth", "documentID", "fiscalID", "
 
 /** What identifies what has ended, in an answer; undefined where nothing has. */
 export function fingerprintOf(operation: Operation, reply: JsonObject): string | undefined {
-  const { contract, recovery } = operation;
+  const { recovery } = operation;
   if (recovery.ends[finalValue(operation, reply) ?? ""] === undefined) return undefined;
+  return JSON.stringify(identityOf(operation, reply));
+}
+
+/** What an answer says of the fields above, as texts. */
+function identityOf({ contract }: Operation, reply: JsonObject): JsonObject {
   const told = contract.envelope === "form" ? reply : reply["data"];
-  if (!isObject(told)) return undefined;
+  if (!isObject(told)) return {};
   // The envelope's own status, which fiscal has beside the document, is none of it
   const names = contract.envelope === "form" ? identity.filter((name) => name !== "status") : identity;
-  return JSON.stringify(names.map((name) => textOf(told[name]) ?? ""));
+  return Object.fromEntries(names.map((name) => [name, textOf(told[name])]));
 }
 
 /** Whether an answer names another operation's key than was asked for: then it says nothing of ours. */
 export function isAboutAnother({ keyField, key }: Operation, reply: JsonObject): boolean {
-  const named = textOf(reply[keyField]);
-  return named !== undefined && !isSameId(named, textOf(key) ?? "");
+  const [named, own] = [textOf(reply[keyField]), textOf(key)];
+  return named !== undefined && own !== undefined && !isSameId(named, own);
 }
 
 /** Terminals write an id of digits as a number, which loses its leading zeros (FIELD-NOTES: types are loose). */

@@ -11,7 +11,7 @@ import {
   saysUnprinted,
 } from "./evidence.ts";
 import { isObject, type JsonObject, textOf } from "./exact-json.ts";
-import { actionOf, type Known } from "./known.ts";
+import { actionOf, isUntouched, type Known, stopped } from "./known.ts";
 import type { Delivery, Words } from "./service.ts";
 
 /**
@@ -64,6 +64,8 @@ function afterStart(operation: Operation, known: Known, delivery: Delivery): Nex
 
 function afterNotSent({ recovery }: Operation, known: Known, delivery: Delivery & { outcome: "not-sent" }): Next {
   const { words, passing, retryAfterMs } = delivery;
+  if (known.askOnly && !isUntouched(known)) return ask(stopped(known));
+  if (known.askOnly) return { verdict: recovery.refused, reply: undefined, words };
   if (passing) return { known, pause: "back-off", retryAfterMs };
   if (isIn(recovery.signCodes, words.code) && !known.signedAgain)
     return { known: { ...known, signedAgain: true }, pause: "none" };
@@ -75,6 +77,9 @@ function afterSuccess(operation: Operation, known: Known, delivery: Answered): N
   const { success, startMayEnd } = operation.recovery;
   if (success !== "followed") return { verdict: success, reply, words };
   const end = startMayEnd ? endOf(operation, reply, true) : undefined;
+  // The document that stood under the key before is another's (fiscal.md: a refund under the number of its sale)
+  if (end !== undefined && !provesEnd(operation, known.baseline, reply))
+    return ask({ ...known, phase: "accepted", absents: 0 });
   // One that was closed by an earlier delivery may be without its print
   if (end !== undefined && saysUnprinted(operation, delivery)) return ask({ ...known, phase: "accepted", unprinted: true });
   if (end !== undefined) return { verdict: end, reply, words };
@@ -84,18 +89,25 @@ function afterSuccess(operation: Operation, known: Known, delivery: Answered): N
 function afterError(operation: Operation, known: Known, { reply, words }: Answered): Next {
   const { recovery, contract, asks } = operation;
   const { code, message } = words;
-  if (!asks) return { verdict: recovery.refused, reply, words };
+  if (!asks) return { verdict: "unknown", reply, words: { ...words, message: `${message ?? "refused"}: ${unasked}` } };
   if (isIn(contract.finals.pendingCodes, code)) return ask({ ...known, phase: "accepted", absents: 0 });
   if (code !== undefined && code === recovery.print?.code) return ask({ ...known, phase: "accepted", unprinted: true });
-  if (isIn(recovery.signCodes, code) && !known.signedAgain) return { known: { ...known, signedAgain: true }, pause: "none" };
+  const signsAgain = isIn(recovery.signCodes, code) && !known.signedAgain && !known.askOnly;
+  if (signsAgain) return { known: { ...known, signedAgain: true }, pause: "none" };
   const provesNothingBegun = isIn(recovery.refusals, code) || isIn(recovery.signCodes, code);
   if (provesNothingBegun && !known.doubt) return { verdict: recovery.refused, reply, words };
-  const again = isIn(recovery.resendCodes, code) || (known.doubt && isIn(contract.finals.absentCodes, code));
-  if (again && recovery.absentWhenLost === "resend" && known.resends < recovery.resendsMax) {
-    return { known: { ...known, resends: known.resends + 1 }, pause: "interval" };
+  const again = isIn(recovery.resendCodes, code) || (known.doubt && isIn(recovery.resendCodesInDoubt, code));
+  if (again && !known.askOnly && known.resends < recovery.resendsMax) {
+    return { known: { ...known, doubt: true, resends: known.resends + 1 }, pause: "interval" };
   }
-  return ask({ ...known, phase: "refused", absents: 0, refusal: { code, message }, refusals: known.refusals + 1 });
+  // Where the question can't name a start that failed (qr), a second refusal of the same start has to tell instead
+  const doubt = known.doubt || (!provesNothingBegun && recovery.learns === undefined);
+  return ask({ ...known, phase: "refused", doubt, absents: 0, refusal: { code, message }, refusals: known.refusals + 1 });
 }
+
+/** Of an operation that has no question: its error is the last that is heard of it. */
+const unasked =
+  "an error does not prove that nothing was done, and there is nothing to ask: look it up before it is sent again";
 
 // --- the question
 
@@ -118,6 +130,8 @@ function afterQuestion(operation: Operation, known: Known, delivery: Delivery): 
   if (delivery.outcome === "unknown" || isAboutAnother(operation, delivery.reply)) return ask(known);
   if (isAbsent(operation, delivery)) return afterAbsent(operation, known, delivery);
   const { reply, success, words } = delivery;
+  // Only the start's answer names it: one that names another than was asked for is the start's own, or another payment's, late
+  if (namesAnother(operation, known, reply)) return ask(known);
   const seen = { ...known, absents: 0 };
   const end = endOf(operation, reply, success);
   if (end !== undefined) {
@@ -125,6 +139,12 @@ function afterQuestion(operation: Operation, known: Known, delivery: Delivery): 
   }
   if (success || isIn(operation.contract.finals.pendingCodes, words.code)) return afterPending(seen);
   return operation.contract.finals.errorIsFinal ? afterFinalError(operation, seen, delivery) : ask(seen);
+}
+
+function namesAnother({ recovery }: Operation, known: Known, reply: JsonObject): boolean {
+  const data = reply["data"];
+  const told = recovery.learns !== undefined && isObject(data) ? textOf(data[recovery.learns]) : undefined;
+  return told !== undefined && told !== known.learned;
 }
 
 /** It runs; and whatever the question named is the right name, since the service knows it. */
@@ -140,12 +160,14 @@ function afterAbsent({ recovery }: Operation, known: Known, { reply, words }: An
   const refused: Next = { verdict: recovery.refused, reply, words: refusalWords(known, words) };
   switch (known.phase) {
     case "refused":
-      return !known.doubt || seen.absents >= recovery.absentsMin ? refused : ask(seen);
+      return seen.absents >= recovery.absentsMinAfterError ? refused : ask(seen);
     case "lost":
-      if (recovery.absentWhenLost === "refused") return seen.absents >= recovery.absentsMin ? refused : ask(seen);
-      return again(recovery, seen);
+      if (recovery.absentWhenLost === "resend" && !known.askOnly) return again(recovery, seen);
+      return seen.absents >= recovery.absentsMin ? refused : ask(seen);
     default:
-      return recovery.absentWhenAccepted === "refused" ? refused : ask(seen);
+      if (recovery.absentWhenAccepted === "refused") return refused;
+      if (!known.askOnly || recovery.absentWhenStopped === "ask") return ask(seen);
+      return seen.absents >= recovery.absentsMin ? refused : ask(seen);
   }
 }
 
@@ -164,7 +186,7 @@ function afterFinalError({ recovery }: Operation, known: Known, { reply, words }
 
 /** The same request once more, if it may be. */
 function again(recovery: Recovery, known: Known): Next {
-  if (known.resends >= recovery.resendsMax) return ask(known);
+  if (known.askOnly || known.resends >= recovery.resendsMax) return ask(known);
   return { known: { ...known, phase: "ready", resends: known.resends + 1 }, pause: "none" };
 }
 

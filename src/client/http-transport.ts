@@ -1,6 +1,7 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Outcome } from "../core/fault.ts";
-import { integerOf, parseObject } from "./exact-json.ts";
+import { parseObject } from "./exact-json.ts";
+import type { HttpTarget } from "./http-target.ts";
 import { type Answer, failed, type Transport, type TransportRequest } from "./transport.ts";
 
 /**
@@ -8,14 +9,6 @@ import { type Answer, failed, type Transport, type TransportRequest } from "./tr
  * (`X-Posline-Outcome`) decides where it is there; of a service that is reached directly, "not sent" is believed only where HTTP
  * proves it.
  */
-
-/** Where a service listens. */
-export interface HttpTarget {
-  /** Such as `http://127.0.0.1:8888`; a path in it goes before the route. */
-  readonly url: string;
-  /** Sent as `X-API-Key`. */
-  readonly apiKey: string | undefined;
-}
 
 /** Bytes of an answer that are read at most: posline passes 8 MiB on, and nothing honest is larger. */
 const replyBytesMax = 8 * 1024 * 1024;
@@ -32,15 +25,20 @@ export class HttpTransport implements Transport {
 
   async send(request: TransportRequest, signal: AbortSignal): Promise<Answer> {
     const { url, apiKey } = this.#targets[request.service];
+    const address = `${url}${request.route}`;
+    const parts = init(request, apiKey);
+    try {
+      // What fetch would throw of these parts can't be told from what it throws of the network
+      new Request(address, parts);
+    } catch {
+      return failed("not-sent", `Cannot build the request for ${request.service} ${request.route}: mend its url or its key`);
+    }
+    if (signal.aborted || request.withdrawn?.aborted === true) {
+      return failed("not-sent", "the caller had left before it was sent");
+    }
     let response: Response;
     try {
-      response = await this.#fetch(`${url.replace(/\/+$/, "")}${request.route}`, {
-        ...init(request, apiKey),
-        signal,
-        // A redirect would have the request sent a second time, to somebody else
-        redirect: "manual",
-        credentials: "omit",
-      });
+      response = await this.#fetch(address, { ...parts, signal });
     } catch (error) {
       return failed(provesUnsent(error) ? "not-sent" : "unknown", wordsOf(error));
     }
@@ -57,9 +55,11 @@ export class HttpTransport implements Transport {
 function init({ service, method, body }: TransportRequest, apiKey: string | undefined): RequestInit {
   const headers: Record<string, string> = {};
   if (apiKey !== undefined) headers["X-API-Key"] = apiKey;
-  if (body === undefined) return { method, headers };
+  // A redirect would have the request sent a second time, to somebody else
+  const rules = { method, headers, redirect: "manual", credentials: "omit" } as const;
+  if (body === undefined) return rules;
   headers["Content-Type"] = service === "fiscal" ? "application/x-www-form-urlencoded" : "application/json";
-  return { method, headers, body };
+  return { ...rules, body };
 }
 
 async function textOf(response: Response): Promise<string> {
@@ -96,14 +96,14 @@ const turnedAway: ReadonlySet<number> = new Set([401, 403, 404, 405, 408, 411, 4
 
 /**
  * The outcome where nobody says it. 200 with a JSON object is an answer. The contracts leave open which status an error
- * comes with, so a 4xx that carries an error with a code is the service's answer as well: "not sent" would deny what it says.
+ * comes with, so a 4xx that carries an error is the service's answer as well, with a code or without. Any other 4xx, a conflict or
+ * whatever a proxy makes of it, may come after the operation has begun.
  */
 function outcomeByStatus(status: number, text: string): Outcome {
   const json = parseObject(text);
   if (status === 200) return json === undefined ? "unknown" : "answered";
-  if (status < 400 || status >= 500) return "unknown";
-  const isError = json?.["status"] === "error" && integerOf(json["code"]) !== undefined;
-  return isError && !turnedAway.has(status) ? "answered" : "not-sent";
+  if (turnedAway.has(status)) return "not-sent";
+  return status >= 400 && status < 500 && json?.["status"] === "error" ? "answered" : "unknown";
 }
 
 /** Seconds; a date, which HTTP also allows, needs a clock that a kiosk may not have. */

@@ -36,6 +36,8 @@ export interface Known {
   readonly refusal: { readonly code: number | undefined; readonly message: string | undefined } | undefined;
   /** How many starts in a row were refused by an error that leaves it open. */
   readonly refusals: number;
+  /** It was stopped: nothing is sent any more that could begin it. It stays so, whoever takes it up. */
+  readonly askOnly: boolean;
 }
 
 export function actionOf(known: Known): Action {
@@ -57,7 +59,13 @@ export function resumed(known: Known): Known {
   }
 }
 
-/** When nothing can have arrived, an operation that isn't sent any more has ended: nothing was done. */
+/** When nothing can have begun, an operation that isn't sent any more has ended: nothing was done. */
 export function isUntouched(known: Known): boolean {
-  return !known.doubt && (known.phase === "baseline" || known.phase === "ready");
+  return !known.doubt && known.refusals === 0 && (known.phase === "baseline" || known.phase === "ready");
+}
+
+/** What is known once nothing may be sent any more that could begin it: what may have begun is asked about. */
+export function stopped(known: Known): Known {
+  const asked = known.phase === "ready" && !isUntouched(known);
+  return { ...known, askOnly: true, ...(asked && { phase: known.refusals > 0 ? "refused" : "lost", absents: 0 }) };
 }

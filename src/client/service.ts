@@ -4,7 +4,7 @@ import { checkFirst } from "../core/fault.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { integerOf, type JsonObject, parseObject, textOf, writeObject } from "./exact-json.ts";
 import { signedForm } from "./form.ts";
-import { type Answer, failed, type Transport } from "./transport.ts";
+import { type Answer, failed, type Transport, type TransportRequest } from "./transport.ts";
 import type { CallOptions } from "./types.ts";
 
 /** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
@@ -71,53 +71,44 @@ export class Service {
   }
 
   /** Sends one request, once, and tells what became of it. */
-  async deliver(route: Route, json: string | undefined, { signal, timeoutMs }: CallOptions): Promise<Delivery> {
-    const request = {
-      service: this.contract.service,
-      route: route.path,
-      method: json === undefined && route.methods.includes("GET") ? "GET" : "POST",
-    } as const;
+  async deliver(route: Route, json: string | undefined, { signal, timeoutMs, withdrawn }: CallOptions): Promise<Delivery> {
+    const limitMs = timeoutMs ?? this.#timeoutMs ?? route.replyTimeoutMs + queueWaitMs + wayMs;
     let body = json;
     try {
-      if (json !== undefined && this.contract.envelope === "form") body = await this.#signed(json);
+      if (json !== undefined && this.contract.envelope === "form") body = await this.#signed(json, limitMs, signal);
     } catch (error) {
-      return unsigned(error);
+      return unsent(`Cannot sign the request: ${error instanceof Error ? error.message : String(error)}`, error === overdue);
     }
-    const limitMs = timeoutMs ?? this.#timeoutMs ?? route.replyTimeoutMs + queueWaitMs + wayMs;
-    return read(
-      this.contract,
-      await this.#within(limitMs, signal, (limit) => this.#transport.send({ ...request, body }, limit)),
-    );
+    // It may have been left or withdrawn while it was being signed
+    if (signal?.aborted === true || withdrawn?.aborted === true) return unsent("the caller had left before it was sent", true);
+    const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";
+    const request = { service: this.contract.service, route: route.path, method, body } as const;
+    const withdrawable = withdrawn === undefined ? request : { ...request, withdrawn };
+    return read(this.contract, await within(limitMs, signal, (limit) => this.#sent(withdrawable, limit)));
   }
 
-  async #signed(json: string): Promise<string> {
-    const id = typeof this.#merchantId === "function" ? await this.#merchantId() : this.#merchantId;
+  /** The signed form. Looking the merchant's id up may take as long as it likes, so it has the limit of an answer. */
+  async #signed(json: string, limitMs: number, signal: AbortSignal | undefined): Promise<string> {
+    const given = this.#merchantId;
+    const lookUp = async (limit: AbortSignal) =>
+      typeof given === "function" ? Promise.race([given(), onAbort(limit, () => Promise.reject(overdue))]) : given;
+    const id = typeof given === "function" ? await within(limitMs, signal, lookUp) : given;
     if (id === undefined) throw new Error("there is no merchantId: give it to the client");
     return signedForm(json, id);
   }
 
-  /** Ends after so many milliseconds, whatever the transport does. */
-  async #within(
-    limitMs: number,
-    signal: AbortSignal | undefined,
-    send: (limit: AbortSignal) => Promise<Answer>,
-  ): Promise<Answer> {
-    if (signal?.aborted === true) return failed("not-sent", "the caller had left before it was sent");
-    const limit = new AbortController();
-    const ended = new Promise<Answer>((resolve) => {
-      limit.signal.addEventListener("abort", () => resolve(failed("unknown", String(limit.signal.reason))));
+  /** Ends with the limit, whatever the transport does. */
+  #sent(request: TransportRequest, limit: AbortSignal): Promise<Answer> {
+    const ended = onAbort(limit, async () => {
+      // A transport that can say that nothing was sent says it at once
+      for (let turn = 0; turn < turnsToAnswer; turn++) await undefined;
+      return failed("unknown", String(limit.reason));
     });
-    const timer = setTimeout(() => limit.abort(`no answer came within ${limitMs} ms`), Math.min(limitMs, timerMsMax));
-    const leave = () => limit.abort("the caller left before the answer");
-    signal?.addEventListener("abort", leave);
-    try {
-      // A transport that fails in a way of its own proves nothing
-      const sent = send(limit.signal).catch((error: unknown) => failed("unknown", `the transport failed: ${String(error)}`));
-      return await Promise.race([sent, ended]);
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", leave);
-    }
+    // A transport that fails in a way of its own proves nothing
+    const sent = this.#transport
+      .send(request, limit)
+      .catch((error: unknown) => failed("unknown", `the transport failed: ${String(error)}`));
+    return Promise.race([sent, ended]);
   }
 
   #errorOf(route: Route, delivery: Delivery): NotSentError | UnknownError | RejectedError {
@@ -143,10 +134,41 @@ export class Service {
   }
 }
 
-function unsigned(error: unknown): Delivery {
-  const message = `Cannot sign the request: ${error instanceof Error ? error.message : String(error)}`;
+/** Turns of the microtask queue that a transport's proof may take to arrive after the abort. */
+const turnsToAnswer = 50;
+
+function onAbort<T>(signal: AbortSignal, then: () => T | Promise<T>): Promise<T> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(then()));
+  });
+}
+
+/** Does something under a limit that is aborted after so many milliseconds, or when the caller leaves. */
+async function within<T>(
+  limitMs: number,
+  signal: AbortSignal | undefined,
+  work: (limit: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(`no answer came within ${limitMs} ms`), Math.min(limitMs, timerMsMax));
+  const leave = () => limit.abort("the caller left before the answer");
+  signal?.addEventListener("abort", leave);
+  try {
+    const working = work(limit.signal);
+    if (signal?.aborted === true) leave();
+    return await working;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", leave);
+  }
+}
+
+/** The merchant's id was still being looked up when the limit came. */
+const overdue = new Error("the merchantId was still being looked up when the time was over or the caller left");
+
+function unsent(message: string, passing: boolean): Delivery {
   const words = { code: undefined, message, httpStatus: undefined };
-  return { outcome: "not-sent", passing: false, retryAfterMs: undefined, words };
+  return { outcome: "not-sent", passing, retryAfterMs: undefined, words };
 }
 
 /** Reads what a transport brought. An answer without a status of the contract is no answer: its outcome is unknown. */

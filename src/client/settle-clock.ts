@@ -40,9 +40,10 @@ export class Pauses {
   /**
    * @param usual The contract's recommendation.
    * @param fixedMs In its place, where the caller wants another.
-   * @throws RangeError for an interval that would flood a terminal.
+   * @throws TypeError for what is no number, RangeError for an interval that would flood a terminal.
    */
   constructor(usual: { readonly min: number; readonly max: number } = intervalMsUsual, fixedMs?: number) {
+    if (fixedMs !== undefined && typeof fixedMs !== "number") throw new TypeError("Cannot settle: intervalMs is no number");
     if (fixedMs !== undefined && !(fixedMs >= intervalMsMin)) {
       throw new RangeError(`Cannot settle: intervalMs is ${fixedMs}, and the terminal needs at least ${intervalMsMin}`);
     }
@@ -68,3 +69,15 @@ export class Pauses {
 
 /** Milliseconds that two questions are apart at least: a terminal on a serial line has other things to do. */
 const intervalMsMin = 50;
+
+const windowMsDefault = 180_000;
+
+/**
+ * Milliseconds for which an operation is followed: one that never ends would be a wait without a limit.
+ * @throws TypeError for what is no number, RangeError for one that is none of milliseconds.
+ */
+export function windowOf(windowMs: unknown = windowMsDefault): number {
+  if (typeof windowMs !== "number") throw new TypeError("Cannot settle: windowMs is no number: give milliseconds");
+  if (Number.isFinite(windowMs) && windowMs >= 0) return windowMs;
+  throw new RangeError(`Cannot settle: windowMs is ${windowMs}: give milliseconds`);
+}

@@ -1,14 +1,14 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import { type Recovery, recoveryOf } from "../contract/recovery.ts";
+import type { Recovery } from "../contract/recovery.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { Operation } from "./evidence.ts";
-import { type JsonObject, parseObject, textOf, writeObject } from "./exact-json.ts";
+import { type JsonObject, writeObject } from "./exact-json.ts";
 import { after, type Ended, type Onward } from "./following.ts";
-import { newKey } from "./key.ts";
-import { type Action, actionOf, isUntouched, type Known, resumed } from "./known.ts";
+import { type Action, actionOf, isUntouched, resumed, stopped } from "./known.ts";
+import { nameField, newToken } from "./new-token.ts";
 import type { Delivery, Service, Words } from "./service.ts";
-import { type Clock, Pauses, clock as realClock } from "./settle-clock.ts";
+import { type Clock, Pauses, clock as realClock, windowOf } from "./settle-clock.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settled.ts";
 import { readToken, type Token } from "./token.ts";
 
@@ -17,42 +17,12 @@ import { readToken, type Token } from "./token.ts";
  * on. What an answer means is decided in `following.ts`; here things are sent, waited for and told.
  */
 
-const windowMsDefault = 180_000;
-
 /**
  * Starts an operation and follows it.
  * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is no JSON.
  */
 export async function settle(service: Service, path: string, body: object, options: SettleOptions): Promise<Settled> {
-  const { contract } = service;
-  const route = routeOf(contract, path);
-  const recovery = route === undefined ? undefined : recoveryOf(contract.service, path);
-  if (route === undefined || recovery === undefined) {
-    throw new TypeError(`Cannot settle ${path}: ${contract.service} has no such operation`);
-  }
-  const keyField = keyOf(route);
-  const given = new Map<string, unknown>(Object.entries(body));
-  const named = textOf(given.get(keyField)) !== undefined;
-  const keyed = named || !recovery.ownKey ? body : { ...body, [keyField]: newKey() };
-  const text = writeObject(keyed);
-  const ask = recovery.baseline && named;
-  const known: Known = {
-    phase: ask ? "baseline" : "ready",
-    doubt: false,
-    baseline: ask ? undefined : "",
-    resends: 0,
-    signedAgain: false,
-    absents: 0,
-    learned:
-      recovery.learns === undefined ? undefined : (textOf(given.get(recovery.learns)) ?? textOf(fieldOf(text, keyField))),
-    learnedProven: false,
-    unprinted: false,
-    copied: false,
-    refusal: undefined,
-    refusals: 0,
-  };
-  const token = { v: 1, service: contract.service, route: path, body: text, known } as const;
-  return new Settling(service, token, options).run(false);
+  return new Settling(service, newToken(service.contract, path, body), options).run(false);
 }
 
 /**
@@ -66,15 +36,6 @@ export async function resume(
 ): Promise<Settled> {
   const { token } = readToken(value);
   return new Settling(services[token.service], { ...token, known: resumed(token.known) }, options).run(true);
-}
-
-function keyOf(route: Route): string {
-  if (route.key === undefined) throw new TypeError(`Cannot settle ${route.path}: it has no key`);
-  return route.key;
-}
-
-function fieldOf(text: string, field: string): unknown {
-  return parseObject(text)?.[field];
 }
 
 class Settling {
@@ -105,11 +66,11 @@ class Settling {
     this.#route = route;
     this.#recovery = recovery;
     this.#body = body;
-    const keyField = keyOf(route);
+    const keyField = nameField(route, recovery, body);
     const asks = route.polling !== undefined;
     this.#operation = { contract: service.contract, recovery, keyField, key: body[keyField], asks };
     this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
-    this.#windowMs = windowOf(options);
+    this.#windowMs = windowOf(options.windowMs);
     this.#beganMs = this.#clock.nowMs();
   }
 
@@ -118,13 +79,16 @@ class Settling {
     if (isResumed) this.#starts = 1;
     let endMs: number | undefined;
     for (;;) {
+      if (this.#heedStop(undefined) && isUntouched(this.#token.known)) return this.#left();
       const action = actionOf(this.#token.known);
       if (action === "ask" && !this.#operation.asks)
         return this.#end({ verdict: "unknown", reply: undefined, words: undefined });
       await this.#tell({ type: this.#typeOf(action) });
       if (this.#isLeft) return this.#left();
+      if (action === "start" && this.#heedStop(undefined)) continue;
       const delivery = await this.#deliver(action);
       endMs ??= this.#clock.nowMs() + this.#windowMs;
+      this.#heedStop(action);
       const next = after(this.#operation, this.#token.known, delivery);
       if ("verdict" in next) return this.#end(next);
       await this.#goOn(next, delivery);
@@ -133,7 +97,7 @@ class Settling {
       if (this.#clock.nowMs() + waitMs > endMs) return this.#windowOver(delivery.words);
       if (waitMs > 0) {
         await this.#tell({ type: "waiting", waitMs });
-        await this.#clock.sleep(waitMs, this.#options.signal);
+        await this.#clock.sleep(waitMs, this.#wakes);
       }
       if (this.#isLeft) return this.#left();
     }
@@ -141,6 +105,26 @@ class Settling {
 
   get #isLeft(): boolean {
     return this.#options.signal?.aborted === true;
+  }
+
+  /** What ends a wait: where there is still something to be sent, that it was stopped as well. */
+  get #wakes(): AbortSignal | undefined {
+    const { signal, askOnly } = this.#options;
+    const asks = askOnly === undefined || askOnly.aborted || this.#token.known.phase === "accepted";
+    if (asks) return signal;
+    return signal === undefined ? askOnly : AbortSignal.any([signal, askOnly]);
+  }
+
+  /**
+   * Takes note of a stop, and says whether there was one.
+   * @param action What was just done, whose answer is still to be read by what was known when it was sent.
+   */
+  #heedStop(action: Action | undefined): boolean {
+    const { known } = this.#token;
+    if (!known.askOnly && this.#options.askOnly?.aborted === true) {
+      this.#token = { ...this.#token, known: action === undefined ? stopped(known) : { ...known, askOnly: true } };
+    }
+    return this.#token.known.askOnly;
   }
 
   #typeOf(action: Action): SettleEventType {
@@ -159,8 +143,11 @@ class Settling {
       this.#begun = true;
     }
     const atMs = this.#clock.nowMs() - this.#beganMs;
-    const { signal } = this.#options;
-    const delivery = await this.#service.deliver(route, body, signal === undefined ? {} : { signal });
+    const { signal, askOnly } = this.#options;
+    const delivery = await this.#service.deliver(route, body, {
+      ...(signal && { signal }),
+      ...(askOnly && action === "start" && { withdrawn: askOnly }),
+    });
     const status = delivery.outcome !== "answered" ? undefined : delivery.success ? "success" : "error";
     this.#steps.push({ action, route: path, atMs, outcome: delivery.outcome, status, code: delivery.words.code });
     return delivery;
@@ -201,9 +188,12 @@ class Settling {
     return this.#end({ verdict: isUntouched(known) ? this.#recovery.refused : "unknown", reply: undefined, words });
   }
 
+  /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */
   #left(): Promise<Settled> {
-    const words = { code: undefined, message: "the caller stopped following it", httpStatus: undefined };
-    return this.#end({ verdict: "unknown", reply: undefined, words });
+    const untouched = isUntouched(this.#token.known);
+    const message = untouched ? "the caller stopped it before it was sent" : "the caller stopped following it";
+    const words = { code: undefined, message, httpStatus: undefined };
+    return this.#end({ verdict: untouched ? this.#recovery.refused : "unknown", reply: undefined, words });
   }
 
   async #end({ verdict, reply, words }: Ended): Promise<Settled> {
@@ -217,12 +207,6 @@ class Settling {
       token: this.#token,
     };
   }
-}
-
-/** A window that never ends would be a wait without a limit. */
-function windowOf({ windowMs = windowMsDefault }: SettleOptions): number {
-  if (Number.isFinite(windowMs) && windowMs >= 0) return windowMs;
-  throw new RangeError(`Cannot settle: windowMs is ${windowMs}: give milliseconds`);
 }
 
 /** The contract has documentID as an integer, and some terminals write it as a string. */

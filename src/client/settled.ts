@@ -27,8 +27,13 @@ export interface SettleOptions {
   readonly windowMs?: number;
   /** Milliseconds between two questions; default the contract's, 1000 growing to 2000. */
   readonly intervalMs?: number;
-  /** Stops following: the result is then "unknown". It doesn't stop the operation. */
+  /** Stops following: the result is then "unknown", unless nothing was ever sent. It doesn't stop the operation. */
   readonly signal?: AbortSignal;
+  /**
+   * From its abort on nothing more is sent that could begin the operation: no start, and none again. What may have begun is asked
+   * about to its end; what was never sent has ended, declined or failed. The token remembers it.
+   */
+  readonly askOnly?: AbortSignal;
   /**
    * Told of each step, and awaited. What it throws before anything was sent stops the operation and is thrown on; later nothing
    * may come between a payment and its result, and what it throws is left alone.
@@ -50,7 +55,10 @@ export interface SettleStep {
 }
 
 export interface Settled<Result extends string = Verdict | "unknown", Data = JsonObject> {
-  /** How it ended, as far as that is proven. `unknown` says that nothing is, and is never a failure. */
+  /**
+   * How it ended, as far as that is proven. `unknown` says that nothing is, and is never a failure: of qr's cancel, refund and
+   * final_confirm, which can't be asked about, an error that was answered is unknown as well (see `code` and `message`).
+   */
   readonly result: Result;
   /** What the service told of it; undefined when nothing did. */
   readonly data: Data | undefined;

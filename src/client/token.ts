@@ -64,6 +64,7 @@ function readKnown(value: unknown): Known {
     copied: flag(value, "copied"),
     refusal: isObject(refusal) ? { code: integer(refusal, "code"), message: text(refusal, "message") } : undefined,
     refusals: count(value, "refusals"),
+    askOnly: flag(value, "askOnly"),
   };
 }
 

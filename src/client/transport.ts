@@ -14,6 +14,8 @@ export interface TransportRequest {
   readonly method: "GET" | "POST";
   /** Bank and qr: JSON. Fiscal: the signed form, percent-encoded. undefined for a route that takes none. */
   readonly body: string | undefined;
+  /** From its abort on it may not be sent any more, and is `not-sent`; one that has left is waited for. */
+  readonly withdrawn?: AbortSignal | undefined;
 }
 
 /** What became of a request. Whatever isn't proven to be unsent or answered is `unknown`. */
@@ -31,7 +33,7 @@ export interface Answer {
 export interface Transport {
   /**
    * Sends one request, once. Resolves whatever becomes of it; a rejection counts as `unknown`.
-   * @param signal Ends the waiting; what it was is then `unknown`, unless it is certain that nothing was sent.
+   * @param signal Ends the waiting; what it was is then `unknown`, unless the transport says at once that nothing was sent.
    */
   send(request: TransportRequest, signal: AbortSignal): Promise<Answer>;
   /** Gives back what it holds. */

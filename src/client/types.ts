@@ -57,6 +57,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds to wait for the answer; by default a little longer than the bridge itself waits for the terminal. */
   readonly timeoutMs?: number;
+  /** From its abort on it isn't sent any more; one that has left is waited for. */
+  readonly withdrawn?: AbortSignal | undefined;
 }
 
 type Method<Body, Reply> = Body extends undefined

@@ -19,6 +19,8 @@ export interface Recovery {
    * or that it has ended so.
    */
   readonly success: "followed" | Verdict;
+  /** Fields beside the key of which each names the operation as well: a body that has one gets no key of its own. */
+  readonly aliases: readonly string[];
   /** Whether the key names this operation, so that one is made where it is missing; false where it names an earlier one. */
   readonly ownKey: boolean;
   /** Whether a success at the start may hold a final state; else only the question's answer is believed to. */
@@ -31,14 +33,20 @@ export interface Recovery {
   readonly refusals: readonly number[];
   /** Codes at the start after which it is sent once more, with a sign that was built anew. */
   readonly signCodes: readonly number[];
-  /** Codes at the start after which the same request with the same key is sent again. */
+  /** Codes at the start after which the same request with the same key is sent again; what it left behind is in doubt from then. */
   readonly resendCodes: readonly number[];
+  /** The same, where an earlier delivery is in doubt. */
+  readonly resendCodesInDoubt: readonly number[];
   /** What the question's "there is no such operation" means after a lost delivery: send the same again, or that nothing was begun. */
   readonly absentWhenLost: "resend" | "refused";
   /** What it means once the operation was accepted: nothing, so that asking goes on, or that it was rolled back. */
   readonly absentWhenAccepted: "ask" | "refused";
-  /** How often it must be said, one question after the other, before `absentWhenLost: "refused"` holds. */
+  /** What it means of one that was accepted and then stopped (`askOnly`), by an abort as a rule; it must be said `absentsMin` times. */
+  readonly absentWhenStopped: "ask" | "refused";
+  /** How often it must be said, one question after the other, of a lost delivery that may not be sent again. */
   readonly absentsMin: number;
+  /** The same after a start that was answered with an error which leaves it open. */
+  readonly absentsMinAfterError: number;
   /** How often the same request may go out again in one following. */
   readonly resendsMax: number;
   /**
@@ -56,21 +64,29 @@ export interface Recovery {
 const resendsMax = 3;
 
 const none = {
+  aliases: [],
   ownKey: true,
   startMayEnd: false,
   refusals: [],
   signCodes: [],
   resendCodes: [],
+  resendCodesInDoubt: [],
   absentWhenLost: "resend",
   absentWhenAccepted: "ask",
-  absentsMin: 1,
+  absentWhenStopped: "ask",
+  // Three in a row, so that one that ran ahead of the start doesn't decide
+  absentsMin: 3,
+  absentsMinAfterError: 1,
   resendsMax,
   baseline: false,
   print: undefined,
   learns: undefined,
 } as const;
 
-/** bank.md, Endpoints, rules 1 to 4, and Errors. -3 and codes that aren't listed leave the outcome open: /check. */
+/**
+ * bank.md, Endpoints, rules 1 to 4, and Errors. -3 and codes that aren't listed leave the outcome open: /check, and nothing is
+ * sent again, for the contract has only a lost delivery resent.
+ */
 const bankOperation = {
   ...none,
   success: "followed",
@@ -78,21 +94,28 @@ const bankOperation = {
   ends: { APPROVED: "approved", ERROR: "declined", REVERSED: "reversed" },
   // Invalid parameters, unsupported currency, no original, unsupported operation, update required, application blocked
   refusals: [-29, -47, -16, -80, -100, -101],
+  absentsMinAfterError: 3,
 } as const;
 
-/** Rule 4: /confirm and /cancel are never sent again. Three "not found" in a row, so that one that ran ahead doesn't decide. */
-const bankOnce = { ...bankOperation, absentWhenLost: "refused", absentsMin: 3, resendsMax: 0, baseline: true } as const;
+/** Rule 4: /confirm and /cancel are never sent again. */
+const bankOnce = { ...bankOperation, absentWhenLost: "refused", resendsMax: 0, baseline: true } as const;
 
 /** fiscal.md, Errors, recovery behavior. */
 const fiscalDocument = {
   ...none,
+  aliases: ["documentID"],
   success: "followed",
   refused: "failed",
   startMayEnd: true,
   ends: { "1": "closed" },
-  refusals: [2, 3, 4, 6, 7, 8, 10, 11, 12, 13, 14, 23],
+  // What is told before a document can exist: no JSON, a missing field, a closed shift, a wrong date. The other codes may come
+  // from a document that was opened, so /check_status has the last word
+  refusals: [2, 3, 6, 14],
   signCodes: [1],
   resendCodes: [5],
+  resendCodesInDoubt: [9],
+  // An abort takes an open document away
+  absentWhenStopped: "refused",
   print: { code: 15, route: "/check_copy", key: "documentID" },
 } as const;
 
@@ -105,7 +128,10 @@ const fiscalCash = { ...fiscalDocument, success: "closed", resendCodes: [], abse
 /** qr.md, States and Flow rules. Code 1 says nothing of its own. */
 const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "": "approved" }, learns: "trans" } as const;
 
-/** Flow rule 3: neither polled nor sent again; what is lost stays unknown. */
+/**
+ * Flow rule 3: neither polled nor sent again; what is lost stays unknown, and so does what is answered with an error. Its one code
+ * stands for a missing field as for a payment system that failed midway, and there is no question by which to tell them apart.
+ */
 const qrOnce = { ...qrPayment, ownKey: false, success: "approved", resendsMax: 0, learns: undefined } as const;
 
 /** Every operation that can be followed, by service. */

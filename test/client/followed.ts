@@ -2,66 +2,14 @@ import assert from "node:assert/strict";
 import { isObject, type JsonObject } from "../../src/client/exact-json.ts";
 import { methodName } from "../../src/client/service.ts";
 import type { Settled } from "../../src/client/settled.ts";
-import { contracts } from "../../src/contract/contracts.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
-import { type Call, present, type ServiceName } from "../../src/core/call.ts";
-import { type Emulated, Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
-import { signOf } from "../../src/envelope/sign.ts";
-import { merchantId } from "./scripted.ts";
+import type { ServiceName } from "../../src/core/call.ts";
+import type { Arrival, Terminal } from "./terminal.ts";
 
 /**
  * Every operation that can be followed, each with what must have been done before, and with what the emulator has in its memory
  * of it afterwards: the truth that a till's result is held against.
  */
-
-/** What came to the emulator, and how it was answered, whatever befell the answer then. */
-export interface Arrival {
-  readonly service: ServiceName;
-  readonly route: string;
-  readonly text: string;
-  readonly done: boolean;
-}
-
-/** The emulator with an ear at its door. */
-export class Terminal {
-  readonly emulator: Emulator;
-  readonly arrivals: Arrival[] = [];
-  /** Told of each arrival, once it was carried out and before its answer leaves. */
-  arrived: (arrival: Arrival) => void = () => {};
-
-  constructor(options: EmulatorOptions = {}) {
-    this.emulator = new Emulator({ merchantId, ...options });
-  }
-
-  answer(call: Call): Emulated {
-    const emulated = this.emulator.answer(call);
-    const { service, route, body } = call;
-    const arrival = { service, route, text: Buffer.concat(body).toString(), done: emulated.reply.status === "success" };
-    this.arrivals.push(arrival);
-    this.arrived(arrival);
-    return emulated;
-  }
-
-  /** Does something at the terminal itself, where nothing can get lost. */
-  ask(service: ServiceName, route: string, body: object): JsonObject {
-    const json = JSON.stringify(body);
-    const data = Buffer.from(json).toString("base64");
-    const form = `data=${encodeURIComponent(data)}&sign=${encodeURIComponent(signOf(data, merchantId))}`;
-    const pieces = [Buffer.from(contracts[service].envelope === "form" ? form : json)];
-    const call = { service, route, body: pieces, requestId: "before", key: undefined, caller: present() };
-    const reply: unknown = JSON.parse(Buffer.concat(this.emulator.answer(call).reply.payload).toString());
-    assert.ok(isObject(reply) && reply["status"] === "success", `${route} before: ${JSON.stringify(reply)}`);
-    return reply;
-  }
-
-  /** What it remembers of a service, as a list of records. */
-  records(service: ServiceName): readonly JsonObject[] {
-    const saved = this.emulator.saved()[service];
-    const list = isObject(saved) ? (saved["operations"] ?? saved["documents"]) : undefined;
-    assert.ok(Array.isArray(list));
-    return list.filter(isObject);
-  }
-}
 
 /** What really became of an operation. */
 export interface Truth {

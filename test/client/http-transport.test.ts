@@ -95,9 +95,19 @@ const cases: readonly Case[] = [
   { name: "a direct 204", status: 204, body: "", expected: "unknown" },
   { name: "a direct 202", status: 202, body: success, expected: "unknown" },
   { name: "a direct 307", status: 307, headers: { Location: "/" }, body: "", expected: "unknown" },
-  { name: "a direct 400 with a page", status: 400, body: "<html>", expected: "not-sent" },
+  { name: "a direct 400 with a page", status: 400, body: "<html>", expected: "unknown" },
+  { name: "a direct 400 with an error without a code", status: 400, body: '{"status":"error"}', expected: "rejected" },
+  {
+    name: "a direct 422 with an error whose code is null",
+    status: 422,
+    body: '{"status":"error","code":null}',
+    expected: "rejected",
+  },
+  ...[409, 422, 423, 425].map(
+    (status): Case => ({ name: `a direct ${status} with a page`, status, body: "<html>", expected: "unknown" }),
+  ),
   { name: "a direct 400 with the service's error", status: 400, body: refusal, expected: "rejected" },
-  ...[401, 403, 404, 405, 408, 413, 421, 429, 431].map(
+  ...[401, 403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431].map(
     (status): Case => ({ name: `a direct ${status}`, status, body: refusal, expected: "not-sent" }),
   ),
   ...[500, 501, 502, 503, 504].map(

@@ -123,7 +123,7 @@ test("a client over a line never sends a waiting call whose caller has left", as
   const leaving = new AbortController();
   const second = client.bank.sale(sale, { signal: leaving.signal });
   leaving.abort();
-  await assert.rejects(second, UnknownError);
+  await assert.rejects(second, NotSentError);
   isError(await first, UnknownError);
   await time.advance(60_000);
   assert.ok(!routes.includes("/sale"));

@@ -114,7 +114,7 @@ for (const operation of ["sale", "refund"] as const) {
     done();
   });
 
-  for (const code of [2, 3, 4, 6, 7, 8, 10, 11, 12, 13, 14, 23]) {
+  for (const code of [2, 3, 6, 14]) {
     test(`fiscal.settle says failed when ${route} answers ${code}`, async () => {
       const { result, code: got, done } = await settled(operation, [[route, error(code)]]);
       assert.deepEqual([result, got], ["failed", code]);
@@ -122,7 +122,7 @@ for (const operation of ["sale", "refund"] as const) {
     });
   }
 
-  for (const code of [9, 16, 36]) {
+  for (const code of [4, 7, 8, 9, 10, 11, 12, 13, 16, 23, 36]) {
     test(`fiscal.settle asks after code ${code} from ${route}, and believes "not found"`, async () => {
       const gone = await settled(operation, [
         [route, error(code)],
@@ -197,7 +197,7 @@ test("fiscal.settle never says closed for /refund by the document of the sale un
   assert.equal(
     await refundOf([
       ["/check_status", closed],
-      ["/refund", error(4)],
+      ["/refund", error(6)],
     ]),
     "failed",
   );

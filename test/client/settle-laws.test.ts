@@ -58,14 +58,14 @@ for (const service of serviceNames) {
       });
       await fc.assert(property, { numRuns: runs });
       // A client that always said "unknown" would hold the law as well
-      assert.ok(known > runs * (ownKey ? 0.5 : 0.2), `only ${known} of ${runs} were settled`);
+      assert.ok(known > runs * (ownKey ? 0.5 : 0.1), `only ${known} of ${runs} were settled`);
     });
   }
 }
 
 test("settle() comes to the true end of every operation when nothing goes wrong on the way", async () => {
   for (const service of serviceNames) {
-    for (const { route, refused } of recoveries[service]) {
+    for (const { route, refused, ownKey } of recoveries[service]) {
       for (const end of ["good", "bad"] as const) {
         const given: Fate = { end, checks: 1, start: "true", tells: true, unprinted: false };
         const model = modelOf(service, route, given, false);
@@ -73,7 +73,9 @@ test("settle() comes to the true end of every operation when nothing goes wrong 
         const operation = methodName(route);
         const { result } = await follow({ transport, clock: new TestClock(), service, operation, body: bodies[service] });
         const approved = service === "fiscal" ? "closed" : "approved";
-        assert.equal(result, end === "good" ? approved : refused, `${service} ${route}`);
+        // An error answered to what can't be asked about proves nothing (qr.md, flow rule 3)
+        const bad = ownKey ? refused : "unknown";
+        assert.equal(result, end === "good" ? approved : bad, `${service} ${route}`);
       }
     }
   }

@@ -1,6 +1,7 @@
 import { test } from "node:test";
-import { type Followed, followed, Terminal } from "./followed.ts";
+import { type Followed, followed } from "./followed.ts";
 import { assertSettles, type Mishap, mishapsOf } from "./settle-matrix.ts";
+import { Terminal } from "./terminal.ts";
 import { httpWorld } from "./worlds.ts";
 
 /**

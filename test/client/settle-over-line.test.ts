@@ -7,14 +7,15 @@ import { recoveryOf } from "../../src/contract/recovery.ts";
 import { endings } from "../../src/emulator/outcomes.ts";
 import { parseFault, type WireFault, wireFaultKinds } from "../../src/emulator/wire-fault.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { assertTrue, type Followed, followed, Terminal } from "./followed.ts";
+import { assertTrue, type Followed, followed } from "./followed.ts";
 import { assertSettles, mishapsOf } from "./settle-matrix.ts";
+import { Terminal } from "./terminal.ts";
 import { follow, lineWorld, type World } from "./worlds.ts";
 
 /** The matrix over a line of the till's own, and whatever else may befall tills there, in a time of its own. */
 
-/** How many schedules; a campaign sets more. */
-const runs = Number(process.env["SETTLE_RUNS"] ?? 400);
+/** How many schedules, beside those over no line (settle-emulator.test.ts); a campaign sets more. */
+const runs = Number(process.env["SETTLE_RUNS"] ?? 300);
 
 /** Milliseconds after which no answer is awaited any more, and the line has recovered from its absence. */
 const tooLateMs = 200_000;

@@ -137,10 +137,10 @@ test("settle() that is left while a request is out gives a token that says that 
   assert.deepEqual([token.known.phase, token.known.doubt], ["lost", true]);
 });
 
-test("settle() sends nothing when its signal is aborted before the first sending", async () => {
+test("settle() sends nothing when its signal is aborted before the first sending, and says declined", async () => {
   const world = over([]);
   const { result } = await world.client.bank.settle("sale", body, { ...world.options, signal: AbortSignal.abort() });
-  assert.equal(result, "unknown");
+  assert.equal(result, "declined");
   assert.equal(world.service.seen.length, 0);
 });
 
@@ -241,7 +241,7 @@ test("resume() doesn't resend more often than settle() would have, over all proc
 
 test("resume() says declined for a start that was refused and then isn't found, with the start's code", async () => {
   const token = await tokenAt([["/sale", error(-3)]], "waiting");
-  const world = over([["/check", absent]]);
+  const world = over(Array.from({ length: 3 }, () => ["/check", absent] as const));
   const { result, code } = await world.client.resume(token, world.options);
   assert.deepEqual([result, code], ["declined", -3]);
 });

@@ -13,8 +13,9 @@ import { LineListener } from "../../src/line/listener.ts";
 import { memoryLine } from "../../src/line/memory-line.ts";
 import { spoiledOpen } from "../../src/line/spoiled-open.ts";
 import { configOf, lineOver } from "../line/lines.ts";
-import { type Followed, methodOf, type Terminal } from "./followed.ts";
+import { type Followed, methodOf } from "./followed.ts";
 import { merchantId } from "./scripted.ts";
+import type { Terminal } from "./terminal.ts";
 
 /**
  * A till, what carries its requests, and the emulator at the end of a line: over HTTP and a bridge, or over a line of the till's
