@@ -1,11 +1,13 @@
 import type { CommandModule, Options } from "yargs";
 import type { Client } from "../client/client.ts";
 import { CallError, NotSentError, RejectedError, UnknownError } from "../client/errors.ts";
-import { type JsonObject, parseObject, textOf, writeObject } from "../client/exact-json.ts";
+import { parseObject, textOf, writeObject } from "../client/exact-json.ts";
+import { methodName } from "../client/service.ts";
 import type { Settled } from "../client/settled.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type CallTarget, clientFor, textIn } from "./call-target.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { declinedCode, Following } from "./following.ts";
@@ -46,7 +48,7 @@ async function runNew(args: CallArguments, following: Following): Promise<number
     // The operation's name is checked by settle, which knows all of them.
     const settle = client[service].settle as (operation: string, body: object, options: object) => Promise<Settled>;
     return await following.follow(client, (options) =>
-      settle(methodOf(route.path), body ?? {}, { ...options, ...windowOf(args) }),
+      settle(methodName(route.path), body ?? {}, { ...options, ...windowOf(args) }),
     );
   } finally {
     await client.close();
@@ -76,7 +78,7 @@ async function ask(client: Client, service: ServiceName, route: Route, body: Jso
   }
   // Made of the same table whose routes these are.
   const methods = client[service] as unknown as Readonly<Record<string, (body?: object) => Promise<JsonObject>>>;
-  const method = methods[methodOf(route.path)];
+  const method = methods[methodName(route.path)];
   if (method === undefined) throw new UsageError(`Cannot call ${service} ${route.path}: there is no such route`);
   try {
     out(writeObject(route.body === "none" ? await method() : await method(body ?? {})));
@@ -96,11 +98,6 @@ function routeOf({ service, route }: CallArguments): { readonly service: Service
   const found = routes.find(({ path }) => path === (route?.startsWith("/") ? route : `/${route ?? ""}`));
   if (found !== undefined) return { service, route: found };
   throw new UsageError(`Cannot call ${service} ${route ?? ""}: it has ${routes.map(({ path }) => path.slice(1)).join(", ")}`);
-}
-
-/** `/check_status` as the client names it, checkStatus. */
-function methodOf(path: string): string {
-  return path.slice(1).replaceAll(/[_-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | undefined> {

@@ -1,9 +1,9 @@
-import { renameSync, writeFileSync } from "node:fs";
 import type { Client } from "../client/client.ts";
 import { parseObject, textOf, writeObject } from "../client/exact-json.ts";
 import type { Settled, SettleEvent } from "../client/settled.ts";
 import type { Token } from "../client/token.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
+import { replaceFile } from "../core/replace-file.ts";
 import { type CallTarget, flagsOf, quoted } from "./call-target.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 import { Progress } from "./progress.ts";
@@ -122,11 +122,10 @@ function keyOf(token: Token): string {
   return `${token.service} ${token.route}: ${key ?? "key"} ${nameOf(token) ?? "none"}`;
 }
 
-/** Before anything is sent it must be there; a whole one is never replaced by a part. */
+/** Before anything is sent it must be there. */
 function keep(token: Token, file: string): void {
   try {
-    writeFileSync(`${file}.new`, `${JSON.stringify(token)}\n`, { flush: true, mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    replaceFile(file, `${JSON.stringify(token)}\n`);
   } catch (error) {
     throw new UsageError(`Cannot keep the token in ${file}: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Outcome } from "../core/fault.ts";
-import type { JsonObject } from "./exact-json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 
 /**
  * A call that didn't succeed is one of three things, and a till must never take one for another: it was not sent, its outcome is

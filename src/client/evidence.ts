@@ -1,6 +1,7 @@
 import type { Contract } from "../contract/contract.ts";
 import type { Recovery, Verdict } from "../contract/recovery.ts";
-import { integerOf, isObject, type JsonObject, parseObject, textOf } from "./exact-json.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { integerOf, parseObject, textOf } from "./exact-json.ts";
 import type { Delivery } from "./service.ts";
 
 /** What an answer proves of an operation, and what it doesn't. */

@@ -1,16 +1,10 @@
 import { isInteger, parse, stringify } from "lossless-json";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 
 /**
  * JSON without rounding, on the till's side: an integer that a number holds exactly is a number, a larger one a bigint. Both may
  * be given where the contracts have an int64.
  */
-
-/** A JSON object, as parsed: string keys and any values. */
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** The JSON object in a text; undefined when it is no JSON, JSON of another kind, or an object that names a field twice. */
 export function parseObject(text: string): JsonObject | undefined {

@@ -1,4 +1,5 @@
 import type { Recovery, Verdict } from "../contract/recovery.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 import {
   type Answered,
   endOf,
@@ -10,7 +11,7 @@ import {
   provesEnd,
   saysUnprinted,
 } from "./evidence.ts";
-import { isObject, type JsonObject, textOf } from "./exact-json.ts";
+import { textOf } from "./exact-json.ts";
 import { actionOf, isUntouched, type Known, stopped } from "./known.ts";
 import type { Delivery, Words } from "./service.ts";
 

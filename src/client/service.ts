@@ -1,8 +1,9 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { adviceAfter } from "../contract/recovery.ts";
 import { checkFirst } from "../core/fault.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
-import { integerOf, type JsonObject, parseObject, textOf, writeObject } from "./exact-json.ts";
+import { integerOf, parseObject, textOf, writeObject } from "./exact-json.ts";
 import { signedForm } from "./form.ts";
 import { type Answer, failed, type Transport, type TransportRequest } from "./transport.ts";
 import type { CallOptions } from "./types.ts";

@@ -1,6 +1,6 @@
 import type { Verdict } from "../contract/recovery.ts";
 import type { Outcome } from "../core/fault.ts";
-import type { JsonObject } from "./exact-json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { Action } from "./known.ts";
 import type { Clock } from "./settle-clock.ts";
 import type { Token } from "./token.ts";

@@ -2,7 +2,8 @@ import type { Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type Recovery, recoveryOf } from "../contract/recovery.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import { isObject, type JsonObject, parseObject } from "./exact-json.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { parseObject } from "./exact-json.ts";
 import { type Known, phases } from "./known.ts";
 
 /**

@@ -1,5 +1,7 @@
-import { isObject, isTexts } from "./barrier.ts";
-import type { Barrier, Contract, Effect, Polling, Route } from "./contract.ts";
+import { isObject } from "../core/json-object.ts";
+import { isTexts } from "./barrier.ts";
+import type { Barrier, Contract, Polling, Route } from "./contract.ts";
+import { posts } from "./post.ts";
 
 /** The bank terminal service: card operations that are started and then polled. Sections named are the bank contract's. */
 
@@ -9,19 +11,7 @@ const replyTimeoutMs = 30_000;
 /** Endpoints, rule 1: polled with the same pay_id, every 1000-2000 ms. */
 const polling: Polling = { route: "/check", keys: ["pay_id"], intervalMs: { min: 1000, max: 2000 } };
 
-function post(path: string, effect: Effect, more: Partial<Route> = {}): Route {
-  return {
-    path,
-    methods: ["POST"],
-    body: "required",
-    effect,
-    replyTimeoutMs,
-    urgent: false,
-    key: undefined,
-    polling: undefined,
-    ...more,
-  };
-}
+const post = posts({ replyTimeoutMs, key: undefined });
 
 const operation = { key: "pay_id", polling } as const;
 

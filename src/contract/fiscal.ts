@@ -1,5 +1,6 @@
 import { isTexts } from "./barrier.ts";
-import type { Barrier, Contract, Effect, Polling, Route } from "./contract.ts";
+import type { Barrier, Contract, Polling, Route } from "./contract.ts";
+import { posts } from "./post.ts";
 
 /** The fiscal service: receipts, shifts, cash and reports. Sections named here are those of the fiscal contract. */
 
@@ -22,19 +23,7 @@ const polling: Polling = {
   intervalMs: { min: 1000, max: 2000 },
 };
 
-function post(path: string, effect: Effect, more: Partial<Route> = {}): Route {
-  return {
-    path,
-    methods: ["POST"],
-    body: "required",
-    effect,
-    replyTimeoutMs,
-    urgent: false,
-    key: undefined,
-    polling: undefined,
-    ...more,
-  };
-}
+const post = posts({ replyTimeoutMs, key: undefined });
 
 const document = { key: "documentExtID", polling } as const;
 

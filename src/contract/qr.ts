@@ -1,5 +1,6 @@
-import { isObject } from "./barrier.ts";
-import type { Barrier, Contract, Effect, Polling, Route } from "./contract.ts";
+import { isObject } from "../core/json-object.ts";
+import type { Barrier, Contract, Polling, Route } from "./contract.ts";
+import { posts } from "./post.ts";
 
 /** The QR and palm payment service: a payment is shown, then polled. Sections named here are those of the qr contract. */
 
@@ -9,10 +10,7 @@ const replyTimeoutMs = 30_000;
 /** Flow rule 2: polled with the same pay_id, trans and pay_system; `trans` comes from the reply of /showqrcode. */
 const polling: Polling = { route: "/check", keys: ["pay_id", "trans", "pay_system"], intervalMs: { min: 1000, max: 2000 } };
 
-function post(path: string, effect: Effect, more: Partial<Route> = {}): Route {
-  const common = { methods: ["POST"], body: "required", replyTimeoutMs, urgent: false, key: "pay_id" } as const;
-  return { path, effect, polling: undefined, ...common, ...more };
-}
+const post = posts({ replyTimeoutMs, key: "pay_id" });
 
 /** Endpoints. No route stops a payment that runs, so none is urgent: /cancel gives back what was paid. */
 const routes: readonly Route[] = [

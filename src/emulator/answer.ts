@@ -1,5 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
-import { isObject } from "./exact-json.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 
 /** What an emulated service answers: the response envelope, and whatever the route adds to it. Integers may be bigints. */
 export interface Answer extends JsonObject {

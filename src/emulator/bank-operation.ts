@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type BatchTotals, restoredTotals, savedTotals } from "./bank-batch.ts";
 import { currencies, pairOf } from "./bank-terminals.ts";
 import { isApproved, type Operation } from "./operations.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type Answer, reference, refusal } from "./answer.ts";
 import { savedTotals } from "./bank-batch.ts";
 import { type BankOperation, type CardOperation, isCard } from "./bank-operation.ts";

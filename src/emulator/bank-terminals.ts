@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { RequestReader } from "./refused.ts";
 
 /** What the emulated bank is set up with: terminals, their merchants, and currencies. Sections named are the bank contract's. */

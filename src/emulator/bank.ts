@@ -1,5 +1,5 @@
 import { bank } from "../contract/bank.ts";
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type Answer, reference, refusal } from "./answer.ts";
 import { Batches } from "./bank-batch.ts";
 import {

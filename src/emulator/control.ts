@@ -2,7 +2,7 @@ import { check, type Node } from "../config/check.ts";
 import { JsonError, parseJson } from "../config/json.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import type { JsonObject } from "../envelope/json.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { Emulator } from "./emulator.ts";
 import { writeExact } from "./exact-json.ts";
 import { digitsOf, endings, nameOf, type Outcome } from "./outcomes.ts";
@@ -148,8 +148,7 @@ const keys = Object.keys(requestNode.properties ?? {}).join(", ");
 function readObject(body: string, problems: string[]): JsonObject | undefined {
   try {
     const json = parseJson(body);
-    // What is neither null nor a list has string keys.
-    if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as JsonObject;
+    if (isObject(json)) return json;
     problems.push(`it is no JSON object: the keys are ${keys}`);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;

@@ -1,8 +1,9 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type Call, type Reply, type ServiceName, serviceNames } from "../core/call.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
-import { type JsonObject, textOf } from "../envelope/json.ts";
+import { textOf } from "../envelope/json.ts";
 import { signMatches } from "../envelope/sign.ts";
 import { type Answer, refusal } from "./answer.ts";
 import { emulatedBank } from "./bank.ts";

@@ -1,5 +1,5 @@
 import { isInteger, parse, stringify } from "lossless-json";
-import type { JsonObject } from "../envelope/json.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 
 /**
  * JSON in which every integer is a bigint: amounts and ids are int64 in the contracts, and a number would round them beyond
@@ -22,9 +22,4 @@ export function writeExact(value: JsonObject, space?: number): string {
   const text = stringify(value, undefined, space);
   if (text === undefined) throw new Error("Cannot write the answer: it is no JSON");
   return text;
-}
-
-/** Whether a value is a JSON object, with string keys and any values. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

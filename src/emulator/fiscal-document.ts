@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { reference } from "./answer.ts";
 import { restoredLines } from "./fiscal-items.ts";
 import { cardFields, type Payments, restoredPayments, savedPayments, shownEntry } from "./fiscal-payments.ts";

@@ -1,5 +1,5 @@
 import { maskCardNumbers } from "../core/card-number.ts";
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { reference } from "./answer.ts";
 import { codes, type Fields, int64Max } from "./fiscal-request.ts";
 import type { Saved } from "./saved.ts";

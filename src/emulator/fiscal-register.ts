@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { writeExact } from "./exact-json.ts";
 import { type Draft, type FiscalDocument, fiscalIdOf, restoredDocument, savedDocument } from "./fiscal-document.ts";
 import { int64Max, type Keys } from "./fiscal-request.ts";

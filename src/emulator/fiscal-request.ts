@@ -1,6 +1,5 @@
-import type { JsonObject } from "../envelope/json.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 import { idOf, int64Of } from "./answer.ts";
-import { isObject } from "./exact-json.ts";
 import type { RequestReader } from "./refused.ts";
 
 /** Errors: the codes that the emulated service gives, under the contract's own names. Signs (1) are checked before it. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { reference } from "./answer.ts";
 import { restoredTime } from "./fiscal-document.ts";
 import { int32Max } from "./fiscal-request.ts";

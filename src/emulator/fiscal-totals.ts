@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { currency, type DocumentKind, documentKinds, type FiscalDocument } from "./fiscal-document.ts";
 import { kinds, nothingPaid, type Paid } from "./fiscal-payments.ts";
 import { int64Max } from "./fiscal-request.ts";

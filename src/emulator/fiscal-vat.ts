@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { codes, type Fields, int32Max, int64Max } from "./fiscal-request.ts";
 import type { Saved } from "./saved.ts";
 

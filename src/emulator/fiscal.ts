@@ -1,5 +1,5 @@
 import { fiscal } from "../contract/fiscal.ts";
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type Answer, refusal } from "./answer.ts";
 import { currency, type FiscalDocument, fiscalIdOf, shownCopy, shownDocument } from "./fiscal-document.ts";
 import { cashOrder, type Order, receiptOrder } from "./fiscal-draft.ts";

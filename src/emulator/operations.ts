@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { Outcome } from "./outcomes.ts";
 import type { Saved } from "./saved.ts";
 import { rememberedMax, type World } from "./world.ts";

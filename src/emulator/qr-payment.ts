@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { End, Operation } from "./operations.ts";
 import type { Saved } from "./saved.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type Answer, reference } from "./answer.ts";
 import { endOf, isApproved, Operations } from "./operations.ts";
 import { failures, leftOf, type Payment, type PaymentSystem, restoredPayment, savedPayment, systems } from "./qr-payment.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type Answer, idOf, int64Of, refusal } from "./answer.ts";
 
 /** A refusal, thrown from whatever depth its reason is found at. What was changed by then stays changed. */

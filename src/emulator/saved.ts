@@ -1,4 +1,4 @@
-import { isObject } from "./exact-json.ts";
+import { isObject } from "../core/json-object.ts";
 import { StateError } from "./world.ts";
 
 /** A value in a saved state, and where it stands. Reading it as what it isn't names that place: a person may have edited it. */

@@ -1,7 +1,8 @@
-import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import type { JsonObject } from "../envelope/json.ts";
-import { isObject, parseExact, writeExact } from "./exact-json.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { replaceFile } from "../core/replace-file.ts";
+import { parseExact, writeExact } from "./exact-json.ts";
 import { type EmulatedService, StateError } from "./world.ts";
 
 /**
@@ -71,24 +72,10 @@ export const aheadMsMax = 1_000 * 365 * 86_400_000;
  */
 export function saveTo(path: string, kept: Kept): void {
   const state = { version, aheadMs: kept.aheadMs, services: kept.saved() };
-  const target = behindLink(path);
-  const beside = `${target}.${process.pid}.new`;
   try {
-    // Unlike the package for this, it writes until all is written or says why not, so no part ever takes the place of a whole.
-    writeFileSync(beside, `${writeExact(state)}\n`, { flush: true, mode: 0o600 });
-    renameSync(beside, target);
+    replaceFile(path, `${writeExact(state)}\n`);
   } catch (error) {
-    rmSync(beside, { force: true });
     throw new StateFileError(`Cannot write the state file ${path}: ${writeReason(error)}`);
-  }
-}
-
-/** Where a link leads, since a rename would take the link's place. */
-function behindLink(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { Answer } from "./answer.ts";
 import type { Outcome } from "./outcomes.ts";
 

@@ -1,5 +1,6 @@
-/** A JSON object, as parsed. */
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { isObject, type JsonObject } from "../core/json-object.ts";
+
+export type { JsonObject };
 
 /** The text of pieces that follow each other. A character may be cut between two of them. */
 export function textOf(pieces: readonly Buffer[]): string {
@@ -17,9 +18,7 @@ export function parseObject(text: string): JsonObject | undefined {
   } catch {
     return undefined;
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  // An object that JSON.parse made has string keys and any values.
-  return value as JsonObject;
+  return isObject(value) ? value : undefined;
 }
 
 /** How long a key may be in a log line, in characters: documented ids are shorter, and a log isn't a place for a body. */

@@ -1,6 +1,7 @@
 import type { Contract } from "../contract/contract.ts";
 import type { FaultKind } from "../core/fault.ts";
-import { type JsonObject, parseObject, textOf } from "./json.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { parseObject, textOf } from "./json.ts";
 
 /** What a reply says of itself, read once, so that nobody parses it again. */
 export interface ReadReply {

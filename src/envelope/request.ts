@@ -2,8 +2,9 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
-import { type JsonObject, keyOf, parseObject, textOf } from "./json.ts";
+import { keyOf, parseObject, textOf } from "./json.ts";
 import { signMatches, signOf } from "./sign.ts";
 
 /**

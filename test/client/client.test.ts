@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createClientOver } from "../../src/client/client.ts";
-import { RejectedError, UnknownError } from "../../src/client/errors.ts";
+import { createClientOver, createHttpClient } from "../../src/client/client.ts";
+import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
 import { methodName } from "../../src/client/service.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { recoveries, recoveryOf } from "../../src/contract/recovery.ts";
@@ -113,4 +113,40 @@ test("a method rejects with TypeError for a body that is no JSON, before it send
   const { client, service } = over([]);
   await assert.rejects(client.bank.sale({ amount: Number.NaN, currency_name: "AZN" }), TypeError);
   assert.equal(service.seen.length, 0);
+});
+
+test("createHttpClient() refuses a url and a key that no request can be built of, and quotes neither", () => {
+  const secret = "s3cret";
+  for (const url of [
+    `http://till:${secret}@127.0.0.1:8888`,
+    `http://${secret}@127.0.0.1:8888`,
+    `ftp://${secret}`,
+    `http://${secret}:99999`,
+    `http://127.0.0.1:6000/${secret}`,
+    "http://127.0.0.1:0",
+    `http://127.0.0.1/?key=${secret}`,
+  ]) {
+    assert.throws(
+      () => createHttpClient({ bank: { url } }),
+      (thrown) => thrown instanceof TypeError && !JSON.stringify([thrown.message, thrown, thrown.stack]).includes(secret),
+    );
+  }
+  for (const apiKey of [`${secret}\n`, `${secret} `, `${secret}ə`, ""]) {
+    assert.throws(
+      () => createHttpClient({ bank: { apiKey } }),
+      (thrown) => thrown instanceof TypeError && !thrown.message.includes(secret),
+    );
+  }
+});
+
+test("a merchantId that never comes ends by timeoutMs and by signal as not-sent", async () => {
+  const world = over([]);
+  const never = () => new Promise<string>(() => {});
+  const client = createClientOver(world.service, { fiscal: { merchantId: never } });
+  await assert.rejects(client.fiscal.checkShift({}, { timeoutMs: 5 }), NotSentError);
+  const leaving = new AbortController();
+  const call = client.fiscal.checkShift({}, { signal: leaving.signal });
+  leaving.abort();
+  await assert.rejects(call, NotSentError);
+  world.done();
 });

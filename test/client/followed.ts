@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { isObject, type JsonObject } from "../../src/client/exact-json.ts";
 import { methodName } from "../../src/client/service.ts";
 import type { Settled } from "../../src/client/settled.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
 import type { ServiceName } from "../../src/core/call.ts";
+import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import type { Arrival, Terminal } from "./terminal.ts";
 
 /**

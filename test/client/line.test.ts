@@ -184,3 +184,34 @@ test("createClient() without a line goes over HTTP to the contracts' own ports",
   const base = "http://127.0.0.1";
   assert.deepEqual(urls, [`${base}:8008/check_shift`, `${base}:8888/terminate`, `${base}:8887/check_connection`]);
 });
+
+test("a call that is left while the line is opening is not-sent", async () => {
+  let looked = false;
+  const client = createClient({
+    fiscal: {
+      merchantId: () => {
+        looked = true;
+        return new Promise<string>(() => {});
+      },
+    },
+    line: { path: "/dev/none", services: ["bank"] },
+  });
+  const leaving = new AbortController();
+  const call = client.bank.sale({ pay_id: "P-1", amount: 1500, currency_name: "AZN" }, { signal: leaving.signal });
+  while (!looked) await new Promise((resolve) => setImmediate(resolve));
+  leaving.abort();
+  await assert.rejects(call, NotSentError);
+});
+
+test("LineTransport.send() with a signal that is aborted already, or withdrawn, is not-sent", async (t) => {
+  const open = () => Promise.reject(new OpenError("there is no device"));
+  const transport = await openLine({ path: "/dev/none", services: ["bank"], open }, undefined);
+  t.after(() => transport.close());
+  const request = { service: "bank", route: "/sale", method: "POST", body: "{}" } as const;
+  const left = await transport.send(request, AbortSignal.abort());
+  const withdrawn = await transport.send({ ...request, withdrawn: AbortSignal.abort() }, new AbortController().signal);
+  for (const { outcome, reason } of [left, withdrawn]) {
+    assert.equal(outcome, "not-sent");
+    assert.match(reason ?? "", /had left/);
+  }
+});

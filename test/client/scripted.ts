@@ -3,6 +3,7 @@ import { type Client, createClientOver } from "../../src/client/client.ts";
 import { parseObject } from "../../src/client/exact-json.ts";
 import type { Clock } from "../../src/client/settle-clock.ts";
 import type { SettleEvent, SettleOptions } from "../../src/client/settled.ts";
+import type { Token } from "../../src/client/token.ts";
 import { type Answer, failed, type Transport, type TransportRequest } from "../../src/client/transport.ts";
 import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
 
@@ -43,6 +44,11 @@ export const busy: Answer = { ...failed("not-sent", "the line is down"), httpSta
 export const wrong: Answer = { ...failed("not-sent", "mend it"), httpStatus: 401 };
 
 export type Script = readonly (readonly [route: string, answer: Answer])[];
+
+export const repeat = (times: number, ...steps: Script): Script => Array.from({ length: times }, () => steps).flat();
+
+/** A token as a till would keep it. */
+export const kept = (token: Token): unknown => JSON.parse(JSON.stringify(token));
 
 /** One request as the service sees it. */
 export interface Seen {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isObject, type JsonObject } from "../../src/client/exact-json.ts";
 import { methodName } from "../../src/client/service.ts";
 import { type Answer, failed, type TransportRequest } from "../../src/client/transport.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
 import { present, type ServiceName } from "../../src/core/call.ts";
+import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { endings } from "../../src/emulator/outcomes.ts";
 import { merchantId, TestClock } from "./scripted.ts";

@@ -2,25 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
 import { signOf } from "../../src/envelope/sign.ts";
-import { busy, error, lost, ok, over, type Script } from "./scripted.ts";
-
-const sale = { documentExtID: "ORDER-1", items: [{ itemName: "Bread", itemAmount: 150 }] };
-const cash = { documentExtID: "CASH-1", amount: 500 };
-const closed = ok({ code: 0, documentID: 12, docStatus: 1 });
-const open = ok({ code: 0, documentID: 12, docStatus: 0 });
-const absent = error(9);
-const repeat = (times: number, ...steps: Script): Script => Array.from({ length: times }, () => steps).flat();
-
-/** A refund asks first what is known under its key: nothing here, unless a test says otherwise. */
-async function settled(operation: "sale" | "refund" | "deposit" | "withdraw", script: Script) {
-  const first: Script = operation === "refund" ? [["/check_status", absent]] : [];
-  const world = over([...first, ...script]);
-  const options = { ...world.options, windowMs: 20_000, intervalMs: 1000 };
-  const result = await (operation === "sale" || operation === "refund"
-    ? world.client.fiscal.settle(operation, sale, options)
-    : world.client.fiscal.settle(operation, cash, options));
-  return { ...world, ...result, service: { seen: world.service.seen.slice(first.length) } };
-}
+import { absent, closed, open, sale, settled } from "./fiscal-settling.ts";
+import { error, lost, ok, over, repeat } from "./scripted.ts";
 
 for (const operation of ["sale", "refund"] as const) {
   const route = `/${operation}`;
@@ -58,34 +41,6 @@ for (const operation of ["sale", "refund"] as const) {
     assert.equal(result, "unknown");
     done();
   });
-
-  test(`fiscal.settle prints once by /check_copy after code 15 from ${route} and docStatus 1`, async () => {
-    const { result, service, data, done } = await settled(operation, [
-      [route, error(15, { printError: 3 })],
-      ["/check_status", open],
-      ["/check_status", closed],
-      ["/check_copy", ok()],
-    ]);
-    assert.equal(result, "closed");
-    assert.equal(data?.docStatus, 1);
-    assert.deepEqual(service.seen.at(-1)?.body, { documentID: 12 });
-    done();
-  });
-
-  for (const [name, copy] of [
-    ["failed", error(15)],
-    ["was lost", lost],
-  ] as const) {
-    test(`fiscal.settle says unprinted when the copy of ${route} ${name}, and doesn't print again`, async () => {
-      const { result, data, done } = await settled(operation, [
-        [route, error(15)],
-        ["/check_status", closed],
-        ["/check_copy", copy],
-      ]);
-      assert.deepEqual([result, data?.documentID], ["unprinted", 12]);
-      done();
-    });
-  }
 
   test(`fiscal.settle rebuilds the sign of ${route} once after code 1`, async () => {
     const again = await settled(operation, [
@@ -178,86 +133,6 @@ for (const operation of ["sale", "refund"] as const) {
   });
 }
 
-const refundOf = async (script: Script) => {
-  const world = over(script);
-  const options = { ...world.options, windowMs: 20_000, intervalMs: 1000 };
-  const { result } = await world.client.fiscal.settle("refund", sale, options);
-  world.done();
-  return result;
-};
-
-test("fiscal.settle never says closed for /refund by the document of the sale under the same key", async () => {
-  const own = ok({ docStatus: 1, documentID: 13 });
-  const lostOne: Script = [
-    ["/check_status", closed],
-    ["/refund", lost],
-  ];
-  assert.equal(await refundOf([...lostOne, ...repeat(20, ["/check_status", closed])]), "unknown");
-  assert.equal(await refundOf([...lostOne, ["/check_status", closed], ["/check_status", own]]), "closed");
-  assert.equal(
-    await refundOf([
-      ["/check_status", closed],
-      ["/refund", error(6)],
-    ]),
-    "failed",
-  );
-});
-
-test("fiscal.settle waits with /refund until what is known under its key has ended", async () => {
-  const running: Script = [
-    ["/check_status", open],
-    ["/check_status", error(44)],
-    ["/check_status", closed],
-  ];
-  assert.equal(await refundOf([...running, ["/refund", ok({ docStatus: 1, documentID: 13 })]]), "closed");
-});
-
-test("fiscal.settle prints after a lost start when /check_status tells of code 15 or a printError", async () => {
-  for (const told of [error(15, { docStatus: 1, documentID: "12" }), ok({ docStatus: 1, printError: 4, documentID: 12 })]) {
-    const { result, service, done } = await settled("sale", [
-      ["/sale", lost],
-      ["/check_status", told],
-      ["/check_copy", ok()],
-    ]);
-    assert.equal(result, "closed");
-    assert.deepEqual(service.seen.at(-1)?.body, { documentID: 12 });
-    done();
-  }
-});
-
-test("fiscal.settle prints a document that a resent start finds closed, with a printError", async () => {
-  const { result, done } = await settled("sale", [
-    ["/sale", lost],
-    ["/check_status", absent],
-    ["/sale", ok({ docStatus: 1, documentID: 12, printError: 1 })],
-    ["/check_status", closed],
-    ["/check_copy", ok()],
-  ]);
-  assert.equal(result, "closed");
-  done();
-});
-
-test("fiscal.settle says unprinted when there is no documentID to print by", async () => {
-  const { result, done } = await settled("sale", [
-    ["/sale", error(15)],
-    ["/check_status", ok({ docStatus: 1 })],
-  ]);
-  assert.equal(result, "unprinted");
-  done();
-});
-
-test("fiscal.settle tries the copy again only while it wasn't sent, and says unprinted at the window's end", async () => {
-  const begin: Script = [
-    ["/sale", error(15)],
-    ["/check_status", closed],
-  ];
-  const once = await settled("sale", [...begin, ["/check_copy", busy], ["/check_copy", ok()]]);
-  assert.equal(once.result, "closed");
-  const never = await settled("sale", [...begin, ...repeat(5, ["/check_copy", busy])]);
-  assert.equal(never.result, "unprinted");
-  never.done();
-});
-
 test("fiscal.settle takes an answer that names another documentExtID for none", async () => {
   const other = ok({ docStatus: 1, documentExtID: "ORDER-2" });
   const { result, done } = await settled("sale", [
@@ -274,48 +149,6 @@ test("fiscal.settle knows its documentExtID in a number that lost its leading ze
   const { result } = await world.client.fiscal.settle("sale", { ...sale, documentExtID: "007" }, world.options);
   assert.equal(result, "closed");
 });
-
-for (const operation of ["deposit", "withdraw"] as const) {
-  const route = `/${operation}`;
-  test(`fiscal.settle says closed when ${route} answers success`, async () => {
-    const { result, done } = await settled(operation, [[route, ok({ documentID: 3 })]]);
-    assert.equal(result, "closed");
-    done();
-  });
-  test(`fiscal.settle asks first after a lost ${route}, and resends the same only on code 9`, async () => {
-    const found = await settled(operation, [
-      [route, lost],
-      ["/check_status", lost],
-      ["/check_status", closed],
-    ]);
-    assert.equal(found.result, "closed");
-    found.done();
-    const gone = await settled(operation, [
-      [route, lost],
-      ["/check_status", absent],
-      [route, ok()],
-    ]);
-    assert.equal(gone.result, "closed");
-    assert.deepEqual(gone.service.seen[0], gone.service.seen[2]);
-    gone.done();
-  });
-  test(`fiscal.settle says failed when ${route} was in progress and is then not found: it was rolled back`, async () => {
-    const { result, done } = await settled(operation, [
-      [route, error(44)],
-      ["/check_status", absent],
-    ]);
-    assert.equal(result, "failed");
-    done();
-  });
-  test(`fiscal.settle asks after code 5 from ${route}, which isn't resent`, async () => {
-    const { result, done } = await settled(operation, [
-      [route, error(5)],
-      ["/check_status", absent],
-    ]);
-    assert.equal(result, "failed");
-    done();
-  });
-}
 
 test("fiscal.settle looks the merchant's id up for each sending, so that a corrected one signs the second", async () => {
   const { service, options } = over([
@@ -337,4 +170,32 @@ test("fiscal.settle sends nothing and says failed where there is no merchantId",
   assert.equal(result, "failed");
   assert.match(message ?? "", /merchantId/);
   assert.equal(service.seen.length, 0);
+});
+
+test("fiscal: a refusal after code 5 isn't believed until /check_status says 9", async () => {
+  for (const [end, expected] of [
+    [closed, "closed"],
+    [absent, "failed"],
+  ] as const) {
+    const world = over([
+      ["/sale", error(5)],
+      ["/sale", error(6)],
+      ["/check_status", end],
+    ]);
+    assert.equal((await world.client.fiscal.settle("sale", sale, world.options)).result, expected);
+    world.done();
+  }
+});
+
+test("fiscal: codes that a document may stand behind are asked about, and followed while it is open", async () => {
+  for (const code of [4, 7, 8, 10, 11, 12, 13, 23, 99]) {
+    const world = over([
+      ["/sale", error(code)],
+      ["/check_status", error(44)],
+      ["/check_status", ok({ docStatus: 0 })],
+      ["/check_status", closed],
+    ]);
+    assert.equal((await world.client.fiscal.settle("sale", sale, world.options)).result, "closed");
+    world.done();
+  }
 });

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { busy, error, lost, ok, over, type Script, wrong } from "./scripted.ts";
+import { busy, error, lost, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
 const body = { pay_id: "P-1", amount: 1500, currency: "944", currency_name: "AZN", pay_system: "A" };
 const back = { ...body, trans: "T-1", rrn: "77" };
 const shown = ok({ data: { trans: "T-1" } });
 const paid = ok({ data: { rrn: "77" } });
 const refused = error(1);
-const repeat = (times: number, ...steps: Script): Script => Array.from({ length: times }, () => steps).flat();
 
 async function settled(script: Script, more: object = {}) {
   const world = over(script);
@@ -176,4 +175,19 @@ test("qr.settle makes no pay_id for an operation that refers to a payment", asyn
   const world = over([["/final_confirm", ok()]]);
   await world.client.qr.settle("finalConfirm", { pay_system: "A" }, world.options);
   assert.deepEqual(world.service.seen[0]?.body, { pay_system: "A" });
+});
+
+test("qr: an error answered to what can't be asked about is unknown, with its code and message", async () => {
+  for (const [operation, route] of [
+    ["cancel", "/cancel"],
+    ["refund", "/refund"],
+    ["finalConfirm", "/final_confirm"],
+  ] as const) {
+    const world = over([[route, error(1)]]);
+    const body = { pay_id: "P-1", trans: "T", rrn: "1", amount: 1, currency: "944", currency_name: "AZN", pay_system: "A" };
+    const settled = await world.client.qr.settle(operation, body, world.options);
+    assert.deepEqual([settled.result, settled.code], ["unknown", 1]);
+    assert.match(settled.message ?? "", /^code 1: .*nothing to ask/);
+    assert.notEqual(world.events.at(-1)?.reply, undefined);
+  }
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { isObject, type JsonObject } from "../../src/client/exact-json.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, present, type ServiceName } from "../../src/core/call.ts";
+import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { type Emulated, Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { merchantId } from "./scripted.ts";

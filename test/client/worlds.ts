@@ -1,7 +1,6 @@
 import { openLine } from "../../src/app/client-line.ts";
 import { type Client, createClientOver, createHttpClient } from "../../src/client/client.ts";
 import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settled.ts";
-import type { ServiceConfig } from "../../src/config/config.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { overLine } from "../../src/emulator/over-line.ts";
@@ -13,6 +12,7 @@ import { LineListener } from "../../src/line/listener.ts";
 import { memoryLine } from "../../src/line/memory-line.ts";
 import { spoiledOpen } from "../../src/line/spoiled-open.ts";
 import { configOf, lineOver } from "../line/lines.ts";
+import { serviceConfigOf } from "../support/service-config.ts";
 import { type Followed, methodOf } from "./followed.ts";
 import { merchantId } from "./scripted.ts";
 import type { Terminal } from "./terminal.ts";
@@ -185,16 +185,7 @@ async function startBridge({ service, near, baudRate, replyTimeoutMs, port }: Br
   const contract = contracts[service];
   const { line } = lineOver(near, { services: [service], config: { baudRate }, merchantId });
   const timeouts = replyTimeoutMs === undefined ? [] : contract.routes.map(({ path }) => [path, replyTimeoutMs] as const);
-  const config: ServiceConfig = {
-    line: "till",
-    port,
-    host: "127.0.0.1",
-    replyTimeoutMs: {},
-    bodyBytesMax: 65_536,
-    check: "envelope",
-    allowOrigins: [],
-    allowHosts: [],
-  };
+  const config = serviceConfigOf({ port });
   const listener = new HttpListener({
     contract,
     config,

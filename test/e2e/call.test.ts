@@ -6,8 +6,8 @@ import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { bundle, scratchFolder } from "../support/bridge-process.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
 
 /** `posline call` and the package, against the emulated bridge that `npm start` runs. */
 

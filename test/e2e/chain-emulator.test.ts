@@ -1,44 +1,26 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { serviceNames } from "../../src/core/call.ts";
 import type { Ask, Row } from "../emulator/conformance-rows.ts";
 import { bodyOf, merchantId, overHttpTransport, rows } from "../emulator/conforming.ts";
-import { type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
-import { nullModem } from "../support/till.ts";
+import { type Chain, startedChain } from "./chain.ts";
 
 /** till → HTTP → bridge → tty → gateway → HTTP → emulator, for every route: the answers are the emulator's, byte for byte. */
 
-const folder = scratchFolder();
-const [near, far] = [join(folder.path, "near"), join(folder.path, "far")];
 let emulated: Awaited<ReturnType<typeof overHttpTransport>>;
-let cable: ReturnType<typeof nullModem>;
-let gateway: PoslineProcess;
-let bridge: BridgeProcess;
+let chain: Chain;
 
 before(async () => {
-  cable = nullModem(near, far);
   emulated = await overHttpTransport();
-  const upstreams = serviceNames.flatMap((name) => [`--upstream-${name}`, `http://127.0.0.1:${emulated.ports.get(name)}`]);
-  gateway = new PoslineProcess(["gateway", "--line", far, ...upstreams]);
-  await gateway.logged((line) => line["state"] === "open", "the gateway's line to open");
-  bridge = await startedBridge({
-    lines: { till: { path: near } },
-    services: { fiscal: { line: "till", merchantId }, bank: { line: "till" }, qr: { line: "till" } },
-  });
+  chain = await startedChain(merchantId, (name) => `http://127.0.0.1:${emulated.ports.get(name)}`);
 });
 
 after(async () => {
-  await bridge.stop();
-  await gateway.ended("SIGTERM");
+  await chain.end();
   await emulated.stop();
-  cable.unplug();
-  folder.remove();
 });
 
 async function ask(service: Row["service"], each: Ask): Promise<string> {
-  const { text, headers } = await bridge.post(service, each.route, bodyOf(service, each));
+  const { text, headers } = await chain.bridge.post(service, each.route, bodyOf(service, each));
   assert.equal(headers["x-posline-outcome"], "answered", text);
   assert.equal(text, emulated.answered.at(-1));
   return text;

@@ -1,22 +1,15 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { Upstream } from "../http/upstream.ts";
-import { type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
-import { nullModem } from "../support/till.ts";
+import type { BridgeProcess } from "../support/bridge-process.ts";
+import { type Chain, startedChain } from "./chain.ts";
 
-/**
- * The longest way that a call can take: till → HTTP → bridge → line → gateway → HTTP → service, each a process of its own or a real
- * server, and a real tty between them.
- */
+/** The longest way that a call can take, with real servers at its end. */
 
 const merchantId = "MERCHANT-1";
-const folder = scratchFolder();
-const [near, far] = [join(folder.path, "near"), join(folder.path, "far")];
 // What no re-serialising survives: white space, key order, a number beyond 2^53, an unknown field, text beyond ASCII, escapes.
 const oddJson = '{ "zzz" : 1.50,  "pay_id":"A-1",\n "amount": 9007199254740993, "note":"Ünïcödé ☕ \\u00e9" }';
 const oddReply =
@@ -28,8 +21,7 @@ const barrierReplies: Readonly<Record<ServiceName, string>> = {
 };
 
 const services = new Map<ServiceName, Upstream>();
-let cable: ReturnType<typeof nullModem>;
-let gateway: PoslineProcess;
+let chain: Chain;
 let bridge: BridgeProcess;
 
 const serviceOf = (name: ServiceName): Upstream => {
@@ -39,7 +31,6 @@ const serviceOf = (name: ServiceName): Upstream => {
 };
 
 before(async () => {
-  cable = nullModem(near, far);
   for (const name of serviceNames) {
     services.set(
       name,
@@ -48,21 +39,13 @@ before(async () => {
       ),
     );
   }
-  const upstreams = serviceNames.flatMap((name) => [`--upstream-${name}`, serviceOf(name).url]);
-  gateway = new PoslineProcess(["gateway", "--line", far, ...upstreams]);
-  await gateway.logged((line) => line["state"] === "open", "the gateway's line to open");
-  bridge = await startedBridge({
-    lines: { till: { path: near } },
-    services: { fiscal: { line: "till", merchantId }, bank: { line: "till" }, qr: { line: "till" } },
-  });
+  chain = await startedChain(merchantId, (name) => serviceOf(name).url);
+  bridge = chain.bridge;
 });
 
 after(async () => {
-  await bridge.stop();
-  await gateway.ended("SIGTERM");
+  await chain.end();
   for (const service of services.values()) await service.stop();
-  cable.unplug();
-  folder.remove();
 });
 
 for (const service of serviceNames) {

@@ -3,7 +3,8 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { ask, bundle, type HttpAnswer, scratchFolder } from "../support/bridge-process.ts";
+import { ask, type HttpAnswer, scratchFolder } from "../support/bridge-process.ts";
+import { bundle } from "../support/posline-process.ts";
 import { endAll, fiscalForm, folder, posline, post, receipt, resultOf, saleOf } from "./emulating.ts";
 
 /** What is around the emulator, as its users meet it: its state file, its control API, its flags, and `serve --emulated`. */
@@ -117,7 +118,7 @@ test("serve --emulated goes on without a control API where its usual port is tak
   });
   const bridge = posline(["serve", "--emulated"], { POSLINE_ADMIN_PORT: undefined });
   const warning = await bridge.logged(
-    (line) => line["msg"] === "there is no control API: its usual port is taken",
+    (line) => line["msg"] === "there is no admin port: the usual one is taken",
     "a warning",
   );
   assert.equal(warning["level"], "warn");

@@ -138,13 +138,13 @@ test("posline emulate --line --no-http is the terminal at the end of a bridge's 
   const bridge = await bridgeOn(near);
   const approved = await bridge.post("bank", "/sale", saleOf("P-1"));
   assert.equal(approved.headers["x-posline-outcome"], "answered");
-  assert.match(await resultOf(bridge.port("bank"), "P-1"), /"APPROVED"/);
+  assert.match(await resultOf(await bridge.port("bank"), "P-1"), /"APPROVED"/);
   assert.match((await bridge.post("fiscal", "/sale", fiscalForm(receipt("R-1")))).text, /"code":0/);
   // The answer's checksum is wrong: the bridge can't know what became of it, and asks.
   const corrupt = await bridge.post("bank", "/sale", saleOf("P-2", 1534));
   assert.equal(corrupt.status, 502);
   assert.equal(corrupt.headers["x-posline-outcome"], "unknown");
-  assert.match(await resultOf(bridge.port("bank"), "P-2"), /"APPROVED"/);
+  assert.match(await resultOf(await bridge.port("bank"), "P-2"), /"APPROVED"/);
   assert.equal(await bridge.stop(), 0);
   assert.equal(await emulator.ended("SIGTERM"), 0);
   assert.ok(!emulator.log.some((line) => line["msg"] === "listening"));
@@ -162,7 +162,7 @@ test("posline emulate answers on a line and over HTTP at once, from one memory",
   await bridge.post("bank", "/sale", saleOf("LINE-1"));
   assert.match(await resultOf(await emulator.port("bank"), "LINE-1"), /"APPROVED"/);
   await post(await emulator.port("bank"), "/sale", saleOf("HTTP-1", 1520));
-  assert.match(await resultOf(bridge.port("bank"), "HTTP-1"), /"ERROR"/);
+  assert.match(await resultOf(await bridge.port("bank"), "HTTP-1"), /"ERROR"/);
   const view = JSON.stringify(await viewOf(await emulator.port("admin")));
   assert.match(view, /LINE-1/);
   assert.match(view, /HTTP-1/);

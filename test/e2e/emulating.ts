@@ -1,7 +1,7 @@
 import { emulatedMerchantId } from "../../src/config/overrides.ts";
 import { signOf } from "../../src/envelope/sign.ts";
-import { ask, bundle, scratchFolder } from "../support/bridge-process.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
 
 /** What the tests of emulators share: processes that end with their test file, and what a till asks of them. */
 

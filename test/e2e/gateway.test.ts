@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { certificate, key } from "../http/certificate.ts";
 import { type Answer, type Identity, Upstream } from "../http/upstream.ts";
-import type { LogLine } from "../support/bridge-process.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
+import { type LogLine, PoslineProcess } from "../support/posline-process.ts";
 import { Till } from "../support/till.ts";
 
 /** `posline gateway` as a process of its own, between a till on a tty and real HTTP servers. */

@@ -8,8 +8,8 @@ import { promisify } from "node:util";
 import { loadConfig } from "../../src/config/load.ts";
 import { endingsTable } from "../../src/emulator/outcomes.ts";
 import { transitionTable } from "../../src/line/states.ts";
-import { bundle, scratchFolder } from "../support/bridge-process.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
 
 /** README is true: its commands run, its example of a configuration loads, its tables are those of the code. */

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { contracts } from "../../src/contract/contracts.ts";
 import { serviceNames } from "../../src/core/call.ts";
+import { bundle } from "../support/posline-process.ts";
 
 /**
  * The smoke test of the finished bundle, as `npm start` runs it: the emulated bridge, and the commands that it prints, pasted into a
  * shell: for each service, for a declined sale, and for the control API.
  */
 
-const bundle = fileURLToPath(new URL("../../dist/posline.cjs", import.meta.url));
 const env = { ...process.env, POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0", POSLINE_ADMIN_PORT: "0" };
 const child = spawn(process.execPath, [bundle, "serve", "--emulated"], { env, stdio: ["ignore", "ignore", "pipe"] });
 let greeting = "";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { emulatedBank } from "../../src/emulator/bank.ts";
 import { rememberedMax } from "../../src/emulator/world.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 import { dataOf, innerOf, ServiceUnderTest, throughText } from "./service-world.ts";
 
 const bank = () => new ServiceUnderTest("bank", (world) => emulatedBank(world));

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/envelope/json.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
 
 /**
  * The bank as a till may picture it: what each request must be answered with, kept as simply as can be. Effects are booked at

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { emulatedBank } from "../../src/emulator/bank.ts";
 import { emulatedQr } from "../../src/emulator/qr.ts";
 import { StateError } from "../../src/emulator/world.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 import { approved, bank, sale } from "./bank-till.ts";
 import { ServiceUnderTest, TestWorld, throughText } from "./service-world.ts";
 

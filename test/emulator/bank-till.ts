@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import type { Answer } from "../../src/emulator/answer.ts";
 import { emulatedBank } from "../../src/emulator/bank.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 import { dataOf, ServiceUnderTest } from "./service-world.ts";
 
 export const bank = () => new ServiceUnderTest("bank", (world) => emulatedBank(world));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { emulatedBank } from "../../src/emulator/bank.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 import { bank, finalOf, sale } from "./bank-till.ts";
 import { dataOf, innerOf, ServiceUnderTest } from "./service-world.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import type { ServiceConfig } from "../../src/config/config.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Handler, type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { overHttp } from "../../src/emulator/over-http.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { HttpListener } from "../../src/http/listener.ts";
+import { serviceConfigOf } from "../support/service-config.ts";
 import { bankRows } from "./conformance-bank.ts";
 import { fiscalRows } from "./conformance-fiscal.ts";
 import { qrRows } from "./conformance-qr.ts";
@@ -52,16 +52,7 @@ export async function overHttpTransport(): Promise<
   const ports = new Map<ServiceName, number>();
   const listeners: HttpListener[] = [];
   for (const service of serviceNames) {
-    const config: ServiceConfig = {
-      line: "till",
-      port: 0,
-      host: "127.0.0.1",
-      replyTimeoutMs: {},
-      bodyBytesMax: 65_536,
-      check: "none",
-      allowOrigins: [],
-      allowHosts: [],
-    };
+    const config = serviceConfigOf({ check: "none" });
     const report = { exchange: () => {}, error: (error: unknown) => assert.fail(String(error)) };
     const rules = { check: config.check, merchantId: undefined, validate: undefined };
     const listener = new HttpListener({ contract: contracts[service], config, rules, handler, report });

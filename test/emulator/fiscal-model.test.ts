@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { writeExact } from "../../src/emulator/exact-json.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 import { type Asked, FiscalModel, type Kind, type Paid } from "./fiscal-model.ts";
 import { FiscalWorld } from "./fiscal-world.ts";
 

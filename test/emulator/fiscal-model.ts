@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/envelope/json.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
 
 /** What the fiscal service should do, reckoned in the plainest way: a list of documents, and sums over it. */
 

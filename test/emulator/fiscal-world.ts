@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { validateReply } from "../../src/contract/schema.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { parseExact, writeExact } from "../../src/emulator/exact-json.ts";
 import { emulatedFiscal } from "../../src/emulator/fiscal.ts";
 import { endingOf, type Outcome } from "../../src/emulator/outcomes.ts";
 import type { EmulatedService, World } from "../../src/emulator/world.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 
 /** The emulated fiscal service in a world whose clock stands still until it is moved, and whose courses can be forced. */
 export class FiscalWorld implements World {

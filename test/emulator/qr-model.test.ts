@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { emulatedQr } from "../../src/emulator/qr.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 import { dataOf, ServiceUnderTest } from "./service-world.ts";
 
 /** A payment as a till may picture it. */

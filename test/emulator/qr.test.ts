@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { emulatedQr } from "../../src/emulator/qr.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 import { dataOf, ServiceUnderTest } from "./service-world.ts";
 
 const qr = () => new ServiceUnderTest("qr", emulatedQr);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { validateReply } from "../../src/contract/schema.ts";
 import type { ServiceName } from "../../src/core/call.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import type { Answer } from "../../src/emulator/answer.ts";
 import { parseExact, writeExact } from "../../src/emulator/exact-json.ts";
 import { endingOf, type Outcome } from "../../src/emulator/outcomes.ts";
 import type { EmulatedService, World } from "../../src/emulator/world.ts";
-import type { JsonObject } from "../../src/envelope/json.ts";
 
 /** A world whose clock a test drives, and in which amounts decide unless the test does. */
 export class TestWorld implements World {

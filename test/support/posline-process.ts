@@ -1,9 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { bundle, type LogLine } from "./bridge-process.ts";
+import { fileURLToPath } from "node:url";
 
-/** The real bundle as a process of its own, with any command and flags. Only three descriptors are handed on to it. */
+/** The real bundle as a process of its own, with any command and flags. */
+
+export const bundle = fileURLToPath(new URL("../../dist/posline.cjs", import.meta.url));
+
+/**
+ * Only three descriptors are handed on: those of ptys are inherited by children, and a process that holds its own pty's other
+ * end would never see it hang up. The process id stays the same.
+ */
 const closeAndRun = 'for n in $(ls /proc/$$/fd); do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
+
+export interface LogLine {
+  readonly [field: string]: unknown;
+}
 
 export interface PoslineOptions {
   /** Beside any free port for each of its ports; undefined takes a variable away. */
@@ -16,8 +27,11 @@ export class PoslineProcess {
   readonly child: ChildProcess;
   stdout = "";
   stderr = "";
+  readonly #lines: LogLine[] = [];
+  #readTo = 0;
   readonly #closed: Promise<void>;
-  #wake = () => {};
+  #hasClosed = false;
+  #waiting: (() => void)[] = [];
 
   constructor(args: readonly string[], { env = {}, file = bundle }: PoslineOptions = {}) {
     const anyPort = { POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0", POSLINE_ADMIN_PORT: "0" };
@@ -25,7 +39,10 @@ export class PoslineProcess {
       env: { PATH: process.env["PATH"] ?? "", ...anyPort, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
-    this.#closed = once(this.child, "close").then(() => this.#wake());
+    this.#closed = once(this.child, "close").then(() => {
+      this.#hasClosed = true;
+      this.#wake();
+    });
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.stdout += text;
       this.#wake();
@@ -36,34 +53,40 @@ export class PoslineProcess {
     });
   }
 
+  /** What it logged so far, of a command that logs to standard output. */
   get log(): readonly LogLine[] {
-    return this.stdout
-      .split("\n")
-      .slice(0, -1)
-      .map((line): LogLine => JSON.parse(line));
+    for (let end = this.#lineEnd(); end !== -1; end = this.#lineEnd()) {
+      this.#lines.push(JSON.parse(this.stdout.slice(this.#readTo, end)));
+      this.#readTo = end + 1;
+    }
+    return this.#lines;
   }
 
-  /** Waits until something holds of what was written. */
+  #lineEnd(): number {
+    return this.stdout.indexOf("\n", this.#readTo);
+  }
+
+  /**
+   * Waits until something holds of what was written.
+   * @throws Error when it has ended by then, or was ended because it never came to hold.
+   */
   async until<T>(found: () => T | undefined, what: string): Promise<T> {
     const limit = setTimeout(() => this.child.kill("SIGKILL"), 15_000);
     try {
       for (;;) {
         const value = found();
         if (value !== undefined) return value;
-        if (this.child.exitCode !== null || this.child.signalCode !== null) {
-          throw new Error(`Waited for ${what}, and this was written:\n${this.stdout}\n${this.stderr}`);
-        }
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
+        if (this.#hasClosed) throw new Error(`Waited for ${what}, and this was written:\n${this.stdout}\n${this.stderr}`);
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
       }
     } finally {
       clearTimeout(limit);
     }
   }
 
-  logged(fits: (line: LogLine) => boolean, what: string): Promise<LogLine> {
-    return this.until(() => this.log.find(fits), what);
+  /** The first line that fits, of those after the first `after`. */
+  logged(fits: (line: LogLine) => boolean, what: string, after = 0): Promise<LogLine> {
+    return this.until(() => this.log.find((line, index) => index >= after && fits(line)), what);
   }
 
   /** The port of a service, or of the control API. */
@@ -80,5 +103,9 @@ export class PoslineProcess {
     await this.#closed;
     clearTimeout(limit);
     return this.child.exitCode;
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 }

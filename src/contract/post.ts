@@ -1,0 +1,15 @@
+import type { Effect, Route } from "./contract.ts";
+
+/** Makes the routes of one contract out of what most of them have: POST, with a body, in their turn. */
+export function posts(common: Pick<Route, "replyTimeoutMs" | "key">) {
+  return (path: string, effect: Effect, more: Partial<Route> = {}): Route => ({
+    path,
+    methods: ["POST"],
+    body: "required",
+    effect,
+    urgent: false,
+    polling: undefined,
+    ...common,
+    ...more,
+  });
+}

@@ -1,0 +1,9 @@
+/** What every service says and is told, whatever it is read with. */
+
+/** A JSON object, as parsed: string keys and any values. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a parsed value is a JSON object: neither null nor an array. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,19 @@
+import { error, ok, over, type Script } from "./scripted.ts";
+
+/** What the tests of bank.settle share: an operation, what a terminal says of it, and how it is followed over a script. */
+
+export const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
+export const data = (status: string, more: object = {}) => ({ txn_id: "7", status, rrn: "77", auth: "1", ...more });
+export const approved = ok({ data: data("APPROVED") });
+export const declined = error(-20, { data: data("ERROR") });
+export const reversed = error(-1, { data: data("REVERSED") });
+export const absent = error(-15);
+
+export async function settled(
+  operation: "sale" | "preauth" | "confirm" | "cancel" | "refund" | "xreport" | "closeShift",
+  script: Script,
+) {
+  const world = over(script);
+  const result = await world.client.bank.settle(operation, body, { ...world.options, windowMs: 20_000, intervalMs: 1000 });
+  return { ...world, ...result };
+}

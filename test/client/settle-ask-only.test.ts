@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createClientOver } from "../../src/client/client.ts";
+import { readToken } from "../../src/client/token.ts";
+import { busy, error, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
+
+const sale = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
+const receipt = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
+const approved = ok({ data: { txn_id: "7", status: "APPROVED", rrn: "77" } });
+const absent = error(-15);
+const gone = error(9);
+const closed = ok({ docStatus: 1, documentID: 12 });
+
+/** Follows with a stop that comes while the given request is out, or before all when that is 0. */
+async function stoppedAt(request: number, script: Script, service: "bank" | "fiscal" = "bank") {
+  const world = over(script);
+  const stop = new AbortController();
+  if (request === 0) stop.abort();
+  const send = world.service.send.bind(world.service);
+  world.service.send = async (each) => {
+    const answer = await send(each);
+    if (world.service.seen.length === request) stop.abort();
+    return answer;
+  };
+  const options = { ...world.options, askOnly: stop.signal, windowMs: 20_000, intervalMs: 1000 };
+  const { client } = world;
+  const settled = await (service === "bank"
+    ? client.bank.settle("sale", sale, options)
+    : client.fiscal.settle("sale", receipt, options));
+  world.done();
+  return settled;
+}
+
+test("askOnly before the first sending: nothing is sent, and it is declined or failed", async () => {
+  assert.equal((await stoppedAt(0, [])).result, "declined");
+  assert.equal((await stoppedAt(0, [], "fiscal")).result, "failed");
+});
+
+test("askOnly: a start that wasn't sent is not tried again, and has ended", async () => {
+  assert.equal((await stoppedAt(1, [["/sale", busy]])).result, "declined");
+});
+
+test("askOnly: an operation that runs is asked about to its end", async () => {
+  const { result } = await stoppedAt(1, [
+    ["/sale", ok()],
+    ["/check", ok()],
+    ["/check", approved],
+  ]);
+  assert.equal(result, "approved");
+});
+
+test('askOnly: a lost start is never resent, and the third "not found" in a row ends it', async () => {
+  assert.equal((await stoppedAt(1, [["/sale", lost], ...repeat(3, ["/check", absent])])).result, "declined");
+  const fiscal: Script = [["/sale", lost], ...repeat(3, ["/check_status", gone])];
+  assert.equal((await stoppedAt(1, fiscal, "fiscal")).result, "failed");
+});
+
+test("askOnly that comes with the question's -15 keeps the resend from being sent", async () => {
+  assert.equal((await stoppedAt(2, [["/sale", lost], ...repeat(3, ["/check", absent])])).result, "declined");
+});
+
+test("askOnly: fiscal code 5 is asked about, not resent", async () => {
+  const { result } = await stoppedAt(
+    1,
+    [
+      ["/sale", error(5)],
+      ["/check_status", closed],
+    ],
+    "fiscal",
+  );
+  assert.equal(result, "closed");
+});
+
+test("askOnly: a document in progress that is then not found three times in a row has failed", async () => {
+  const script: Script = [["/sale", error(44)], ...repeat(3, ["/check_status", gone])];
+  assert.equal((await stoppedAt(1, script, "fiscal")).result, "failed");
+});
+
+test("askOnly: an accepted bank operation that isn't found stays unknown", async () => {
+  assert.equal((await stoppedAt(1, [["/sale", ok()], ...repeat(20, ["/check", absent])])).result, "unknown");
+});
+
+test("askOnly that comes while onProgress stores the token keeps the start from being sent", async () => {
+  const world = over([]);
+  const stop = new AbortController();
+  const { result } = await world.client.bank.settle("sale", sale, {
+    clock: world.clock,
+    askOnly: stop.signal,
+    onProgress: () => stop.abort(),
+  });
+  assert.equal(result, "declined");
+  world.done();
+});
+
+test("askOnly that comes while the request is being signed keeps it from being sent", async () => {
+  const world = over([]);
+  const stop = new AbortController();
+  const lookUp = () => {
+    stop.abort();
+    return merchantId;
+  };
+  const client = createClientOver(world.service, { fiscal: { merchantId: lookUp } });
+  const { result } = await client.fiscal.settle("sale", receipt, { clock: world.clock, askOnly: stop.signal });
+  assert.equal(result, "failed");
+  world.done();
+});
+
+test("resume() with askOnly resends nothing, and a token that was stopped stays so", async () => {
+  const first = await stoppedAt(1, [["/sale", lost], ...repeat(20, ["/check", error(-3)])]);
+  assert.deepEqual([first.result, first.token.known.askOnly], ["unknown", true]);
+  const token: unknown = JSON.parse(JSON.stringify(first.token));
+  const world = over(repeat(3, ["/check", absent]));
+  assert.equal((await world.client.resume(token, world.options)).result, "declined");
+  world.done();
+  const { known, ...rest } = readToken(token).token;
+  const again = over(repeat(3, ["/check", absent]));
+  const options = { ...again.options, askOnly: AbortSignal.abort() };
+  assert.equal((await again.client.resume({ ...rest, known: { ...known, askOnly: false } }, options)).result, "declined");
+  again.done();
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { absent, approved, body, settled } from "./bank-settling.ts";
+import { busy, error, lost, ok, over, repeat, type Script } from "./scripted.ts";
+
+test("bank.settle asks first after a lost start, and polls when it runs (rule 3)", async () => {
+  const { result, done } = await settled("sale", [
+    ["/sale", lost],
+    ["/check", ok()],
+    ["/check", approved],
+  ]);
+  assert.equal(result, "approved");
+  done();
+});
+
+for (const operation of ["sale", "preauth", "xreport", "closeShift"] as const) {
+  const route = operation === "closeShift" ? "/close-shift" : `/${operation}`;
+  test(`bank.settle resends ${route} with the same pay_id when /check knows nothing of it (rule 4)`, async () => {
+    const { result, service, done } = await settled(operation, [
+      [route, lost],
+      ["/check", absent],
+      [route, ok()],
+      ["/check", approved],
+    ]);
+    assert.equal(result, "approved");
+    assert.equal(service.bodies[0], service.bodies[2]);
+    done();
+  });
+}
+
+test("bank.settle resends three times at most, then only asks, and says unknown at the window's end", async () => {
+  const script: Script = [
+    ["/sale", lost],
+    ...repeat(3, ["/check", absent], ["/sale", lost]),
+    ...repeat(17, ["/check", absent]),
+  ];
+  const { result, done } = await settled("sale", script);
+  assert.equal(result, "unknown");
+  done();
+});
+
+test("bank.settle doesn't believe a refusal of a resent start: the first may have arrived", async () => {
+  const { result, done } = await settled("sale", [
+    ["/sale", lost],
+    ["/check", absent],
+    ["/sale", error(-29)],
+    ["/check", approved],
+  ]);
+  assert.equal(result, "approved");
+  done();
+});
+
+test("bank.settle says unknown when a resending after a lost start isn't let through any more", async () => {
+  const { result, done } = await settled("sale", [["/sale", lost], ["/check", absent], ...repeat(5, ["/sale", busy])]);
+  assert.equal(result, "unknown");
+  done();
+});
+
+test('bank.settle counts "not found" in a row: another answer between begins anew', async () => {
+  const { result, done } = await settled("confirm", [
+    ["/check", absent],
+    ["/confirm", lost],
+    ...repeat(2, ["/check", absent]),
+    ["/check", error(-3)],
+    ...repeat(3, ["/check", absent]),
+  ]);
+  assert.equal(result, "declined");
+  done();
+});
+
+for (const operation of ["sale", "preauth", "refund", "confirm", "cancel"] as const) {
+  test(`bank: after an error that leaves ${operation} open nothing is resent, and -15 must come three times in a row`, async () => {
+    const before: Script = ["sale", "preauth"].includes(operation) ? [] : [["/check", absent]];
+    const script: Script = [
+      ...before,
+      [`/${operation}`, error(-3)],
+      ...repeat(2, ["/check", absent]),
+      ["/check", error(-3)],
+      ...repeat(3, ["/check", absent]),
+    ];
+    const world = over(script);
+    const { result, token } = await world.client.bank.settle(operation, body, world.options);
+    assert.deepEqual([result, token.known.doubt], ["declined", true]);
+    world.done();
+  });
+}
+
+test("bank: -15 answered to a resent start is no reason to send it again", async () => {
+  const world = over([["/sale", lost], ["/check", absent], ["/sale", absent], ...repeat(3, ["/check", absent])]);
+  assert.equal((await world.client.bank.settle("sale", body, world.options)).result, "declined");
+  world.done();
+});

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { absent, closed, open, sale } from "./fiscal-settling.ts";
+import { error, lost, ok, over, repeat, type Script } from "./scripted.ts";
+
+const refundOf = async (script: Script) => {
+  const world = over(script);
+  const options = { ...world.options, windowMs: 20_000, intervalMs: 1000 };
+  const { result } = await world.client.fiscal.settle("refund", sale, options);
+  world.done();
+  return result;
+};
+
+test("fiscal.settle never says closed for /refund by the document of the sale under the same key", async () => {
+  const own = ok({ docStatus: 1, documentID: 13 });
+  const lostOne: Script = [
+    ["/check_status", closed],
+    ["/refund", lost],
+  ];
+  assert.equal(await refundOf([...lostOne, ...repeat(20, ["/check_status", closed])]), "unknown");
+  assert.equal(await refundOf([...lostOne, ["/check_status", closed], ["/check_status", own]]), "closed");
+  assert.equal(
+    await refundOf([
+      ["/check_status", closed],
+      ["/refund", error(6)],
+    ]),
+    "failed",
+  );
+});
+
+test("fiscal.settle waits with /refund until what is known under its key has ended", async () => {
+  const running: Script = [
+    ["/check_status", open],
+    ["/check_status", error(44)],
+    ["/check_status", closed],
+  ];
+  assert.equal(await refundOf([...running, ["/refund", ok({ docStatus: 1, documentID: 13 })]]), "closed");
+});
+
+test("fiscal: a refund whose start is answered with the sale's own document isn't closed by it", async () => {
+  const world = over([
+    ["/check_status", closed],
+    ["/refund", closed],
+    ["/check_status", closed],
+    ["/check_status", ok({ docStatus: 1, documentID: 13 })],
+  ]);
+  const { result, data: told } = await world.client.fiscal.settle("refund", sale, world.options);
+  assert.deepEqual([result, told?.documentID], ["closed", 13]);
+  world.done();
+});
+
+test("fiscal: a body that names its operation by documentID gets no documentExtID, and its baseline is asked", async () => {
+  const world = over([
+    ["/check_status", absent],
+    ["/refund", closed],
+  ]);
+  const body = { documentID: 12, items: [{ itemAmount: 150 }] };
+  assert.equal((await world.client.fiscal.settle("refund", body, world.options)).result, "closed");
+  assert.deepEqual(
+    world.service.seen.map((seen) => seen.body),
+    [{ documentID: 12 }, body],
+  );
+});

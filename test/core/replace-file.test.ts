@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { replaceFile } from "../../src/core/replace-file.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
+
+const folder = scratchFolder();
+after(() => folder.remove());
+let homes = 0;
+
+/** A folder of its own, so that what is left in it can be told. */
+function newHome(): string {
+  const home = join(folder.path, `home-${++homes}`);
+  mkdirSync(home);
+  return home;
+}
+
+test("replaceFile() leaves one whole file with the new text, and no scraps beside it", () => {
+  const home = newHome();
+  const path = join(home, "file");
+  for (const text of ["one", "x".repeat(100_000), "", "Ünïcödé ☕\n"]) {
+    replaceFile(path, text);
+    assert.equal(readFileSync(path, "utf8"), text);
+  }
+  assert.deepEqual(readdirSync(home), ["file"]);
+});
+
+test("replaceFile() makes a file that only its owner may read, whoever might read the one before", () => {
+  const path = join(newHome(), "file");
+  replaceFile(path, "one");
+  assert.equal(lstatSync(path).mode & 0o777, 0o600);
+  chmodSync(path, 0o644);
+  replaceFile(path, "two");
+  assert.equal(lstatSync(path).mode & 0o777, 0o600);
+});
+
+test("replaceFile() never writes into the file that was there: whoever has it open reads the whole of it", () => {
+  const path = join(newHome(), "file");
+  writeFileSync(path, "one");
+  const before = lstatSync(path).ino;
+  replaceFile(path, "two");
+  assert.notEqual(lstatSync(path).ino, before);
+});
+
+test("replaceFile() writes to where a link leads, and leaves the link", () => {
+  const home = newHome();
+  const away = newHome();
+  const path = join(away, "file");
+  const link = join(home, "link");
+  writeFileSync(path, "one");
+  symlinkSync(path, link);
+  replaceFile(link, "two");
+  assert.ok(lstatSync(link).isSymbolicLink());
+  assert.equal(readFileSync(path, "utf8"), "two");
+  assert.deepEqual([readdirSync(home), readdirSync(away)], [["link"], ["file"]]);
+});
+
+test("replaceFile() throws what the system says, leaves what was there, and no scraps beside it", () => {
+  const home = newHome();
+  const taken = join(home, "taken");
+  mkdirSync(taken);
+  assert.throws(() => replaceFile(taken, "text"), { code: "EISDIR" });
+  const file = join(home, "file");
+  writeFileSync(file, "one");
+  assert.throws(() => replaceFile(join(home, "none", "file"), "text"), { code: "ENOENT" });
+  assert.throws(() => replaceFile(join(file, "inside"), "text"), { code: "ENOTDIR" });
+  assert.deepEqual(readdirSync(home).sort(), ["file", "taken"]);
+  assert.equal(readFileSync(file, "utf8"), "one");
+});

@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import { replyPayloadBytesMax } from "../../src/config/limits.ts";
+import type { FaultKind } from "../../src/core/fault.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { bareServer, callerOf, callOf, endAll, failsAs, textOf, upstreamOf } from "./calling.ts";
+import type { Answer } from "./upstream.ts";
+
+const time = new VirtualTime();
+after(() => time.restore());
+afterEach(endAll);
+
+/** What no re-serialising survives. */
+const oddReply = '{\n "status":"success" , "code":0,"id":9223372036854775807, "b":1.50, "a":"\\u00e9 ☕", "x":null }\n';
+
+test("httpCaller() hands back the upstream's bytes untouched, with the status and code read from them", async () => {
+  const upstream = await upstreamOf((_, response) => response.end(oddReply));
+  const reply = await callerOf("bank", upstream.url)(callOf("bank", "/sale", '{"pay_id":"A"}'));
+  assert.equal(textOf(reply), oddReply);
+  assert.deepEqual([reply.status, reply.code, reply.queueMs], ["success", 0, 0]);
+});
+
+test("httpCaller() takes an answer that ends with its connection, when it is a whole JSON object", async () => {
+  const server = await bareServer((socket) =>
+    socket.once("data", () => socket.end('HTTP/1.0 200 OK\r\n\r\n{"status":"success"}')),
+  );
+  const reply = await callerOf("bank", `http://${server}`)(callOf("bank", "/check", "{}"));
+  assert.equal(textOf(reply), '{"status":"success"}');
+});
+
+test("httpCaller() fails as unknown on an answer that is no JSON object, is too large, or has too large a header", async () => {
+  const ask = async (answer: Answer) =>
+    callerOf("fiscal", (await upstreamOf(answer)).url)(callOf("fiscal", "/sale", "data=e30="));
+  const advice = /query \/check_status with the same documentExtID/;
+  for (const text of ["", "<html>", "[1]", '"ok"', '{"status":']) {
+    assert.match(
+      (
+        await failsAs(
+          ask((_, response) => response.end(text)),
+          "broken",
+          /is no JSON object/,
+        )
+      ).message,
+      advice,
+    );
+  }
+  await failsAs(
+    ask((_, response) => response.writeHead(204).end()),
+    "broken",
+    /is no JSON object/,
+  );
+  const large = Buffer.alloc(replyPayloadBytesMax, 0x20);
+  await failsAs(
+    ask((_, response) => void response.write(large, () => response.end("{}"))),
+    "broken",
+    /larger than 8388608 bytes/,
+  );
+  await failsAs(
+    ask((_, response) => response.writeHead(200, { "x-a": "a".repeat(20_000) }).end("{}")),
+    "broken",
+    /failed/,
+  );
+});
+
+test("httpCaller() takes an answer of just the largest size", async () => {
+  const text = `{"a":"${"x".repeat(replyPayloadBytesMax - 8)}"}`;
+  const upstream = await upstreamOf((_, response) => response.end(text));
+  const reply = await callerOf("bank", upstream.url)(callOf("bank", "/check", "{}"));
+  assert.equal(textOf(reply) === text, true);
+});
+
+const answering = (status: number, text: string, headers: Record<string, string> = {}): Answer => {
+  return (_, response) => response.writeHead(status, headers).end(text);
+};
+
+test("httpCaller() passes the service's own error envelope on byte for byte, whatever its HTTP status", async () => {
+  const text = '{ "status":"error","code":5,  "message":"no such route" }';
+  for (const status of [200, 400, 404, 422, 500, 503]) {
+    const upstream = await upstreamOf(answering(status, text));
+    const reply = await callerOf("fiscal", upstream.url)(callOf("fiscal", "/get_info", "data=e30="));
+    assert.equal(textOf(reply), text);
+    assert.deepEqual([reply.status, reply.code], ["error", 5]);
+  }
+});
+
+test("httpCaller() tells a refusal before anything was done as not sent, with what to do", async () => {
+  const refusals: readonly (readonly [number, FaultKind, RegExp])[] = [
+    [401, "key", /API key: set apiKey/],
+    [403, "origin", /HTTP 403/],
+    [404, "route", /HTTP 404/],
+    [405, "method", /HTTP 405/],
+    [413, "size", /HTTP 413/],
+    [421, "host", /HTTP 421/],
+  ];
+  for (const [status, kind, message] of refusals) {
+    // Neither a page nor a proxy's JSON is the service's word.
+    for (const text of ["<html>", "{}", '{"status":"error","message":"of a proxy"}', `{"status":${status},"code":1}`]) {
+      const upstream = await upstreamOf(answering(status, text));
+      const fault = await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}")), kind, message);
+      assert.match(fault.message, /nothing was carried out$/);
+      assert.equal(fault.outcome, "not-sent");
+    }
+  }
+  const upstream = await upstreamOf(answering(401, '{"status":"error","code":-29}'));
+  await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}")), "key", /set apiKey/);
+});
+
+test("httpCaller() tells any other status as unknown, and follows no redirection", async () => {
+  for (const [status, text] of [
+    [500, "<html>"],
+    [502, '{"status":"error","message":"bad gateway"}'],
+    [503, "{}"],
+    [500, '{"status":"success","code":0}'],
+    [400, "Bad Request"],
+    [302, ""],
+  ] as const) {
+    const upstream = await upstreamOf(answering(status, text, { location: "/check" }));
+    const fault = await failsAs(
+      callerOf("qr", upstream.url)(callOf("qr", "/refund", "{}")),
+      "broken",
+      new RegExp(`HTTP ${status}`),
+    );
+    assert.match(fault.message, /query \/check with the same pay_id and trans$/);
+    assert.equal(upstream.heard.length, 1);
+  }
+});
+
+test("httpCaller() advises to ask again after an unknown outcome of what only reads", async () => {
+  const upstream = await upstreamOf(answering(500, ""));
+  await failsAs(
+    callerOf("bank", upstream.url)(callOf("bank", "/check", "{}")),
+    "broken",
+    /nothing was changed by asking: ask again$/,
+  );
+});
+
+test("httpCaller() believes an upstream posline's outcome, and hands on its fault in its own words", async () => {
+  const text = '{"status":"error", "code":-3,"message":"Cannot send to line x: it is down"}';
+  for (const [status, outcome, kind] of [
+    [503, "not-sent", "unavailable"],
+    [401, "not-sent", "unavailable"],
+    [504, "unknown", "timeout"],
+    [502, "unknown", "broken"],
+    [200, "unknown", "broken"],
+  ] as const) {
+    const upstream = await upstreamOf(answering(status, text, { "X-Posline-Outcome": outcome }));
+    const fault = await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}")), kind, /it is down$/);
+    assert.equal(fault.outcome, outcome);
+    assert.equal(Buffer.concat(fault.details.payload ?? []).toString(), text);
+  }
+  const answered = await upstreamOf(answering(200, '{"status":"error","code":-20}', { "X-Posline-Outcome": "answered" }));
+  const reply = await callerOf("bank", answered.url)(callOf("bank", "/check", "{}"));
+  assert.equal(reply.code, -20);
+});
