@@ -51,14 +51,17 @@ function stateOf({ access, holders, holdersHidden }: Device): string {
 
 function notesOf(device: Device): string[] {
   const notes: string[] = [];
+  const configure = (name: string, when = "") => {
+    notes.push(notes.length === 0 ? `configure it as ${name}` : `or${when} as ${name}`);
+  };
   const [id] = device.byId;
   const [socket] = device.byPath;
-  if (id !== undefined) notes.push(`configure it as ${id}`);
-  if (socket !== undefined && (id === undefined || device.usb?.serialNumber === undefined)) {
-    // Two such adapters have one name by identity between them.
-    notes.push(
-      id === undefined ? `configure it as ${socket}` : `or, with several adapters of its kind, by its socket as ${socket}`,
-    );
+  const hasSerialNumber = device.usb?.serialNumber !== undefined;
+  if (id !== undefined) configure(id);
+  if (device.usbName !== undefined) configure(device.usbName, hasSerialNumber ? "" : ", while it is the only one of its kind,");
+  // By identity, several adapters without a serial number are all the same.
+  if (socket !== undefined && !(hasSerialNumber && notes.length > 0)) {
+    configure(socket, ", with several adapters of its kind, by its socket");
   }
   if (device.access.cure !== undefined) {
     const group = device.access.group === undefined ? "" : `it belongs to group ${device.access.group}: `;

@@ -1,6 +1,7 @@
 import { realpathSync } from "node:fs";
 import { serviceNames } from "../core/call.ts";
 import { type Config, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
+import { readUsbName, writeUsbName } from "./device-name.ts";
 import { queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
 
@@ -24,6 +25,12 @@ export function refuseCrossed(config: Config, problems: string[]): void {
  */
 export function warningsOf(config: Config, played = false): string[] {
   const warnings = lineWarnings(config);
+  if (config.journal !== false && config.journal.folder === undefined) {
+    warnings.push(
+      "journal.folder: not set, and systemd names no state folder, so after a crash or a power cut nobody knows which operations had been sent: name a folder, " +
+        "such as /var/lib/posline, or set journal to false",
+    );
+  }
   for (const [name, service] of services(config)) {
     if (!isLoopback(service.host) && service.apiKey === undefined) {
       const cure = name === "bank" ? "set apiKey" : "keep it on 127.0.0.1, or behind a firewall";
@@ -111,6 +118,8 @@ function refuseSharedDevices(config: Config, problems: string[]): void {
 }
 
 function realPath(path: string): string {
+  const usb = readUsbName(path);
+  if (usb !== undefined) return writeUsbName(usb) ?? path;
   try {
     return realpathSync(path);
   } catch {

@@ -1,3 +1,4 @@
+import { usbNamePattern } from "./device-name.ts";
 import { bounds, lineDefaults } from "./limits.ts";
 import { bounded } from "./schema-terms.ts";
 
@@ -10,11 +11,16 @@ export const line = {
   properties: {
     path: {
       type: "string",
-      pattern: "^/[^\\u0000]+$",
+      pattern: `^(?:/[^\\u0000]+|${usbNamePattern})$`,
       maxLength: 4_096,
-      examples: ["/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0", "/dev/ttyS0"],
-      description: "The device. A name of /dev/serial/by-id survives replugging, ttyUSB0 does not.",
-      $comment: "it must be the whole path of a device, such as /dev/ttyUSB0; posline ports lists them",
+      examples: ["/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0", "usb:0403:6001:A50285BI", "/dev/ttyS0"],
+      description:
+        "The device: its path, a name of udev's for it (/dev/serial/by-id, /dev/serial/by-path), or usb:VID:PID or " +
+        "usb:VID:PID:SERIAL, where VID and PID are four hex digits and SERIAL is all that follows, in its own case. These " +
+        "names survive replugging, ttyUSB0 does not. A name that fits two devices is refused when the line is opened.",
+      $comment:
+        "it must be the whole path of a device, such as /dev/ttyUSB0, or usb:VID:PID or usb:VID:PID:SERIAL with four hex digits " +
+        "for VID and for PID, such as usb:0403:6001:A50285BI; posline ports lists them",
     },
     baudRate: bounded(bounds.baudRate, lineDefaults.baudRate, "The line's speed."),
     dataBits: { enum: [5, 6, 7, 8], default: lineDefaults.dataBits, description: "Data bits of a character." },

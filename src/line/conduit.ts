@@ -31,6 +31,8 @@ export interface Opening {
   write(pieces: readonly Buffer[]): void;
   /** Bytes of the write under way that were taken over so far. */
   readonly wroteBytes: number;
+  /** The device that it came to, as a real path (`/dev/ttyUSB0`): what was configured may lead to another one next time. */
+  readonly device?: string;
   /** Gives the conduit back at once, dropping what was not sent yet. Settles within a second; never rejects. */
   close(): Promise<void>;
 }

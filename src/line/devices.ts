@@ -1,22 +1,12 @@
-import { access, constants, readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
+import { access, constants, readFile, realpath, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { join } from "node:path";
+import { permissionCures, serviceUser } from "./causes.ts";
 import { type Holder, lookForHolders } from "./holders.ts";
+import { hasOwnId, usbNameOf } from "./identity.ts";
+import { aliases, driverOf, listTtys, type Trees, type UsbIdentity, usbTtyOf } from "./sysfs.ts";
 
-/**
- * The serial devices of this box, read from sysfs. Nothing is opened: opening raises DTR, which resets some terminals, and
- * changes the settings of a line that another process is using.
- */
-
-/** What the adapter says of itself over USB. */
-export interface UsbIdentity {
-  /** Four hex digits. */
-  readonly vendorId: string;
-  readonly productId: string;
-  readonly serialNumber: string | undefined;
-  readonly manufacturer: string | undefined;
-  readonly product: string | undefined;
-}
+/** The serial devices of this box, with all that can be known without opening one. */
 
 /** Whether this user may open the device. */
 export interface DeviceAccess {
@@ -30,10 +20,12 @@ export interface DeviceAccess {
 export interface Device {
   /** The kernel's name, which may change with every replug: `/dev/ttyUSB0`. */
   readonly path: string;
-  /** Names by the adapter's identity, which survive a replug; equal for two adapters without a serial number. */
+  /** Names by the adapter's identity, which survive a replug. One that two equal adapters share is left out. */
   readonly byId: readonly string[];
   /** Names by the socket it is plugged into. */
   readonly byPath: readonly string[];
+  /** `usb:VID:PID[:SERIAL]`, where it means this device and no other that is there. */
+  readonly usbName: string | undefined;
   readonly driver: string | undefined;
   readonly usb: UsbIdentity | undefined;
   readonly holders: readonly Holder[];
@@ -43,9 +35,7 @@ export interface Device {
 }
 
 /** Where to look; the tests build such trees. */
-export interface Places {
-  readonly sys?: string;
-  readonly dev?: string;
+export interface Places extends Trees {
   readonly proc?: string;
   /** The table of groups. */
   readonly groups?: string;
@@ -58,28 +48,28 @@ export interface Places {
 /** Lists the serial devices that are really there, by path. */
 export async function listDevices(places: Places = {}): Promise<Device[]> {
   const { sys = "/sys", dev = "/dev", proc = "/proc" } = places;
-  const folder = join(sys, "class", "tty");
-  const entries = await readdir(folder).catch(() => []);
-  const hardware = await Promise.all(entries.map(async (name) => ((await isHardware(join(folder, name))) ? name : undefined)));
-  const names = hardware.filter((name) => name !== undefined);
-  names.sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
-  const paths = names.map((name) => join(dev, name));
-  const [byId, byPath, holders] = await Promise.all([
+  const ttys = await listTtys(sys);
+  const paths = ttys.map(({ name }) => join(dev, name));
+  const [byId, byPath, holders, usbTtys] = await Promise.all([
     aliases(join(dev, "serial", "by-id")),
     aliases(join(dev, "serial", "by-path")),
     lookForHolders(paths, proc),
+    Promise.all(ttys.map(usbTtyOf)),
   ]);
+  const onUsb = usbTtys.filter((tty) => tty !== undefined);
   return Promise.all(
-    paths.map(async (path) => {
-      const device = await realpath(join(folder, basename(path), "device"));
+    ttys.map(async (tty, index) => {
+      const path = join(dev, tty.name);
       const node = await realpath(path).catch(() => path);
+      const usbTty = usbTtys[index];
       const held = holders.get(path);
       return {
         path,
-        byId: byId.get(node) ?? [],
+        byId: usbTty === undefined || hasOwnId(usbTty, onUsb) ? (byId.get(node) ?? []) : [],
         byPath: byPath.get(node) ?? [],
-        driver: await driverOf(device),
-        usb: await usbOf(device),
+        usbName: usbTty === undefined ? undefined : usbNameOf(usbTty, onUsb),
+        driver: await driverOf(tty),
+        usb: usbTty?.usb,
         holders: held?.holders ?? [],
         holdersHidden: held?.hidden ?? true,
         access: await accessTo(path, places),
@@ -88,90 +78,48 @@ export async function listDevices(places: Places = {}): Promise<Device[]> {
   );
 }
 
-/** Virtual terminals have no device behind them; a serial slot without a chip has one of type 0 (PORT_UNKNOWN). */
-async function isHardware(entry: string): Promise<boolean> {
-  const device = await stat(join(entry, "device")).catch(() => undefined);
-  return device !== undefined && (await attribute(entry, "type")) !== "0";
-}
-
-async function attribute(folder: string, name: string): Promise<string | undefined> {
-  const text = await readFile(join(folder, name), "utf8").catch(() => "");
-  return text.trim() || undefined;
-}
-
-const linkName = (path: string) =>
-  readlink(path).then(
-    (target) => basename(target),
-    () => undefined,
-  );
-
-/** The folder itself and those above it, up to the root of the devices. */
-function* upwards(folder: string): Generator<string> {
-  for (let at = folder; basename(at) !== "devices" && dirname(at) !== at; at = dirname(at)) yield at;
-}
-
-/** The first driver above the tty: newer kernels put their own nodes (serial-base) between a chip and its tty. */
-async function driverOf(device: string): Promise<string | undefined> {
-  for (const folder of upwards(device)) {
-    const driver = await linkName(join(folder, "driver"));
-    if (driver !== undefined && (await linkName(join(folder, "subsystem"))) !== "serial-base") return driver;
-  }
-  return undefined;
-}
-
-async function usbOf(device: string): Promise<UsbIdentity | undefined> {
-  for (const folder of upwards(device)) {
-    const vendorId = await attribute(folder, "idVendor");
-    if (vendorId === undefined) continue;
-    return {
-      vendorId,
-      productId: (await attribute(folder, "idProduct")) ?? "",
-      serialNumber: await attribute(folder, "serial"),
-      manufacturer: await attribute(folder, "manufacturer"),
-      product: await attribute(folder, "product"),
-    };
-  }
-  return undefined;
-}
-
-/** The names in a folder of links, by the node they lead to. */
-async function aliases(folder: string): Promise<Map<string, string[]>> {
-  const found = new Map<string, string[]>();
-  for (const name of (await readdir(folder).catch(() => [])).sort()) {
-    const path = join(folder, name);
-    const node = await realpath(path).catch(() => undefined);
-    if (node !== undefined) found.set(node, [...(found.get(node) ?? []), path]);
-  }
-  return found;
-}
-
 const readAndWrite = (path: string) => access(path, constants.R_OK | constants.W_OK);
 
-/** Whether this user may open the device, and if not, what mends it. */
+/**
+ * Whether this user may open the device, and if not, what mends it. Which group owns it differs: `dialout` for most, `uucp` or
+ * `plugdev` (ttyACM) on some systems. The service doesn't depend on it for USB: its udev rule makes it the owner.
+ */
 export async function accessTo(path: string, places: Places = {}): Promise<DeviceAccess> {
   const { access: tryAccess = readAndWrite, groups = "/etc/group", user = loginName() } = places;
   const node = await stat(path).catch(() => undefined);
-  if (node === undefined) {
-    return { granted: false, group: undefined, cure: `there is no node ${path}: wait for udev, or plug the device in again` };
-  }
-  const owner = await groupOf(node.gid, groups);
+  if (node === undefined) return { granted: false, group: undefined, cure: permissionCures.noNode(path) };
+  const table = await readFile(groups, "utf8").catch(() => "");
+  const owner = groupOf(node.gid, table);
   const group = owner?.name ?? String(node.gid);
-  const granted = await tryAccess(path).then(
-    () => true,
-    () => false,
+  const denied = (cure: string) => ({ granted: false, group, cure });
+  const denial: unknown = await tryAccess(path).then(
+    () => undefined,
+    (error) => error ?? "denied",
   );
-  if (granted) return { granted, group, cure: undefined };
-  const groupMayUse = (node.mode & 0o060) === 0o060;
-  if (owner === undefined || node.gid === 0 || !groupMayUse) {
-    // Right after plugging in, the node belongs to root alone until udev has seen to it.
-    const cure = `sudo chgrp dialout ${path} && sudo chmod 660 ${path} (until the next replug; a udev rule makes it last)`;
-    return { granted, group, cure };
+  if (denial === undefined) return { granted: true, group, cure: undefined };
+  if (denial instanceof Error && "code" in denial && denial.code === "EPERM") {
+    // The owner and the mode would have said EACCES: this is the list of devices that the unit or the container allows.
+    const { unit, container } = permissionCures;
+    return denied(user === serviceUser ? unit((node.rdev >>> 8) & 0xfff) : container(path));
   }
-  const joined = owner.members.includes(user);
-  const cure = joined
-    ? `log in again: ${user} is in group ${group} since the last login`
-    : `sudo usermod -aG ${group} ${user}, then log in again`;
-  return { granted, group, cure };
+  const groupMayUse = (node.mode & 0o060) === 0o060;
+  const named = owner !== undefined && node.gid !== 0 && !isNobody(owner.name) && groupMayUse;
+  if (user === serviceUser && /tty(?:USB|ACM)\d+$/.test(path)) return denied(permissionCures.rule(path));
+  if (!named) {
+    const usual = usualGroup(table);
+    // Right after plugging in, the node belongs to root alone until udev has seen to it.
+    return denied(user === serviceUser ? permissionCures.join(user, usual) : permissionCures.give(path, usual));
+  }
+  return denied(owner.members.includes(user) ? permissionCures.joined(user, group) : permissionCures.join(user, group));
+}
+
+/** The group that a service with users of its own (PrivateUsers) sees in place of all others. */
+const isNobody = (group: string) => group === "nogroup" || group === "nobody";
+
+/** The group that owns serial devices on this system. */
+function usualGroup(table: string): string {
+  const known = ["dialout", "uucp", "plugdev"].find((name) => new RegExp(`^${name}:`, "m").test(table));
+  return known ?? "dialout";
 }
 
 /** The user's name; `$USER`, for the shell to fill in, where the box doesn't know it. */
@@ -183,8 +131,7 @@ function loginName(): string {
   }
 }
 
-async function groupOf(gid: number, groups: string): Promise<{ name: string; members: string[] } | undefined> {
-  const table = await readFile(groups, "utf8").catch(() => "");
+function groupOf(gid: number, table: string): { name: string; members: string[] } | undefined {
   for (const line of table.split("\n")) {
     const [name, , id, members = ""] = line.split(":");
     if (name !== undefined && id === String(gid)) return { name, members: members.split(",") };

@@ -1,4 +1,5 @@
 import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
+import { driverLockedBy, lockedBy, lockReturns, type Process, wordsOf } from "./causes.ts";
 import { OpenError } from "./conduit.ts";
 
 /**
@@ -47,15 +48,13 @@ async function takeLockFile(device: string, folder: string, proc: string): Promi
     }
     if (made === "no folder") return noLock;
     const pid = await readPid(file);
-    if (pid !== undefined && isAlive(pid, file)) throw inUse(device, pid, await nameOf(pid, proc), file);
+    if (pid !== undefined && isAlive(pid, file)) {
+      throw new OpenError(wordsOf(lockedBy(device, await processOf(pid, proc), file)));
+    }
     // Its process is gone. Where we may not take its file away, the kernel's list of locks is all there is, as without a folder.
     if (!(await takeAway(file))) return noLock;
   }
-  throw new OpenError(`${device} is in use: ${file} comes back each time it is removed`);
-}
-
-function inUse(device: string, pid: number, name: string, file: string): OpenError {
-  return new OpenError(`${device} is in use by ${name}: stop it, or remove ${file} if process ${pid} doesn't use it`);
+  throw new OpenError(wordsOf(lockReturns(device, file)));
 }
 
 /**
@@ -127,7 +126,7 @@ async function refuseLocked(device: string, proc: string): Promise<void> {
     const [major, minor, inode] = (file ?? "").split(":");
     if (kind !== "FLOCK" || inode !== String(ino)) continue;
     if (deviceNumber(Number.parseInt(major ?? "", 16), Number.parseInt(minor ?? "", 16)) !== dev) continue;
-    throw new OpenError(`${device} is locked by ${await nameOf(Number(pid), proc)}: stop it`);
+    throw new OpenError(wordsOf(driverLockedBy(device, await processOf(Number(pid), proc))));
   }
 }
 
@@ -136,9 +135,9 @@ function deviceNumber(major: number, minor: number): number {
   return (minor & 0xff) + major * 0x100 + (minor >>> 8) * 0x100000;
 }
 
-async function nameOf(pid: number, proc: string): Promise<string> {
+async function processOf(pid: number, proc: string): Promise<Process> {
   const name = await readFile(`${proc}/${pid}/comm`, "latin1").catch(() => "");
-  return name === "" ? `process ${pid}` : `process ${pid} (${name.trim()})`;
+  return { pid, name: name.trim() };
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -1,10 +1,13 @@
 import { writevSync } from "node:fs";
-import { realpath, stat } from "node:fs/promises";
 import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
+import { cannotSetUp, moved, wordsOf } from "./causes.ts";
 import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
+import type { Places } from "./devices.ts";
+import { resolveDevice } from "./identity.ts";
 import { closeMs, writeBytesMax } from "./limits.ts";
 import { type Lock, takeLock } from "./lock.ts";
+import { refusalOf } from "./refusal.ts";
 import { type Reading, readFrom } from "./tty-reader.ts";
 
 /**
@@ -21,13 +24,13 @@ const lockFolder = "/run/lock";
 /** The binding's word for a poll. */
 const writable = 2;
 
-/** Opens a device. Links are followed at each opening, so a by-id name finds the device wherever it is now. */
-export function serialPort(config: LineConfig, folder = lockFolder): Open {
+/** Opens a device. What its path means is found at each opening, so a by-id name finds the device wherever it is now. */
+export function serialPort(config: LineConfig, folder = lockFolder, places: Places = {}): Open {
   return async (ear) => {
-    const device = await deviceAt(config.path);
-    const lock = await takeLock(device, folder);
+    const device = await resolveDevice(config.path, places);
+    const lock = await takeLock(device, folder).catch(async (error) => Promise.reject(await refusalOf(error, device, places)));
     try {
-      return await openLocked(device, config, lock, ear);
+      return await openLocked(device, config, lock, ear, places);
     } catch (error) {
       await lock.release();
       throw error;
@@ -35,62 +38,41 @@ export function serialPort(config: LineConfig, folder = lockFolder): Open {
   };
 }
 
-async function deviceAt(path: string): Promise<string> {
+async function openLocked(device: string, config: LineConfig, lock: Lock, ear: Ear, places: Places): Promise<Opening> {
+  const port = await openPort(device, config).catch(async (error) => Promise.reject(await refusalOf(error, device, places)));
   try {
-    const device = await realpath(path);
-    if (!(await stat(device)).isCharacterDevice()) throw new OpenError(`${path} is no serial device: run "posline ports"`);
-    return device;
-  } catch (error) {
-    if (error instanceof OpenError) throw error;
-    throw new OpenError(reasonOf(error, path));
-  }
-}
-
-async function openLocked(device: string, config: LineConfig, lock: Lock, ear: Ear): Promise<Opening> {
-  const port = await openPort(device, config);
-  try {
+    await refuseMoved(config.path, device, places);
     const lines = {
       ...(config.dtr === undefined ? {} : { dtr: config.dtr }),
       ...(config.rts === undefined ? {} : { rts: config.rts }),
     };
     if (Object.keys(lines).length > 0) await port.set(lines);
-    return new SerialOpening(port, lock, ear);
+    return new SerialOpening(port, device, lock, ear);
   } catch (error) {
     await port.close().catch(() => {});
-    throw new OpenError(`${device} cannot be set up: ${String(error)}`);
+    throw error instanceof OpenError ? error : new OpenError(wordsOf(cannotSetUp(device, String(error))));
   }
 }
 
-async function openPort(device: string, config: LineConfig): Promise<LinuxPortBinding> {
+/** Another adapter may have got the tty's number between the look and the opening. Nothing was sent to it yet. */
+async function refuseMoved(path: string, device: string, places: Places): Promise<void> {
+  if ((await resolveDevice(path, places)) !== device) throw new OpenError(wordsOf(moved(path, device)));
+}
+
+function openPort(device: string, config: LineConfig): Promise<LinuxPortBinding> {
   const { baudRate, dataBits, parity, stopBits, flowControl } = config;
   const xonxoff = flowControl === "xonxoff";
-  try {
-    return await LinuxBinding.open({
-      path: device,
-      baudRate,
-      dataBits,
-      parity,
-      stopBits,
-      rtscts: flowControl === "rtscts",
-      xon: xonxoff,
-      xoff: xonxoff,
-      lock: true,
-    });
-  } catch (error) {
-    throw new OpenError(reasonOf(error, device));
-  }
-}
-
-/** Why a device can't be opened, and what to do. serialport's errors have no code, only the system's words in their text. */
-function reasonOf(error: unknown, path: string): string {
-  const text = error instanceof Error ? error.message : String(error);
-  if (/ENOENT|No such file|ENODEV|No such device|ENXIO/i.test(text))
-    return `there is no device ${path}: check the cable and the power`;
-  if (/EACCES|EPERM|[Pp]ermission denied|not permitted/.test(text)) {
-    return `no permission to open ${path}: "posline ports" shows the command that gives it`;
-  }
-  if (/Cannot lock port|EBUSY|busy/i.test(text)) return `${path} is in use by another process: "posline ports" shows which`;
-  return `${path} cannot be opened: ${text.replace(/^Error:? ?/, "")}`;
+  return LinuxBinding.open({
+    path: device,
+    baudRate,
+    dataBits,
+    parity,
+    stopBits,
+    rtscts: flowControl === "rtscts",
+    xon: xonxoff,
+    xoff: xonxoff,
+    lock: true,
+  });
 }
 
 class SerialOpening implements Opening {
@@ -108,10 +90,12 @@ class SerialOpening implements Opening {
   #pieces: readonly Buffer[] = [];
   #toWrite = 0;
   wroteBytes = 0;
+  readonly device: string;
 
-  constructor(port: LinuxPortBinding, lock: Lock, ear: Ear) {
+  constructor(port: LinuxPortBinding, device: string, lock: Lock, ear: Ear) {
     if (port.fd === null) throw new Error("it has no descriptor");
     this.#port = port;
+    this.device = device;
     this.#lock = lock;
     this.#ear = ear;
     this.#fd = port.fd;
@@ -168,7 +152,7 @@ class SerialOpening implements Opening {
         ended: (reason) => this.#lost(reason),
       });
     } catch (error) {
-      this.#lost(`reading it failed: ${wordsOf(error)}`);
+      this.#lost(`reading it failed: ${textOf(error)}`);
     }
   }
 
@@ -192,7 +176,7 @@ class SerialOpening implements Opening {
         this.wroteBytes += writevSync(this.#fd, this.#nextPieces());
       } catch (error) {
         if (!isWait(error)) {
-          this.#lost(`writing to it failed: ${wordsOf(error)}`);
+          this.#lost(`writing to it failed: ${textOf(error)}`);
           return;
         }
         this.#port.poller.poll(writable);
@@ -234,6 +218,6 @@ function isWait(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "EAGAIN" || error.code === "EINTR");
 }
 
-function wordsOf(error: unknown): string {
+function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -7,13 +7,22 @@ const ftdi: Device = {
   path: "/dev/ttyUSB0",
   byId: ["/dev/serial/by-id/usb-FTDI_A5-port0"],
   byPath: ["/dev/serial/by-path/usb-1"],
+  usbName: "usb:0403:6001:A5",
   driver: "ftdi_sio",
   usb: { vendorId: "0403", productId: "6001", serialNumber: "A5", manufacturer: "FTDI", product: "FT232R" },
   holders: [],
   holdersHidden: false,
   access: { granted: true, group: "dialout", cure: undefined },
 };
-const builtIn: Device = { ...ftdi, path: "/dev/ttyS0", byId: [], byPath: [], driver: undefined, usb: undefined };
+const builtIn: Device = {
+  ...ftdi,
+  path: "/dev/ttyS0",
+  byId: [],
+  byPath: [],
+  usbName: undefined,
+  driver: undefined,
+  usb: undefined,
+};
 
 test("posline ports prints one aligned row a device, and under it the name to configure", () => {
   assert.equal(
@@ -23,6 +32,7 @@ test("posline ports prints one aligned row a device, and under it the name to co
       "/dev/ttyS0    -         built in                    free",
       "/dev/ttyUSB0  ftdi_sio  FTDI FT232R (0403:6001 A5)  free",
       "    configure it as /dev/serial/by-id/usb-FTDI_A5-port0",
+      "    or as usb:0403:6001:A5",
       "",
     ].join("\n"),
   );
@@ -43,10 +53,15 @@ test("posline ports tells a device without access with its group and the command
 test("posline ports offers the name by socket where the name by identity isn't unique or isn't there", () => {
   const nameless = {
     ...ftdi,
+    usbName: "usb:1a86:7523",
     usb: { vendorId: "1a86", productId: "7523", serialNumber: undefined, manufacturer: undefined, product: undefined },
   };
   assert.match(render([nameless]), /ADAPTER.*1a86:7523.*by its socket as \/dev\/serial\/by-path\/usb-1\n/s);
-  assert.match(render([{ ...nameless, byId: [] }]), /configure it as \/dev\/serial\/by-path\/usb-1\n/);
+  assert.match(render([nameless]), /\n {4}or, while it is the only one of its kind, as usb:1a86:7523\n/);
+  for (const device of [nameless, ftdi]) {
+    const shared = render([{ ...device, byId: [], usbName: undefined }]);
+    assert.match(shared, /\n {4}configure it as \/dev\/serial\/by-path\/usb-1\n$/);
+  }
   assert.doesNotMatch(render([ftdi]), /by-path/);
 });
 
@@ -60,7 +75,7 @@ test("posline ports lets no control character of an adapter reach the terminal",
   };
   // Only the line ends of its own are left.
   assert.doesNotMatch(render([{ ...ftdi, usb }]).replaceAll("\n", ""), /\p{Cc}/u);
-  assert.equal(render([{ ...ftdi, usb }]).split("\n").length, 4);
+  assert.equal(render([{ ...ftdi, usb }]).split("\n").length, 5);
 });
 
 test("posline ports says what to check when there is no device", () => {

@@ -1,61 +1,9 @@
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
-import { after, test } from "node:test";
-import { accessTo, listDevices, type Places } from "../../src/line/devices.ts";
-
-const boxes = mkdtempSync(join(tmpdir(), "posline-devices-"));
-after(() => rmSync(boxes, { recursive: true }));
-
-/** A box in a folder: sysfs, device nodes and a process table, as files and links. */
-class Box {
-  readonly root = mkdtempSync(join(boxes, "box-"));
-  readonly places: Places & { readonly sys: string; readonly dev: string; readonly proc: string; readonly groups: string } = {
-    sys: join(this.root, "sys"),
-    dev: join(this.root, "dev"),
-    proc: join(this.root, "proc"),
-    groups: join(this.root, "group"),
-    user: "till",
-  };
-
-  constructor() {
-    for (const folder of ["sys/class/tty", "dev/serial/by-id", "dev/serial/by-path", "proc/812/fd"]) {
-      mkdirSync(join(this.root, folder), { recursive: true });
-    }
-    this.write("group", `root:x:0:\ndialout:x:${this.gid}:someone\n`);
-    this.write("proc/812/comm", "ModemManager\n");
-  }
-
-  /** A group that a file of this user may belong to, other than root's where that is possible. */
-  get gid(): number {
-    return process.getuid?.() === 0 ? 20 : (process.getgid?.() ?? 0);
-  }
-
-  write(path: string, text: string): void {
-    const whole = join(this.root, path);
-    mkdirSync(dirname(whole), { recursive: true });
-    writeFileSync(whole, text);
-  }
-
-  link(path: string, target: string): void {
-    const whole = join(this.root, path);
-    mkdirSync(dirname(whole), { recursive: true });
-    symlinkSync(relative(dirname(whole), join(this.root, target)), whole);
-  }
-
-  /** A tty whose device is at a place below sys/devices, with its node. */
-  tty(name: string, device: string, driver?: string): void {
-    mkdirSync(join(this.root, "sys/devices", device), { recursive: true });
-    mkdirSync(join(this.root, "sys/class/tty", name), { recursive: true });
-    this.link(`sys/class/tty/${name}/device`, `sys/devices/${device}`);
-    if (driver !== undefined) this.link(`sys/devices/${device}/driver`, `sys/bus/drivers/${driver}`);
-    this.write(`dev/${name}`, "");
-    const node = join(this.places.dev, name);
-    if (process.getuid?.() === 0) chownSync(node, 0, this.gid);
-    chmodSync(node, 0o660);
-  }
-}
+import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { accessTo, listDevices } from "../../src/line/devices.ts";
+import { Box } from "../support/box.ts";
 
 const usb = "pci0000:00/usb1/1-1";
 
@@ -84,6 +32,7 @@ test("listDevices() tells a USB adapter's names, identity, driver and access", a
       path: join(dev, "ttyUSB0"),
       byId: [join(dev, "serial/by-id/usb-FTDI_A50285BI-port0")],
       byPath: [join(dev, "serial/by-path/pci-usb-1:1.0-port0")],
+      usbName: "usb:0403:6001:A50285BI",
       driver: "ftdi_sio",
       usb: { vendorId: "0403", productId: "6001", serialNumber: "A50285BI", manufacturer: "FTDI", product: "FT232R" },
       holders: [],
@@ -150,6 +99,19 @@ test("listDevices() sorts by number and leaves an adapter's silence undefined", 
   });
 });
 
+test("listDevices() leaves out the names that two equal adapters share", async () => {
+  const box = new Box();
+  box.plug({ socket: "1-1", serialNumber: "0001", ttys: [{ name: "ttyUSB0" }] });
+  box.plug({ socket: "1-2", serialNumber: "0001", ttys: [{ name: "ttyUSB1" }] });
+  box.plug({ socket: "1-3", vendorId: "1a86", productId: "7523", ttys: [{ name: "ttyUSB2" }] });
+  const names = (await listDevices(box.places)).map(({ byId, byPath, usbName }) => [byId.length, byPath.length, usbName]);
+  assert.deepEqual(names, [
+    [0, 1, undefined],
+    [0, 1, undefined],
+    [1, 1, "usb:1a86:7523"],
+  ]);
+});
+
 test("listDevices() finds nothing on a box without sysfs", async () => {
   assert.deepEqual(await listDevices({ sys: "/absent", dev: "/absent", proc: "/absent" }), []);
 });
@@ -200,4 +162,60 @@ test("accessTo() mends the node itself when its group may not use it, or has no 
   const nameless = await accessTo(path, { ...box.places, groups: "/absent", access: denied });
   assert.equal(nameless.group, String(box.gid));
   assert.match(nameless.cure ?? "", /^sudo chgrp dialout /);
+});
+
+const refusing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
+
+test("accessTo() sends the service to its udev rule for USB, whatever group has the device", async () => {
+  const box = new Box();
+  for (const name of ["ttyUSB0", "ttyACM0"]) {
+    box.tty(name, `usb/1-1/${name}`);
+    const path = join(box.places.dev, name);
+    const service = { ...box.places, user: "posline", access: denied };
+    const cure = `sudo udevadm control --reload && sudo udevadm trigger --action=add --name-match=${path}`;
+    for (const group of ["plugdev", "dialout", "nogroup"]) {
+      box.write("group", `${group}:x:${box.gid}:posline\n`);
+      assert.deepEqual(await accessTo(path, service), { granted: false, group, cure });
+    }
+    chmodSync(path, 0o600);
+    assert.equal((await accessTo(path, service)).cure, cure);
+  }
+});
+
+test("accessTo() makes the service a member of the group of a board's UART, also where users of its own hide it", async () => {
+  const box = new Box();
+  box.tty("ttyS0", "pnp0/00:00");
+  const path = join(box.places.dev, "ttyS0");
+  const service = { ...box.places, user: "posline", access: denied };
+  const cure = "sudo usermod -aG dialout posline && sudo systemctl restart posline";
+  box.write("group", `dialout:x:${box.gid}:\n`);
+  assert.deepEqual(await accessTo(path, service), { granted: false, group: "dialout", cure });
+  box.write("group", `nogroup:x:${box.gid}:\n`);
+  assert.deepEqual(await accessTo(path, service), { granted: false, group: "nogroup", cure });
+  box.write("group", `dialout:x:${box.gid}:posline\n`);
+  assert.match((await accessTo(path, service)).cure ?? "", /^sudo systemctl restart posline: /);
+});
+
+test("accessTo() names whatever group owns the device, and the usual one of the system where none does", async () => {
+  const box = new Box();
+  box.tty("ttyACM0", "usb/1-1/ttyACM0");
+  const path = join(box.places.dev, "ttyACM0");
+  box.write("group", `plugdev:x:${box.gid}:\n`);
+  const places = { ...box.places, access: denied };
+  assert.equal((await accessTo(path, places)).cure, "sudo usermod -aG plugdev till, then log in again");
+  box.write("group", "root:x:0:\nuucp:x:987654:\n");
+  assert.match((await accessTo(path, places)).cure ?? "", /^sudo chgrp uucp /);
+  box.write("group", `nogroup:x:${box.gid}:\ndialout:x:987654:\n`);
+  assert.match((await accessTo(path, places)).cure ?? "", /^sudo chgrp dialout /);
+});
+
+test("accessTo() tells a list of allowed devices apart from the node's mode", async () => {
+  const box = new Box();
+  const places = { ...box.places, access: refusing("EPERM") };
+  assert.equal(
+    (await accessTo("/dev/zero", { ...places, user: "posline" })).cure,
+    'sudo systemctl set-property posline.service "DeviceAllow=char-1 rw"',
+  );
+  assert.match((await accessTo("/dev/zero", places)).cure ?? "", /--device \/dev\/zero/);
+  assert.doesNotMatch((await accessTo("/dev/zero", { ...places, access: refusing("EACCES") })).cure ?? "", /--device/);
 });

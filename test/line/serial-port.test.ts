@@ -9,6 +9,7 @@ import type { LineConfig } from "../../src/config/config.ts";
 import type { Ear, Opening } from "../../src/line/conduit.ts";
 import { closeMs } from "../../src/line/limits.ts";
 import { serialPort } from "../../src/line/serial-port.ts";
+import { type Adapter, Box } from "../support/box.ts";
 import { Pty } from "../support/pty.ts";
 import { until } from "./benches.ts";
 import { configOf } from "./lines.ts";
@@ -292,4 +293,82 @@ test("serialPort says why it can't open, and what to do", async () => {
     });
   }
   await assert.rejects(opened("/dev/null"), { name: "OpenError", message: /^\/dev\/null cannot be opened: / });
+});
+
+const adapter = (name: string, pty: Pty, serialNumber = "A5"): Adapter => ({
+  socket: "1-1",
+  serialNumber,
+  ttys: [{ name, node: pty.path }],
+});
+
+test("serialPort finds the same USB adapter again under another tty number, and tells the device it opened", async () => {
+  const box = new Box();
+  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), folder, box.places);
+  const [before, stranger, afterwards] = [newPty(), newPty(), newPty()];
+  box.plug(adapter("ttyUSB0", before));
+  const ear = new Keeper();
+  const first = await open(ear);
+  openings.push(first);
+  assert.equal(first.device, before.path);
+  before.unplug();
+  await until(() => ear.losses.length > 0, "the loss");
+  await first.close();
+  box.unplug(adapter("ttyUSB0", before));
+  await assert.rejects(open(new Keeper()), { name: "OpenError", message: /^there is no device usb:0403:6001:A5: check/ });
+  box.plug({ ...adapter("ttyUSB0", stranger, "B7"), socket: "1-2" });
+  box.plug(adapter("ttyUSB1", afterwards));
+  const second = await open(new Keeper());
+  openings.push(second);
+  assert.equal(second.device, afterwards.path);
+});
+
+test("serialPort lets go of a device that is another adapter's by the time it is open", async () => {
+  const pty = newPty();
+  const [box, later] = [new Box(), new Box()];
+  box.plug(adapter("ttyUSB0", pty));
+  later.plug(adapter("ttyUSB0", pty, "B7"));
+  let looks = 0;
+  const replugged = {
+    dev: box.places.dev,
+    get sys() {
+      return looks++ === 0 ? box.places.sys : later.places.sys;
+    },
+  };
+  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), folder, replugged);
+  await assert.rejects(open(new Keeper()), { name: "OpenError", message: /^there is no device usb:0403:6001:A5: / });
+  assert.equal(looks, 2);
+  assert.equal(existsSync(lockOf(pty)), false);
+  const { opening } = await opened(pty.path);
+  await opening.close();
+});
+
+test("serialPort lets go of a device when its name has come to lead to another", async () => {
+  const [old, now] = [newPty(), newPty()];
+  const [box, later] = [new Box(), new Box()];
+  box.plug(adapter("ttyUSB0", old));
+  later.plug(adapter("ttyUSB1", now));
+  let looks = 0;
+  const tree = () => (looks++ < 2 ? box.places : later.places);
+  const replugged = {
+    get sys() {
+      return tree().sys;
+    },
+    get dev() {
+      return tree().dev;
+    },
+  };
+  const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), folder, replugged);
+  await assert.rejects(open(new Keeper()), {
+    name: "OpenError",
+    message: `usb:0403:6001:A5 is no longer ${old.path}: it was plugged in anew while it was being opened, and is tried again`,
+  });
+});
+
+test("serialPort names this posline itself where two of its lines have one device", async () => {
+  const pty = newPty();
+  const { opening } = await opened(pty.path);
+  await assert.rejects(opened(pty.path), {
+    message: `${pty.path} is in use by process ${process.pid}, this posline itself: if it lasts, two lines have this device: let their services share one line`,
+  });
+  await opening.close();
 });

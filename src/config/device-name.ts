@@ -1,0 +1,37 @@
+/**
+ * A device by what its USB adapter says of itself: `usb:VID:PID` or `usb:VID:PID:SERIAL`. Such a name finds the adapter in
+ * whatever socket and under whatever tty number it is, and needs no udev.
+ *
+ * The ids are four hex digits each, in either case, as `lsusb` shows them. The serial number is all that follows the third
+ * colon, in its own case: it may hold spaces and colons, but no control characters, and spaces at its ends don't count.
+ */
+export interface UsbName {
+  /** Four hex digits in lower case, as sysfs writes them. */
+  readonly vendorId: string;
+  readonly productId: string;
+  /** Any, when it is left out. */
+  readonly serialNumber: string | undefined;
+}
+
+const serialPattern = "[^\\u0000-\\u0020\\u007f-\\u009f][^\\u0000-\\u001f\\u007f-\\u009f]*";
+
+/** The whole grammar as the schema takes it, without anchors. */
+export const usbNamePattern = `usb:[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4}(?::${serialPattern})?`;
+
+const whole = new RegExp(`^${usbNamePattern}$`, "u");
+const serial = new RegExp(`^${serialPattern}$`, "u");
+
+/** Reads such a name; undefined for any other text. */
+export function readUsbName(path: string): UsbName | undefined {
+  if (!whole.test(path)) return undefined;
+  const [, vendorId = "", productId = "", ...rest] = path.split(":");
+  const serialNumber = rest.length === 0 ? undefined : rest.join(":").trim();
+  return { vendorId: vendorId.toLowerCase(), productId: productId.toLowerCase(), serialNumber };
+}
+
+/** Writes such a name; undefined where an adapter's own words can't be written in one. */
+export function writeUsbName({ vendorId, productId, serialNumber }: UsbName): string | undefined {
+  if (serialNumber !== undefined && !serial.test(serialNumber)) return undefined;
+  const name = `usb:${vendorId}:${productId}${serialNumber === undefined ? "" : `:${serialNumber}`}`;
+  return whole.test(name) ? name : undefined;
+}

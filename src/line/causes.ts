@@ -1,0 +1,216 @@
+/**
+ * What can stand between posline and a device, and what mends it: the one place for these words, so that the log, the status,
+ * the answer 503 and `posline doctor` say the same of the same trouble.
+ *
+ * A cure is an order that a technician can carry out as it stands: a command to paste, or something to do with the hands.
+ */
+export interface Cause {
+  /** What is the matter, naming the device. */
+  readonly cause: string;
+  /** What mends it. */
+  readonly cure: string;
+}
+
+/** A process that is in the way. */
+export interface Process {
+  readonly pid: number;
+  /** Its command name; empty where it can't be known. */
+  readonly name: string;
+}
+
+/** One of several devices that a name fits. */
+export interface Candidate {
+  /** The kernel's name: `/dev/ttyUSB0`. */
+  readonly device: string;
+  readonly serialNumber: string | undefined;
+  /** What can be written as a line's path to mean this one, the best first. */
+  readonly names: readonly string[];
+}
+
+/** Candidates that are told: more than a box has sockets for would only fill the log. */
+const candidatesMax = 16;
+
+/** The udev rule that gives USB devices to the service and keeps other programs from them. */
+export const udevRule = "60-posline.rules";
+
+/** The user that the service runs as. */
+export const serviceUser = "posline";
+
+/** A cause and its cure in one sentence, as an error and a status tell them. */
+export function wordsOf({ cause, cure }: Cause): string {
+  return `${cause}: ${cure}`;
+}
+
+/** Names of processes and adapters are the words of others: no control character of theirs may reach a terminal. */
+function said(cause: string, cure: string): Cause {
+  return { cause: printable(cause), cure: printable(cure) };
+}
+
+/** Text as a terminal may show it. */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, "\uFFFD");
+}
+
+/** A path as a shell takes it. */
+export function quoted(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/** The device isn't there. `seen` are names of others that may be meant. */
+export function noDevice(path: string, seen: readonly string[] = []): Cause {
+  const others = seen.length === 0 ? "" : `; what is plugged in of its vendor: ${listed(seen)}`;
+  return said(`there is no device ${path}`, `check the cable and the power${others}`);
+}
+
+/** The kernel's drivers of the adapters that most terminals come with, by vendor. */
+const drivers: Readonly<Record<string, string>> = { "0403": "ftdi_sio", "10c4": "cp210x", "1a86": "ch341", "067b": "pl2303" };
+
+/** The adapter is on the USB bus, but it has no tty. brltty is known to take such adapters for Braille displays. */
+export function noDriver(path: string, vendorId: string): Cause {
+  const driver = drivers[vendorId] ?? "cdc_acm";
+  const cure = `sudo modprobe ${driver}; if dmesg names brltty, sudo apt-get remove brltty, then plug it in again`;
+  return said(`there is no device ${path}, though its adapter is plugged in: no driver serves it`, cure);
+}
+
+/** Several devices fit a name: the operator must say which, since a guess sends a sale to another terminal. */
+export function ambiguous(path: string, candidates: readonly Candidate[]): Cause {
+  const list = candidates.slice(0, candidatesMax).map(({ device, serialNumber, names }) => {
+    const serial = serialNumber === undefined ? "no serial number" : `serial number ${serialNumber}`;
+    return `${device} (${serial}) is ${names.map((name) => JSON.stringify(name)).join(" or ")}`;
+  });
+  if (candidates.length > list.length) list.push(`and ${candidates.length - list.length} more`);
+  return said(`${path} fits ${candidates.length} devices`, `write the path of the one that is meant: ${list.join("; ")}`);
+}
+
+/** The name led to another device once it was open: it was replugged meanwhile. */
+export function moved(path: string, device: string): Cause {
+  return said(`${path} is no longer ${device}`, "it was plugged in anew while it was being opened, and is tried again");
+}
+
+/** A text that is meant as a USB name, and is none. */
+export function malformedName(path: string): Cause {
+  return said(`${path} names no device`, "write usb:VID:PID or usb:VID:PID:SERIAL, with four hex digits for VID and for PID");
+}
+
+export function isNoSerialDevice(path: string): Cause {
+  return said(`${path} is no serial device`, `run "posline ports"`);
+}
+
+/** @param cure What gives the permission, as `accessTo` tells it. */
+export function noPermission(path: string, cure = "it has just been given, and is tried again"): Cause {
+  return said(`no permission to open ${path}`, cure);
+}
+
+/** Some process has the device open. */
+export function heldBy(path: string, holder: Process | undefined): Cause {
+  if (holder === undefined) return said(`${path} is in use by another process`, "sudo posline ports shows which");
+  if (holder.pid === process.pid) return heldByUs(path);
+  return said(`${path} is in use by ${processWords(holder)}`, stopOf(path, holder));
+}
+
+/** A process left a lock file of the device, and is alive. */
+export function lockedBy(path: string, holder: Process, file: string): Cause {
+  if (holder.pid === process.pid) return heldByUs(path);
+  const cure = `${stopOf(path, holder)}; or, if it doesn't use the device, sudo rm ${quoted(file)}`;
+  return said(`${path} is in use by ${processWords(holder)}`, cure);
+}
+
+/** A process holds the driver's lock of the device. */
+export function driverLockedBy(path: string, holder: Process): Cause {
+  if (holder.pid === process.pid) return heldByUs(path);
+  return said(`${path} is locked by ${processWords(holder)}`, stopOf(path, holder));
+}
+
+/** Two lines lead to one device, or the line's opening before this one takes its time to close. */
+function heldByUs(path: string): Cause {
+  const cause = `${path} is in use by process ${process.pid}, this posline itself`;
+  return said(cause, "if it lasts, two lines have this device: let their services share one line");
+}
+
+/** Somebody makes the lock file anew each time that it was found stale. */
+export function lockReturns(path: string, file: string): Cause {
+  return said(`${path} is in use`, `${file} comes back each time it is removed: sudo posline ports shows who has the device`);
+}
+
+/** An error of the system that none of the other causes fits. */
+export function cannotOpen(path: string, text: string): Cause {
+  return said(`${path} cannot be opened: ${text}`, "dmesg | tail shows what the kernel says of it");
+}
+
+/** The device refused a setting. */
+export function cannotSetUp(path: string, text: string): Cause {
+  return said(`${path} cannot be set up: ${text}`, "check the line's dtr and rts, and dmesg | tail");
+}
+
+/** ModemManager runs, and writes AT commands into a device that no rule keeps it from. */
+export function modemManager(path: string): Cause {
+  return said(`ModemManager may write to ${path}`, modemManagerCure);
+}
+
+const modemManagerCure = "sudo systemctl disable --now ModemManager";
+
+/** brltty runs, and takes adapters of common kinds for Braille displays. */
+export function brltty(path: string): Cause {
+  return said(`brltty may take ${path} away for a Braille display`, brlttyCure);
+}
+
+const brlttyCure = "sudo apt-get remove brltty, then plug the adapter in again";
+
+/** A login prompt runs on the device. */
+export function getty(path: string): Cause {
+  return said(`a login prompt runs on ${path}`, gettyCure(path));
+}
+
+const gettyCure = (path: string) => `sudo systemctl mask --now serial-getty@${nodeName(path)}.service`;
+
+/** The kernel writes its messages to the device. */
+export function kernelConsole(path: string): Cause {
+  const cure =
+    `take console=${nodeName(path)} out of the kernel's command line (on a Raspberry Pi: ` +
+    "sudo raspi-config nonint do_serial_cons 1), then sudo reboot";
+  return said(`the kernel writes its messages to ${path}`, cure);
+}
+
+/** The service's udev rule isn't on this box. */
+export function noUdevRule(): Cause {
+  return said(`the udev rule ${udevRule} isn't installed`, "sudo apt-get install --reinstall posline");
+}
+
+/** What gives a device to whoever may not open it yet. */
+export const permissionCures = {
+  noNode: (path: string) => `there is no node ${path}: wait for udev, or plug the device in again`,
+  join: (user: string, group: string) =>
+    user === serviceUser
+      ? `sudo usermod -aG ${group} ${user} && sudo systemctl restart posline`
+      : `sudo usermod -aG ${group} ${user}, then log in again`,
+  joined: (user: string, group: string) =>
+    user === serviceUser
+      ? `sudo systemctl restart posline: ${user} is in group ${group} since its start`
+      : `log in again: ${user} is in group ${group} since the last login`,
+  /** The rule makes the service the owner of a USB device, also of one that was plugged in before the rule came. */
+  rule: (path: string) => `sudo udevadm control --reload && sudo udevadm trigger --action=add --name-match=${quoted(path)}`,
+  give: (path: string, group: string) =>
+    `sudo chgrp ${group} ${quoted(path)} && sudo chmod 660 ${quoted(path)} (until the next replug; a udev rule makes it last)`,
+  /** The unit allows the service devices of the usual drivers only. */
+  unit: (major: number) => `sudo systemctl set-property posline.service "DeviceAllow=char-${major} rw"`,
+  /** The user may, and what it runs in may not. */
+  container: (path: string) => `let it into the container (--device ${quoted(path)}), or into DeviceAllow= of the unit`,
+};
+
+const processWords = ({ pid, name }: Process) => (name === "" ? `process ${pid}` : `process ${pid} (${name})`);
+
+/** What stops a process: a service by its unit, since a killed one is started again. */
+function stopOf(path: string, { pid, name }: Process): string {
+  if (/^ModemManager/.test(name)) return modemManagerCure;
+  if (/^brltty/.test(name)) return brlttyCure;
+  if (/^a?getty$/.test(name)) return gettyCure(path);
+  if (name === "gpsd") return "sudo systemctl disable --now gpsd.socket gpsd.service";
+  if (name === "ser2net") return "sudo systemctl disable --now ser2net";
+  // Node names its main thread, and so the process, differently from version to version.
+  const perhapsUs = /^posline|^node|MainThread$/.test(name);
+  return perhapsUs ? `sudo systemctl stop posline if it is the service, else sudo kill ${pid}` : `stop it: sudo kill ${pid}`;
+}
+
+const nodeName = (path: string) => path.replace(/^.*\//, "");
+
+const listed = (names: readonly string[]) => names.map((name) => JSON.stringify(name)).join(", ");

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+import fc from "fast-check";
+import * as causes from "../../src/line/causes.ts";
+
+const { wordsOf } = causes;
+const path = "/dev/ttyS0";
+
+test("heldBy() stops a service by its unit, and any other process by its number", () => {
+  const cureOf = (name: string) => causes.heldBy(path, { pid: 812, name }).cure;
+  assert.equal(cureOf("minicom"), "stop it: sudo kill 812");
+  assert.equal(cureOf(""), "stop it: sudo kill 812");
+  assert.equal(cureOf("agetty"), "sudo systemctl mask --now serial-getty@ttyS0.service");
+  assert.equal(cureOf("gpsd"), "sudo systemctl disable --now gpsd.socket gpsd.service");
+  assert.equal(cureOf("brltty"), causes.brltty(path).cure);
+  assert.equal(cureOf("ModemManager"), causes.modemManager(path).cure);
+  // What Node 20, 22 and 24 call a process that runs posline.
+  for (const name of ["node", "node-MainThread", "MainThread", "posline"]) {
+    assert.equal(cureOf(name), "sudo systemctl stop posline if it is the service, else sudo kill 812", name);
+  }
+});
+
+test("wordsOf() tells the cause and the cure in the words that README's table has", () => {
+  assert.equal(
+    wordsOf(causes.heldBy(path, { pid: 812, name: "minicom" })),
+    `${path} is in use by process 812 (minicom): stop it: sudo kill 812`,
+  );
+  assert.match(wordsOf(causes.noDevice(path)), /^there is no device \/dev\/ttyS0: check the cable and the power$/);
+  assert.match(wordsOf(causes.noPermission(path, "x")), /^no permission to open \/dev\/ttyS0: x$/);
+});
+
+test("lockedBy() offers to remove the lock file, and driverLockedBy() has none to remove", () => {
+  const holder = { pid: 812, name: "minicom" };
+  assert.match(
+    causes.lockedBy(path, holder, "/run/lock/LCK..ttyS0").cure,
+    /sudo kill 812; .* sudo rm \/run\/lock\/LCK\.\.ttyS0$/,
+  );
+  assert.equal(causes.driverLockedBy(path, holder).cure, "stop it: sudo kill 812");
+});
+
+test("Every cause that a process holds the device knows this very process", () => {
+  const us = { pid: process.pid, name: "node" };
+  for (const { cure } of [causes.heldBy(path, us), causes.lockedBy(path, us, "/x"), causes.driverLockedBy(path, us)]) {
+    assert.match(cure, /share one line/);
+    assert.doesNotMatch(cure, /kill|stop/);
+  }
+});
+
+test("ambiguous() tells each candidate with its names ready to paste as JSON, and not endlessly many", () => {
+  const candidate = { device: "/dev/ttyUSB0", serialNumber: 'A"5', names: ['usb:0403:6001:A"5'] };
+  assert.match(
+    causes.ambiguous("usb:0403:6001", [candidate, candidate]).cure,
+    /\(serial number A"5\) is "usb:0403:6001:A\\"5"; /,
+  );
+  const many = causes.ambiguous("usb:0403:6001", Array(20).fill(candidate));
+  assert.match(many.cause, /fits 20 devices/);
+  assert.match(many.cure, /; and 4 more$/);
+});
+
+test("noDriver() names the driver of the vendor", () => {
+  assert.match(causes.noDriver("usb:0403:6001", "0403").cure, /modprobe ftdi_sio;/);
+  assert.match(causes.noDriver("usb:2fb8:2205", "2fb8").cure, /modprobe cdc_acm;/);
+});
+
+test("No cause lets a control character of a process, an adapter or a path reach a terminal", () => {
+  const evil = "\u001b]0;x\u0007\n\u009b2J";
+  const holder = { pid: 812, name: evil };
+  const all = [
+    causes.noDevice(evil, [evil]),
+    causes.noDriver(evil, "0403"),
+    causes.ambiguous(evil, [{ device: evil, serialNumber: evil, names: [evil] }]),
+    causes.moved(evil, evil),
+    causes.malformedName(evil),
+    causes.isNoSerialDevice(evil),
+    causes.noPermission(evil, evil),
+    causes.heldBy(evil, holder),
+    causes.lockedBy(evil, holder, evil),
+    causes.driverLockedBy(evil, holder),
+    causes.lockReturns(evil, evil),
+    causes.cannotOpen(evil, evil),
+    causes.cannotSetUp(evil, evil),
+    causes.modemManager(evil),
+    causes.brltty(evil),
+    causes.getty(evil),
+    causes.kernelConsole(evil),
+  ];
+  for (const cause of all) assert.doesNotMatch(wordsOf(cause), /\p{Cc}/u);
+});
+
+test("quoted() gives a shell back the very path", () => {
+  fc.assert(
+    fc.property(
+      fc.string().map((text) => text.replaceAll("\0", "")),
+      (text) => {
+        assert.equal(execFileSync("sh", ["-c", `printf %s ${causes.quoted(text)}`], { encoding: "utf8" }), text);
+      },
+    ),
+    { numRuns: 20, examples: [["/dev/it's"], [""], ["$(date)"], ["/dev/ttyUSB0"]] },
+  );
+});
