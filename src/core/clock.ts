@@ -23,6 +23,15 @@ export class Deadline {
     if (dueMs < this.#timerDueMs) this.#arm(now);
   }
 
+  get isSet(): boolean {
+    return this.#dueMs !== Number.POSITIVE_INFINITY;
+  }
+
+  /** For how many milliseconds it has passed without coming due: a few on a busy machine, more only when its timer is lost. */
+  overdueMs(now: number): number {
+    return Math.max(0, now - this.#dueMs);
+  }
+
   clear(): void {
     this.#dueMs = Number.POSITIVE_INFINITY;
   }

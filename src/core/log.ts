@@ -1,64 +1,30 @@
 import { type Logger, pino } from "pino";
-import { maskCardNumbers } from "./card-number.ts";
-import type { Outcome } from "./fault.ts";
+import { type BudgetSize, LogBudgets } from "./log-budget.ts";
+import {
+  type ExchangeRecord,
+  exchangeFields,
+  type LineFields,
+  lineFields,
+  type ProcessFields,
+  processFields,
+} from "./log-fields.ts";
+import { isJournald, priorityPrefix } from "./log-journald.ts";
+import { loggedSentence } from "./log-text.ts";
 import { LogWriter } from "./log-writer.ts";
 
 /**
  * The log: NDJSON on standard output, a line an exchange, and what a technician needs to know of lines. The only importer of
  * pino.
  *
- * What may be logged is listed here, field by field. Bodies and payloads are not among it: they hold card data and secrets, and a
- * log is copied, mailed and kept.
+ * What may be logged is listed field by field (log-fields). Bodies and payloads are not among it: they hold card data and secrets,
+ * and a log is copied, mailed and kept.
+ *
+ * How much is logged is bounded. What went over a line is bounded by the line itself, and always written; what anybody can cause at
+ * will has a budget, and `leftOut` says how many lines of its kind before this one were left out. journald by default takes 10,000
+ * lines in 30 s and then drops whatever comes, the sale with an unknown outcome too: all budgets together stay below that.
  */
 
-/** One request and what became of it. */
-export interface ExchangeRecord {
-  readonly requestId: string;
-  readonly service: string;
-  readonly route: string;
-  /** pay_id or documentExtID. */
-  readonly key: string | undefined;
-  readonly outcome: Outcome;
-  /** undefined for an answer that went over a line. */
-  readonly httpStatus: number | undefined;
-  /** `status` and `code` of the answer, the terminal's or posline's. */
-  readonly status: string | undefined;
-  readonly code: number | undefined;
-  readonly queueMs: number;
-  readonly lineMs: number;
-  readonly requestBytes: number;
-  readonly replyBytes: number;
-  /** True when the caller left before the answer. */
-  readonly left: boolean;
-  /** Why it failed, when it did: posline's own words. */
-  readonly message: string | undefined;
-}
-
-/** What is said of a line beside its exchanges. */
-export interface LineFields {
-  readonly line: string;
-  readonly state?: string;
-  readonly reason?: string;
-  readonly bytes?: number;
-  readonly framing?: string;
-  /** The first bytes of a discard, at most 16, as hex. */
-  readonly head?: string;
-  readonly crcGot?: string;
-  readonly crcArc?: string;
-  readonly crcUmts?: string;
-  readonly crc32?: string;
-}
-
-/** What is said of the process. */
-export interface ProcessFields {
-  readonly service?: string;
-  readonly host?: string;
-  readonly port?: number;
-  readonly version?: string;
-  readonly line?: string;
-  readonly path?: string;
-  readonly error?: string;
-}
+export type { ExchangeRecord, LineFields, ProcessFields } from "./log-fields.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
@@ -73,20 +39,40 @@ export interface Log {
 /** Bytes held while the reader takes none (a stopped terminal, a frozen journal); what comes then is dropped, and counted. */
 const heldBytesMax = 1024 * 1024;
 
-const round = (ms: number) => Math.round(ms * 100) / 100;
+/** What is written of each kind: enough to see what goes on, and with all of them used up some 4 kB a second. */
+const budgets = {
+  /** A service's requests that were refused by what they are: a wrong path, key, Host, body. */
+  refused: { burst: 100, perSecond: 1 },
+  /** A service's requests that were good, and not sent: the line is down, the queue is full. */
+  unsent: { burst: 300, perSecond: 2 },
+  /** A line's warnings of one kind: a device that babbles at 115200 baud makes hundreds of them a second. */
+  warnings: { burst: 60, perSecond: 1 },
+  /** A line's changes of state: a cable with a loose contact. */
+  states: { burst: 100, perSecond: 1 },
+  /** Lines of one text that say something of the process. */
+  process: { burst: 100, perSecond: 1 },
+} as const satisfies Record<string, BudgetSize>;
+
+/** Texts about the process that have a budget of their own; of services and lines there are few. */
+const textsMax = 64;
+
+export interface LogOptions {
+  /** Standard output unless said otherwise. */
+  readonly fd?: number;
+  /** Whether it leads to journald, which wants a line's priority in front; found out unless said. */
+  readonly journald?: boolean;
+}
 
 /**
- * Opens the log on a file descriptor.
- *
- * Each record is written out field by field here, never as it was passed: an object that brings more than its type says, by a
- * mistake elsewhere, still leaves the rest behind.
+ * Opens the log on a file descriptor. What it holds back goes out with `flush`, which must come before the process ends.
  */
-export function openLog(level: LogLevel, fd = 1): Log {
+export function openLog(level: LogLevel, { fd = 1, journald }: LogOptions = {}): Log {
+  const prefixed = journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]);
   const writer = new LogWriter({
     fd,
     heldBytesMax,
     droppedLine: (dropped) =>
-      `{"level":"warn","time":"${isoNow()}","dropped":${dropped},"msg":"log lines were dropped: the reader took none"}\n`,
+      `${prefixed ? priorityPrefix(40) : ""}{"level":"warn","time":"${isoNow()}","dropped":${dropped},"msg":"log lines were dropped: the reader took none"}\n`,
   });
   const logger: Logger = pino(
     {
@@ -95,57 +81,67 @@ export function openLog(level: LogLevel, fd = 1): Log {
       timestamp: () => `,"time":"${isoNow()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    writer,
+    prefixed ? Object.assign(new PrefixedWriter(writer), { [Symbol.for("pino.metadata")]: true }) : writer,
   );
   const exchanges = logger.isLevelEnabled("info");
+  const put = ({ level: at, fields, message }: Line, leftOut: number) =>
+    logger[at](leftOut > 0 ? { ...fields, leftOut } : fields, message);
+  const kinds = new LogBudgets(put);
+  const texts = new LogBudgets(put, textsMax);
   return {
     exchange(record) {
-      if (exchanges) logger.info(exchangeFields(record), "exchange");
+      // What went over the line is never left out, and is a warning where nobody knows what became of it.
+      if (record.outcome === "answered" && exchanges) logger.info(exchangeFields(record), "exchange");
+      if (record.outcome === "unknown") logger.warn(exchangeFields(record), "exchange");
+      if (record.outcome !== "not-sent" || !exchanges) return;
+      const kind = wasGood(record) ? "unsent" : "refused";
+      const line: Line = { level: "info", fields: exchangeFields(record), message: "exchange" };
+      kinds.add(`${kind} ${record.service}`, budgets[kind], line);
     },
     line(at, message, fields) {
-      logger[at](lineFields(fields), message);
+      if (!logger.isLevelEnabled(at)) return;
+      const kind = fields.state === undefined && at === "warn" ? "warnings" : "states";
+      const line: Line = { level: at, fields: lineFields(fields), message: loggedSentence(message) };
+      kinds.add(`${kind} ${fields.line} ${message}`, budgets[kind], line);
     },
     process(at, message, fields = {}) {
-      logger[at](processFields(fields), message);
+      if (!logger.isLevelEnabled(at)) return;
+      const line: Line = { level: at, fields: processFields(fields), message: loggedSentence(message) };
+      texts.add(message, budgets.process, line);
     },
     flush() {
+      kinds.end();
+      texts.end();
       writer.flush();
     },
   };
 }
 
-/** A status is a word; a terminal that puts anything else there isn't quoted. */
-const statusForm = /^[A-Za-z_-]{1,16}$/;
-
-function exchangeFields(record: ExchangeRecord) {
-  const { key, status, code } = record;
-  return {
-    requestId: maskCardNumbers(record.requestId),
-    service: record.service,
-    route: record.route,
-    key: key === undefined ? undefined : maskCardNumbers(key),
-    outcome: record.outcome,
-    httpStatus: record.httpStatus,
-    status: status === undefined || statusForm.test(status) ? status : "?",
-    // Codes are int32 (fiscal.md, Response model); a longer number is no code and might be anything.
-    code: code !== undefined && (code | 0) === code ? code : undefined,
-    queueMs: round(record.queueMs),
-    lineMs: round(record.lineMs),
-    requestBytes: record.requestBytes,
-    replyBytes: record.replyBytes,
-    left: record.left ? true : undefined,
-    message: record.message,
-  };
+/** A line that may be left out. */
+interface Line {
+  readonly level: "info" | "warn" | "error";
+  readonly fields: object;
+  readonly message: string;
 }
 
-function lineFields(fields: LineFields) {
-  const { line, state, reason, bytes, framing, head, crcGot, crcArc, crcUmts, crc32 } = fields;
-  return { line, state, reason, bytes, framing, head, crcGot, crcArc, crcUmts, crc32 };
+/** Puts a line's priority in front of it. */
+class PrefixedWriter {
+  /** Set by pino before each `write`, for it is asked to. */
+  lastLevel = 0;
+  readonly #writer: LogWriter;
+
+  constructor(writer: LogWriter) {
+    this.#writer = writer;
+  }
+
+  write(line: string): void {
+    this.#writer.write(priorityPrefix(this.lastLevel) + line);
+  }
 }
 
-function processFields(fields: ProcessFields) {
-  const { service, host, port, version, line, path, error } = fields;
-  return { service, host, port, version, line, path, error };
+/** Whether a request that wasn't sent was none the worse for itself: it names an operation, or only had no line. */
+function wasGood({ key, httpStatus }: ExchangeRecord): boolean {
+  return key !== undefined || httpStatus === undefined || httpStatus === 503;
 }
 
 let isoAtMs = 0;

@@ -1,59 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import {
-  type ExchangeRecord,
-  type LineFields,
-  type Log,
-  type LogLevel,
-  openLog,
-  type ProcessFields,
-} from "../../src/core/log.ts";
-
-/** What a log writes into a file, line by line. */
-function written(level: LogLevel, use: (log: Log) => void): Record<string, unknown>[] {
-  const folder = mkdtempSync(join(tmpdir(), "posline-log-"));
-  const path = join(folder, "log");
-  const fd = openSync(path, "w");
-  try {
-    const log = openLog(level, fd);
-    use(log);
-    log.flush();
-    const text = readFileSync(path, "utf8");
-    if (text === "") return [];
-    assert.ok(text.endsWith("\n"));
-    return text
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-  } finally {
-    closeSync(fd);
-    rmSync(folder, { recursive: true });
-  }
-}
-
-const record: ExchangeRecord = {
-  requestId: "r-1",
-  service: "bank",
-  route: "/sale",
-  key: "A-1",
-  outcome: "answered",
-  httpStatus: 200,
-  status: "success",
-  code: 0,
-  queueMs: 1.23456,
-  lineMs: 12.3456,
-  requestBytes: 10,
-  replyBytes: 20,
-  left: false,
-  message: undefined,
-};
+import type { LineFields, Log, ProcessFields } from "../../src/core/log.ts";
+import { record, written } from "./written.ts";
 
 test("Log.exchange() writes a line with exactly the fields that may be logged", () => {
   const [line] = written("info", (log) => log.exchange(record));
@@ -174,14 +126,14 @@ test("Log.flush() writes all that is held before the process ends, and a process
     const exited = once(child, "exit");
     const lines = await linesOf(child.stdout);
     assert.equal(lines.length, 1000);
-    assert.match(String(lines[999]?.["msg"]), /^line 999 /);
+    assert.equal(lines[999]?.["requestId"], "line 999");
     assert.deepEqual(await exited, [0, null]);
   }
 });
 
 test("Log drops and counts lines while its reader takes none, and says so as soon as it reads again", async () => {
   const count = 20_000;
-  const child = logging("serve", String(count));
+  const child = logging("serve", String(count), "journald");
   const exited = once(child, "exit");
   await said(child, "ready");
   // The reader was away so far; now it reads, and one more line is logged when all that was held came.
@@ -193,11 +145,10 @@ test("Log drops and counts lines while its reader takes none, and says so as soo
     }
   })();
   await complete;
-  const lines = text
-    .trimEnd()
-    .split("\n")
-    .map((line): Record<string, unknown> => JSON.parse(line));
-  const kept = lines.filter(({ msg }) => String(msg).startsWith("line ")).length;
+  const texts = text.trimEnd().split("\n");
+  for (const each of texts) assert.match(each, each.includes('"dropped":') ? /^<4>\{"level":"warn"/ : /^<6>\{"level":"info"/);
+  const lines = texts.map((each): Record<string, unknown> => JSON.parse(each.slice(3)));
+  const kept = lines.filter(({ requestId }) => String(requestId).startsWith("line ")).length;
   const dropped = lines.map((line) => Number(line["dropped"] ?? 0)).reduce((sum, n) => sum + n, 0);
   assert.ok(dropped > 0 && kept > 0);
   assert.equal(kept + dropped, count);
@@ -226,4 +177,25 @@ test("Log survives a reader that went away, also when what is held is flushed at
     child.stdin.end();
     assert.deepEqual(await exited, [7, null]);
   }
+});
+
+test("Log writes what else is told of lines and of the process, its ids without card numbers", () => {
+  const pan = "4111111111111111";
+  const told = { requestId: pan, service: "bank", route: "/sale", key: pan, amount: 1500, count: 2, signal: "SIGHUP" };
+  const [line, process] = written("info", (log) => {
+    log.line("info", "line", { line: "till", state: "idle", reason: "r", device: "/dev/ttyUSB1", count: 3 });
+    log.process("warn", "p", { ...told, folder: "/var/lib/posline", device: "/dev/ttyUSB1", error: `no ${pan}` });
+  });
+  assert.deepEqual([line?.["device"], line?.["count"]], ["/dev/ttyUSB1", 3]);
+  delete process?.["time"];
+  assert.deepEqual(process, {
+    level: "warn",
+    ...told,
+    requestId: "411111******1111",
+    key: "411111******1111",
+    folder: "/var/lib/posline",
+    device: "/dev/ttyUSB1",
+    error: "no 411111******1111",
+    msg: "p",
+  });
 });

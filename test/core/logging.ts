@@ -1,11 +1,28 @@
 import { openLog } from "../../src/core/log.ts";
 
 /** A process that logs as it is told, for tests of what its reader sees. */
-const [what = "", count = "0"] = process.argv.slice(2);
-const log = openLog("info");
+const [what = "", count = "0", journald] = process.argv.slice(2);
+const log = openLog("info", { journald: journald !== undefined });
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
-for (let i = 0; i < Number(count); i++) log.process("info", `line ${i} ${"x".repeat(200)}`);
+/** What went over a line is always written, however much it is. */
+const answered = {
+  service: "bank",
+  route: "/check",
+  key: "x".repeat(100),
+  outcome: "answered",
+  httpStatus: 200,
+  status: "success",
+  code: 0,
+  queueMs: 0,
+  lineMs: 0,
+  requestBytes: 0,
+  replyBytes: 0,
+  left: false,
+  message: undefined,
+} as const;
+
+for (let i = 0; i < Number(count); i++) log.exchange({ ...answered, requestId: `line ${i}` });
 
 if (what === "exit") {
   log.flush();

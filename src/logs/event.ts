@@ -1,0 +1,191 @@
+import type { Outcome } from "../core/fault.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+
+/**
+ * The log's lines, and how a technician reads them. This room does no I/O and has no clock: bytes in, text out.
+ *
+ * What stands on a line is told apart once, here: an exchange, something of a line, something of the process, or text that posline
+ * didn't write as a record (a crash's trace, the service manager's words in the same journal). A log is read on the bad days, from
+ * boxes whose card is dying, and by people whose terminal obeys escape sequences: whatever comes is shown, nothing is believed.
+ */
+
+/** One request and what became of it. */
+export interface ExchangeEvent extends Stamped {
+  readonly kind: "exchange";
+  readonly requestId: string;
+  readonly service: string;
+  readonly route: string;
+  readonly key: string | undefined;
+  readonly outcome: Outcome;
+  readonly httpStatus: number | undefined;
+  readonly status: string | undefined;
+  readonly code: number | undefined;
+  readonly queueMs: number;
+  readonly lineMs: number;
+  /** True when the caller left before the answer. */
+  readonly left: boolean;
+  readonly message: string | undefined;
+}
+
+/** A line's change of state, bytes that it discarded, a frame that came late. */
+export interface LineEvent extends Stamped {
+  readonly kind: "line";
+  readonly line: string;
+  readonly message: string;
+  readonly state: string | undefined;
+  readonly reason: string | undefined;
+  readonly framing: string | undefined;
+  readonly bytes: number | undefined;
+  /** The first bytes of a discard, as hex. */
+  readonly head: string | undefined;
+  /** The checksum that came, and what each reading of it gives. */
+  readonly crc: { readonly got: string; readonly arc?: string; readonly umts?: string; readonly crc32?: string } | undefined;
+}
+
+/** What is said of the process. */
+export interface ProcessEvent extends Stamped {
+  readonly kind: "process";
+  readonly message: string;
+  readonly service: string | undefined;
+  readonly key: string | undefined;
+}
+
+interface Stamped {
+  readonly timeMs: number;
+  readonly level: string;
+  /** How many of its kind before it were left out of the log. */
+  readonly leftOut: number;
+  /** What else is on the line, by name. */
+  readonly rest: readonly (readonly [name: string, value: string])[];
+}
+
+/** What posline didn't write as a record. */
+export interface TextEvent {
+  readonly kind: "text";
+  readonly text: string;
+}
+
+export type LogEvent = ExchangeEvent | LineEvent | ProcessEvent | TextEvent;
+
+/** The line without the priority that journald takes off, but a file keeps. */
+export function withoutPriority(line: string): string {
+  return /^<[0-7]>/.test(line) ? line.slice(3) : line;
+}
+
+/** Reads one line of the log, without its line end. */
+export function readEvent(line: string): LogEvent {
+  const text = withoutPriority(line);
+  const record = objectIn(text);
+  const event = record === undefined ? undefined : eventOf(new Fields(record));
+  return event ?? { kind: "text", text };
+}
+
+function objectIn(text: string): JsonObject | undefined {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Takes fields out of a record by name and type; what nobody took is the rest. */
+class Fields {
+  readonly #left: Map<string, unknown>;
+
+  constructor(record: JsonObject) {
+    this.#left = new Map(Object.entries(record));
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#left.get(name);
+    if (typeof value !== "string") return undefined;
+    this.#left.delete(name);
+    return value;
+  }
+
+  number(name: string): number | undefined {
+    const value = this.#left.get(name);
+    if (typeof value !== "number") return undefined;
+    this.#left.delete(name);
+    return value;
+  }
+
+  /** Whether it is there and true. */
+  flag(name: string): boolean {
+    return this.#left.get(name) === true && this.#left.delete(name);
+  }
+
+  has(name: string): boolean {
+    return this.#left.has(name);
+  }
+
+  rest(): [string, string][] {
+    return Array.from(this.#left, ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+  }
+}
+
+/** @returns undefined for an object that isn't a record of this log. */
+function eventOf(fields: Fields): LogEvent | undefined {
+  const timeMs = Date.parse(fields.text("time") ?? "");
+  const level = fields.text("level");
+  const message = fields.text("msg");
+  if (Number.isNaN(timeMs) || level === undefined || message === undefined) return undefined;
+  const stamp = { timeMs, level, leftOut: fields.number("leftOut") ?? 0 };
+  if (message === "exchange" && fields.has("outcome")) return exchangeOf(fields, stamp);
+  if (fields.has("line") && (fields.has("state") || fields.has("reason") || fields.has("bytes"))) {
+    return lineOf(fields, message, stamp);
+  }
+  return {
+    kind: "process",
+    message,
+    service: fields.text("service"),
+    key: fields.text("key"),
+    ...stamp,
+    rest: fields.rest(),
+  };
+}
+
+type Stamp = Omit<Stamped, "rest">;
+
+function exchangeOf(fields: Fields, stamp: Stamp): ExchangeEvent | undefined {
+  const outcome = fields.text("outcome");
+  if (outcome !== "answered" && outcome !== "not-sent" && outcome !== "unknown") return undefined;
+  return {
+    kind: "exchange",
+    outcome,
+    requestId: fields.text("requestId") ?? "",
+    service: fields.text("service") ?? "?",
+    route: fields.text("route") ?? "?",
+    key: fields.text("key"),
+    httpStatus: fields.number("httpStatus"),
+    status: fields.text("status"),
+    code: fields.number("code"),
+    queueMs: fields.number("queueMs") ?? 0,
+    lineMs: fields.number("lineMs") ?? 0,
+    left: fields.flag("left"),
+    message: fields.text("message"),
+    ...stamp,
+    rest: fields.rest(),
+  };
+}
+
+function lineOf(fields: Fields, message: string, stamp: Stamp): LineEvent {
+  const got = fields.text("crcGot");
+  const readings = { arc: fields.text("crcArc"), umts: fields.text("crcUmts"), crc32: fields.text("crc32") };
+  const known = Object.fromEntries(Object.entries(readings).filter(([, value]) => value !== undefined));
+  return {
+    kind: "line",
+    message,
+    line: fields.text("line") ?? "?",
+    state: fields.text("state"),
+    reason: fields.text("reason"),
+    framing: fields.text("framing"),
+    bytes: fields.number("bytes"),
+    head: fields.text("head"),
+    crc: got === undefined ? undefined : { got, ...known },
+    ...stamp,
+    rest: fields.rest(),
+  };
+}

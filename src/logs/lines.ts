@@ -1,0 +1,51 @@
+/**
+ * Bytes of one line that are kept. journald splits lines at 48 kB and posline writes none that long, so what is longer is no
+ * line of a log (a binary file, a disk's last block of zeros), and the rest of it is only counted.
+ */
+export const lineKeptBytesMax = 64 * 1024;
+
+/** One line, without its line end. */
+export interface RawLine {
+  readonly bytes: Buffer;
+  /** Bytes of it that were left out. */
+  readonly omittedBytes: number;
+}
+
+/** Turns bytes as they come into lines, in bounded memory whatever comes. */
+export class LineSplitter {
+  #pieces: Buffer[] = [];
+  #keptBytes = 0;
+  #omittedBytes = 0;
+
+  /** Takes the next bytes, which aren't kept beyond the call except for a part of a line. */
+  push(chunk: Buffer, each: (line: RawLine) => void): void {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      this.#keep(chunk.subarray(start, end));
+      this.end(each, true);
+      start = end + 1;
+    }
+    // Whoever reads may write the next bytes over these.
+    if (start < chunk.length) this.#keep(Buffer.from(chunk.subarray(start)));
+  }
+
+  /** What is pending is a line of its own: its source ended, or began anew. */
+  end(each: (line: RawLine) => void, empty = false): void {
+    if (!empty && this.#keptBytes === 0) return;
+    const [only] = this.#pieces;
+    const bytes = this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces);
+    const omittedBytes = this.#omittedBytes;
+    this.#pieces = [];
+    this.#keptBytes = 0;
+    this.#omittedBytes = 0;
+    each({ bytes, omittedBytes });
+  }
+
+  #keep(bytes: Buffer): void {
+    const kept = bytes.subarray(0, lineKeptBytesMax - this.#keptBytes);
+    this.#omittedBytes += bytes.length - kept.length;
+    if (kept.length === 0) return;
+    this.#pieces.push(kept);
+    this.#keptBytes += kept.length;
+  }
+}

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { fstatSync } from "node:fs";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { ExchangeRecord, Log } from "../../src/core/log.ts";
+import { LogBudget } from "../../src/core/log-budget.ts";
+import { isJournald, priorityPrefix } from "../../src/core/log-journald.ts";
+import { lineBytesMax } from "../../src/core/log-text.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { record, textOf, written } from "./written.ts";
+
+test("Log puts a line's syslog priority in front where its descriptor is journald's, and nowhere else", () => {
+  const use = (log: Log) => {
+    log.exchange(record);
+    log.exchange({ ...record, outcome: "not-sent" });
+    log.exchange({ ...record, outcome: "unknown" });
+    log.line("info", "i", { line: "till" });
+    log.line("warn", "w", { line: "till" });
+    log.process("error", "e");
+  };
+  const prefixes = (text: string) => text.split("\n").map((line) => line.slice(0, line.indexOf("{")));
+  assert.deepEqual(prefixes(textOf("info", use)), ["<6>", "<6>", "<4>", "<6>", "<4>", "<3>", ""]);
+  assert.deepEqual(prefixes(textOf("info", use, false)), ["", "", "", "", "", "", ""]);
+});
+
+test("isJournald() holds only for the descriptor that systemd named", () => {
+  const { dev, ino } = fstatSync(1, { bigint: true });
+  assert.equal(isJournald(1, `${dev}:${ino}`), true);
+  for (const other of [undefined, "", `${dev}:${ino + 1n}`, `${dev + 1n}:${ino}`, `${ino}`]) {
+    assert.equal(isJournald(1, other), false, other);
+  }
+  assert.equal(isJournald(-1, `${dev}:${ino}`), false);
+});
+
+test("priorityPrefix() gives each of pino's levels its syslog priority", () => {
+  assert.deepEqual([10, 20, 30, 40, 50, 60].map(priorityPrefix), ["<7>", "<7>", "<6>", "<4>", "<3>", "<2>"]);
+});
+
+test("Log writes no line that journald would split, whatever texts it is given", () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 20, unit: "binary" }),
+    fc
+      .tuple(fc.constantFrom("\0", "é", "€", "\ud800", "\u{1f4b3}", '"', "a"), fc.integer({ min: 0, max: 60_000 }))
+      .map(([unit, times]) => unit.repeat(times)),
+  );
+  fc.assert(
+    fc.property(text, (any) => {
+      const use = (log: Log) => {
+        log.exchange({ ...record, outcome: "unknown", requestId: any, key: any, status: any, message: any });
+        log.line("warn", any, { line: any, reason: any, device: any });
+        const fields = { service: any, host: any, version: any, line: any, path: any, device: any, folder: any };
+        log.process("error", any, { ...fields, signal: any, requestId: any, route: any, key: any, amount: any, error: any });
+      };
+      for (const line of textOf("info", use, true).split("\n")) assert.ok(Buffer.byteLength(line) < lineBytesMax);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+const refused: ExchangeRecord = { ...record, key: undefined, outcome: "not-sent", httpStatus: 404 };
+
+/** How many lines there are of those that fit, and how many more they say were left out. */
+function counted(lines: readonly Record<string, unknown>[], fits: (line: Record<string, unknown>) => boolean): number[] {
+  const found = lines.filter(fits);
+  return [found.length, found.reduce((sum, { leftOut }) => sum + Number(leftOut ?? 0), 0)];
+}
+
+test("Log leaves out what a client that floods it is refused, with the number, and nothing that went over the line", () => {
+  const lines = written("info", (log) => {
+    for (let i = 0; i < 2_000; i++) {
+      log.exchange(refused);
+      log.exchange({ ...record, requestId: `a${i}` });
+      log.exchange({ ...record, outcome: "unknown", requestId: `u${i}` });
+    }
+    log.exchange({ ...refused, service: "qr" });
+    log.exchange({ ...refused, key: "A-7", httpStatus: 503 });
+  });
+  assert.deepEqual(
+    counted(lines, ({ outcome }) => outcome === "answered"),
+    [2_000, 0],
+  );
+  assert.deepEqual(
+    counted(lines, ({ outcome }) => outcome === "unknown"),
+    [2_000, 0],
+  );
+  const [written404, leftOut404] = counted(lines, ({ service, httpStatus }) => service === "bank" && httpStatus === 404);
+  assert.equal(Number(written404) + Number(leftOut404), 2_000);
+  assert.ok(Number(written404) < 200, String(written404));
+  // Neither another service's requests nor good ones pay for it.
+  assert.deepEqual(
+    counted(lines, ({ service }) => service === "qr"),
+    [1, 0],
+  );
+  assert.deepEqual(
+    counted(lines, ({ key, outcome }) => key === "A-7" && outcome === "not-sent"),
+    [1, 0],
+  );
+});
+
+test("Log leaves out what a line babbles and what fails again and again, and the latest of it is written", () => {
+  const lines = written("info", (log) => {
+    for (let i = 0; i < 1_000; i++) {
+      log.line("warn", "bytes were discarded", { line: "till", bytes: i });
+      log.line(i % 2 === 0 ? "warn" : "info", "line", {
+        line: "till",
+        state: i % 2 === 0 ? "down" : "idle",
+        reason: String(i),
+      });
+      log.process("error", "posline failed within", { error: String(i) });
+    }
+    log.line("warn", "bytes were discarded", { line: "other", bytes: 1 });
+    log.process("info", "stopped");
+  });
+  const kinds = [
+    counted(lines, ({ line, bytes }) => line === "till" && bytes !== undefined),
+    counted(lines, ({ state }) => state !== undefined),
+    counted(lines, ({ msg }) => msg === "posline failed within"),
+  ];
+  for (const [shown, leftOut] of kinds) {
+    assert.equal(Number(shown) + Number(leftOut), 1_000);
+    assert.ok(Number(shown) < 200, String(shown));
+  }
+  for (const field of ["bytes", "reason", "error"])
+    assert.ok(
+      lines.some((line) => String(line[field]) === "999"),
+      field,
+    );
+  assert.equal(lines.filter(({ line, msg }) => line === "other" || msg === "stopped").length, 2);
+});
+
+test("LogBudget writes a burst, then so many a second, and tells within ten seconds what it left out", async () => {
+  const time = new VirtualTime();
+  try {
+    const put: [number, number][] = [];
+    const budget = new LogBudget<number>({ burst: 3, perSecond: 2 }, (n, leftOut) => put.push([n, leftOut]));
+    for (let n = 1; n <= 6; n++) budget.add(n);
+    assert.deepEqual(put.splice(0), [
+      [1, 0],
+      [2, 0],
+      [3, 0],
+    ]);
+    await time.advance(1_000);
+    for (let n = 7; n <= 10; n++) budget.add(n);
+    assert.deepEqual(put.splice(0), [
+      [7, 3],
+      [8, 0],
+    ]);
+    await time.advance(9_999);
+    assert.deepEqual(put, []);
+    await time.advance(1);
+    assert.deepEqual(put.splice(0), [[10, 1]]);
+    await time.advance(60_000);
+    assert.deepEqual(put, []);
+    for (let n = 11; n <= 14; n++) budget.add(n);
+    budget.end();
+    assert.deepEqual(put.splice(0), [
+      [11, 0],
+      [12, 0],
+      [13, 0],
+      [14, 0],
+    ]);
+    assert.equal(await time.until(() => false), false);
+  } finally {
+    time.restore();
+  }
+});

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checksum, late, notSent, sale, shown, stamp, trace, unknown } from "./sample.ts";
+
+const golden = (lines: readonly (object | string)[], expected: readonly string[], options = {}) =>
+  assert.deepEqual(shown(lines, options).split("\n"), [...expected, ""]);
+
+test("View shows an exchange a line, aligned, in local time, the date where the day changes", () => {
+  const nextDay = { ...sale, time: "2026-11-20T23:00:00.000Z", key: "a-longer-key", code: -20, status: "error", left: true };
+  golden(
+    [sale, { ...sale, route: "/check", queueMs: 0.34, lineMs: 99.96 }, nextDay, unknown, notSent],
+    [
+      "--- 2026-11-20",
+      "11:33:08.336  bank     /sale     A-1       answered success        0+8.7 ms",
+      "11:33:08.336  bank     /check    A-1       answered success      0.3+100 ms",
+      "--- 2026-11-21",
+      "00:00:00.000  bank     /sale     a-longer-key  answered error -20        0+8.7 ms  the caller left before the answer",
+      "--- 2026-11-20",
+      "11:33:08.336  bank     /sale     A-2           UNKNOWN 504           120+30000 ms  Cannot tell the outcome of /sale: no reply came: outcome unknown: query /check with the same pay_id  [6fcc1715-1]",
+      "11:33:08.336  fiscal   /close_shift  -             NOT SENT 503                0+0 ms  Cannot send /close_shift: the line is down: nothing was sent  [6fcc1715-1]",
+    ],
+  );
+});
+
+test("View shows the date on each line where its output is no terminal", () => {
+  golden([sale], ["2026-11-20 11:33:08.336  bank     /sale     A-1       answered success        0+8.7 ms"], {
+    terminal: false,
+  });
+});
+
+test("View shows a line's states, discards with what follows from them, and late frames", () => {
+  golden(
+    [
+      { ...stamp, level: "warn", line: "till", state: "down", reason: "there is no device: plug it in", msg: "line" },
+      { ...stamp, line: "till", state: "idle", reason: "it is clean", device: "/dev/ttyUSB1", msg: "line" },
+      { ...stamp, line: "till", reason: "the device opened", msg: "line" },
+      checksum,
+      { ...checksum, crcGot: "BB3D" },
+      { ...checksum, crcGot: "1234", head: "0001", leftOut: 7 },
+      { ...checksum, crcGot: "12345678", crcArc: undefined, crcUmts: undefined, crc32: "87654321", head: "02" },
+      { ...stamp, level: "warn", line: "till", reason: "noise", bytes: 4, head: "41540d0a", msg: "bytes were discarded" },
+      late,
+    ],
+    [
+      "--- 2026-11-20",
+      "11:33:08.336  line     till  DOWN  there is no device: plug it in",
+      "11:33:08.336  line     till  IDLE  it is clean  device=/dev/ttyUSB1",
+      "11:33:08.336  line     till  the device opened",
+      '11:33:08.336  line     till  DISCARD  bytes were discarded: checksum, 27 bytes, crc fee8 came, arc gives bb3d, umts gives fee8, head 00 00 00 15 4f 4b 7b 22 73 74 61 74 75 73 22 3a |....OK{"status":|  the terminal reads CRC16 as umts: set "crc16": "umts" for line till',
+      '11:33:08.336  line     till  DISCARD  bytes were discarded: checksum, 27 bytes, crc BB3D came, arc gives bb3d, umts gives fee8, head 00 00 00 15 4f 4b 7b 22 73 74 61 74 75 73 22 3a |....OK{"status":|  the terminal reads CRC16 as arc: set "crc16": "arc" for line till',
+      "11:33:08.336  line     till  DISCARD  bytes were discarded: checksum, 27 bytes, crc 1234 came, arc gives bb3d, umts gives fee8, head 00 01  neither reading fits: look for a wrong speed, parity or a bad cable  (7 more like it before were left out of the log)",
+      "11:33:08.336  line     till  DISCARD  bytes were discarded: checksum, 27 bytes, crc 12345678 came, crc32 gives 87654321, head 02  neither reading fits: look for a wrong speed, parity or a bad cable",
+      "11:33:08.336  line     till  DISCARD  bytes were discarded: noise, 4 bytes, head 41 54 0d 0a |AT..|  a modem's commands: does ModemManager probe the port? posline doctor tells",
+      "11:33:08.336  line     till  LATE  a late reply was discarded  length frame, 64 bytes",
+    ],
+  );
+});
+
+test("View shows what is said of the process, and what isn't posline's as it is", () => {
+  golden(
+    [
+      { ...stamp, version: "0.1.0", msg: "posline serves" },
+      { ...stamp, service: "bank", host: "127.0.0.1", port: 8888, line: "till", msg: "listening" },
+      { ...stamp, service: "qr", host: "::1", port: 8887, msg: "listening" },
+      { ...stamp, level: "error", error: "Cannot listen on port 8888: taken", msg: "cannot serve" },
+      { ...stamp, level: "warn", dropped: 17, msg: "log lines were dropped: the reader took none" },
+      { ...stamp, level: "warn", service: "bank", route: "/sale", key: "A-9", amount: 1500, msg: "outcome unknown" },
+      "Started posline.service - posline bridge.",
+      "",
+      trace,
+      '{"level":"info","msg":"no time"}',
+      "[1]",
+      "{broken",
+    ],
+    [
+      "--- 2026-11-20",
+      "11:33:08.336  posline  posline serves  version=0.1.0",
+      "11:33:08.336  bank     listening  127.0.0.1:8888  line=till",
+      "11:33:08.336  qr       listening  [::1]:8887",
+      "11:33:08.336  posline  ERROR  cannot serve: Cannot listen on port 8888: taken",
+      "11:33:08.336  posline  WARNING  17 log lines were dropped: the reader took none",
+      "11:33:08.336  bank     WARNING  outcome unknown  A-9  route=/sale amount=1500",
+      "Started posline.service - posline bridge.",
+      '    at run (/usr/lib/posline/posline.cjs:12:7)\uFFFD[31m "quoted"',
+      '{"level":"info","msg":"no time"}',
+      "[1]",
+      "{broken",
+    ],
+  );
+});
+
+test("View shouts where money may have moved, and only there", () => {
+  const outcome = (line: object) => /\[([\d;]+)m(?:answered|UNKNOWN|NOT SENT)/.exec(shown([line], { colour: true }))?.[1];
+  assert.equal(outcome(unknown), "1;97;41");
+  assert.equal(outcome({ ...unknown, route: "/check" }), "31");
+  assert.equal(outcome({ ...unknown, service: "other" }), "1;97;41");
+  assert.equal(outcome(notSent), "31");
+  assert.equal(outcome({ ...sale, status: "error" }), "33");
+  assert.equal(outcome(sale), "32");
+});
+
+test("View takes lines with the priority that journald strips, and lines that end as on Windows", () => {
+  const json = JSON.stringify(sale);
+  assert.equal(shown([`<6>${json}`]), shown([json]));
+  assert.equal(shown([`${json}\r`]), shown([json]));
+  assert.equal(shown(["<6>text", "<9>text"]), "text\n<9>text\n");
+});
