@@ -3,6 +3,7 @@ import type { AdminConfig } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import type { Log } from "../core/log.ts";
 import { AdminListener, type AdminRoute } from "../http/admin-listener.ts";
+import type { ListenOn } from "../http/server.ts";
 
 /** The admin port of a process. */
 
@@ -16,13 +17,15 @@ export interface Admin {
 /**
  * Opens the admin port.
  * @param config Where; undefined: at the usual place, if that is free.
+ * @param on What was opened for it elsewhere, in place of an address of its own.
  * @returns undefined when nothing was configured and the usual place is taken: what nobody asked for must not stop a service.
- * @throws Error when what was configured can't be had.
+ * @throws Error when what was configured, or opened elsewhere, can't be had.
  */
 export async function openAdmin(
   config: AdminConfig | undefined,
   routes: Readonly<Record<string, AdminRoute>>,
   log: Log,
+  on?: ListenOn,
 ): Promise<Admin | undefined> {
   const listener = new AdminListener({
     config: config ?? adminDefaults,
@@ -31,11 +34,11 @@ export async function openAdmin(
   });
   let address: AddressInfo;
   try {
-    address = await listener.listen();
+    address = await listener.listen(on);
   } catch (error) {
-    if (config !== undefined) throw error;
+    if (config !== undefined || on !== undefined) throw error;
     const { host, port } = adminDefaults;
-    log.process("warn", "there is no control API: its usual port is taken", { host, port, error: String(error) });
+    log.process("warn", "there is no admin port: the usual one is taken", { host, port, error: String(error) });
     return undefined;
   }
   return { host: address.address, port: address.port, close: () => listener.close() };

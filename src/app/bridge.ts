@@ -1,93 +1,169 @@
-import type { AddressInfo } from "node:net";
-import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import type { RequestRules, ValidateBody } from "../envelope/request.ts";
+import type { ValidateBody } from "../envelope/request.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
-import { HttpListener } from "../http/listener.ts";
-import { lineCaller, linePeer } from "../line/caller.ts";
-import type { Open } from "../line/conduit.ts";
-import { Line } from "../line/line.ts";
+import type { HttpListenerOptions } from "../http/listener.ts";
+import { lineCaller } from "../line/caller.ts";
+import type { Line } from "../line/line.ts";
+import type { LineReport } from "../line/report.ts";
+import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { Admin } from "./admin.ts";
+import { type BridgeLine, bridgeLine, type Conduit } from "./bridge-line.ts";
+import { BridgePorts, type Wanted } from "./bridge-ports.ts";
 import type { Emulation, EmulationFlags } from "./emulation.ts";
 import { setEngine } from "./engine.ts";
 import { lineReport } from "./line-report.ts";
+import { LineSet, type PreparedLines } from "./line-set.ts";
+import { type Listening, type Served, type SharedLine, servedBy, sharedLines } from "./served.ts";
+import { summaryOf } from "./summary.ts";
+import type { Supervised } from "./supervision.ts";
 
 /**
  * The bridge: `http/listener` → `line/caller`. Here parts are joined and started and stopped in order; nothing is decided.
  */
 
-/** Milliseconds the exchange in flight may take to end when posline is told to stop; then its outcome is unknown. */
-const stopGraceMs = 60_000;
+/** Milliseconds something may be overdue before a line's engine is thought to stand still: a busy box runs late, but not by this. */
+const stalledMsMax = 10_000;
 
 export interface BridgeOptions {
   readonly config: Config;
   readonly log: Log;
   /** There when the emulator answers on every line, in place of its device. */
   readonly emulated: EmulationFlags | undefined;
+  /** What systemd listens on for posline; none where posline listens by itself. */
+  readonly sockets: readonly ListeningSocket[];
 }
 
-/** A service that listens. */
-export interface Listening {
-  readonly service: ServiceName;
-  readonly host: string;
-  readonly port: number;
-  /** The name of its line, where it has one. */
-  readonly line?: string;
-}
-
-export interface Bridge {
+export interface Bridge extends Supervised {
   readonly lines: readonly Line[];
   readonly listening: readonly Listening[];
-  /** The emulator's control API, where there is one. */
+  /** Health and status, and the emulator's control API where there is one. */
   readonly admin: Admin | undefined;
+  /**
+   * Takes another configuration: what it doesn't change goes on as it is, exchanges in flight end under the old one.
+   * @throws Error when it can't be taken; then all is as before.
+   */
+  reload(config: Config): Promise<void>;
   /** Stops accepting, refuses what waits, lets the exchanges in flight end, and gives the devices back. */
   stop(): Promise<void>;
-}
-
-/** A service with its settings. */
-export interface Served {
-  readonly service: ServiceName;
-  readonly config: ServiceConfig;
 }
 
 /**
  * Starts a bridge: its services listen, its lines open for ever.
  * @throws Error when a port can't be had, or when the emulator can't begin; nothing is left running.
  */
-export async function startBridge({ config, log, emulated }: BridgeOptions): Promise<Bridge> {
-  const served = servedBy(config);
-  const validate = await validatorFor(served);
-  const ends: { stop(): Promise<void> }[] = [];
-  const lines = new Map<string, Line>();
+export async function startBridge(options: BridgeOptions): Promise<Bridge> {
+  const { config, log, emulated, sockets } = options;
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
-  const openOf = emulation === undefined ? await deviceOpen() : await emulatedOpen(emulation, log, ends);
-  for (const [name, lineConfig] of Object.entries(config.lines)) {
-    const here = served.filter(({ config: { line } }) => line === name);
-    lines.set(name, lineOf(name, lineConfig, here, openOf(name, lineConfig, here), log));
-  }
-  const listeners = served.map((each) => ({ each, listener: listenerOf(each, lines, validate, log) }));
-  const stop = async () => {
-    const closed = listeners.map(({ listener }) => listener.close());
-    await Promise.all([...lines.values()].map((line) => line.stop(stopGraceMs)));
-    await Promise.all(closed);
-    for (const end of ends) await end.stop();
-  };
-  const listening: Listening[] = [];
-  let admin: Admin | undefined;
+  const conduitOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
+  const bridge = new RunningBridge({ log, conduitOf, sockets: sockets.filter(({ port }) => port !== config.admin?.port) });
   try {
-    for (const { each, listener } of listeners) listening.push(listeningOf(each, await listener.listen()));
+    await bridge.reload(config);
     // Last, so that the usual admin port is never taken from a service that is to have it.
-    if (emulation !== undefined) admin = await adminOf(config, emulation.routes, log);
-    if (admin !== undefined) ends.push({ stop: admin.close });
+    if (emulation !== undefined) bridge.admin = await adminOf(config, emulation.routes, log);
   } catch (error) {
-    await stop();
+    await bridge.stop();
     throw error;
   }
-  for (const line of lines.values()) line.start();
   setEngine();
-  return { lines: [...lines.values()], listening, admin, stop };
+  return bridge;
+}
+
+interface RunningOptions {
+  readonly log: Log;
+  readonly conduitOf: (shared: SharedLine) => Conduit;
+  readonly sockets: readonly ListeningSocket[];
+}
+
+class RunningBridge implements Bridge {
+  readonly #lines: LineSet<BridgeLine>;
+  readonly #ports: BridgePorts;
+  readonly #report: HttpListenerOptions["report"];
+  admin: Admin | undefined;
+  #changed = () => {};
+
+  constructor({ log, conduitOf, sockets }: RunningOptions) {
+    this.#report = {
+      exchange: log.exchange,
+      error: (error) => log.process("error", "posline failed within: please report it", { error: String(error) }),
+    };
+    this.#lines = new LineSet({
+      make: (shared, place) => bridgeLine(shared, place, conduitOf(shared), this.#told(lineReport(shared.name, log))),
+      // Its own requests are signed by it.
+      lasting: ({ config: { merchantId } }) => merchantId,
+    });
+    this.#ports = new BridgePorts(sockets, this.#report);
+  }
+
+  get lines(): readonly Line[] {
+    return this.#lines.all.map(({ line }) => line);
+  }
+
+  get listening(): readonly Listening[] {
+    return this.#ports.listening;
+  }
+
+  summary(): string {
+    return summaryOf(this.lines);
+  }
+
+  onChange(changed: () => void): void {
+    this.#changed = changed;
+  }
+
+  /** An engine stands still when something was due long ago; a device that is away is none. */
+  stalled(): string | undefined {
+    const now = nowMs();
+    const line = this.lines.find((each) => each.stalledMs(now) > stalledMsMax);
+    if (line === undefined) return undefined;
+    return `line ${line.name} does nothing though something has been due for ${Math.round(line.stalledMs(now))} ms`;
+  }
+
+  async reload(config: Config): Promise<void> {
+    const served = servedBy(config);
+    const validate = await validatorFor(served);
+    const lines = this.#lines.prepare(sharedLines(config));
+    const ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate)));
+    this.#ports.take(ports);
+    this.#lines.take(lines);
+  }
+
+  async stop(): Promise<void> {
+    const closed = this.#ports.close();
+    await this.#lines.stop();
+    await closed;
+    await this.admin?.close();
+  }
+
+  #told(report: LineReport): LineReport {
+    return {
+      ...report,
+      state: (state, reason) => {
+        report.state(state, reason);
+        this.#changed();
+      },
+    };
+  }
+
+  #wanted({ service, config }: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): Wanted {
+    const line = lines.get(config.line)?.onLine.line;
+    // The configuration refuses a service whose line isn't there.
+    if (line === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);
+    const contract = contracts[service];
+    const { merchantId, replyTimeoutMs } = config;
+    return {
+      line: config.line,
+      options: {
+        contract,
+        config,
+        rules: { check: config.check, merchantId, validate },
+        handler: lineCaller({ contract, line, replyTimeoutMs, merchantId }),
+        report: this.#report,
+      },
+    };
+  }
 }
 
 async function emulationOf(flags: EmulationFlags, { services }: Config, log: Log): Promise<Emulation> {
@@ -100,70 +176,23 @@ async function adminOf({ admin }: Config, routes: Readonly<Record<string, AdminR
   return openAdmin(admin, routes, log);
 }
 
-export function servedBy(config: Config): readonly Served[] {
-  return serviceNames.flatMap((service) => {
-    const found = config.services[service];
-    return found === undefined ? [] : [{ service, config: found }];
-  });
-}
-
-export function listeningOf({ service, config }: Served, address: AddressInfo): Listening {
-  return { service, host: address.address, port: address.port, line: config.line };
-}
-
 /** The schema library is loaded only where a service asks for whole schemas. */
 async function validatorFor(served: readonly Served[]): Promise<ValidateBody | undefined> {
   if (!served.some(({ config }) => config.check === "contract")) return undefined;
   return (await import("../contract/schema.ts")).validateRequest;
 }
 
-type OpenOf = (name: string, config: LineConfig, served: readonly Served[]) => Open;
-
-async function deviceOpen(): Promise<OpenOf> {
+async function devices(): Promise<(shared: SharedLine) => Conduit> {
   const { serialPort } = await import("../line/serial-port.ts");
-  return (_, config) => serialPort(config);
+  return ({ config }) => ({ open: serialPort(config) });
 }
 
 /** The emulator on the far end of each line, in memory. */
-async function emulatedOpen(emulation: Emulation, log: Log, ends: { stop(): Promise<void> }[]): Promise<OpenOf> {
+async function emulatedLines(emulation: Emulation, log: Log): Promise<(shared: SharedLine) => Conduit> {
   const { emulatedLine } = await import("./emulated-line.ts");
-  return (name, config, served) => {
-    const { near, far } = emulatedLine({ name, config, services: served.map(({ service }) => service), emulation, log });
-    ends.push(far);
-    return near;
+  return ({ name, config, served }) => {
+    const services = served.map(({ service }) => service);
+    const { near, far } = emulatedLine({ name, config, services, emulation, log });
+    return { open: near, end: () => far.stop() };
   };
-}
-
-function lineOf(name: string, config: LineConfig, served: readonly Served[], open: Open, log: Log): Line {
-  const quiet = config.recovery === "quiet";
-  const peers = served.map(({ service, config: { merchantId } }) =>
-    linePeer(contracts[service], { crc16: config.crc16, quiet, merchantId }),
-  );
-  return new Line({ name, config, peers, open, report: lineReport(name, log) });
-}
-
-function listenerOf(
-  { service, config }: Served,
-  lines: ReadonlyMap<string, Line>,
-  validate: ValidateBody | undefined,
-  log: Log,
-): HttpListener {
-  const contract = contracts[service];
-  const line = lines.get(config.line);
-  // The configuration refuses a service whose line isn't there.
-  if (line === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);
-  const { merchantId, replyTimeoutMs } = config;
-  const rules: RequestRules = { check: config.check, merchantId, validate };
-  const report = {
-    exchange: log.exchange,
-    error: (error: unknown) =>
-      log.process("error", "posline failed within: please report it", { service, error: String(error) }),
-  };
-  return new HttpListener({
-    contract,
-    config,
-    rules,
-    report,
-    handler: lineCaller({ contract, line, replyTimeoutMs, merchantId }),
-  });
 }

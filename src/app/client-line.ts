@@ -46,7 +46,7 @@ export async function openLine(
     config,
     peers: services.map((service) => linePeer(contracts[service], { ...rules, merchantId: idFor(service, id) })),
     open: open ?? (await import("../line/serial-port.ts")).serialPort(config),
-    report: { state: () => report(), discard: () => {}, late: () => {} },
+    report: { state: () => report(), discard: () => {}, late: () => {}, barrier: () => {} },
   });
   line.start();
   await within(openWaitMs, told);

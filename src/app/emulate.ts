@@ -9,9 +9,9 @@ import { LineListener } from "../line/listener.ts";
 import { serialPort } from "../line/serial-port.ts";
 import { spoiledOpen } from "../line/spoiled-open.ts";
 import { type Admin, openAdmin } from "./admin.ts";
-import { type Listening, listeningOf, type Served, servedBy } from "./bridge.ts";
 import { type Emulation, type EmulationFlags, openEmulation } from "./emulation.ts";
 import { lineReport } from "./line-report.ts";
+import { type Listening, type Served, servedBy } from "./served.ts";
 
 /** The emulator alone: `http/listener` and `line/listener` → `emulator`, all of them on the same state. */
 
@@ -65,8 +65,8 @@ export async function startEmulating(options: EmulateOptions): Promise<Emulating
   let admin: Admin | undefined;
   try {
     for (const { each, listener } of ports) {
-      const { service, host, port } = listeningOf(each, await listener.listen());
-      listening.push({ service, host, port });
+      const { address, port } = await listener.listen();
+      listening.push({ service: each.service, host: address, port });
     }
     if (options.admin) admin = await openAdmin(config.admin, emulation.routes, log);
     if (admin !== undefined) ends.push({ stop: admin.close });

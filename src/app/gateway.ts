@@ -1,4 +1,4 @@
-import type { Config, LineConfig } from "../config/config.ts";
+import type { Config, ServiceConfig } from "../config/config.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { Call, ServiceName } from "../core/call.ts";
@@ -8,11 +8,14 @@ import { readReply } from "../envelope/reply.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { httpCaller } from "../http/caller.ts";
 import { bytesOf } from "../line/frame.ts";
-import { type LineExchange, LineListener } from "../line/listener.ts";
+import { type LineExchange, LineListener, type LineListenerReport } from "../line/listener.ts";
 import { serialPort } from "../line/serial-port.ts";
-import { type Served, servedBy } from "./bridge.ts";
 import { setEngine } from "./engine.ts";
 import { lineReport } from "./line-report.ts";
+import { LineSet, type OnLine, type Place } from "./line-set.ts";
+import { type SharedLine, servedBy, sharedLines } from "./served.ts";
+import { summaryOf } from "./summary.ts";
+import type { Supervised } from "./supervision.ts";
 
 /**
  * The gateway: `line/listener` → `http/caller`, for tills that have a serial port alone. Here parts are joined and started and
@@ -34,67 +37,124 @@ export interface Asking {
   readonly upstream: string;
 }
 
-export interface Gateway {
+export interface Gateway extends Supervised {
   readonly asking: readonly Asking[];
+  /** Takes another configuration; a line that it doesn't change goes on as it is. */
+  reload(config: Config): Promise<void>;
   /** Takes no more requests, lets those in flight end and their answers go out, and gives the devices back. */
   stop(): Promise<void>;
 }
 
 /** Starts a gateway: its lines open for ever, and no upstream need be there yet. */
 export function startGateway({ config, log }: GatewayOptions): Gateway {
-  const served = servedBy(config);
-  const ending = new AbortController();
-  const listeners = Object.entries(config.lines).map(([name, line]) => {
-    const here = served.filter((each) => each.config.line === name);
-    return listenerOf(name, line, here, { log, stop: ending.signal });
-  });
-  for (const listener of listeners) listener.start();
+  const gateway = new RunningGateway(log);
+  gateway.take(config);
   setEngine();
-  const stop = async () => {
-    const timer = setTimeout(() => ending.abort(), stopGraceMs);
-    await Promise.all(listeners.map((listener) => listener.finish()));
-    clearTimeout(timer);
-  };
-  const asking = served.map((each) => ({ service: each.service, line: each.config.line, upstream: upstreamOf(each) }));
-  return { asking, stop };
+  return gateway;
 }
 
-/** The configuration of a gateway has one for each service. */
-function upstreamOf({ service, config }: Served): string {
-  return config.upstream ?? localUpstream(service);
+/** A line of a gateway, and how it does. */
+interface GatewayLine extends OnLine {
+  readonly view: { readonly name: string; state: "open" | "down"; reason: string };
 }
 
-interface Surroundings {
-  readonly log: Log;
-  readonly stop: AbortSignal;
-}
+class RunningGateway implements Gateway {
+  readonly #log: Log;
+  readonly #lines: LineSet<GatewayLine>;
+  #asking: readonly Asking[] = [];
+  #changed = () => {};
 
-function listenerOf(name: string, config: LineConfig, served: readonly Served[], { log, stop }: Surroundings): LineListener {
-  const { discard } = lineReport(name, log);
-  let said: string | undefined;
-  return new LineListener({
-    config,
-    open: serialPort(config),
-    answering: "newest",
-    services: served.map((each) => {
-      const contract = contracts[each.service];
-      const { replyTimeoutMs, apiKey } = each.config;
-      return { contract, handler: httpCaller({ contract, upstream: upstreamOf(each), replyTimeoutMs, apiKey, stop }) };
-    }),
-    report: {
-      discard,
+  constructor(log: Log) {
+    this.#log = log;
+    this.#lines = new LineSet({
+      make: (shared, place) => this.#make(shared, place),
+      lasting: ({ service, config }) => [upstreamOf(service, config), config.apiKey, config.replyTimeoutMs],
+    });
+  }
+
+  get asking(): readonly Asking[] {
+    return this.#asking;
+  }
+
+  summary(): string {
+    return summaryOf(this.#lines.all.map(({ view }) => view));
+  }
+
+  onChange(changed: () => void): void {
+    this.#changed = changed;
+  }
+
+  async reload(config: Config): Promise<void> {
+    this.take(config);
+  }
+
+  take(config: Config): void {
+    this.#lines.take(this.#lines.prepare(sharedLines(config)));
+    this.#asking = servedBy(config).map(({ service, config: each }) => ({
+      service,
+      line: each.line,
+      upstream: upstreamOf(service, each),
+    }));
+  }
+
+  stop(): Promise<void> {
+    return this.#lines.stop();
+  }
+
+  #make(shared: SharedLine, place: Place): GatewayLine {
+    const { name, config } = shared;
+    const view: GatewayLine["view"] = { name, state: "down", reason: "it was not opened yet" };
+    const ending = new AbortController();
+    const listener = new LineListener({
+      config,
+      open: place.open(serialPort(config)),
+      answering: "newest",
+      services: shared.served.map(({ service, config: each }) => {
+        const contract = contracts[service];
+        const { replyTimeoutMs, apiKey } = each;
+        const upstream = upstreamOf(service, each);
+        return { contract, handler: httpCaller({ contract, upstream, replyTimeoutMs, apiKey, stop: ending.signal }) };
+      }),
+      report: this.#reportOf(name, (state, reason) => {
+        if (!place.isCurrent) return;
+        this.#log.line(state === "open" ? "info" : "warn", "line", { line: name, state, reason });
+        Object.assign(view, { state, reason });
+        this.#changed();
+      }),
+    });
+    return {
+      view,
+      start: () => listener.start(),
+      stop: async () => {
+        const timer = setTimeout(() => ending.abort(), stopGraceMs);
+        await listener.finish();
+        clearTimeout(timer);
+      },
+    };
+  }
+
+  #reportOf(line: string, changed: (state: "open" | "down", reason: string) => void): LineListenerReport {
+    const log = this.#log;
+    let said: string | undefined;
+    return {
+      discard: lineReport(line, log).discard,
       state: (reason, isOpen) => {
         // A device that is away is tried for again and again.
         if (reason === said) return;
         said = reason;
-        log.line(isOpen ? "info" : "warn", "line", { line: name, state: isOpen ? "open" : "down", reason });
+        changed(isOpen ? "open" : "down", reason);
       },
       exchange: (exchange) => log.exchange(recordOf(exchange)),
       unaddressed: ({ framing, wireBytes }) =>
-        log.line("warn", "a request was for no service of this line", { line: name, framing, bytes: wireBytes }),
-      error: (error) => log.process("error", "posline failed within: please report it", { line: name, error: String(error) }),
-    },
-  });
+        log.line("warn", "a request was for no service of this line", { line, framing, bytes: wireBytes }),
+      error: (error) => log.process("error", "posline failed within: please report it", { line, error: String(error) }),
+    };
+  }
+}
+
+/** The configuration of a gateway has one for each service. */
+function upstreamOf(service: ServiceName, { upstream }: ServiceConfig): string {
+  return upstream ?? localUpstream(service);
 }
 
 /** A request's line in the log, with the same fields as a bridge's. */

@@ -1,31 +1,38 @@
-import { nowMs } from "../core/clock.ts";
 import type { LineFields, Log } from "../core/log.ts";
 import type { LineReport } from "../line/report.ts";
 import type { Discard } from "../wire/decoded.ts";
 
-/** Warnings of one line within a second that are written out; more are counted. A line that babbles must not fill a disk. */
-const warningsPerSecond = 10;
-
-/** Writes what a line tells of itself into the log. */
+/** Writes what a line tells of itself into the log, which bounds how much of it there is. */
 export function lineReport(line: string, log: Log): LineReport {
-  let secondBegan = 0;
-  let warned = 0;
-  let kept = 0;
-  const warn = (message: string, fields: LineFields) => {
-    const now = nowMs();
-    if (now - secondBegan >= 1_000) {
-      if (kept > 0) log.line("warn", `${kept} more warnings of this line were left out`, { line });
-      secondBegan = now;
-      warned = 0;
-      kept = 0;
-    }
-    if (warned++ < warningsPerSecond) log.line("warn", message, fields);
-    else kept++;
-  };
   return {
     state: (state, reason) => log.line(state === "down" ? "warn" : "info", "line", { line, state, reason }),
-    late: ({ framing, wireBytes }) => warn("a late or unasked reply was discarded", { line, framing, bytes: wireBytes }),
-    discard: (discard) => warn("bytes were discarded", { line, ...discardFields(discard) }),
+    late: ({ framing, wireBytes }) =>
+      log.line("warn", "a late or unasked reply was discarded", { line, framing, bytes: wireBytes }),
+    discard: (discard) => log.line("warn", "bytes were discarded", { line, ...discardFields(discard) }),
+    // The change of state that follows is told; what is on offer is the status's affair.
+    barrier: () => {},
+  };
+}
+
+/** Tells both, in this order. */
+export function tee(one: LineReport, other: LineReport): LineReport {
+  return {
+    state: (state, reason) => {
+      one.state(state, reason);
+      other.state(state, reason);
+    },
+    discard: (discard) => {
+      one.discard(discard);
+      other.discard(discard);
+    },
+    late: (frame) => {
+      one.late(frame);
+      other.late(frame);
+    },
+    barrier: (service, answer) => {
+      one.barrier(service, answer);
+      other.barrier(service, answer);
+    },
   };
 }
 

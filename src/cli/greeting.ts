@@ -1,5 +1,5 @@
 import type { Admin } from "../app/admin.ts";
-import type { Listening } from "../app/bridge.ts";
+import type { Listening } from "../app/served.ts";
 import type { ServiceConfig } from "../config/config.ts";
 import { emulatedMerchantId } from "../config/overrides.ts";
 import type { ServiceName } from "../core/call.ts";

@@ -1,8 +1,11 @@
 import type { Admin } from "../app/admin.ts";
-import type { Listening } from "../app/bridge.ts";
+import type { Listening } from "../app/served.ts";
+import type { Supervised, Supervision } from "../app/supervision.ts";
+import type { Config } from "../config/config.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { type Log, openLog } from "../core/log.ts";
 import { version } from "../core/version.ts";
+import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { exitCodeOf, exitCodes } from "./exit.ts";
 
 /** What the commands share that run until they are told to stop. */
@@ -20,17 +23,27 @@ export function logStart(
   if (admin !== undefined) log.process("info", "admin listens", { host: admin.host, port: admin.port });
 }
 
+/** What runs: what stops it, what reloads it where it can be, and what its supervisor may know. */
+export interface Running extends Supervised {
+  stop(): Promise<void>;
+  /**
+   * Takes another configuration.
+   * @throws Error when it can't be taken; then all is as before.
+   */
+  reload?(config: Config): Promise<void>;
+}
+
 /** A command that runs until it is told to stop. */
 export interface Run {
   readonly flags: Flags;
   /** What can't be done when it fails: "serve". */
   readonly verb: string;
-  /** Starts it, and says so; gives what stops it. */
-  readonly start: (loaded: Loaded, log: Log) => Promise<{ stop(): Promise<void> }>;
+  /** Starts it, and says so. `sockets` are those that systemd listens on for it. */
+  readonly start: (loaded: Loaded, log: Log, sockets: readonly ListeningSocket[]) => Promise<Running>;
 }
 
 /**
- * Loads the configuration, starts, and runs until SIGTERM or SIGINT.
+ * Loads the configuration, starts, and runs until SIGTERM or SIGINT; SIGHUP reloads.
  * @returns the exit code: 0, 69 when something can't be had, 78 when the configuration can't be used, or the error's own.
  */
 export async function runUntilStopped({ flags, verb, start }: Run): Promise<number> {
@@ -44,10 +57,15 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
     return code;
   }
   const log = openLog(loaded.config.log.level);
+  let supervision: Supervision | undefined;
   try {
-    const running = await start(loaded, log);
-    await stopSignal();
+    supervision = await supervisionOf(log);
+    const signals = new Signals();
+    const running = await start(loaded, log, supervision?.sockets ?? []);
+    await supervision?.ready(running);
+    await signals.stop(() => reload(flags, log, running, supervision));
     log.process("info", "stopping: what is in flight may end, what waits is refused");
+    await supervision?.stopping();
     await running.stop();
     log.process("info", "stopped");
     return exitCodes.ok;
@@ -56,22 +74,71 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
     process.stderr.write(`${reasonOf(error)}\n`);
     return exitCodeOf(error) ?? exitCodes.unavailable;
   } finally {
+    supervision?.end();
     log.flush();
   }
 }
 
-/** Waits for SIGTERM or SIGINT. A second one means now: what is in flight then has an unknown outcome. */
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    let told = false;
+/** Loaded only under systemd: a start by hand needs none of it. */
+async function supervisionOf(log: Log): Promise<Supervision | undefined> {
+  const { env } = process;
+  if (env["NOTIFY_SOCKET"] === undefined && env["LISTEN_FDS"] === undefined) return undefined;
+  return new (await import("../app/supervision.ts")).Supervision(env, log);
+}
+
+/** A configuration that can't be used is told with its reason, and the one in use stays. */
+async function reload(flags: Flags, log: Log, running: Running, supervision: Supervision | undefined): Promise<void> {
+  if (running.reload === undefined) {
+    log.process("warn", "nothing is reloaded: this command reads its configuration once: restart it");
+    return;
+  }
+  await supervision?.reloading();
+  try {
+    const loaded = await loadConfig({ env: process.env, flags });
+    await running.reload(loaded.config);
+    log.process("info", "the configuration was reloaded");
+    for (const warning of loaded.warnings) log.process("warn", warning);
+  } catch (error) {
+    log.process("error", "the configuration was not reloaded: the one in use stays", { error: reasonOf(error) });
+  }
+  await supervision?.reloaded();
+}
+
+/**
+ * What the process is told from outside: SIGTERM and SIGINT to stop, and a second one to stop now, when what is in flight has an
+ * unknown outcome; SIGHUP to reload. But at a terminal SIGHUP says that its window was closed, and a bridge that nobody sees any more
+ * must not keep the device. Heard from its making on, so that none is lost while the process starts.
+ */
+class Signals {
+  #reload: (() => Promise<void>) | undefined;
+  #reloaded = Promise.resolve();
+  #stopped = false;
+  readonly #stop: Promise<void>;
+
+  constructor() {
+    let resolve = () => {};
+    this.#stop = new Promise((done) => {
+      resolve = done;
+    });
     const stop = () => {
-      if (told) process.exit(exitCodes.unknown);
-      told = true;
+      if (this.#stopped) process.exit(exitCodes.unknown);
+      this.#stopped = true;
       resolve();
     };
     process.on("SIGTERM", stop);
     process.on("SIGINT", stop);
-  });
+    process.on("SIGHUP", () => {
+      if (process.stdin.isTTY || process.stderr.isTTY) stop();
+      // What is read at the start is what the file says then. One reload after the other, so that the last word is the file's last.
+      else if (!this.#stopped && this.#reload !== undefined) this.#reloaded = this.#reloaded.then(this.#reload);
+    });
+  }
+
+  /** Settles when it is told to stop; until then, and from now on, it reloads when told to. */
+  stop(reload: () => Promise<void>): Promise<void> {
+    this.#reload = reload;
+    return this.#stop;
+  }
 }
 
 /** Why a command could not start, and what to do. */

@@ -52,9 +52,10 @@ export async function runServe(flags: ServeArguments): Promise<number> {
   return runUntilStopped({
     flags,
     verb: "serve",
-    start: async (loaded, log) => {
+    start: async (loaded, log, sockets) => {
       const { startBridge } = await import("../app/bridge.ts");
-      const bridge = await startBridge({ config: loaded.config, log, emulated: loaded.emulated ? flags : undefined });
+      const emulated = loaded.emulated ? flags : undefined;
+      const bridge = await startBridge({ config: loaded.config, log, emulated, sockets });
       logStart(log, "posline serves", loaded.warnings, bridge);
       if (loaded.emulated) await greet(loaded, bridge);
       return bridge;

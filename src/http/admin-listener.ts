@@ -1,11 +1,13 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { AdminConfig } from "../config/config.ts";
 import { Fault, type FaultKind } from "../core/fault.ts";
 import { brokenFault } from "./answer.ts";
 import { BodyReader, type Held } from "./body.ts";
+import type { Entered } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
+import { BoundedServer, type ListenOn, type Patience } from "./server.ts";
 
 /**
  * The admin port: JSON for whoever looks after posline, beside the services and under the same guard, limits and patience. A page of
@@ -27,12 +29,17 @@ export type AdminRoute = (body: string) => AdminAnswer;
 
 export interface AdminListenerOptions {
   readonly config: AdminConfig;
-  /** By method and path, as in `GET /emulator`. */
+  /** By method and path, as in `GET /emulator`; one that takes GET takes HEAD as well. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
   /** Something failed that should not: a bug. */
   readonly error: (error: unknown) => void;
   /** How long a request may take to come, where not as `limits` says: a test can't wait that long. */
-  readonly patience?: { readonly headersMs: number; readonly requestMs: number; readonly checkConnectionsMs: number };
+  readonly patience?: Patience;
+}
+
+/** A request while it is being served. */
+interface Visit extends Held, Entered {
+  whole: boolean;
 }
 
 export class AdminListener {
@@ -40,89 +47,72 @@ export class AdminListener {
   readonly #routes: ReadonlyMap<string, AdminRoute>;
   readonly #guard = new Guard({ allowHosts: [], allowOrigins: [], apiKey: undefined });
   readonly #bodies = new BodyReader(adminBodyBytesMax, limits.bodiesMax * adminBodyBytesMax);
-  readonly #server: Server;
-  /** Connections that were told that they are broken. */
-  readonly #told = new WeakSet<Socket>();
-  /** The request that came last on each connection. */
-  readonly #last = new WeakMap<Socket, { readonly request: IncomingMessage; readonly response: ServerResponse }>();
+  readonly #server: BoundedServer<Visit>;
 
   constructor(options: AdminListenerOptions) {
     this.#options = options;
     this.#routes = new Map(Object.entries(options.routes));
-    const { patience = limits } = options;
-    this.#server = createServer(
+    this.#server = new BoundedServer<Visit>(
       {
-        maxHeaderSize: limits.headersBytesMax,
-        headersTimeout: patience.headersMs,
-        requestTimeout: patience.requestMs,
-        keepAliveTimeout: limits.keepAliveMs,
-        connectionsCheckingInterval: patience.checkConnectionsMs,
-        noDelay: true,
-        // The guard answers both: a request without Host, and one with two, which become one that is no name.
-        requireHostHeader: false,
-        joinDuplicateHeaders: true,
+        serve: (request, response, continueAsked) => this.#serve(request, response, continueAsked),
+        left: (visit) => this.#bodies.release(visit),
+        broken: (socket, errorCode, visit) => this.#broken(socket, errorCode, visit),
+        error: (error) => options.error(error),
       },
-      (request, response) => this.#serve(request, response),
+      options.patience,
     );
-    this.#server.maxConnections = limits.connectionsMax;
-    // A server that isn't given other streams has sockets.
-    this.#server.on("clientError", (error, socket) => this.#broken(error, socket as Socket));
   }
 
   /**
-   * Begins to listen.
+   * Begins to listen, on its own port or on a socket that somebody else opened.
    * @throws Error when the address can't be had, with the system's code.
    */
-  listen(): Promise<AddressInfo> {
-    const { host, port } = this.#options.config;
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen({ host, port }, () => {
-        this.#server.off("error", reject);
-        this.#server.on("error", this.#options.error);
-        // A server that listens on TCP has an address of this form.
-        resolve(this.#server.address() as AddressInfo);
-      });
-    });
+  listen(on: ListenOn = this.#options.config): Promise<AddressInfo> {
+    return this.#server.listen(on);
   }
 
   /** Ends at once: every request that came whole has its answer already. */
-  async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeAllConnections();
-    await closed;
+  close(): Promise<void> {
+    return this.#server.end();
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse): void {
-    this.#last.set(request.socket, { request, response });
-    const held: Held = { requestBytes: 0, heldBytes: 0, whole: false, over: false };
+  #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
+    const visit: Visit = { request, response, requestBytes: 0, heldBytes: 0, whole: false, over: false };
+    this.#server.connections.entered(visit);
     // A box without a battery clock doesn't know the date, and must not claim one (RFC 9110, 6.6.1).
     response.sendDate = false;
-    response.on("close", () => this.#bodies.release(held));
+    response.on("finish", () => {
+      this.#bodies.release(visit);
+      this.#server.connections.finished(visit);
+    });
     try {
       this.#guard.admit(request);
       const route = this.#routeOf(request);
       this.#bodies.read(
         request,
-        held,
+        visit,
         (pieces) => this.#answer(response, route, Buffer.concat(pieces).toString("utf8")),
         (fault) => this.#refuse(response, fault),
       );
+      if (continueAsked) response.writeContinue();
     } catch (error) {
       this.#refuse(response, error);
     }
   }
 
-  #routeOf(request: IncomingMessage): AdminRoute {
-    const [path = "/"] = (request.url ?? "/").split("?");
-    const route = this.#routes.get(`${request.method} ${path}`);
+  #routeOf({ method, url }: IncomingMessage): AdminRoute {
+    const [path = "/"] = (url ?? "/").split("?");
+    // What HEAD is answered is what GET would be; its body is left out by Node.
+    const route = this.#routes.get(`${method === "HEAD" ? "GET" : method} ${path}`);
     if (route !== undefined) return route;
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
       throw new Fault("route", `Cannot accept the request: there is no such path here: ask for ${names.join(" or ")}`);
     }
-    throw new Fault("method", `Cannot accept the request: ${path} takes ${allow.join(" or ")}`, { allow });
+    throw new Fault("method", `Cannot accept the request: ${path} takes ${allow.join(" or ")}`, {
+      allow: allow.flatMap((each) => (each === "GET" ? ["GET", "HEAD"] : [each])),
+    });
   }
 
   #answer(response: ServerResponse, route: AdminRoute, body: string): void {
@@ -148,22 +138,10 @@ export class AdminListener {
     }
   }
 
-  /** What came is no HTTP, or too slow or too large for it. What came whole before it on its connection has its answer. */
-  #broken(error: NodeJS.ErrnoException, socket: Socket): void {
-    if (this.#told.has(socket)) {
-      if (error.code?.startsWith("HPE_") !== true) socket.destroy();
-      return;
-    }
-    if (!socket.writable || error.code === "ECONNRESET") {
-      socket.destroy();
-      return;
-    }
-    this.#told.add(socket);
-    setTimeout(() => socket.destroy(), limits.lingerMs).unref();
-    const last = this.#last.get(socket);
-    // It was refused by its headers already: a second answer would be taken for that of another request.
-    if (last?.response.headersSent === true && !last.request.complete) return;
-    const fault = brokenFault(error.code);
+  /** What came is no HTTP, or too slow or too large for it. */
+  #broken(socket: Socket, errorCode: string | undefined, visit: Visit | undefined): void {
+    if (visit !== undefined) this.#bodies.release(visit);
+    const fault = brokenFault(errorCode);
     const text = errorText(fault.message);
     const head = [
       `HTTP/1.1 ${fault.httpStatus} ${STATUS_CODES[fault.httpStatus]}`,

@@ -1,54 +1,77 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { lingerMs } from "./limits.ts";
-import type { Visit } from "./visit.ts";
+
+/** A request, as far as its connection needs to know it. */
+export interface Entered {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** False until its body is there to its end. */
+  readonly whole: boolean;
+}
 
 /** What to do with a connection on which something broken came. */
 export type Verdict = "answer" | "end" | "nothing";
 
+interface Connection<V> {
+  /** Its requests that aren't answered yet, in the order in which they came. */
+  readonly visits: V[];
+  /** The request that was answered before it had come to its end, if that was the last one. */
+  cutShort: IncomingMessage | undefined;
+}
+
 /**
- * The connections of one server, each with its requests that aren't answered yet, in the order in which they came.
+ * The connections of one server, each with its requests that aren't answered yet.
  *
  * A response behind another one of its connection (pipelining) isn't told by Node when the connection closes, so who left is
  * known here, by connection, and not by response.
  */
-export class Connections {
-  readonly #visits = new Map<Socket, Visit[]>();
+export class Connections<V extends Entered> {
+  readonly #connections = new Map<Socket, Connection<V>>();
   /** Connections that were told that they are broken. */
   readonly #told = new WeakSet<Socket>();
   #closing = false;
 
   /** @param left Called with each request whose connection closed before its answer went out. */
-  opened(socket: Socket, left: (visit: Visit) => void): void {
-    const visits: Visit[] = [];
-    this.#visits.set(socket, visits);
+  opened(socket: Socket, left: (visit: V) => void): void {
+    const visits: V[] = [];
+    this.#connections.set(socket, { visits, cutShort: undefined });
     socket.on("close", () => {
-      this.#visits.delete(socket);
+      this.#connections.delete(socket);
       for (const visit of visits) left(visit);
     });
   }
 
-  entered(visit: Visit): void {
-    this.#visits.get(visit.request.socket)?.push(visit);
+  entered(visit: V): void {
+    this.#connections.get(visit.request.socket)?.visits.push(visit);
   }
 
   /** The answer has gone out. */
-  finished(visit: Visit): void {
-    const { socket } = visit.request;
-    const visits = this.#visits.get(socket);
-    if (visits === undefined) return;
-    visits.splice(visits.indexOf(visit), 1);
+  finished(visit: V): void {
+    const { request } = visit;
+    const { socket } = request;
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    const { visits } = connection;
+    const at = visits.indexOf(visit);
+    if (at !== -1) visits.splice(at, 1);
+    connection.cutShort = request.complete ? undefined : request;
     if (this.#closing && visits.length === 0) socket.end();
   }
 
   /** Whether the connection ends with this request's answer: while the service shuts down, with its last one. */
-  endsWith(visit: Visit): boolean {
-    return this.#closing && this.#visits.get(visit.request.socket)?.length === 1;
+  endsWith({ request }: V): boolean {
+    return this.#closing && this.#connections.get(request.socket)?.visits.length === 1;
   }
 
-  /** From now on each connection ends with its last answer. Browsers open some ahead of need: these aren't waited for. */
+  /** From now on each connection ends with its last answer. */
   close(): void {
     this.#closing = true;
-    for (const socket of this.#visits.keys()) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  /** Cuts those on which nothing ever came: browsers open some ahead of need. */
+  endUnused(): void {
+    for (const socket of this.#connections.keys()) if (socket.bytesRead === 0) socket.destroy();
   }
 
   /**
@@ -56,15 +79,20 @@ export class Connections {
    * and only once; what follows is dropped until the connection ends.
    * @returns What to do, and the request that was cut short by it, if one was.
    */
-  broke(socket: Socket, code: string | undefined): { readonly verdict: Verdict; readonly visit: Visit | undefined } {
-    const [visit, ...others] = this.#visits.get(socket) ?? [];
+  broke(socket: Socket, code: string | undefined): { readonly verdict: Verdict; readonly visit: V | undefined } {
+    const { visits = [], cutShort } = this.#connections.get(socket) ?? {};
+    const [visit, ...others] = visits;
     const fromParser = code?.startsWith("HPE_") === true;
     if (this.#told.has(socket)) return { verdict: fromParser ? "nothing" : "end", visit };
     const underWay = others.length > 0 || visit?.whole === true;
     if (underWay || !socket.writable || code === "ECONNRESET") return { verdict: "end", visit };
     this.#told.add(socket);
     setTimeout(() => socket.destroy(), lingerMs).unref();
-    // It has its answer already (too large, not allowed): that one only needs time to be read.
-    return { verdict: visit?.response.headersSent ? "nothing" : "answer", visit };
+    const answered = visit === undefined ? cutShort?.complete === false : visit.response.headersSent;
+    if (!answered) return { verdict: "answer", visit };
+    // It has its answer already (too large, not allowed): that one only needs time to be read, and a second one would be taken
+    // for the answer to another request.
+    socket.end();
+    return { verdict: "nothing", visit };
   }
 }

@@ -1,17 +1,14 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { ServiceConfig } from "../config/config.ts";
 import type { Contract } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { Call, Handler } from "../core/call.ts";
+import type { Call } from "../core/call.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
-import { type RequestRules, readHttpBody } from "../envelope/request.ts";
-import { type Answered, Answers, brokenFault, requestIds } from "./answer.ts";
-import { BodyReader } from "./body.ts";
-import { Connections } from "./connections.ts";
-import { Guard } from "./guard.ts";
-import * as limits from "./limits.ts";
+import { readHttpBody } from "../envelope/request.ts";
+import { type Answered, brokenFault, requestIds } from "./answer.ts";
+import { BoundedServer, type ListenOn, type Patience } from "./server.ts";
+import { type Settings, type Terms, termsOf } from "./terms.ts";
 import { type Ending, recordOf, type Stray, type Visit, Visitor } from "./visit.ts";
 
 /**
@@ -19,85 +16,63 @@ import { type Ending, recordOf, type Stray, type Visit, Visitor } from "./visit.
  * handler; it doesn't know whether a line, the network or an emulator answers.
  */
 
-export interface HttpListenerOptions {
+export interface HttpListenerOptions extends Settings {
   readonly contract: Contract;
-  readonly config: ServiceConfig;
-  readonly rules: RequestRules;
-  readonly handler: Handler;
   readonly report: {
     exchange(record: ExchangeRecord): void;
     /** Something failed that should not: a bug. */
     error(error: unknown): void;
   };
   /** How long a request may take to come, where not as `limits` says: a test can't wait that long. */
-  readonly patience?: { readonly headersMs: number; readonly requestMs: number; readonly checkConnectionsMs: number };
+  readonly patience?: Patience;
 }
 
 export class HttpListener {
-  readonly #options: HttpListenerOptions;
-  readonly #guard: Guard;
-  readonly #answers: Answers;
-  readonly #bodies: BodyReader;
+  readonly #options: Pick<HttpListenerOptions, "contract" | "report">;
+  #terms: Terms;
   readonly #newId = requestIds();
-  readonly #server: Server;
-  readonly #connections = new Connections();
+  readonly #server: BoundedServer<Visit>;
 
   constructor(options: HttpListenerOptions) {
-    this.#options = options;
-    const { config, contract, patience = limits } = options;
-    this.#guard = new Guard({ allowHosts: config.allowHosts, allowOrigins: config.allowOrigins, apiKey: config.apiKey });
-    this.#answers = new Answers(contract, config.faultStatus);
-    this.#bodies = new BodyReader(config.bodyBytesMax, limits.bodiesMax * config.bodyBytesMax);
-    this.#server = createServer(
+    const { contract, report, patience } = options;
+    this.#options = { contract, report };
+    this.#terms = termsOf(contract, options);
+    this.#server = new BoundedServer<Visit>(
       {
-        maxHeaderSize: limits.headersBytesMax,
-        headersTimeout: patience.headersMs,
-        requestTimeout: patience.requestMs,
-        keepAliveTimeout: limits.keepAliveMs,
-        connectionsCheckingInterval: patience.checkConnectionsMs,
-        noDelay: true,
-        // A request without Host is answered by the guard, in the service's own words; two of them become one that is no name.
-        requireHostHeader: false,
-        joinDuplicateHeaders: true,
+        serve: (request, response, continueAsked) => this.#serve(request, response, continueAsked),
+        left: (visit) => this.#left(visit),
+        broken: (socket, errorCode, visit) => this.#broken(socket, errorCode, visit),
+        error: (error) => report.error(error),
       },
-      (request, response) => this.#serve(request, response),
+      patience,
     );
-    this.#server.maxConnections = limits.connectionsMax;
-    this.#server.on("connection", (socket: Socket) => this.#connections.opened(socket, (visit) => this.#left(visit)));
-    this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
-    this.#server.on("checkExpectation", (request, response) => this.#serve(request, response));
-    // A server that isn't given other streams has sockets.
-    this.#server.on("clientError", (error, socket) => this.#broken(error, socket as Socket));
   }
 
   /**
    * Begins to listen, on its own port or on a socket that somebody else opened.
    * @throws Error when the address can't be had, with the system's code.
    */
-  listen(
-    on: { readonly host: string; readonly port: number } | { readonly fd: number } = this.#options.config,
-  ): Promise<AddressInfo> {
-    const address = "fd" in on ? { fd: on.fd } : { host: on.host, port: on.port };
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(address, () => {
-        this.#server.off("error", reject);
-        this.#server.on("error", (error) => this.#options.report.error(error));
-        // A server that listens on TCP has an address of this form.
-        resolve(this.#server.address() as AddressInfo);
-      });
-    });
+  listen(on: ListenOn = this.#terms.config): Promise<AddressInfo> {
+    return this.#server.listen(on);
+  }
+
+  /**
+   * Takes requests by other settings from now on, on the connections that are open as well. Requests that began before end by
+   * the settings under which they began. The address stays.
+   */
+  replace(settings: Settings): void {
+    this.#terms = termsOf(this.#options.contract, settings, this.#terms);
   }
 
   /** Stops accepting; settles when the last answer has gone out. */
-  async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#connections.close();
-    await closed;
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, continueAsked = false): void {
+  #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
+    const terms = this.#terms;
     const visit: Visit = {
+      terms,
       request,
       response,
       requestId: this.#newId(request.headers["x-request-id"]),
@@ -112,13 +87,13 @@ export class HttpListener {
       handed: false,
       last: false,
     };
-    this.#connections.entered(visit);
+    this.#server.connections.entered(visit);
     // A box without a battery clock doesn't know the date, and must not claim one (RFC 9110, 6.6.1).
     response.sendDate = false;
     response.on("finish", () => this.#finished(visit));
     try {
       if (!this.#admit(visit)) return;
-      this.#bodies.read(
+      terms.bodies.read(
         request,
         visit,
         (pieces) => void this.#call(visit, pieces),
@@ -132,14 +107,17 @@ export class HttpListener {
 
   /** Decides from the headers; false when the request is answered by them. */
   #admit(visit: Visit): boolean {
-    const { request } = visit;
-    visit.origin = this.#guard.admit(request);
+    const {
+      request,
+      terms: { guard, answers },
+    } = visit;
+    visit.origin = guard.admit(request);
     if (request.method === "OPTIONS" && visit.origin !== undefined) {
-      visit.last = this.#connections.endsWith(visit);
-      this.#answers.preflight(request, visit, visit.origin);
+      visit.last = this.#server.connections.endsWith(visit);
+      answers.preflight(request, visit, visit.origin);
       return false;
     }
-    this.#guard.checkKey(request);
+    guard.checkKey(request);
     const path = pathOf(request.url ?? "/");
     const route = routeOf(this.#options.contract, path);
     if (route === undefined) {
@@ -152,8 +130,13 @@ export class HttpListener {
   }
 
   async #call(visit: Visit, pieces: readonly Buffer[]): Promise<void> {
-    const { contract, rules, handler } = this.#options;
-    const { route, requestId, caller } = visit;
+    const { contract } = this.#options;
+    const {
+      route,
+      requestId,
+      caller,
+      terms: { rules, handler, answers },
+    } = visit;
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
       const { body, key } = readHttpBody(contract, route, pieces, rules);
@@ -161,9 +144,9 @@ export class HttpListener {
       visit.handed = true;
       const call: Call = { service: contract.service, route: route.path, body, requestId, key, caller };
       const reply = await handler(call);
-      visit.last = this.#connections.endsWith(visit);
+      visit.last = this.#server.connections.endsWith(visit);
       const { status, code, queueMs, lineMs } = reply;
-      const replyBytes = this.#answers.reply(visit, reply);
+      const replyBytes = answers.reply(visit, reply);
       this.#report(visit, {
         outcome: "answered",
         httpStatus: 200,
@@ -181,8 +164,8 @@ export class HttpListener {
 
   #failed(visit: Visit, error: unknown): void {
     const fault = error instanceof Fault ? error : this.#bug(error, visit.handed);
-    visit.last = this.#connections.endsWith(visit);
-    this.#reportFault(visit, fault, this.#answers.fault(visit, fault));
+    visit.last = this.#server.connections.endsWith(visit);
+    this.#reportFault(visit, fault, visit.terms.answers.fault(visit, fault));
   }
 
   #bug(error: unknown, handed: boolean): Fault {
@@ -194,26 +177,24 @@ export class HttpListener {
 
   /** The answer has gone out. */
   #finished(visit: Visit): void {
-    this.#bodies.release(visit);
-    this.#connections.finished(visit);
+    visit.terms.bodies.release(visit);
+    this.#server.connections.finished(visit);
   }
 
   /** The connection is gone before the answer. */
   #left(visit: Visit): void {
-    this.#bodies.release(visit);
+    visit.terms.bodies.release(visit);
     visit.caller.gone = true;
     visit.caller.onGone?.();
   }
 
   /** What came is no HTTP, or too slow or too large for it. */
-  #broken(error: NodeJS.ErrnoException, socket: Socket): void {
-    const { verdict, visit } = this.#connections.broke(socket, error.code);
-    if (verdict === "end") socket.destroy();
-    if (verdict !== "answer") return;
-    const fault = brokenFault(error.code);
-    if (visit !== undefined) this.#bodies.release(visit);
+  #broken(socket: Socket, errorCode: string | undefined, visit: Visit | undefined): void {
+    const fault = brokenFault(errorCode);
+    const { answers, bodies } = visit?.terms ?? this.#terms;
+    if (visit !== undefined) bodies.release(visit);
     const asked: Visit | Stray = visit ?? { requestId: this.#newId(undefined), origin: undefined, last: true };
-    this.#reportFault(asked, fault, this.#answers.broken(socket, asked, fault));
+    this.#reportFault(asked, fault, answers.broken(socket, asked, fault));
   }
 
   #reportFault(visit: Visit | Stray, { outcome, message, details }: Fault, { httpStatus, code, bytes }: Answered): void {

@@ -3,6 +3,7 @@ import type { Route } from "../contract/contract.ts";
 import type { Presence, ServiceName } from "../core/call.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import type { Held } from "./body.ts";
+import type { Terms } from "./terms.ts";
 
 /** Whoever sent a request. A class, so that no request costs a closure. */
 export class Visitor implements Presence {
@@ -23,6 +24,7 @@ export class Visitor implements Presence {
 export interface Visit extends Held {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly terms: Terms;
   readonly requestId: string;
   readonly caller: Presence;
   origin: string | undefined;

@@ -6,6 +6,8 @@ import { ask, Client } from "./served.ts";
 const open: AdminListener[] = [];
 after(() => Promise.all(open.map((listener) => listener.close())));
 
+const thing = { "GET /thing": () => ({ status: 200, text: '{"thing":9223372036854775807}' }) };
+
 /** A listener with a few routes, on a free port. */
 async function started(more: Partial<AdminListenerOptions> = {}) {
   const bodies: string[] = [];
@@ -13,7 +15,7 @@ async function started(more: Partial<AdminListenerOptions> = {}) {
   const listener = new AdminListener({
     config: { host: "127.0.0.1", port: 0 },
     routes: {
-      "GET /thing": () => ({ status: 200, text: '{"thing":9223372036854775807}' }),
+      ...thing,
       "POST /thing": (body) => {
         bodies.push(body);
         return { status: body === "" ? 400 : 200, text: '{"taken":true}' };
@@ -55,10 +57,19 @@ test("AdminListener answers 404 and 405 as JSON that says what there is", async 
   for (const method of ["DELETE", "PUT", "OPTIONS", "PATCH"]) {
     const answer = await ask(port, method, "/thing");
     assert.equal(answer.status, 405, method);
-    assert.equal(answer.headers.get("allow"), "GET, POST");
+    assert.equal(answer.headers.get("allow"), "GET, HEAD, POST");
     assert.match(errorOf(answer.text), /\/thing takes GET or POST$/);
   }
-  assert.equal((await ask(port, "HEAD", "/thing")).status, 405);
+  assert.equal((await ask(port, "HEAD", "/none")).status, 404);
+});
+
+test("AdminListener answers HEAD as it answers GET, without the body", async () => {
+  const { port } = await started({ routes: { ...thing, "POST /only": () => ({ status: 200, text: "{}" }) } });
+  const client = new Client(port).ask("HEAD", "/thing").ask("GET", "/thing");
+  const [head, whole] = [await client.answer(), await client.answer()];
+  assert.deepEqual(head, { ...whole, text: "" });
+  assert.equal(head?.headers.get("content-length"), "29");
+  assert.equal((await ask(port, "HEAD", "/only")).status, 405);
 });
 
 test("AdminListener refuses foreign Hosts, foreign Origins and pages of other sites, and runs nothing for them", async () => {

@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { afterEach, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { ask, assertFault, Client, closeAll, held, listenerOf, replyOf, serve } from "./served.ts";
 
 afterEach(closeAll);
@@ -185,23 +182,6 @@ test("HttpListener.close() ends connections that wait for their next request or 
   await listener.close();
   assert.equal(await idle.rest(), "");
   assert.equal(await silent.rest(), "");
-});
-
-test("HttpListener.listen() takes a socket that another process opened", async () => {
-  const other = createServer();
-  other.listen(0, "127.0.0.1");
-  await once(other, "listening");
-  // Node's own handle of a server: the only place where its descriptor can be read.
-  const { fd } = (other as unknown as { _handle: { fd: number } })._handle;
-  const script = fileURLToPath(new URL("inherited.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--import", "tsx", script], { stdio: ["pipe", "pipe", "inherit", fd] });
-  assert.ok(child.stdin && child.stdout);
-  const exited = once(child, "exit");
-  const [said] = await once(child.stdout, "data");
-  other.close();
-  assert.equal((await ask(Number(said), "POST", "/sale", sale)).status, 200);
-  child.stdin.end();
-  assert.deepEqual(await exited, [0, null]);
 });
 
 test("HttpListener.listen() rejects with the system's code when the port is taken", async () => {

@@ -7,6 +7,8 @@ import type { Call, Handler, Reply, ServiceName } from "../../src/core/call.ts";
 import { type FaultKind, faultClasses } from "../../src/core/fault.ts";
 import type { ExchangeRecord } from "../../src/core/log.ts";
 import { HttpListener, type HttpListenerOptions } from "../../src/http/listener.ts";
+import type { Settings } from "../../src/http/terms.ts";
+import { serviceConfigOf } from "../support/service-config.ts";
 
 /** A listener on a free port with a made-up handler, and all that became of it. */
 export interface Served {
@@ -31,26 +33,20 @@ export interface Wishes {
 
 export const echo: Handler = async (call) => replyOf(`{"status":"success","route":"${call.route}"}`);
 
+/** Settings as a configuration gives them, on any free port. */
+export function settingsOf({ config: wished = {}, handler = echo, validate }: Wishes): Settings {
+  const config = serviceConfigOf(wished);
+  return { config, handler, rules: { check: config.check, merchantId: config.merchantId, validate } };
+}
+
 export function listenerOf(service: ServiceName, wishes: Wishes = {}): Omit<Served, "port"> {
   const calls: Call[] = [];
   const records: ExchangeRecord[] = [];
   const errors: unknown[] = [];
-  const { handler = echo, patience, validate } = wishes;
-  const config: ServiceConfig = {
-    line: "till",
-    port: 0,
-    host: "127.0.0.1",
-    replyTimeoutMs: {},
-    bodyBytesMax: 65_536,
-    check: "envelope",
-    allowOrigins: [],
-    allowHosts: [],
-    ...wishes.config,
-  };
+  const { handler = echo, patience } = wishes;
   const listener = new HttpListener({
     contract: contracts[service],
-    config,
-    rules: { check: config.check, merchantId: config.merchantId, validate },
+    ...settingsOf(wishes),
     handler: (call) => {
       calls.push(call);
       return handler(call);

@@ -47,6 +47,11 @@ export class VirtualTime {
     setTimeout(run, ms);
   }
 
+  /** Loses every timer that is set, as a bug would: what waits for one waits for ever. */
+  forgetTimers(): void {
+    this.#timers.clear();
+  }
+
   /** Lets what was promised happen: every microtask that is ready, however deep. */
   async settle(): Promise<void> {
     await new Promise<void>((resolve) => hop(resolve));

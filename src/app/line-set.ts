@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Open, OpenError } from "../line/conduit.ts";
+import type { Served, SharedLine } from "./served.ts";
+
+/**
+ * The lines of a process, by name. A new configuration takes the place of the old one line by line: a line that it doesn't change goes
+ * on as if nothing had been; one that it changes, or takes away, ends its exchange in flight under the old settings, and its
+ * successor doesn't open the device before that.
+ */
+
+/** What runs on a line. */
+export interface OnLine {
+  start(): void;
+  /** Lets what is in flight end, and gives the device back; what waits is told why. */
+  stop(why: string): Promise<void>;
+}
+
+/** What a line's maker is given by the set. */
+export interface Place {
+  /** Opens no device while the line's predecessor has it. */
+  open(open: Open): Open;
+  /** False once another has taken the line's place: from then on its state is nobody's affair. */
+  readonly isCurrent: boolean;
+}
+
+export interface LineSetOptions<L extends OnLine> {
+  make(shared: SharedLine, place: Place): L;
+  /** The settings of its services that a line can't change while it runs. */
+  lasting(served: Served): unknown;
+}
+
+interface Running<L> {
+  readonly shared: SharedLine;
+  readonly onLine: L;
+  replaced: boolean;
+}
+
+/** The lines of a configuration, of which some may run already. */
+export type PreparedLines<L> = ReadonlyMap<string, Running<L>>;
+
+export class LineSet<L extends OnLine> {
+  readonly #options: LineSetOptions<L>;
+  #running: PreparedLines<L> = new Map();
+  /** Lines whose place was taken, or that are to stop, until they have ended. */
+  readonly #ending = new Map<string, Promise<void>>();
+
+  constructor(options: LineSetOptions<L>) {
+    this.#options = options;
+  }
+
+  get all(): readonly L[] {
+    return [...this.#running.values()].map(({ onLine }) => onLine);
+  }
+
+  /** Makes the lines of a configuration; those that run already, and stay as they are, are among them. */
+  prepare(lines: readonly SharedLine[]): PreparedLines<L> {
+    return new Map(
+      lines.map((shared) => {
+        const running = this.#running.get(shared.name);
+        return [shared.name, running !== undefined && this.#isSame(running.shared, shared) ? running : this.#make(shared)];
+      }),
+    );
+  }
+
+  /** Lets them take the place of those that run. */
+  take(prepared: PreparedLines<L>): void {
+    const before = this.#running;
+    this.#running = prepared;
+    for (const [name, running] of before) {
+      if (prepared.get(name) === running) continue;
+      running.replaced = true;
+      this.#end(name, running, "the configuration was changed");
+    }
+    for (const [name, running] of prepared) if (before.get(name) !== running) running.onLine.start();
+  }
+
+  async stop(): Promise<void> {
+    for (const [name, running] of this.#running) this.#end(name, running, "posline is shutting down");
+    await Promise.all(this.#ending.values());
+  }
+
+  #isSame(one: SharedLine, other: SharedLine): boolean {
+    const lasting = ({ served }: SharedLine) => served.map((each) => [each.service, this.#options.lasting(each)]);
+    return isDeepStrictEqual(one.config, other.config) && isDeepStrictEqual(lasting(one), lasting(other));
+  }
+
+  #make(shared: SharedLine): Running<L> {
+    const place: Place = {
+      open: (open) => async (ear) => {
+        if (this.#ending.has(shared.name)) {
+          throw new OpenError("what was begun before the configuration was changed is to end first");
+        }
+        return open(ear);
+      },
+      get isCurrent() {
+        return !running.replaced;
+      },
+    };
+    const running: Running<L> = { shared, onLine: this.#options.make(shared, place), replaced: false };
+    return running;
+  }
+
+  #end(name: string, { onLine }: Running<L>, why: string): void {
+    const ended = Promise.all([this.#ending.get(name), onLine.stop(why)]).then(() => {
+      if (this.#ending.get(name) === ended) this.#ending.delete(name);
+    });
+    this.#ending.set(name, ended);
+  }
+}

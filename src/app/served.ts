@@ -1,0 +1,42 @@
+import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
+import { type ServiceName, serviceNames } from "../core/call.ts";
+
+/** A service with its settings. */
+export interface Served {
+  readonly service: ServiceName;
+  readonly config: ServiceConfig;
+}
+
+/** A service that listens. */
+export interface Listening {
+  readonly service: ServiceName;
+  readonly host: string;
+  readonly port: number;
+  /** The name of its line, where it has one. */
+  readonly line?: string;
+}
+
+/** A line with its settings and the services that share it. */
+export interface SharedLine {
+  readonly name: string;
+  readonly config: LineConfig;
+  readonly served: readonly Served[];
+}
+
+/** The services of a configuration, in their own order. */
+export function servedBy(config: Config): readonly Served[] {
+  return serviceNames.flatMap((service) => {
+    const found = config.services[service];
+    return found === undefined ? [] : [{ service, config: found }];
+  });
+}
+
+/** The lines of a configuration, in its order. */
+export function sharedLines(config: Config): readonly SharedLine[] {
+  const served = servedBy(config);
+  return Object.entries(config.lines).map(([name, line]) => ({
+    name,
+    config: line,
+    served: served.filter((each) => each.config.line === name),
+  }));
+}

@@ -1,0 +1,39 @@
+import type { ServiceConfig } from "../config/config.ts";
+import type { Contract } from "../contract/contract.ts";
+import type { Handler } from "../core/call.ts";
+import type { RequestRules } from "../envelope/request.ts";
+import { Answers } from "./answer.ts";
+import { BodyReader } from "./body.ts";
+import { Guard } from "./guard.ts";
+import { bodiesMax } from "./limits.ts";
+
+/** What a configuration says of a service's port, its address aside. */
+export interface Settings {
+  readonly config: ServiceConfig;
+  readonly rules: RequestRules;
+  readonly handler: Handler;
+}
+
+/**
+ * On what terms requests are taken: all that the configuration decides. A request keeps those under which it came, whatever the
+ * configuration says by the time it is answered.
+ */
+export interface Terms extends Settings {
+  readonly guard: Guard;
+  readonly answers: Answers;
+  readonly bodies: BodyReader;
+}
+
+/** @param before The terms until now: what is held under them counts on, unless bodies may be of another size. */
+export function termsOf(contract: Contract, { config, rules, handler }: Settings, before?: Terms): Terms {
+  const { allowHosts, allowOrigins, apiKey, bodyBytesMax, faultStatus } = config;
+  const sameSize = before?.config.bodyBytesMax === bodyBytesMax;
+  return {
+    config,
+    rules,
+    handler,
+    guard: new Guard({ allowHosts, allowOrigins, apiKey }),
+    answers: new Answers(contract, faultStatus),
+    bodies: sameSize ? before.bodies : new BodyReader(bodyBytesMax, bodiesMax * bodyBytesMax),
+  };
+}

@@ -1,0 +1,65 @@
+import { Socket } from "node:net";
+
+/**
+ * What systemd hands to a service, in plain JavaScript: the sockets that it listens on already, the way to tell it how the
+ * service does, and the watchdog that asks. Nothing here is needed: started by hand, posline has none of it, and that is no error.
+ *
+ * This room knows systemd's protocol (sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3)) and nothing of lines and services.
+ */
+
+/** What systemd's protocol is read from. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The first descriptor that is passed (SD_LISTEN_FDS_START). */
+const first = 3;
+
+/** More sockets than any configuration could use: a number above it is no number of systemd's. */
+const descriptorsMax = 64;
+
+/** Descriptors by the names that their units give them. */
+export interface Descriptors {
+  /** A connection to systemd's notification socket (`OpenFile=/run/systemd/notify:notify`), from systemd 253 on. */
+  readonly notify: number | undefined;
+  /** Sockets that are listened on, in no certain order. */
+  readonly sockets: readonly number[];
+}
+
+/**
+ * The descriptors that were passed to this very process; none when the variables were meant for a parent of it.
+ * @throws Error when the variables make no sense.
+ */
+export function passedDescriptors(env: Environment, pid = process.pid): Descriptors {
+  const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = "" } = env;
+  if (LISTEN_FDS === undefined || LISTEN_PID !== String(pid)) return { notify: undefined, sockets: [] };
+  const count = Number(LISTEN_FDS);
+  if (!Number.isInteger(count) || count < 0 || count > descriptorsMax) {
+    throw new Error(`Cannot take over systemd's sockets: LISTEN_FDS is no number from 0 to ${descriptorsMax}`);
+  }
+  const names = LISTEN_FDNAMES.split(":");
+  const all = Array.from({ length: count }, (_, n) => ({ fd: first + n, name: names[n] }));
+  return {
+    notify: all.find(({ name }) => name === "notify")?.fd,
+    sockets: all.filter(({ name }) => name !== "notify").map(({ fd }) => fd),
+  };
+}
+
+/** A socket that is listened on, and where. */
+export interface ListeningSocket {
+  /** Has the socket's handle, for an HTTP server to take over (`listen(holder)`). It accepts nothing by itself. */
+  readonly holder: Socket;
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Looks where a socket listens. systemd promises no order of them, and one unit gives all of its sockets the same name.
+ * @throws Error when the descriptor is no TCP socket.
+ */
+export function socketAt(fd: number): ListeningSocket {
+  const holder = new Socket({ fd, readable: false, writable: false });
+  const address = holder.address();
+  if (!("port" in address)) {
+    throw new Error(`Cannot take over descriptor ${fd} of systemd: it is no TCP socket: look at posline.socket`);
+  }
+  return { holder, host: address.address, port: address.port };
+}

@@ -1,0 +1,42 @@
+import type { Environment } from "./descriptors.ts";
+
+/**
+ * The watchdog (sd_watchdog_enabled(3)): systemd ends and restarts a service that it doesn't hear from in time. A ping from a bare
+ * timer would prove that timers run, so each one asks first whether the service makes progress.
+ */
+
+/** Pings in the time that systemd waits: one may be lost, and one be late on a busy box. */
+const pingsPerPeriod = 3;
+
+export interface WatchdogOptions {
+  /** Milliseconds that systemd waits. */
+  readonly periodMs: number;
+  /** What stands still and must not; undefined when all makes progress. */
+  readonly stalled: () => string | undefined;
+  readonly ping: () => void;
+  /** Called when something begins to stand still, and no ping goes out: undefined when it goes on after all. */
+  readonly told: (stalled: string | undefined) => void;
+}
+
+/** Milliseconds that systemd waits for this process; undefined when it doesn't. */
+export function watchdogPeriodMs({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, pid = process.pid): number | undefined {
+  if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== String(pid)) return undefined;
+  const periodMs = Number(WATCHDOG_USEC) / 1_000;
+  return periodMs > 0 && Number.isFinite(periodMs) ? periodMs : undefined;
+}
+
+/** Pings until it is stopped. */
+export function startWatchdog({ periodMs, stalled, ping, told }: WatchdogOptions): { stop(): void } {
+  let before: string | undefined;
+  const look = () => {
+    const now = stalled();
+    if ((now === undefined) !== (before === undefined)) told(now);
+    before = now;
+    if (now === undefined) ping();
+  };
+  look();
+  const timer = setInterval(look, periodMs / pingsPerPeriod);
+  // What serves keeps the process alive; this alone must not.
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { tee } from "../../src/app/line-report.ts";
+import type { LineReport } from "../../src/line/report.ts";
+import { discard, frame } from "../admin/worlds.ts";
+
+test("tee() tells both all that a line says, each once, the first one first", () => {
+  const heard: unknown[] = [];
+  const ear = (name: string): LineReport => ({
+    state: (...said) => heard.push([name, "state", ...said]),
+    discard: (...said) => heard.push([name, "discard", ...said]),
+    late: (...said) => heard.push([name, "late", ...said]),
+    barrier: (...said) => heard.push([name, "barrier", ...said]),
+  });
+  const both = tee(ear("log"), ear("status"));
+  const [noise, late, answer] = [discard("noise", 3), frame(9), { operations: [] }];
+  both.state("down", "gone");
+  both.discard(noise);
+  both.late(late);
+  both.barrier("bank", answer);
+  const said = [
+    ["state", "down", "gone"],
+    ["discard", noise],
+    ["late", late],
+    ["barrier", "bank", answer],
+  ];
+  assert.deepEqual(
+    heard,
+    said.flatMap((each) => [
+      ["log", ...each],
+      ["status", ...each],
+    ]),
+  );
+});

@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { until } from "../line/benches.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
+import { freePorts } from "../support/free-port.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
+import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
+
+/** SIGHUP: the real bundle takes another configuration while it serves. */
+
+const noPorts = {
+  POSLINE_FISCAL_PORT: undefined,
+  POSLINE_BANK_PORT: undefined,
+  POSLINE_QR_PORT: undefined,
+  POSLINE_ADMIN_PORT: undefined,
+};
+
+interface Bench {
+  readonly bridge: PoslineProcess;
+  readonly terminal: Terminal;
+  readonly configOf: (changes?: { line?: object; bank?: object; services?: object; lines?: object }) => object;
+  readonly port: number;
+  /** Writes a configuration, says SIGHUP, and waits for what is logged of it. */
+  reload(config: unknown): Promise<Readonly<Record<string, unknown>>>;
+}
+
+async function withBench(behaviour: Behaviour, body: (bench: Bench) => Promise<void>): Promise<void> {
+  const folder = scratchFolder();
+  const file = join(folder.path, "posline.json");
+  const terminal = new Terminal(join(folder.path, "tty"), behaviour);
+  const [port = 0] = await freePorts(1);
+  const configOf: Bench["configOf"] = ({ line = {}, bank = {}, services = {}, lines = {} } = {}) => ({
+    lines: { till: { path: terminal.link, queueCallsMax: 1, ...line }, ...lines },
+    services: { bank: { line: "till", port, ...bank }, ...services },
+  });
+  writeFileSync(file, JSON.stringify(configOf()));
+  const bridge = new PoslineProcess(["serve", "--config", file], { env: noPorts });
+  const reload: Bench["reload"] = async (config) => {
+    const from = bridge.log.length;
+    writeFileSync(file, typeof config === "string" ? config : JSON.stringify(config));
+    bridge.child.kill("SIGHUP");
+    return bridge.until(
+      () => bridge.log.slice(from).find(({ msg }) => String(msg).startsWith("the configuration was ")),
+      "the reload to be told of",
+    );
+  };
+  try {
+    await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
+    await body({ bridge, terminal, configOf, port, reload });
+  } finally {
+    await bridge.ended("SIGTERM");
+    terminal.unplug();
+    folder.remove();
+  }
+}
+
+const good = '{"status":"success"}';
+const statesOf = (bridge: PoslineProcess, from: number) =>
+  bridge.log.slice(from).flatMap(({ state }) => (typeof state === "string" ? [state] : []));
+
+test("SIGHUP takes other settings of a service while its line goes on as it is", async () => {
+  await withBench(
+    answering(() => good),
+    async ({ bridge, configOf, port, reload }) => {
+      const from = bridge.log.length;
+      assert.equal((await ask(port, "POST", "/terminals", "")).status, 200);
+      const told = await reload(configOf({ bank: { apiKey: "KEY-1" } }));
+      assert.equal(told["msg"], "the configuration was reloaded");
+      assert.equal((await ask(port, "POST", "/terminals", "")).status, 401);
+      assert.equal((await ask(port, "POST", "/terminals", "", { "x-api-key": "KEY-1" })).status, 200);
+      assert.deepEqual(statesOf(bridge, from), [], "the line was not opened again");
+    },
+  );
+});
+
+test("SIGHUP refuses a configuration that can't be used, with the reason, and the old one stays", async () => {
+  await withBench(
+    answering(() => good),
+    async ({ bridge, configOf, port, reload }) => {
+      const from = bridge.log.length;
+      const bad: readonly [unknown, RegExp][] = [
+        [configOf({ line: { baudrate: 9600 } }), /lines\.till\.baudrate/],
+        ["{ no json", /Cannot use the configuration/],
+        [configOf({ bank: { line: "tell" } }), /tell/],
+      ];
+      for (const [config, reason] of bad) {
+        const told = await reload(config);
+        assert.equal(told["msg"], "the configuration was not reloaded: the one in use stays");
+        assert.equal(told["level"], "error");
+        assert.match(String(told["error"]), reason);
+        assert.equal((await ask(port, "POST", "/terminals", "")).status, 200);
+      }
+      assert.deepEqual(statesOf(bridge, from), []);
+    },
+  );
+});
+
+test("SIGHUP refuses a port that another process has, and changes nothing else of that configuration", async () => {
+  await withBench(
+    answering(() => good),
+    async ({ configOf, port, reload }) => {
+      const taken = createServer();
+      await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+      const address = taken.address();
+      assert.ok(address !== null && typeof address === "object");
+      const told = await reload(
+        configOf({ bank: { apiKey: "KEY-1" }, services: { qr: { line: "till", port: address.port } } }),
+      );
+      assert.match(String(told["error"]), new RegExp(`port ${address.port}: another process has it`));
+      assert.equal((await ask(port, "POST", "/terminals", "")).status, 200, "no key is asked for");
+      taken.close();
+    },
+  );
+});
+
+test("SIGHUP lets the exchange in flight end under the old settings of its line, and the next go out under the new ones", async () => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const behaviour: Behaviour = async (asked, terminal) => {
+    const answer = answering(() => good);
+    if (asked.text.startsWith("/sale")) await held;
+    await answer(asked, terminal);
+  };
+  await withBench(behaviour, async ({ bridge, terminal, configOf, port, reload }) => {
+    const sale = ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100,"currency_name":"EUR"}');
+    await until(() => terminal.calls.some(({ text }) => text.startsWith("/sale")), "the sale to be on the line");
+    // One may wait: the one that is refused proves that the other does.
+    const others = [ask(port, "POST", "/terminals", ""), ask(port, "POST", "/terminals", "")];
+    assert.match((await Promise.race(others)).text, /1 calls are waiting, which is the limit/);
+    const from = bridge.log.length;
+    await reload(configOf({ line: { queueCallsMax: 3 } }));
+    const refused = await Promise.all(others);
+    assert.ok(refused.every(({ headers }) => headers["x-posline-outcome"] === "not-sent"));
+    assert.equal(refused.filter(({ text }) => text.includes("the configuration was changed")).length, 1);
+    const meanwhile = await ask(port, "POST", "/terminals", "");
+    assert.equal(meanwhile.headers["x-posline-outcome"], "not-sent");
+    assert.match(meanwhile.text, /is to end first|not opened yet/);
+    release();
+    const answered = await sale;
+    assert.equal(answered.headers["x-posline-outcome"], "answered");
+    assert.equal(answered.text, good);
+    await bridge.logged((line) => line["state"] === "idle", "the line to be clean again", from);
+    assert.equal((await ask(port, "POST", "/terminals", "")).status, 200);
+    assert.equal(terminal.inFlightMax, 1);
+  });
+});
+
+test("SIGHUP brings services and lines, takes them away, and moves them to other ports", async () => {
+  await withBench(
+    answering(() => good),
+    async ({ bridge, configOf, port, reload }) => {
+      const other = new Terminal(
+        join(scratchFolder().path, "tty"),
+        answering(() => '{"status":"success","from":"other"}'),
+      );
+      try {
+        const [qrPort = 0, moved = 0] = await freePorts(2);
+        const from = bridge.log.length;
+        await reload(
+          configOf({
+            lines: { scanner: { path: other.link } },
+            services: { qr: { line: "scanner", port: qrPort } },
+          }),
+        );
+        await bridge.logged(({ line, state }) => line === "scanner" && state === "idle", "the new line", from);
+        assert.match((await ask(qrPort, "POST", "/check", '{"pay_id":"1"}')).text, /other/);
+        await reload(configOf({ bank: { port: moved } }));
+        assert.equal((await ask(moved, "POST", "/terminals", "")).status, 200);
+        await assert.rejects(ask(port, "POST", "/terminals", ""), /ECONNREFUSED/);
+        await assert.rejects(ask(qrPort, "POST", "/check", "{}"), /ECONNREFUSED/);
+        // Two lines have nothing of each other: the first was never closed.
+        assert.ok(!bridge.log.slice(from).some(({ line, state }) => line === "till" && state !== undefined));
+      } finally {
+        other.unplug();
+      }
+    },
+  );
+});

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { until } from "../line/benches.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
+import { freePorts } from "../support/free-port.ts";
+import { Systemd, type SystemdOptions } from "../support/systemd.ts";
+import { answering, Terminal } from "../support/terminal.ts";
+
+/** The real bundle under something that speaks systemd's protocol: sockets, notifications, watchdog. */
+
+interface Bench {
+  readonly systemd: Systemd;
+  readonly terminal: Terminal;
+  readonly bank: number;
+  readonly qr: number;
+  /** Writes what the next start, or SIGHUP, reads. */
+  write(services: object): void;
+}
+
+const good = '{"status":"success"}';
+
+async function withSystemd(
+  options: Partial<Pick<SystemdOptions, "how" | "path" | "watchdogMs">>,
+  body: (bench: Bench) => Promise<void>,
+): Promise<void> {
+  const folder = scratchFolder();
+  const file = join(folder.path, "posline.json");
+  const terminal = new Terminal(
+    join(folder.path, "tty"),
+    answering(() => good),
+  );
+  const [bank = 0, qr = 0] = await freePorts(2);
+  const write = (services: object) =>
+    writeFileSync(file, JSON.stringify({ lines: { till: { path: terminal.link } }, services }));
+  write({ bank: { line: "till", port: bank } });
+  const systemd = await Systemd.start({ how: "fd", ...options, ports: [bank, qr], args: ["serve", "--config", file] });
+  try {
+    await body({ systemd, terminal, bank, qr, write });
+  } finally {
+    await systemd.end();
+    terminal.unplug();
+    folder.remove();
+  }
+}
+
+const ready = (systemd: Systemd, times = 1) =>
+  systemd.until(() => systemd.told.filter((told) => told.startsWith("READY=1")).length >= times, `READY, ${times} times`);
+const statusOf = ({ told }: Systemd) => told.findLast((each) => each.includes("STATUS="))?.replace("READY=1\n", "");
+const up = (systemd: Systemd) => systemd.until(() => statusOf(systemd) === "STATUS=1 line up", "the line to be up");
+const terminals = (port: number) => ask(port, "POST", "/terminals", "");
+
+test("serve tells systemd that it is ready, how its lines do, and that it stops", async () => {
+  await withSystemd({}, async ({ systemd, terminal, bank }) => {
+    await ready(systemd);
+    await up(systemd);
+    assert.equal((await terminals(bank)).status, 200);
+    terminal.unplug();
+    await systemd.until(() => systemd.told.some((told) => /^STATUS=1 down \(till: /.test(told)), "the loss to be told");
+    assert.equal(systemd.ended.length, 0, "an unplugged terminal ends nothing");
+    terminal.plug();
+    await up(systemd);
+    systemd.signal(15);
+    await systemd.until(() => systemd.ended.length > 0, "its end");
+    assert.deepEqual(systemd.ended, [0]);
+    assert.match(systemd.told.at(-1) ?? "", /^STOPPING=1\n/);
+  });
+});
+
+test("serve answers on systemd's sockets across a restart, and refuses no connection meanwhile", async () => {
+  await withSystemd({}, async ({ systemd, bank }) => {
+    await up(systemd);
+    const answers: (number | string)[] = [];
+    let over = false;
+    const till = async () => {
+      while (!over) answers.push(await terminals(bank).then(({ status }) => status, String));
+    };
+    const tills = [till(), till(), till()];
+    const more = async (count: number) => {
+      const before = answers.length;
+      await until(() => answers.length >= before + count, "more answers");
+    };
+    for (let round = 1; round <= 3; round++) {
+      await more(50);
+      systemd.signal(15);
+      await systemd.until(() => systemd.ended.length === round, "its end");
+      // Whoever comes now waits in the socket.
+      systemd.startAgain();
+      await ready(systemd, round + 1);
+    }
+    await more(50);
+    over = true;
+    await Promise.all(tills);
+    assert.deepEqual(systemd.ended, [0, 0, 0]);
+    // 503: the line of a new process isn't proven clean yet, and nothing was sent.
+    assert.deepEqual(
+      [...new Set(answers)].filter((status) => status !== 200 && status !== 503),
+      [],
+    );
+    assert.ok(answers.includes(200));
+  });
+});
+
+test("serve answers for a service that isn't configured where systemd listens, and serves it after a reload", async () => {
+  await withSystemd({}, async ({ systemd, bank, qr, write }) => {
+    await up(systemd);
+    const refused = await ask(qr, "POST", "/check", '{"pay_id":"1"}');
+    assert.equal(refused.headers["x-posline-outcome"], "not-sent");
+    write({ bank: { line: "till", port: bank }, qr: { line: "till", port: qr } });
+    systemd.signal(1);
+    await systemd.until(() => systemd.told.some((told) => told.startsWith("RELOADING=1\nMONOTONIC_USEC=")), "RELOADING");
+    await ready(systemd, 2);
+    await up(systemd);
+    assert.equal((await ask(qr, "POST", "/check", '{"pay_id":"1"}')).status, 200);
+    write({ qr: { line: "till", port: qr } });
+    systemd.signal(1);
+    await ready(systemd, 3);
+    assert.equal((await terminals(bank)).headers["x-posline-outcome"], "not-sent");
+  });
+});
+
+test("serve refuses a port that isn't among systemd's sockets, and says which there are", async () => {
+  await withSystemd({}, async ({ systemd, bank, qr, write }) => {
+    await up(systemd);
+    const [other = 0] = await freePorts(1);
+    write({ bank: { line: "till", port: other } });
+    systemd.signal(1);
+    await ready(systemd, 2);
+    const words = `services.bank.port is ${other}, and systemd's posline.socket listens on ${bank}, ${qr}`;
+    await systemd.until(() => systemd.log.includes(words), "the reason");
+    assert.equal((await terminals(bank)).status, 200, "the old configuration stays");
+    systemd.signal(15);
+    await systemd.until(() => systemd.ended.length === 1, "its end");
+    systemd.startAgain();
+    await systemd.until(() => systemd.ended.length === 2, "its second end");
+    assert.equal(systemd.ended[1], 78, "systemd must not start it again and again");
+  });
+});
+
+test("serve tells the watchdog that all is well, with its terminal away too", async () => {
+  await withSystemd({ watchdogMs: 300 }, async ({ systemd, terminal }) => {
+    await up(systemd);
+    const pings = () => systemd.told.filter((told) => told === "WATCHDOG=1").length;
+    const more = async () => {
+      const before = pings();
+      await systemd.until(() => pings() >= before + 3, "three more pings");
+    };
+    await more();
+    terminal.unplug();
+    await systemd.until(() => systemd.told.some((told) => /^STATUS=1 down/.test(told)), "the loss");
+    await more();
+  });
+});
+
+test("serve tells an older systemd by systemd-notify", async () => {
+  const folder = scratchFolder();
+  const tool = join(folder.path, "systemd-notify");
+  // The same arguments and the same datagram as the real one, which a machine without systemd hasn't got.
+  writeFileSync(
+    tool,
+    `#!/usr/bin/env python3
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.connect(os.environ["NOTIFY_SOCKET"])
+s.send("\\n".join(sys.argv[1:]).encode())
+`,
+  );
+  chmodSync(tool, 0o755);
+  try {
+    await withSystemd(
+      { how: "socket", path: `${folder.path}:${process.env["PATH"]}`, watchdogMs: 2_000 },
+      async ({ systemd }) => {
+        await ready(systemd);
+        await systemd.until(() => systemd.told.includes("STATUS=1 line up"), "the line to be up");
+        await systemd.until(() => systemd.told.includes("WATCHDOG=1"), "a ping");
+        systemd.signal(15);
+        await systemd.until(() => systemd.ended.length > 0, "its end");
+        assert.deepEqual(systemd.ended, [0]);
+        assert.ok(systemd.told.some((told) => told.startsWith("STOPPING=1")));
+      },
+    );
+  } finally {
+    folder.remove();
+  }
+});
