@@ -42,7 +42,10 @@ export class BridgePorts {
   readonly #unserved = new Map<Place, HttpListener>();
   readonly #closing = new Set<Promise<void>>();
 
-  /** @param sockets What systemd listens on; none when posline is to listen by itself. */
+  /**
+   * @param sockets What systemd listens on; none when posline is to listen by itself.
+   * @param report Of requests to ports that no service has.
+   */
   constructor(sockets: readonly ListeningSocket[], report: HttpListenerOptions["report"]) {
     this.#sockets = sockets;
     this.#report = report;

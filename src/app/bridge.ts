@@ -1,22 +1,28 @@
+import { Status } from "../admin/status.ts";
 import type { Config } from "../config/config.ts";
+import { adminDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
 import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
+import { version } from "../core/version.ts";
 import type { ValidateBody } from "../envelope/request.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
 import type { HttpListenerOptions } from "../http/listener.ts";
+import type { Journal } from "../journal/journal.ts";
 import { lineCaller } from "../line/caller.ts";
 import type { Line } from "../line/line.ts";
 import type { LineReport } from "../line/report.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { Admin } from "./admin.ts";
-import { type BridgeLine, bridgeLine, type Conduit } from "./bridge-line.ts";
-import { BridgePorts, type Wanted } from "./bridge-ports.ts";
-import type { Emulation, EmulationFlags } from "./emulation.ts";
+import { type BridgeLine, bridgeLine } from "./bridge-line.ts";
+import { BridgePorts, noSocket, type Wanted } from "./bridge-ports.ts";
+import { type ConduitOf, devices, emulatedLines, emulationOf } from "./conduits.ts";
+import type { EmulationFlags } from "./emulation.ts";
 import { setEngine } from "./engine.ts";
-import { lineReport } from "./line-report.ts";
+import { lineReport, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
-import { type Listening, type Served, type SharedLine, servedBy, sharedLines } from "./served.ts";
+import { refuseRestarts } from "./restarts.ts";
+import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
 import { summaryOf } from "./summary.ts";
 import type { Supervised } from "./supervision.ts";
 
@@ -54,15 +60,18 @@ export interface Bridge extends Supervised {
  * Starts a bridge: its services listen, its lines open for ever.
  * @throws Error when a port can't be had, or when the emulator can't begin; nothing is left running.
  */
-export async function startBridge(options: BridgeOptions): Promise<Bridge> {
-  const { config, log, emulated, sockets } = options;
+export async function startBridge({ config, log, emulated, sockets }: BridgeOptions): Promise<Bridge> {
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
   const conduitOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
-  const bridge = new RunningBridge({ log, conduitOf, sockets: sockets.filter(({ port }) => port !== config.admin?.port) });
+  const adminSocket = socketForAdmin(config, sockets);
+  const journal = await journalOf(config, log);
+  const bridge = new RunningBridge({ log, conduitOf, journal, sockets: sockets.filter((each) => each !== adminSocket) });
   try {
     await bridge.reload(config);
     // Last, so that the usual admin port is never taken from a service that is to have it.
-    if (emulation !== undefined) bridge.admin = await adminOf(config, emulation.routes, log);
+    if (config.admin !== undefined || adminSocket !== undefined || emulation !== undefined) {
+      bridge.admin = await adminOf(config, { ...bridge.routes, ...emulation?.routes }, adminSocket, log);
+    }
   } catch (error) {
     await bridge.stop();
     throw error;
@@ -73,28 +82,39 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
 
 interface RunningOptions {
   readonly log: Log;
-  readonly conduitOf: (shared: SharedLine) => Conduit;
+  readonly conduitOf: ConduitOf;
+  /** For the services. */
   readonly sockets: readonly ListeningSocket[];
+  readonly journal: Journal | undefined;
 }
 
 class RunningBridge implements Bridge {
+  readonly #log: Log;
+  readonly #status = new Status(version);
+  readonly #journal: Journal | undefined;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
   admin: Admin | undefined;
+  #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, conduitOf, sockets }: RunningOptions) {
+  constructor({ log, conduitOf, sockets, journal }: RunningOptions) {
+    this.#log = log;
+    this.#journal = journal;
     this.#report = {
-      exchange: log.exchange,
+      exchange: (record) => {
+        log.exchange(record);
+        this.#status.exchange(record);
+      },
       error: (error) => log.process("error", "posline failed within: please report it", { error: String(error) }),
     };
     this.#lines = new LineSet({
-      make: (shared, place) => bridgeLine(shared, place, conduitOf(shared), this.#told(lineReport(shared.name, log))),
+      make: (shared, place) => bridgeLine(shared, place, conduitOf(shared), this.#reportOf(shared.name)),
       // Its own requests are signed by it.
       lasting: ({ config: { merchantId } }) => merchantId,
     });
-    this.#ports = new BridgePorts(sockets, this.#report);
+    this.#ports = new BridgePorts(sockets, { exchange: log.exchange, error: this.#report.error });
   }
 
   get lines(): readonly Line[] {
@@ -103,6 +123,11 @@ class RunningBridge implements Bridge {
 
   get listening(): readonly Listening[] {
     return this.#ports.listening;
+  }
+
+  /** What the admin port answers. */
+  get routes(): Readonly<Record<string, AdminRoute>> {
+    return this.#status.routes;
   }
 
   summary(): string {
@@ -121,23 +146,31 @@ class RunningBridge implements Bridge {
     return `line ${line.name} does nothing though something has been due for ${Math.round(line.stalledMs(now))} ms`;
   }
 
+  /** At the start too: whatever can fail does so before anything changes. */
   async reload(config: Config): Promise<void> {
+    if (this.#config !== undefined) refuseRestarts(this.#config, config, ["journal", "admin"]);
     const served = servedBy(config);
     const validate = await validatorFor(served);
     const lines = this.#lines.prepare(sharedLines(config));
     const ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate)));
     this.#ports.take(ports);
     this.#lines.take(lines);
+    this.#log.setLevel(config.log.level);
+    this.#config = config;
+    this.#show(config);
   }
 
   async stop(): Promise<void> {
+    this.#status.stopping();
     const closed = this.#ports.close();
     await this.#lines.stop();
     await closed;
     await this.admin?.close();
+    await this.#journal?.close();
   }
 
-  #told(report: LineReport): LineReport {
+  #reportOf(line: string): LineReport {
+    const report = tee(lineReport(line, this.#log), this.#status.line(line));
     return {
       ...report,
       state: (state, reason) => {
@@ -145,6 +178,20 @@ class RunningBridge implements Bridge {
         this.#changed();
       },
     };
+  }
+
+  #show({ lines, journal }: Config): void {
+    this.#status.show({
+      lines: this.lines.map((live) => {
+        const { path, queueCallsMax } = lines[live.name] ?? {};
+        return { name: live.name, path: path ?? "", queueCallsMax, live };
+      }),
+      services: this.listening.map(({ line = "", ...each }) => ({ ...each, line })),
+      journal:
+        this.#journal === undefined || journal === false || journal.folder === undefined
+          ? undefined
+          : { folder: journal.folder, onFailure: journal.onFailure, live: this.#journal },
+    });
   }
 
   #wanted({ service, config }: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): Wanted {
@@ -159,40 +206,43 @@ class RunningBridge implements Bridge {
         contract,
         config,
         rules: { check: config.check, merchantId, validate },
-        handler: lineCaller({ contract, line, replyTimeoutMs, merchantId }),
+        handler: lineCaller({ contract, line, replyTimeoutMs, merchantId, ledger: this.#journal }),
         report: this.#report,
       },
     };
   }
 }
 
-async function emulationOf(flags: EmulationFlags, { services }: Config, log: Log): Promise<Emulation> {
-  const { openEmulation } = await import("./emulation.ts");
-  return openEmulation({ flags, merchantId: services.fiscal?.merchantId, log });
+/**
+ * The socket of systemd's that is the admin port's.
+ * @throws SocketsError when systemd has none where it is configured.
+ */
+function socketForAdmin({ admin }: Config, sockets: readonly ListeningSocket[]): ListeningSocket | undefined {
+  const socket = sockets.find(({ port }) => port === (admin ?? adminDefaults).port);
+  if (socket === undefined && admin !== undefined && sockets.length > 0) throw noSocket("admin.port", admin.port, sockets);
+  return socket;
 }
 
-async function adminOf({ admin }: Config, routes: Readonly<Record<string, AdminRoute>>, log: Log): Promise<Admin | undefined> {
+type AdminRoutes = Readonly<Record<string, AdminRoute>>;
+
+async function adminOf(
+  { admin }: Config,
+  routes: AdminRoutes,
+  socket: ListeningSocket | undefined,
+  log: Log,
+): Promise<Admin | undefined> {
   const { openAdmin } = await import("./admin.ts");
-  return openAdmin(admin, routes, log);
+  return openAdmin(admin, routes, log, socket);
+}
+
+async function journalOf({ journal }: Config, log: Log): Promise<Journal | undefined> {
+  if (journal === false || journal.folder === undefined) return undefined;
+  const { openMoneyJournal } = await import("./journal.ts");
+  return openMoneyJournal(journal, journal.folder, log);
 }
 
 /** The schema library is loaded only where a service asks for whole schemas. */
 async function validatorFor(served: readonly Served[]): Promise<ValidateBody | undefined> {
   if (!served.some(({ config }) => config.check === "contract")) return undefined;
   return (await import("../contract/schema.ts")).validateRequest;
-}
-
-async function devices(): Promise<(shared: SharedLine) => Conduit> {
-  const { serialPort } = await import("../line/serial-port.ts");
-  return ({ config }) => ({ open: serialPort(config) });
-}
-
-/** The emulator on the far end of each line, in memory. */
-async function emulatedLines(emulation: Emulation, log: Log): Promise<(shared: SharedLine) => Conduit> {
-  const { emulatedLine } = await import("./emulated-line.ts");
-  return ({ name, config, served }) => {
-    const services = served.map(({ service }) => service);
-    const { near, far } = emulatedLine({ name, config, services, emulation, log });
-    return { open: near, end: () => far.stop() };
-  };
 }

@@ -1,5 +1,5 @@
 import type { Log } from "../core/log.ts";
-import { type Environment, passedDescriptors, type ListeningSocket, socketAt } from "../systemd/descriptors.ts";
+import { type Environment, type ListeningSocket, passedDescriptors, socketAt } from "../systemd/descriptors.ts";
 import { type Notifier, notifier } from "../systemd/notifier.ts";
 import { startWatchdog, watchdogPeriodMs } from "../systemd/watchdog.ts";
 

@@ -2,9 +2,12 @@ import yargs from "yargs";
 import { version } from "../core/version.ts";
 import { callCommand, completionsOf } from "./call.ts";
 import { configCommand } from "./config.ts";
+import { doctorCommand } from "./doctor.ts";
 import { emulateCommand } from "./emulate.ts";
 import { exitCodes } from "./exit.ts";
 import { gatewayCommand } from "./gateway.ts";
+import { journalCommand } from "./journal.ts";
+import { logsCommand } from "./logs.ts";
 import { portsCommand } from "./ports.ts";
 import { serveCommand } from "./serve.ts";
 import { tapCommand } from "./tap.ts";
@@ -18,7 +21,10 @@ export async function runCommands(args: readonly string[]): Promise<void> {
     .command(emulateCommand)
     .command(gatewayCommand)
     .command(callCommand)
+    .command(logsCommand)
+    .command(journalCommand)
     .command(portsCommand)
+    .command(doctorCommand)
     .command(configCommand)
     .command(tapCommand)
     .demandCommand(1, 1, "Cannot start: no command is given: posline serve --emulated is a good one to begin with")

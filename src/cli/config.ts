@@ -72,6 +72,9 @@ function rowsOf({ config, origins }: Loaded): Row[] {
   for (const [name, line] of Object.entries(config.lines)) add(`lines.${name}`, line);
   for (const [name, service] of Object.entries(config.services)) add(`services.${name}`, service);
   if (config.admin !== undefined) add("admin", config.admin);
+  const { journal } = config;
+  if (journal !== false) add("journal", { ...journal, folder: journal.folder ?? "none" });
+  else rows.push({ path: "journal", value: "false", origin: origins.get("journal") ?? "default" });
   add("log", config.log);
   return rows;
 }

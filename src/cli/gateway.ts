@@ -24,11 +24,14 @@ export function runGateway(args: GatewayArguments): Promise<number> {
     verb: "relay",
     start: async ({ config: loaded, warnings }, log) => {
       const { startGateway } = await import("../app/gateway.ts");
-      const gateway = startGateway({ config: loaded, log });
+      const gateway = await startGateway({ config: loaded, log });
       log.process("info", "posline relays", { version });
       for (const warning of warnings) log.process("warn", warning);
       for (const { service, line, upstream } of gateway.asking)
         log.process("info", "asking", { service, line, path: upstream });
+      if (gateway.admin !== undefined) {
+        log.process("info", "admin listens", { host: gateway.admin.host, port: gateway.admin.port });
+      }
       return gateway;
     },
   });

@@ -9,7 +9,7 @@ import { suggestion } from "./nearest.ts";
 /** The keywords that the configuration's schema uses; the walk below knows each of them. */
 export interface Node {
   readonly type?: "object" | "array" | "string" | "integer" | "boolean";
-  readonly enum?: readonly (string | number)[];
+  readonly enum?: readonly (string | number | boolean)[];
   readonly anyOf?: readonly Node[];
   readonly properties?: Readonly<Record<string, Node>>;
   readonly patternProperties?: Readonly<Record<string, Node>>;

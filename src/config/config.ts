@@ -62,12 +62,24 @@ export interface AdminConfig {
   readonly port: number;
 }
 
+/** The record of what moved money, printed or changed state. */
+export interface JournalConfig {
+  /** Where its file is; undefined when nobody named a folder, and then there is no journal. */
+  readonly folder: string | undefined;
+  /** Bytes of its file. */
+  readonly bytes: number;
+  /** What becomes of such requests while it can't be written: they go on without a record, or are refused. */
+  readonly onFailure: "refuse" | "relay";
+}
+
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
 export interface Config {
   readonly lines: Readonly<Record<string, LineConfig>>;
   readonly services: Readonly<Partial<Record<ServiceName, ServiceConfig>>>;
   readonly admin?: AdminConfig;
+  /** false when none is to be kept. */
+  readonly journal: false | JournalConfig;
   readonly log: { readonly level: LogLevel };
 }
 

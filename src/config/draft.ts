@@ -17,6 +17,7 @@ export interface Draft {
   readonly lines: Record<string, LineDraft>;
   readonly services: Partial<Record<ServiceName, ServiceDraft>>;
   admin: NonNullable<FileShape["admin"]> | undefined;
+  journal: FileShape["journal"];
   log: NonNullable<FileShape["log"]>;
   /** By path, `lines.till.baudRate`, for everything that was set. */
   readonly origins: Map<string, string>;
@@ -28,6 +29,7 @@ export function draftOf(file: Partial<FileShape>, origin: string): Draft {
     lines: { ...file.lines },
     services: { ...file.services },
     admin: file.admin,
+    journal: file.journal,
     log: { ...file.log },
     origins: new Map(),
   };
@@ -37,6 +39,8 @@ export function draftOf(file: Partial<FileShape>, origin: string): Draft {
     if (service !== undefined) note(draft, `services.${name}`, service, origin);
   }
   if (draft.admin !== undefined) note(draft, "admin", draft.admin, origin);
+  if (draft.journal === false) draft.origins.set("journal", origin);
+  else if (draft.journal !== undefined) note(draft, "journal", draft.journal, origin);
   note(draft, "log", draft.log, origin);
   return draft;
 }
@@ -47,6 +51,7 @@ export function draftOfOneLine(name: string): Draft {
     lines: { [name]: {} },
     services: { fiscal: { line: name }, bank: { line: name }, qr: { line: name } },
     admin: undefined,
+    journal: undefined,
     log: {},
     origins: new Map(),
   };
@@ -54,6 +59,13 @@ export function draftOfOneLine(name: string): Draft {
 
 function note(draft: Draft, path: string, settings: object, origin: string): void {
   for (const key of Object.keys(settings)) draft.origins.set(`${path}.${key}`, origin);
+}
+
+/** Keeps no journal, whatever lower layers said. */
+export function leaveJournal(draft: Draft, origin: string): void {
+  for (const path of [...draft.origins.keys()]) if (path.startsWith("journal.")) draft.origins.delete(path);
+  draft.journal = false;
+  draft.origins.set("journal", origin);
 }
 
 /** Sets one key of a line, over what lower layers said. */

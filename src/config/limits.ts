@@ -91,6 +91,13 @@ export const bounds = {
     unit: "bytes",
     why: "a receipt with a few items needs 1 kB, and a frame's payload ends at 8 MiB",
   },
+  /** Every operation takes two records of 512 bytes. */
+  journalBytes: {
+    min: 64 * 1024,
+    max: 64 * 1024 * 1024,
+    unit: "bytes",
+    why: "64 kB hold 64 operations, which a till makes in an hour, and all of it is read at each start",
+  },
   /** Zero, any free port, comes from the environment alone: in a file it would hide the service from its tills. */
   port: { min: 1, max: 65_535, unit: "", why: "a TCP port is a number from 1 to 65535" },
 } as const satisfies Record<string, Bound>;
@@ -114,6 +121,9 @@ export const serviceDefaults = { host: "127.0.0.1", bodyBytesMax: 1024 * 1024, c
 
 /** The admin page's address when `admin` is there without one. */
 export const adminDefaults = { host: "127.0.0.1", port: 8880 } as const;
+
+/** The journal's settings in force when nobody set them: 8 MiB hold 8192 operations, which a till makes in weeks. */
+export const journalDefaults = { bytes: 8 * 1024 * 1024, onFailure: "relay" } as const;
 
 /** The log level in force when nobody set it. */
 export const logDefaults = { level: "info" } as const;

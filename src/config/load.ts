@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { check } from "./check.ts";
 import { type Config, ConfigError } from "./config.ts";
+import { applyCredentials } from "./credentials.ts";
 import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
 import { JsonError, parseJson } from "./json.ts";
 import { fileBytesMax, gatewayMarginMs } from "./limits.ts";
@@ -63,7 +64,9 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags }: S
   if (flags.gateway !== undefined && file === undefined) supposeUpstreams(draft);
   applyEnvironment(draft, env, problems);
   applyFlags(draft, flags, problems);
-  const config = resolveDraft(draft, { file, marginMs: flags.gateway === undefined ? 0 : gatewayMarginMs }, problems);
+  if (flags.emulate === undefined) applyCredentials(draft, env);
+  const marginMs = flags.gateway === undefined ? 0 : gatewayMarginMs;
+  const config = resolveDraft(draft, { file, marginMs, stateFolders: env["STATE_DIRECTORY"] }, problems);
   refuseCrossed(config, problems);
   if (flags.gateway !== undefined) requireUpstreams(config, problems);
   if (problems.length > 0) throw new ConfigError(problems, file);

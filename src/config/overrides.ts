@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import { check, type Node } from "./check.ts";
 import { emulatedPath } from "./config.ts";
-import { type Draft, type LineDraft, putLine, putService, type ServiceDraft } from "./draft.ts";
+import { type Draft, type LineDraft, leaveJournal, putLine, putService, type ServiceDraft } from "./draft.ts";
 import { suggestion } from "./nearest.ts";
 import { fileSchema } from "./schema.ts";
 
@@ -106,6 +106,20 @@ const setLevel: Applied = (draft, label, origin, value, problems) => {
   draft.origins.set("log.level", origin);
 };
 
+/** A folder, or `false` for no journal: what a box without a file needs to say. */
+const setJournal: Applied = (draft, label, origin, value, problems) => {
+  if (value === "false") {
+    leaveJournal(draft, origin);
+    return;
+  }
+  const folder = check(fileSchema.properties.journal.anyOf[1].properties.folder, value, label, problems);
+  if (typeof folder !== "string") return;
+  // Whoever names a folder wants a journal, even over a file that says false.
+  draft.journal = { ...(draft.journal === false ? {} : draft.journal), folder };
+  draft.origins.delete("journal");
+  draft.origins.set("journal.folder", origin);
+};
+
 const adminPortNode: Node = { ...fileSchema.properties.admin.properties.port, minimum: 0 };
 
 const setAdminPort: Applied = (draft, label, origin, value, problems) => {
@@ -131,6 +145,7 @@ const variables: Readonly<Record<string, Applied>> = {
   POSLINE_LINE: (draft, label, origin, value, problems) => setLine("path", value, draft, label, origin, problems),
   POSLINE_BAUD: (draft, label, origin, value, problems) => setLine("baudRate", number(value), draft, label, origin, problems),
   POSLINE_LOG_LEVEL: setLevel,
+  POSLINE_JOURNAL: setJournal,
   POSLINE_HOST: setHosts,
   POSLINE_FISCAL_PORT: port("fiscal"),
   POSLINE_BANK_PORT: port("bank"),
@@ -182,6 +197,7 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   if (flags.baud !== undefined) setLine("baudRate", flags.baud, draft, "--baud", "flag --baud", problems);
   if (flags.emulated !== true) return;
   for (const name of Object.keys(draft.lines)) putLine(draft, name, "path", emulatedPath, "flag --emulated");
+  leaveJournal(draft, "flag --emulated");
   const { fiscal } = draft.services;
   if (fiscal !== undefined && fiscal.merchantId === undefined && fiscal.merchantIdFile === undefined) {
     putService(draft, "fiscal", "merchantId", emulatedMerchantId, "flag --emulated");
@@ -190,6 +206,8 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
 
 function applyEmulate(draft: Draft, flags: EmulateFlags, problems: string[]): void {
   const { services, adminPort, merchantIdFile, apiKeyFile } = flags;
+  // Money that isn't any must not stand in the bridge's record of it.
+  leaveJournal(draft, "posline emulate");
   if (services !== undefined) pick(draft, services, problems);
   const apply = (set: Applied, flag: string, value: string | number | undefined) => {
     if (value !== undefined) set(draft, flag, `flag ${flag}`, String(value), problems);

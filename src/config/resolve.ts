@@ -1,9 +1,9 @@
 import { dirname, resolve } from "node:path";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import type { AdminConfig, Config, LineConfig, ServiceConfig } from "./config.ts";
+import type { AdminConfig, Config, JournalConfig, LineConfig, ServiceConfig } from "./config.ts";
 import type { Draft, LineDraft, ServiceDraft } from "./draft.ts";
-import { adminDefaults, lineDefaults, logDefaults, serviceDefaults } from "./limits.ts";
+import { adminDefaults, journalDefaults, lineDefaults, logDefaults, serviceDefaults } from "./limits.ts";
 import { fileSchema } from "./schema.ts";
 import { readSecret } from "./secrets.ts";
 
@@ -13,22 +13,37 @@ export interface Resolving {
   readonly file: string | undefined;
   /** Milliseconds that a reply's time-out is below the contract's, where nobody set it. */
   readonly marginMs: number;
+  /** systemd's STATE_DIRECTORY: folders for what the service keeps, parted by colons. */
+  readonly stateFolders: string | undefined;
 }
 
 /** Fills in what nobody set, and reads the secrets that stand in files. */
-export function resolveDraft(draft: Draft, { file, marginMs }: Resolving, problems: string[]): Config {
+export function resolveDraft(draft: Draft, resolving: Resolving, problems: string[]): Config {
   const lines: [string, LineConfig][] = [];
   for (const [name, line] of Object.entries(draft.lines)) lines.push([name, resolveLine(draft, name, line)]);
   const services: Partial<Record<ServiceName, ServiceConfig>> = {};
   for (const name of serviceNames) {
     const service = draft.services[name];
-    if (service !== undefined) services[name] = resolveService(draft, name, service, { file, marginMs }, problems);
+    if (service !== undefined) services[name] = resolveService(draft, name, service, resolving, problems);
   }
   const admin: AdminConfig | undefined = draft.admin === undefined ? undefined : { ...adminDefaults, ...draft.admin };
   if (admin !== undefined) noteDefaults(draft, "admin", admin);
   const log = { ...logDefaults, ...draft.log };
   noteDefaults(draft, "log", log);
-  return { lines: Object.fromEntries(lines), services, ...(admin === undefined ? {} : { admin }), log };
+  const journal = resolveJournal(draft, resolving.stateFolders);
+  return { lines: Object.fromEntries(lines), services, ...(admin === undefined ? {} : { admin }), journal, log };
+}
+
+function resolveJournal(draft: Draft, stateFolders: string | undefined): false | JournalConfig {
+  if (draft.journal === false) return false;
+  const [own] = (stateFolders ?? "").split(":");
+  const given = own === undefined || own === "" ? undefined : own;
+  const journal: JournalConfig = { folder: given, ...journalDefaults, ...draft.journal };
+  if (given !== undefined && draft.journal?.folder === undefined) {
+    draft.origins.set("journal.folder", "environment STATE_DIRECTORY");
+  }
+  noteDefaults(draft, "journal", journal);
+  return journal;
 }
 
 function noteDefaults(draft: Draft, path: string, settings: object): void {
@@ -49,7 +64,7 @@ function resolveService(
   draft: Draft,
   name: ServiceName,
   service: ServiceDraft,
-  { file, marginMs }: Resolving,
+  { file, marginMs }: Pick<Resolving, "file" | "marginMs">,
   problems: string[],
 ): ServiceConfig {
   const path = `services.${name}`;

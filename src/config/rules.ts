@@ -27,8 +27,8 @@ export function warningsOf(config: Config, played = false): string[] {
   const warnings = lineWarnings(config);
   if (config.journal !== false && config.journal.folder === undefined) {
     warnings.push(
-      "journal.folder: not set, and systemd names no state folder, so after a crash or a power cut nobody knows which operations had been sent: name a folder, " +
-        "such as /var/lib/posline, or set journal to false",
+      "journal.folder: not set, and systemd names no state folder, so after a crash or a power cut nobody knows which " +
+        "operations had been sent: name a folder, such as /var/lib/posline, or set journal to false",
     );
   }
   for (const [name, service] of services(config)) {

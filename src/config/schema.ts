@@ -1,7 +1,7 @@
 import type { XStatic } from "typebox/schema";
 import { contracts } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
-import { adminDefaults, bounds, gatewayMarginMs, logDefaults, serviceDefaults } from "./limits.ts";
+import { adminDefaults, bounds, gatewayMarginMs, journalDefaults, logDefaults, serviceDefaults } from "./limits.ts";
 import { line } from "./schema-line.ts";
 import { bounded, host, hostPattern } from "./schema-terms.ts";
 
@@ -156,6 +156,41 @@ const services = {
   },
 } as const;
 
+const journal = {
+  anyOf: [
+    { type: "boolean", enum: [false], description: "Keeps no journal.", $comment: "false keeps none, and an object sets it" },
+    {
+      type: "object",
+      description: "Where the journal is kept.",
+      additionalProperties: false,
+      properties: {
+        folder: {
+          type: "string",
+          pattern: "^/[^\\u0000]*$",
+          maxLength: 4_096,
+          examples: ["/var/lib/posline"],
+          description:
+            "Its folder. Unless set, the service's state folder (systemd's STATE_DIRECTORY); without either none is kept.",
+          $comment: "it must be the whole path of a folder on this box, such as /var/lib/posline",
+        },
+        bytes: bounded(
+          bounds.journalBytes,
+          journalDefaults.bytes,
+          "The size of its file, which is overwritten round and round.",
+        ),
+        onFailure: {
+          enum: ["relay", "refuse"],
+          default: journalDefaults.onFailure,
+          description:
+            "What becomes of requests that move money, print or change state while the journal can't be written: they go on " +
+            "without a record, or are refused.",
+        },
+      },
+    },
+  ],
+  description: "The record of what moved money, printed or changed state, which survives a power cut.",
+} as const;
+
 /** The JSON Schema of the configuration file. */
 export const fileSchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -184,6 +219,7 @@ export const fileSchema = {
       additionalProperties: false,
       properties: { host, port: port(adminDefaults.port) },
     },
+    journal,
     log: {
       type: "object",
       description: "The log on standard output.",

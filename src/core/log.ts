@@ -32,6 +32,8 @@ export interface Log {
   exchange(record: ExchangeRecord): void;
   line(level: "info" | "warn", message: string, fields: LineFields): void;
   process(level: "info" | "warn" | "error", message: string, fields?: ProcessFields): void;
+  /** The least level that is written from now on. */
+  setLevel(level: LogLevel): void;
   /** Writes what is held back, before the process ends. */
   flush(): void;
 }
@@ -83,7 +85,7 @@ export function openLog(level: LogLevel, { fd = 1, journald }: LogOptions = {}):
     },
     prefixed ? Object.assign(new PrefixedWriter(writer), { [Symbol.for("pino.metadata")]: true }) : writer,
   );
-  const exchanges = logger.isLevelEnabled("info");
+  let exchanges = logger.isLevelEnabled("info");
   const put = ({ level: at, fields, message }: Line, leftOut: number) =>
     logger[at](leftOut > 0 ? { ...fields, leftOut } : fields, message);
   const kinds = new LogBudgets(put);
@@ -108,6 +110,10 @@ export function openLog(level: LogLevel, { fd = 1, journald }: LogOptions = {}):
       if (!logger.isLevelEnabled(at)) return;
       const line: Line = { level: at, fields: processFields(fields), message: loggedSentence(message) };
       texts.add(message, budgets.process, line);
+    },
+    setLevel(now) {
+      logger.level = now;
+      exchanges = logger.isLevelEnabled("info");
     },
     flush() {
       kinds.end();

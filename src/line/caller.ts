@@ -1,11 +1,12 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { Call, Handler } from "../core/call.ts";
+import type { Call, Handler, Reply } from "../core/call.ts";
 import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import type { LineRequest } from "./exchange.ts";
 import { frameOf } from "./frame.ts";
+import type { Ledger, LedgerEntry } from "./ledger.ts";
 import type { Line } from "./line.ts";
 import type { Peer } from "./peer.ts";
 
@@ -17,10 +18,12 @@ export interface LineCallerOptions {
   /** Milliseconds by route. */
   readonly replyTimeoutMs: Readonly<Record<string, number>>;
   readonly merchantId: string | undefined;
+  /** Where what moves money, prints or changes state is recorded; absent where no record is kept. */
+  readonly ledger?: Ledger | undefined;
 }
 
 /** A handler that asks one service over its line. */
-export function lineCaller({ contract, line, replyTimeoutMs, merchantId }: LineCallerOptions): Handler {
+export function lineCaller({ contract, line, replyTimeoutMs, merchantId, ledger }: LineCallerOptions): Handler {
   const requestOf = (call: Call, route: Route): LineRequest => ({
     service: contract.service,
     framing: contract.framing,
@@ -37,11 +40,33 @@ export function lineCaller({ contract, line, replyTimeoutMs, merchantId }: LineC
     try {
       const route = routeOf(contract, call.route);
       if (route === undefined) throw new Fault("route", `Cannot send ${call.route}: ${contract.service} has no such route`);
-      return line.run(requestOf(call, route));
+      const request = requestOf(call, route);
+      return ledger === undefined || route.effect === "none"
+        ? line.run(request)
+        : runRecorded(line, request, () => ledger.begin(call, route));
     } catch (error) {
       return Promise.reject(error);
     }
   };
+}
+
+/** Runs a request that is recorded: that it is sent before its first byte, and how it ended before the caller learns it. */
+async function runRecorded(line: Line, request: LineRequest, begin: () => LedgerEntry): Promise<Reply> {
+  let entry: LedgerEntry | undefined;
+  const beforeSend = () => {
+    entry = begin();
+    return entry.sent();
+  };
+  let reply: Reply;
+  try {
+    reply = await line.run({ ...request, beforeSend });
+  } catch (error) {
+    // What isn't a fault is a bug, of which nobody knows whether it came before the sending or after.
+    await entry?.ended({ outcome: error instanceof Fault ? error.outcome : "unknown" });
+    throw error;
+  }
+  await entry?.ended({ outcome: "answered", status: reply.status, code: reply.code });
+  return reply;
 }
 
 /**

@@ -83,6 +83,20 @@ export class Channel {
     return this.#opening;
   }
 
+  get device(): string | undefined {
+    return this.#opening?.device;
+  }
+
+  /** For how many milliseconds what is due here has not happened. */
+  overdueMs(now: number): number {
+    return Math.max(this.#deadline.overdueMs(now), this.#opener.overdueMs(now));
+  }
+
+  /** Something is awaited of the device, by a clock. */
+  get isTimed(): boolean {
+    return this.#deadline.isSet;
+  }
+
   /** Open and past its first silence. */
   get hushed(): boolean {
     return this.#opening !== undefined && this.#hushUntilMs === undefined;

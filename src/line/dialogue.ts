@@ -1,12 +1,10 @@
-import type { LineConfig } from "../config/config.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { readReply, rehearseReply } from "../envelope/reply.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { Channel } from "./channel.ts";
-import type { Open } from "./conduit.ts";
 import type { Exchange } from "./exchange.ts";
 import { msPerByte } from "./frame.ts";
-import type { Peer } from "./peer.ts";
+import type { LineOptions } from "./line.ts";
 import type { LineReport } from "./report.ts";
 import { Standing } from "./standing.ts";
 import type { Turns } from "./turns.ts";
@@ -27,8 +25,10 @@ export class Dialogue {
   #current: Exchange | undefined;
   #stopping: Promise<void> | undefined;
   #ended: (() => void) | undefined;
+  /** When it last looked for what is due next. */
+  #scheduledMs = 0;
 
-  constructor(config: LineConfig, peers: readonly Peer[], open: Open, turns: Turns, report: LineReport) {
+  constructor({ config, peers, open, report }: LineOptions, turns: Turns) {
     this.#report = report;
     this.#turns = turns;
     this.#msPerByte = msPerByte(config);
@@ -46,6 +46,10 @@ export class Dialogue {
   /** Begins to open the device, and goes on for ever. */
   start(): void {
     this.#channel.start();
+  }
+
+  get device(): string | undefined {
+    return this.#channel.device;
   }
 
   get stopping(): boolean {
@@ -120,12 +124,14 @@ export class Dialogue {
     if (this.standing.state === "idle") this.#schedule(now);
   }
 
-  #pump(now: number): void {
+  /** What waits goes out while it may, and the clock is set to what is due then. */
+  proceed(now: number): void {
     while (this.maySend) {
-      const next = this.#turns.next();
-      if (next === undefined) return;
+      const next = this.#turns.next(now);
+      if (next === undefined) break;
       this.send(next, now);
     }
+    this.#schedule(now);
   }
 
   #wrote(now: number): void {
@@ -146,13 +152,11 @@ export class Dialogue {
     this.#settled(now);
   }
 
-  /** After something came or was due: what waits may go out, and the clock is set anew. */
   #settled(now: number): void {
     // Looked for here, once the whole read is decoded: a frame behind the barrier's answer counts too.
     this.standing.lookClean(this.#channel.still, now, "the barrier was answered");
     // The next request goes out before the reply reaches its caller: whoever awaits it runs after this.
-    this.#pump(now);
-    this.#schedule(now);
+    this.proceed(now);
   }
 
   #framed(frame: Frame, now: number): void {
@@ -202,14 +206,26 @@ export class Dialogue {
 
   /** Sets the clock to whatever is due next; while bytes are awaited or written, that is the channel's affair. */
   #schedule(now: number): void {
+    this.#scheduledMs = now;
     let due = Number.POSITIVE_INFINITY;
     if (this.#channel.hushed && !this.#channel.writing) {
       if (this.#current !== undefined) due = this.#current.dueMs(this.#channel);
-      else if (!this.standing.recovering) due = this.#turns.size === 0 ? due : this.#channel.burstUntilMs || due;
+      else if (!this.standing.recovering) due = this.#turns.wanting ? this.#channel.burstUntilMs || due : due;
       // A frame that has begun has clocks of its own, which a barrier's answer would only wind up again.
       else if (!this.#channel.begun) due = this.standing.dueMs(this.#channel.still);
     }
     this.#deadline.set(due, now);
+  }
+
+  /**
+   * For how many milliseconds something that was due has not happened. Whatever is awaited has a clock; where something is
+   * awaited and none is set, a wake-up was lost, and it will never come.
+   */
+  stalledMs(now: number): number {
+    const overdueMs = Math.max(this.#deadline.overdueMs(now), this.#channel.overdueMs(now), this.#turns.overdueMs(now));
+    if (overdueMs > 0 || this.#channel.opening === undefined || this.stopping) return overdueMs;
+    const awaits = this.#current !== undefined || this.standing.recovering || this.#turns.wanting;
+    return awaits && !this.#deadline.isSet && !this.#channel.isTimed ? now - this.#scheduledMs : 0;
   }
 
   #due(now: number): void {

@@ -22,6 +22,11 @@ export interface LineRequest {
   /** What the caller must do when the outcome is unknown; ends each such message. */
   readonly adviceWhenUnknown: string;
   readonly caller: Presence;
+  /**
+   * What must be done before its first byte goes out, once its turn has come; called once. While it lasts nothing is sent, and a
+   * call that is refused meanwhile was not sent. Absent for what may go out at once.
+   */
+  readonly beforeSend?: (() => Promise<void>) | undefined;
 }
 
 /** Where an exchange ends: its promise. */
@@ -41,8 +46,8 @@ export class Exchange implements Waiting {
   readonly urgent: boolean;
   readonly caller: Presence;
   waitUntilMs: number;
+  readonly cameMs: number;
   readonly #line: string;
-  readonly #cameMs: number;
   readonly #outcome: Outcome;
   #sentMs = 0;
   /** By when the reply must have begun; Infinity until the request is written. */
@@ -51,16 +56,27 @@ export class Exchange implements Waiting {
   /** How often it was sent; a second time only what changes nothing. */
   #sendings = 0;
 
-  constructor(line: string, request: LineRequest, frame: readonly Buffer[], cameMs: number, outcome: Outcome) {
+  constructor(
+    line: string,
+    request: LineRequest,
+    frame: readonly Buffer[],
+    { cameMs, waitUntilMs }: { readonly cameMs: number; readonly waitUntilMs: number },
+    outcome: Outcome,
+  ) {
     this.#line = line;
     this.request = request;
     this.frame = frame;
     this.frameBytes = bytesOf(frame);
     this.urgent = request.urgent;
     this.caller = request.caller;
-    this.#cameMs = cameMs;
-    this.waitUntilMs = cameMs;
+    this.cameMs = cameMs;
+    this.waitUntilMs = waitUntilMs;
     this.#outcome = outcome;
+  }
+
+  /** What must still be done before it is sent; it is done once, however often it is sent. */
+  get beforeSend(): (() => Promise<void>) | undefined {
+    return this.#sendings > 0 ? undefined : this.request.beforeSend;
   }
 
   /** Whether it may be sent once more after a reply that was no good. */
@@ -104,20 +120,25 @@ export class Exchange implements Waiting {
   }
 
   answer(frame: Frame, { status, code }: ReadReply, now: number): void {
-    const queueMs = this.#sentMs - this.#cameMs;
+    const queueMs = this.#sentMs - this.cameMs;
     this.#outcome.resolve({ payload: frame.payload, status, code, queueMs, lineMs: now - this.#sentMs });
   }
 
   /** Ends what waits: nothing was sent, unless it waited for its second turn. */
   refuse(state: string): void {
     if (this.#sendings > 0) this.fail("broken", `the reply was no good, and then ${state}`);
-    else this.#outcome.reject(unavailable(this.#line, state, 1, nowMs() - this.#cameMs));
+    else this.#outcome.reject(unavailable(this.#line, state, 1, nowMs() - this.cameMs));
+  }
+
+  /** Ends what was not sent, in somebody else's words. */
+  refuseWith(fault: Fault): void {
+    this.#outcome.reject(fault);
   }
 
   /** Ends what was sent and had no good reply. */
   fail(kind: "timeout" | "broken", why: string): void {
     const message = `No reply from line ${this.#line}: ${why}: ${this.request.adviceWhenUnknown}`;
-    const queueMs = this.#sentMs - this.#cameMs;
+    const queueMs = this.#sentMs - this.cameMs;
     this.#outcome.reject(new Fault(kind, message, { queueMs, lineMs: nowMs() - this.#sentMs }));
   }
 }

@@ -29,12 +29,18 @@ export class Line {
   readonly #config: LineConfig;
   readonly #turns: Turns;
   readonly #dialogue: Dialogue;
+  #whyStopping = "";
 
   constructor({ name, config, peers, open, report }: LineOptions) {
     this.name = name;
     this.#config = config;
-    this.#turns = new Turns(config, () => this.#dialogue.standing.whyWaiting);
-    this.#dialogue = new Dialogue(config, peers, open, this.#turns, report);
+    this.#turns = new Turns(
+      name,
+      config,
+      () => this.#dialogue.standing.whyWaiting,
+      () => this.#dialogue.proceed(nowMs()),
+    );
+    this.#dialogue = new Dialogue({ name, config, peers, open, report }, this.#turns);
   }
 
   get state(): LineState {
@@ -50,6 +56,19 @@ export class Line {
     return this.#turns.size;
   }
 
+  /** The device's real node while it is open, where that is known. */
+  get device(): string | undefined {
+    return this.#dialogue.device;
+  }
+
+  /**
+   * For how many milliseconds something that was due on this line has not happened: the watchdog's question. 0 when all is well,
+   * and while the device is merely away; a few on a busy machine.
+   */
+  stalledMs(now: number): number {
+    return this.#dialogue.stalledMs(now);
+  }
+
   /** Begins to open the device, and goes on for ever. */
   start(): void {
     this.#dialogue.start();
@@ -62,18 +81,21 @@ export class Line {
   run(request: LineRequest): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const now = nowMs();
-      const sendsNow = this.#dialogue.maySend && this.#turns.size === 0;
+      const sendsNow = this.#dialogue.maySend && this.#turns.isFree;
       const refusal = this.#refusal(request, sendsNow);
       if (refusal !== undefined) {
         reject(refusal);
         return;
       }
       const frame = frameOf(request.framing, request.payload, this.#config.crc16);
-      const exchange = new Exchange(this.name, request, frame, now, { resolve, reject });
-      if (sendsNow) {
+      const times = { cameMs: now, waitUntilMs: now + this.#config.queueWaitMs };
+      const exchange = new Exchange(this.name, request, frame, times, { resolve, reject });
+      if (sendsNow && request.beforeSend === undefined) {
         this.#dialogue.send(exchange, now);
+      } else if (sendsNow && request.beforeSend !== undefined) {
+        this.#turns.prepare(exchange, request.beforeSend, now);
       } else {
-        this.#turns.take(exchange, now);
+        this.#turns.take(exchange);
         this.#dialogue.wait(now);
       }
     });
@@ -82,14 +104,16 @@ export class Line {
   /**
    * Stops for good: waiting calls are refused, the exchange in flight may end.
    * @param graceMs How long it may take to end before its outcome is unknown.
+   * @param why What the waiting calls are told.
    */
-  stop(graceMs: number): Promise<void> {
-    this.#turns.refuseAll("posline is shutting down");
+  stop(graceMs: number, why = "posline is shutting down"): Promise<void> {
+    this.#whyStopping = why;
+    this.#turns.refuseAll(why);
     return this.#dialogue.stop(graceMs);
   }
 
   #refusal({ caller }: LineRequest, sendsNow: boolean): Fault | undefined {
-    if (this.#dialogue.stopping) return unavailable(this.name, "posline is shutting down", 5);
+    if (this.#dialogue.stopping) return unavailable(this.name, this.#whyStopping, 5);
     if (this.state === "down") return unavailable(this.name, `it is down (${this.reason})`, 1);
     if (caller.gone) return unavailable(this.name, "the caller has left", 1);
     if (sendsNow || !this.#turns.isFull) return undefined;

@@ -1,6 +1,6 @@
 import { nowMs } from "../core/clock.ts";
 import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
-import { openMs, reopenMs } from "./limits.ts";
+import { closeMs, openMs, reopenMs } from "./limits.ts";
 
 /** What becomes of the attempts. */
 export interface OpenerEvents {
@@ -20,6 +20,8 @@ export class Opener {
   #pauseMs: number = reopenMs.first;
   #openedMs = 0;
   #timer: NodeJS.Timeout | undefined;
+  /** When the next attempt begins; Infinity while none is awaited. */
+  #dueMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
   constructor(open: Open, newEar: () => Ear, events: OpenerEvents) {
@@ -36,17 +38,25 @@ export class Opener {
   again(closed: Promise<void>): void {
     // A device that is lost as soon as it opens is a failure too: each opening raises its DTR.
     if (nowMs() - this.#openedMs >= reopenMs.longest) this.#pauseMs = reopenMs.first;
+    this.#dueMs = nowMs() + closeMs;
     void closed.then(() => this.#wait());
+  }
+
+  /** For how many milliseconds an attempt should have begun. One that has begun is the system's affair, however long it takes. */
+  overdueMs(now: number): number {
+    return Math.max(0, now - this.#dueMs);
   }
 
   /** Opens no more; an attempt under way is closed as soon as it returns. */
   stop(): void {
     this.#stopped = true;
+    this.#dueMs = Number.POSITIVE_INFINITY;
     clearTimeout(this.#timer);
   }
 
   async #attempt(): Promise<void> {
     if (this.#stopped) return;
+    this.#dueMs = Number.POSITIVE_INFINITY;
     const opening = await this.#tryOpen();
     if (opening === undefined) {
       this.#wait();
@@ -77,6 +87,7 @@ export class Opener {
   #wait(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => void this.#attempt(), this.#pauseMs);
+    this.#dueMs = nowMs() + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, reopenMs.longest);
   }
 }

@@ -61,6 +61,11 @@ export class CallQueue<T extends Waiting> {
     return waiting;
   }
 
+  /** For how many milliseconds a call that has waited too long is still here. */
+  overdueMs(now: number): number {
+    return this.#deadline.overdueMs(now);
+  }
+
   /** Takes out all, in order. */
   drain(): readonly T[] {
     const all = [...this.#urgent.splice(0), ...this.#others.splice(0)];

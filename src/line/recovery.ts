@@ -33,8 +33,8 @@ export interface RecoveryLimits {
 /** Answers to barriers of the process before that may still be on their way: it may have asked that often and then ended. */
 const leftOverAtStart = 2;
 
-/** What a frame is to a line that recovers. */
-export type Heard = "barrier" | "late";
+/** What a frame is to a line that recovers: the answer to this service's barrier, or late. */
+export type Heard = ServiceName | "late";
 
 export class Recovery {
   readonly #peers: readonly Peer[];
@@ -141,7 +141,7 @@ export class Recovery {
     this.#debts.answered(service, debt);
     this.#askAtMs = now;
     if (debt.answered > this.#leftOver.of(service)) this.#settle(service, debt, now);
-    return "barrier";
+    return service;
   }
 
   /** Whether a reply can only be the answer to a barrier, and not to this request. */

@@ -1,3 +1,5 @@
+import type { ServiceName } from "../core/call.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { Discard, Frame } from "../wire/decoded.ts";
 import type { LineState } from "./states.ts";
 
@@ -8,4 +10,6 @@ export interface LineReport {
   discard(discard: Discard): void;
   /** A whole frame that was given to nobody. */
   late(frame: Frame): void;
+  /** A service's barrier was answered: what it says that it has on offer, as parsed. A terminal's own word, of any size. */
+  barrier(service: ServiceName, answer: JsonObject): void;
 }

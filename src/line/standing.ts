@@ -139,6 +139,7 @@ export class Standing {
   framed(frame: Frame, json: JsonObject | undefined, now: number): void {
     const heard = this.#recovery.heard(frame.framing, json, now);
     if (heard === "late") this.#report.late(frame);
+    else if (json !== undefined) this.#report.barrier(heard, json);
     this.#status.take(heard === "late" ? "stray" : "frame");
   }
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openAdmin } from "../../src/app/admin.ts";
-import type { Log } from "../../src/core/log.ts";
+import { openLog } from "../../src/core/log.ts";
 import { ask } from "../http/served.ts";
 
-const silent: Log = { exchange: () => {}, line: () => {}, process: () => {}, flush: () => {} };
+const silent = openLog("silent");
 const routes = { "GET /thing": () => ({ status: 200, text: "{}" }) };
 const anyPort = { host: "127.0.0.1", port: 0 };
 

@@ -7,6 +7,7 @@ import yargs from "yargs";
 import { type ConfigArguments, configCommand, runConfig } from "../../src/cli/config.ts";
 import type { Environment } from "../../src/config/load.ts";
 
+const stateFolder = "/var/lib/posline";
 const folder = mkdtempSync(join(tmpdir(), "posline-cli-config-"));
 after(() => rmSync(folder, { recursive: true }));
 const file = join(folder, "posline.json");
@@ -25,7 +26,7 @@ async function run(args: ConfigArguments, env: Environment = {}): Promise<{ code
   let out = "";
   let err = "";
   const code = await runConfig(args, {
-    env,
+    env: { STATE_DIRECTORY: stateFolder, ...env },
     file: join(folder, "absent"),
     out: (text) => (out += text),
     err: (text) => (err += text),
@@ -52,6 +53,18 @@ test("posline config shows every value with where it came from, aligned", async 
     );
   assert.equal(columnOf(/(?<=^\S+ +)\S/).size, 1);
   assert.equal(columnOf(/(?<= )(?:default|file|flag|environment)(?: \S+)?$/).size, 1);
+});
+
+test("posline config shows the journal's settings, or that there is none", async () => {
+  const row = (out: string, path: string) => out.split("\n").find((line) => line.startsWith(`${path} `)) ?? "";
+  const { out } = await run({ config: file });
+  assert.match(row(out, "journal.folder"), / \/var\/lib\/posline +environment STATE_DIRECTORY$/);
+  assert.match(row(out, "journal.onFailure"), / relay +default$/);
+  const off = await run({ config: file }, { POSLINE_JOURNAL: "false" });
+  assert.match(row(off.out, "journal"), / false +environment POSLINE_JOURNAL$/);
+  const none = await run({ config: file }, { STATE_DIRECTORY: undefined });
+  assert.match(row(none.out, "journal.folder"), / none +default$/);
+  assert.match(none.out, /\nwarning: journal\.folder: not set/);
 });
 
 test("posline config shows what most routes have in one row, and the others by route", async () => {

@@ -53,6 +53,9 @@ test("loadConfig() gives every resolved setting one origin, and no origin to any
     ]),
     "admin.host",
     "admin.port",
+    "journal.folder",
+    "journal.bytes",
+    "journal.onFailure",
     "log.level",
   ];
   assert.deepEqual([...origins.keys()].filter((path) => !path.endsWith(".replyTimeoutMs")).sort(), paths.sort());

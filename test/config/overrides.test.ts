@@ -88,3 +88,39 @@ test("loadConfig() refuses unknown, useless and unusable variables by their name
   assert.match((await problemsOf(plain, { POSLINE_API_KEY: "" }))[0] ?? "", /^POSLINE_API_KEY: it is empty/);
   assert.match((await problemsOf(plain, {}, { baud: Number.NaN }))[0] ?? "", /^--baud: NaN where a whole number belongs/);
 });
+
+test("loadConfig() keeps the journal in the folder that is set, else in systemd's first state folder, else nowhere", async () => {
+  const of = async (content: object, env = {}) => {
+    const { config, origins } = await load({ ...plain, ...content }, env);
+    return [config.journal === false ? false : config.journal.folder, origins.get("journal.folder") ?? origins.get("journal")];
+  };
+  assert.deepEqual(await of({}), [undefined, "default"]);
+  const env = { STATE_DIRECTORY: "/var/lib/posline:/var/lib/other" };
+  assert.deepEqual(await of({}, env), ["/var/lib/posline", "environment STATE_DIRECTORY"]);
+  const [folder, origin] = await of({ journal: { folder: "/data" } }, env);
+  assert.equal(folder, "/data");
+  assert.match(String(origin), /^file /);
+  assert.deepEqual(await of({ journal: false }, { ...env, POSLINE_JOURNAL: "/data" }), [
+    "/data",
+    "environment POSLINE_JOURNAL",
+  ]);
+  assert.deepEqual(await of({ journal: { folder: "/data" } }, { POSLINE_JOURNAL: "false" }), [
+    false,
+    "environment POSLINE_JOURNAL",
+  ]);
+  assert.equal((await of({ journal: false }, env))[0], false);
+});
+
+test("loadConfig() keeps no journal of an emulated terminal, and refuses a folder that is no whole path", async () => {
+  const env = { STATE_DIRECTORY: "/var/lib/posline", POSLINE_JOURNAL: "/data" };
+  const { config, origins } = await load(plain, env, { emulated: true });
+  assert.equal(config.journal, false);
+  assert.equal(origins.get("journal"), "flag --emulated");
+  assert.equal((await load(plain, env, { emulate: {} })).config.journal, false);
+  assert.match(
+    (await problemsOf({ ...plain, journal: { folder: "journal" } }))[0] ?? "",
+    /^journal\.folder: "journal" is not usable/,
+  );
+  assert.match((await problemsOf({ ...plain, journal: true }))[0] ?? "", /^journal: true is none of false/);
+  assert.match((await problemsOf(plain, { POSLINE_JOURNAL: "off" }))[0] ?? "", /^POSLINE_JOURNAL: "off" is not usable: /);
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Config, emulatedPath, type LineConfig, type ServiceConfig } from "../../src/config/config.ts";
-import { lineDefaults, serviceDefaults } from "../../src/config/limits.ts";
+import { journalDefaults, lineDefaults, serviceDefaults } from "../../src/config/limits.ts";
 import { refuseCrossed, warningsOf } from "../../src/config/rules.ts";
 
 function lineOf(settings: Partial<LineConfig> = {}): LineConfig {
@@ -13,7 +13,8 @@ function serviceOf(port: number, settings: Partial<ServiceConfig> = {}): Service
 }
 
 function configOf(settings: Partial<Config> = {}): Config {
-  return { lines: { till: lineOf() }, services: { bank: serviceOf(8888) }, log: { level: "info" }, ...settings };
+  const journal = { folder: "/var/lib/posline", ...journalDefaults };
+  return { lines: { till: lineOf() }, services: { bank: serviceOf(8888) }, journal, log: { level: "info" }, ...settings };
 }
 
 function problemsOf(settings: Partial<Config>): string[] {
@@ -107,6 +108,13 @@ test("warningsOf() warns of line settings that the frames don't survive, on real
   assert.match(of({ dataBits: 7 })[0] ?? "", /^lines\.till\.dataBits: 7 bits /);
   assert.match(of({ flowControl: "xonxoff" })[0] ?? "", /^lines\.till\.flowControl: xonxoff /);
   assert.deepEqual(of({ flowControl: "xonxoff", path: emulatedPath }), []);
+});
+
+test("warningsOf() warns of a journal without a folder, and not of one that is off", () => {
+  const [warning, ...others] = warningsOf(configOf({ journal: { folder: undefined, ...journalDefaults } }));
+  assert.match(warning ?? "", /^journal\.folder: not set, .* name a folder/);
+  assert.deepEqual(others, []);
+  assert.deepEqual(warningsOf(configOf({ journal: false })), []);
 });
 
 test("warningsOf() warns that fiscal recovers by silence without a merchantId", () => {

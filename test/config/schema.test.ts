@@ -61,6 +61,7 @@ const whole = {
     qr: { ...service, port: 3, replyTimeoutMs: { "/check": 9_000 } },
   },
   admin: { host: "localhost", port: 65_535 },
+  journal: { folder: "/var/lib/posline", bytes: 1_048_576, onFailure: "refuse" },
   log: { level: "debug" },
 };
 

@@ -117,10 +117,7 @@ test("serve --emulated goes on without a control API where its usual port is tak
     holder.listen(8880, "127.0.0.1", resolve);
   });
   const bridge = posline(["serve", "--emulated"], { POSLINE_ADMIN_PORT: undefined });
-  const warning = await bridge.logged(
-    (line) => line["msg"] === "there is no admin port: the usual one is taken",
-    "a warning",
-  );
+  const warning = await bridge.logged((line) => line["msg"] === "there is no admin port: the usual one is taken", "a warning");
   assert.equal(warning["level"], "warn");
   assert.equal(warning["port"], 8880);
   await bridge.port("qr");

@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { until } from "../line/benches.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 
 /** SIGHUP: the real bundle takes another configuration while it serves. */
 

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { until } from "../line/benches.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { Systemd, type SystemdOptions } from "../support/systemd.ts";
 import { answering, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 
 /** The real bundle under something that speaks systemd's protocol: sockets, notifications, watchdog. */
 

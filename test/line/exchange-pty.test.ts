@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ptyBench, until } from "./benches.ts";
+import { until } from "../support/until.ts";
+import { ptyBench } from "./benches.ts";
 import { testExchange } from "./exchange.ts";
 import { lineOver, requestFor } from "./lines.ts";
 

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { present } from "../../src/core/call.ts";
 import type { Line } from "../../src/line/line.ts";
-import { type Bench, type Script, until } from "./benches.ts";
+import { until } from "../support/until.ts";
+import type { Bench, Script } from "./benches.ts";
 import { ending, hasEnded, idOf, type LineSetup, lineOver, requestFor, type Told } from "./lines.ts";
 
 /**

@@ -33,6 +33,11 @@ export class Told implements LineReport {
   late(): void {
     this.lates++;
   }
+  /** Each barrier that was answered, with its answer. */
+  readonly barriers: { readonly service: string; readonly answer: object }[] = [];
+  barrier(service: string, answer: object): void {
+    this.barriers.push({ service, answer });
+  }
 }
 
 export interface LineSetup {

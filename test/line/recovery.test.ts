@@ -85,7 +85,7 @@ test("Recovery at start takes two barrier answers for left over, and the third f
   const proof = new Proof(["bank"]);
   for (const answered of [1, 2]) {
     assert.match(proof.ask() ?? "", /\/supported_operations/);
-    assert.equal(proof.answer("bank"), "barrier");
+    assert.equal(proof.answer("bank"), "bank");
     assert.equal(proof.recovery.owes, true, `after ${answered}`);
   }
   proof.ask();

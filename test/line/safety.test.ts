@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
 import type { Line } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
@@ -34,6 +35,10 @@ type Step =
       readonly service: ServiceName;
       readonly kind: "money" | "query" | "barrier";
       readonly timeoutMs: number;
+      /** What precedes its first byte, for a call for money: how long it takes, and how it ends. */
+      readonly before?: { readonly ms: number; readonly kind: "done" | "failed" | "never" };
+      /** After how many milliseconds its caller leaves. */
+      readonly leavesMs?: number;
     }
   | { readonly do: "wait"; readonly ms: number }
   | { readonly do: "unplug" | "plug" | "restart" | "stray" };
@@ -159,8 +164,19 @@ interface World {
   readonly slowWhenQueued: boolean;
 }
 
-function requestOf(step: Step & { do: "call" }, id: string): LineRequest {
-  const { service, kind, timeoutMs } = step;
+/** What must precede a call's first byte, in virtual time. */
+const beforeOf =
+  ({ ms, kind }: NonNullable<(Step & { do: "call" })["before"]>, done: () => void) =>
+  () =>
+    new Promise<void>((resolve, reject) => {
+      const fault = new Fault("unavailable", "Cannot send: its record can't be written");
+      if (kind === "done") time.after(ms, () => resolve(done()));
+      if (kind === "failed") time.after(ms, () => reject(fault));
+    });
+
+/** @param recorded Called when what precedes it is done. */
+function requestOf(step: Step & { do: "call" }, id: string, recorded: () => void): LineRequest {
+  const { service, kind, timeoutMs, before } = step;
   const isBarrier = kind === "barrier" && service !== "qr";
   return requestFor(`${isBarrier ? "B" : "C"}${id}`, {
     service,
@@ -168,6 +184,7 @@ function requestOf(step: Step & { do: "call" }, id: string): LineRequest {
     replyTimeoutMs: timeoutMs,
     repeatable: kind !== "money",
     barrierShaped: isBarrier,
+    beforeSend: before === undefined || kind !== "money" ? undefined : beforeOf(before, recorded),
   });
 }
 
@@ -177,6 +194,8 @@ class Life {
   readonly #terminal: FifoTerminal;
   readonly #ends = new Map<string, Ending>();
   readonly #requests = new Map<string, LineRequest>();
+  /** Ids of calls whose record was done. */
+  readonly #recorded = new Set<string>();
   #line: Line;
   #count = 0;
 
@@ -229,14 +248,20 @@ class Life {
   }
 
   #call(step: Step & { do: "call" }): void {
-    const request = requestOf(step, String(++this.#count));
+    const request = requestOf(step, String(++this.#count), () => this.#recorded.add(id));
     const id = idOf(Buffer.concat(request.payload).toString());
     this.#requests.set(id, request);
     this.#ends.set(id, ending(this.#line, request));
+    if (step.leavesMs === undefined) return;
+    time.after(step.leavesMs, () => {
+      request.caller.gone = true;
+      request.caller.onGone?.();
+    });
   }
 
   /** When a request comes, each that came before has ended, one way or the other. */
   #checkAlone(id: string): void {
+    if (this.#requests.get(id)?.beforeSend !== undefined) assert.ok(this.#recorded.has(id), `${id} was sent and not recorded`);
     for (const other of this.#terminal.seen.slice(0, -1)) {
       if (other !== id) assert.ok(hasEnded(this.#ends.get(other) ?? {}), `${id} was sent while ${other} was in flight`);
     }
@@ -257,10 +282,28 @@ class Life {
   }
 }
 
-const worldOf = (kinds: readonly Fate["kind"][], slowWhenQueued: boolean): fc.Arbitrary<World> =>
+/** Calls for money that must be recorded before they go out, on a disk that is slow, fails or hangs, and callers that leave. */
+const recordedStep: fc.Arbitrary<Step> = fc
+  .tuple(
+    step,
+    fc.record({
+      ms: fc.oneof(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1_000, max: 20_000 })),
+      kind: fc.constantFrom("done" as const, "done" as const, "done" as const, "failed" as const, "never" as const),
+    }),
+    fc.option(fc.integer({ min: 1, max: 8_000 }), { nil: undefined, freq: 3 }),
+  )
+  .map(([each, before, leavesMs]) =>
+    each.do === "call" ? { ...each, before, ...(leavesMs === undefined ? {} : { leavesMs }) } : each,
+  );
+
+const worldOf = (
+  kinds: readonly Fate["kind"][],
+  slowWhenQueued: boolean,
+  steps: fc.Arbitrary<Step> = step,
+): fc.Arbitrary<World> =>
   fc.record({
     fates: fc.array(fateOf(kinds), { minLength: 1, maxLength: 24 }),
-    steps: fc.array(step, { minLength: 1, maxLength: 24 }),
+    steps: fc.array(steps, { minLength: 1, maxLength: 24 }),
     apart: fc.boolean(),
     signed: fc.boolean(),
     slowWhenQueued: fc.constant(slowWhenQueued),
@@ -282,6 +325,13 @@ test("Line never gives a call another call's reply, over a terminal that hangs, 
 test("Line never gives a call another call's reply, over a terminal that also answers barriers with errors", async () => {
   await fc.assert(
     fc.asyncProperty(worldOf([...garbling, "error"], false), (world) => new Life(world).run()),
+    { numRuns, ...seed, includeErrorInReport: true },
+  );
+});
+
+test("Line never gives a call another call's reply, nor sends a refused one, while calls are recorded before they go out", async () => {
+  await fc.assert(
+    fc.asyncProperty(worldOf(garbling, true, recordedStep), (world) => new Life(world).run()),
     { numRuns, ...seed, includeErrorInReport: true },
   );
 });

@@ -11,7 +11,7 @@ import { closeMs } from "../../src/line/limits.ts";
 import { serialPort } from "../../src/line/serial-port.ts";
 import { type Adapter, Box } from "../support/box.ts";
 import { Pty } from "../support/pty.ts";
-import { until } from "./benches.ts";
+import { until } from "../support/until.ts";
 import { configOf } from "./lines.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "posline-serial-"));

@@ -1,0 +1,64 @@
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { logged } from "../core/log-text.ts";
+
+/**
+ * What a service has on offer, by the answer to its barrier. It is a terminal's word, of up to 8 MiB: what is kept of it is bounded,
+ * and says so where something was left out.
+ */
+
+/** Operations that are shown of a service, or of one of its systems: the contracts have thirteen at most. */
+const operationsMax = 64;
+
+/** Payment systems that are shown: the qr contract has seven. */
+const systemsMax = 32;
+
+/** Characters that are shown of a name. */
+const nameCharsMax = 64;
+
+/** Operations, and why they aren't all of them. */
+export interface Operations {
+  readonly operations: readonly string[];
+  /** "9936 of 10000 operations aren't shown: 64 is the limit". */
+  readonly leftOut?: string;
+}
+
+/** What a service offers: operations (bank, fiscal), or payment systems with theirs (qr). */
+export type Offer =
+  | Operations
+  | { readonly systems: readonly ({ readonly name: string } & Operations)[]; readonly leftOut?: string };
+
+/** Reads the answer to a barrier; undefined when it has neither. */
+export function offerOf(answer: JsonObject): Offer | undefined {
+  // The fiscal contract has them at the top level, the bank contract in `data`, and some terminals don't keep to it.
+  const data = isObject(answer["data"]) ? answer["data"] : {};
+  for (const list of [answer["operations"], data["operations"]]) if (Array.isArray(list)) return operationsOf(list);
+  const all: unknown = data["systems"];
+  if (!Array.isArray(all)) return undefined;
+  const { shown, leftOut } = first(all, systemsMax, "systems");
+  return {
+    systems: shown.filter(isObject).map(({ name, operations }) => ({
+      name: nameOf(name),
+      ...operationsOf(Array.isArray(operations) ? operations : []),
+    })),
+    ...leftOut,
+  };
+}
+
+function operationsOf(all: readonly unknown[]): Operations {
+  const { shown, leftOut } = first(all, operationsMax, "operations");
+  return { operations: shown.map(nameOf), ...leftOut };
+}
+
+function first(all: readonly unknown[], max: number, what: string) {
+  const leftOut = `${all.length - max} of ${all.length} ${what} aren't shown: ${max} is the limit`;
+  return { shown: all.slice(0, max), leftOut: all.length > max ? { leftOut } : {} };
+}
+
+/** A copy, since a piece of a text keeps the whole of it in memory. */
+function nameOf(value: unknown): string {
+  if (typeof value !== "string") return "?";
+  // A card number that is cut off here is out of what is shown anyway.
+  const masked = logged(value.slice(0, 4 * nameCharsMax));
+  const name = masked.length <= nameCharsMax ? masked : `${masked.slice(0, nameCharsMax - 1)}…`;
+  return Buffer.from(name).toString();
+}

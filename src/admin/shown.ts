@@ -1,0 +1,76 @@
+import type { ServiceName } from "../core/call.ts";
+
+/** What the status is told to show, in the shapes that it reads: lines, ports and a journal fit them without knowing of it. */
+
+/** A bridge's line is down, recovering, idle, awaiting or closed; a gateway's is down or open. */
+export type LineState = "down" | "recovering" | "idle" | "awaiting" | "closed" | "open";
+
+/** A line as it is now, read when somebody asks. */
+export interface LiveLine {
+  readonly state: LineState;
+  /** Why, for people. */
+  readonly reason: string;
+  /** The device's real node while it is open, where that is known. */
+  readonly device?: string | undefined;
+  /** Calls that wait for their turn; undefined where there is no queue, as in a gateway. */
+  readonly waiting?: number | undefined;
+  /** For how many milliseconds something that was due has not happened. */
+  stalledMs?(now: number): number;
+}
+
+export interface ShownLine {
+  readonly name: string;
+  /** The device as configured. */
+  readonly path: string;
+  /** Calls that may wait. */
+  readonly queueCallsMax?: number | undefined;
+  readonly live: LiveLine;
+}
+
+export interface ShownService {
+  readonly service: ServiceName;
+  /** The name of its line. */
+  readonly line: string;
+  /** Where it is reached by tills, in a bridge. */
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  /** Where it is asked, in a gateway. */
+  readonly upstream?: string | undefined;
+}
+
+/** An operation that was sent, and nobody knows what became of it. */
+export interface UnknownOperation {
+  /** When it was sent, as ISO 8601. */
+  readonly time: string;
+  readonly requestId: string;
+  readonly service: string;
+  readonly route: string;
+  readonly key?: string | undefined;
+  readonly amount?: string | undefined;
+  readonly cause: string;
+}
+
+/** The journal of money as it is now. */
+export interface LiveJournal {
+  /** `ok`, or why it can't be written and what to do. */
+  readonly state: string;
+  /** The last one last. */
+  unknown(): readonly UnknownOperation[];
+  /** How many there are, where `unknown` gives the newest alone. */
+  readonly unknownTotal?: number | undefined;
+}
+
+export interface ShownJournal {
+  readonly folder: string;
+  /** What becomes of requests that it can't record. */
+  readonly onFailure: "refuse" | "relay";
+  readonly live: LiveJournal;
+}
+
+/** All that there is to show, each in the order in which it is to stand. */
+export interface Shown {
+  readonly lines: readonly ShownLine[];
+  readonly services: readonly ShownService[];
+  /** undefined when none is kept. */
+  readonly journal?: ShownJournal | undefined;
+}

@@ -1,0 +1,30 @@
+import type { Config } from "../config/config.ts";
+import type { Log } from "../core/log.ts";
+import type { Conduit } from "./bridge-line.ts";
+import type { Emulation, EmulationFlags } from "./emulation.ts";
+import type { SharedLine } from "./served.ts";
+
+/** What lines run over: their devices, or an emulator. Each is loaded only where it is needed. */
+
+export type ConduitOf = (shared: SharedLine) => Conduit;
+
+export async function devices(): Promise<ConduitOf> {
+  const { serialPort } = await import("../line/serial-port.ts");
+  return ({ config }) => ({ open: serialPort(config) });
+}
+
+/** @throws Error when it can't begin. */
+export async function emulationOf(flags: EmulationFlags, { services }: Config, log: Log): Promise<Emulation> {
+  const { openEmulation } = await import("./emulation.ts");
+  return openEmulation({ flags, merchantId: services.fiscal?.merchantId, log });
+}
+
+/** The emulator on the far end of each line, in memory. */
+export async function emulatedLines(emulation: Emulation, log: Log): Promise<ConduitOf> {
+  const { emulatedLine } = await import("./emulated-line.ts");
+  return ({ name, config, served }) => {
+    const services = served.map(({ service }) => service);
+    const { near, far } = emulatedLine({ name, config, services, emulation, log });
+    return { open: near, end: () => far.stop() };
+  };
+}

@@ -1,0 +1,115 @@
+import type { ServiceConfig } from "../config/config.ts";
+import { localUpstream } from "../config/upstreams.ts";
+import { contracts, routeOf } from "../contract/contracts.ts";
+import type { Call, ServiceName } from "../core/call.ts";
+import { Fault } from "../core/fault.ts";
+import type { ExchangeRecord } from "../core/log.ts";
+import { readReply } from "../envelope/reply.ts";
+import { readHttpBody } from "../envelope/request.ts";
+import { httpCaller } from "../http/caller.ts";
+import { bytesOf } from "../line/frame.ts";
+import { type LineExchange, LineListener, type LineListenerReport } from "../line/listener.ts";
+import { serialPort } from "../line/serial-port.ts";
+import type { OnLine, Place } from "./line-set.ts";
+import type { SharedLine } from "./served.ts";
+
+/** Milliseconds the request in flight may take to end when posline is told to stop; then its outcome is unknown. */
+const stopGraceMs = 60_000;
+
+/** How a line of a gateway does. */
+export interface GatewayView {
+  readonly name: string;
+  readonly state: "open" | "down";
+  readonly reason: string;
+}
+
+/** A line of a gateway. */
+export interface GatewayLine extends OnLine {
+  readonly view: GatewayView;
+}
+
+/** What it tells of itself. */
+export interface GatewayLineReport extends Pick<LineListenerReport, "discard" | "unaddressed" | "error"> {
+  state(state: GatewayView["state"], reason: string): void;
+  exchange(record: ExchangeRecord): void;
+}
+
+/** The configuration of a gateway has one for each service, or it is on this box. */
+export function upstreamOf(service: ServiceName, { upstream }: ServiceConfig): string {
+  return upstream ?? localUpstream(service);
+}
+
+/** Makes the listener of a line, with an HTTP caller for each of its services. */
+export function gatewayLine({ name, config, served }: SharedLine, place: Place, told: GatewayLineReport): GatewayLine {
+  let view: GatewayView = { name, state: "down", reason: "it was not opened yet" };
+  const ending = new AbortController();
+  const listener = new LineListener({
+    config,
+    open: place.open(serialPort(config)),
+    answering: "newest",
+    services: served.map(({ service, config: each }) => {
+      const { replyTimeoutMs, apiKey } = each;
+      const contract = contracts[service];
+      const upstream = upstreamOf(service, each);
+      return { contract, handler: httpCaller({ contract, upstream, replyTimeoutMs, apiKey, stop: ending.signal }) };
+    }),
+    report: {
+      ...told,
+      exchange: (exchange) => told.exchange(recordOf(exchange)),
+      state: (reason, isOpen) => {
+        const state = isOpen ? "open" : "down";
+        // A device that is away is tried for again and again.
+        if (!place.isCurrent || (state === view.state && reason === view.reason)) return;
+        view = { name, state, reason };
+        told.state(state, reason);
+      },
+    },
+  });
+  return {
+    get view() {
+      return view;
+    },
+    start: () => listener.start(),
+    stop: async () => {
+      const timer = setTimeout(() => ending.abort(), stopGraceMs);
+      await listener.finish();
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** A request's line in the log, with the same fields as a bridge's. */
+function recordOf({ call, waitedMs, tookMs, ending, payload, given }: LineExchange): ExchangeRecord {
+  // A fault may be an upstream posline's, with a code of its own.
+  const read = ending instanceof Fault ? readReply(payload) : ending;
+  return {
+    requestId: call.requestId,
+    service: call.service,
+    // A path that the contract doesn't have is the sender's text.
+    route: routeOf(contracts[call.service], call.route)?.path ?? "?",
+    key: keyOf(call),
+    outcome: ending instanceof Fault ? ending.outcome : "answered",
+    httpStatus: undefined,
+    status: read?.status,
+    code: read?.code,
+    queueMs: waitedMs,
+    lineMs: tookMs,
+    requestBytes: bytesOf(call.body),
+    replyBytes: given ? bytesOf(payload) : 0,
+    left: !given,
+    message: ending instanceof Fault ? ending.message : undefined,
+  };
+}
+
+/** What the sender calls the operation, where the request can be read; its upstream judges the rest of it. */
+function keyOf(call: Call): string | undefined {
+  const contract = contracts[call.service];
+  const route = routeOf(contract, call.route);
+  if (route?.key === undefined) return undefined;
+  try {
+    return readHttpBody(contract, route, call.body, { check: "envelope", merchantId: undefined, validate: undefined }).key;
+  } catch (error) {
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,230 @@
+import type { CommandModule } from "yargs";
+import { ConfigError } from "../config/config.ts";
+import { type Environment, loadConfig } from "../config/load.ts";
+import { type Operation, operationsOf } from "../journal/operations.ts";
+import { Follower, readJournal } from "../journal/reading.ts";
+import { JournalError } from "../journal/reasons.ts";
+import type { Stored } from "../journal/record.ts";
+import { exitCodes } from "./exit.ts";
+
+/**
+ * `posline journal`: what moved money, printed or changed state, and how it ended, as the journal has it: also while the service
+ * writes it, and after a crash.
+ */
+
+export interface JournalArguments {
+  readonly config?: string | undefined;
+  readonly folder?: string | undefined;
+  readonly unknown?: boolean | undefined;
+  readonly key?: string | undefined;
+  readonly follow?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Where the command writes to, and what it reads. */
+export interface JournalSurroundings {
+  readonly env: Environment;
+  /** The configuration file to read when none is named, in place of the default one. */
+  readonly file?: string | undefined;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  /** Settles when it is time to look for new records; false ends the following. */
+  readonly again: () => Promise<boolean>;
+}
+
+/** Where the package's service keeps it. */
+const usualFolder = "/var/lib/posline";
+
+/** One operation as it is shown. */
+interface Shown {
+  readonly time: string;
+  readonly service: string;
+  readonly route: string;
+  readonly key: string | undefined;
+  readonly amount: string | undefined;
+  readonly outcome: "answered" | "not-sent" | "unknown" | "in flight";
+  readonly status: string | undefined;
+  readonly code: number | undefined;
+  readonly requestId: string;
+  readonly digest: string;
+  /** posline ended before there was an outcome. */
+  readonly lost: boolean;
+}
+
+/**
+ * Runs the command.
+ * @returns the exit code: 0, 69 when the journal can't be read, 75 when `--unknown` found any, 78 for the configuration.
+ */
+export async function runJournal(args: JournalArguments, surroundings: JournalSurroundings): Promise<number> {
+  const { out, err } = surroundings;
+  try {
+    const folder = args.folder ?? (await folderOf(args, surroundings));
+    const { records, bad, isKept } = await readJournal(folder);
+    const all = operationsOf(records).map((operation) => shownOf(operation, isKept));
+    const operations = all.filter((operation) => isWanted(operation, args));
+    out(args.json === true ? jsonOf(operations) : `${table(operations)}${summary(operations, args, bad)}`);
+    if (args.follow === true) await follow(args, folder, records, surroundings);
+    return args.unknown === true && operations.length > 0 ? exitCodes.unknown : exitCodes.ok;
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      err(`${error.message}\n`);
+      return error.exitCode;
+    }
+    if (!(error instanceof JournalError)) throw error;
+    err(`${error.message}\n`);
+    return exitCodes.unavailable;
+  }
+}
+
+/** The folder that the configuration names; the package's where there is no configuration, or none that may be read. */
+async function folderOf(args: JournalArguments, { env, file }: JournalSurroundings): Promise<string> {
+  try {
+    const { config } = await loadConfig({ file, env, flags: { config: args.config } });
+    if (config.journal !== false) return config.journal.folder ?? usualFolder;
+  } catch (error) {
+    if (!(error instanceof ConfigError) || args.config !== undefined) throw error;
+    return env["STATE_DIRECTORY"]?.split(":")[0] || usualFolder;
+  }
+  throw new JournalError(
+    "Cannot read the journal: the configuration keeps none (journal is false): name a folder with --folder",
+  );
+}
+
+function shownOf({ sent, ending, lost }: Operation, isKept: boolean): Shown {
+  const { service, route, key, amount, requestId, digest } = sent;
+  const outcome = ending?.outcome ?? (isKept && !lost ? "in flight" : "unknown");
+  const { status, code } = ending ?? {};
+  const time = new Date(sent.timeMs).toISOString();
+  return {
+    time,
+    service,
+    route,
+    key,
+    amount,
+    outcome,
+    status,
+    code,
+    requestId,
+    digest,
+    lost: outcome === "unknown" && !ending,
+  };
+}
+
+function isWanted({ outcome, key }: Shown, args: JournalArguments): boolean {
+  if (args.unknown === true && outcome !== "unknown") return false;
+  return args.key === undefined || key === args.key;
+}
+
+/** Each operation that begins and each that ends, from now on. */
+async function follow(
+  args: JournalArguments,
+  folder: string,
+  before: readonly Stored[],
+  { out, again }: JournalSurroundings,
+): Promise<void> {
+  const follower = new Follower(folder, before.at(-1)?.sequence ?? 0);
+  let records = [...before];
+  while (await again()) {
+    const news = await follower.next();
+    if (news.length === 0) continue;
+    records = [...records, ...news];
+    const touched = new Set(news.map(({ sequence, record }) => (record.kind === "outcome" ? record.sent : sequence)));
+    const operations = operationsOf(records)
+      .filter(({ sequence }) => touched.has(sequence))
+      .map((operation) => shownOf(operation, true))
+      .filter((operation) => isWanted(operation, args));
+    if (operations.length > 0) out(args.json === true ? jsonOf(operations) : rowsOf(operations));
+    // What is older can't end any more; an endless following must not take endless memory.
+    records = records.slice(-recordsKept);
+  }
+}
+
+/** Records that a following remembers, to tell what an outcome belongs to. */
+const recordsKept = 4_096;
+
+const jsonOf = (operations: readonly Shown[]) => operations.map((operation) => `${JSON.stringify(operation)}\n`).join("");
+
+const titles = ["TIME", "SERVICE", "ROUTE", "KEY", "AMOUNT", "OUTCOME", "CODE", "REQUEST"];
+/** Characters that each column has at least, so that rows that follow stand below the others. */
+const widthsMin = [19, 7, 10, 12, 8, 9, 4, 0];
+
+function table(operations: readonly Shown[]): string {
+  return operations.length === 0 ? "" : layOut([titles, ...operations.map(cellsOf)]);
+}
+
+const rowsOf = (operations: readonly Shown[]) => layOut(operations.map(cellsOf));
+
+function layOut(rows: readonly (readonly string[])[]): string {
+  const widths = widthsMin.map((least, column) => Math.max(least, ...rows.map((row) => [...(row[column] ?? "")].length)));
+  const pad = (cell: string, column: number) => {
+    const gap = " ".repeat((widths[column] ?? 0) - [...cell].length);
+    // Amounts stand below each other by their last digit.
+    return column === 4 ? `${gap}${cell}` : `${cell}${gap}`;
+  };
+  return rows.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
+}
+
+function cellsOf({ time, service, route, key, amount, outcome, code, requestId }: Shown): readonly string[] {
+  const cells = [localTime(time), service, route, key ?? "-", amount ?? "-", outcome, code?.toString() ?? "-", requestId];
+  return cells.map(printable);
+}
+
+/** Ids are a till's own words: no control character of theirs may reach the terminal. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, "\uFFFD");
+}
+
+function localTime(iso: string): string {
+  const at = new Date(iso);
+  const two = (number: number) => String(number).padStart(2, "0");
+  const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join("-");
+  return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":")}`;
+}
+
+function summary(operations: readonly Shown[], args: JournalArguments, bad: number): string {
+  const count = (outcome: Shown["outcome"]) => operations.filter((operation) => operation.outcome === outcome).length;
+  const parts = (["answered", "unknown", "not-sent", "in flight"] as const)
+    .filter((outcome) => count(outcome) > 0)
+    .map((outcome) => `${count(outcome)} ${outcome}`);
+  const which = args.key === undefined ? "" : ` of ${printable(args.key)}`;
+  const number = `${operations.length} operation${operations.length === 1 ? "" : "s"}${which}`;
+  const lines = [parts.length === 0 ? number : `${number}: ${parts.join(", ")}`];
+  if (count("unknown") > 0)
+    lines.push("unknown: it may have been carried out; ask the terminal for it by its key, and compare its report");
+  if (bad > 0) lines.push(`${bad} torn or spoiled slots were left out`);
+  return `${lines.join("\n")}\n`;
+}
+
+/** Milliseconds between two looks for new records. */
+const followMs = 500;
+
+export const journalCommand: CommandModule<object, JournalArguments> = {
+  command: "journal",
+  describe: "Show what was sent that moves money, prints or changes state, and how it ended",
+  builder: (yargs) =>
+    yargs.options({
+      unknown: { type: "boolean", describe: "Only what has an unknown outcome; exits with 75 when there is any" },
+      key: { type: "string", requiresArg: true, describe: "Only this pay_id or documentExtID" },
+      follow: { type: "boolean", alias: "f", describe: "Go on, and show each as it is sent and as it ends" },
+      json: { type: "boolean", describe: "Print NDJSON, an object an operation" },
+      folder: {
+        type: "string",
+        requiresArg: true,
+        describe: "Where the journal is (default: as configured, or /var/lib/posline)",
+      },
+      config: { type: "string", requiresArg: true, describe: "The configuration file (default /etc/posline/posline.json)" },
+    }),
+  handler: async (args) => {
+    let stopped = false;
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => (stopped = true));
+    process.exitCode = await runJournal(args, {
+      env: process.env,
+      out: (text) => process.stdout.write(text),
+      err: (text) => process.stderr.write(text),
+      again: async () => {
+        await new Promise((resolve) => setTimeout(resolve, followMs));
+        return !stopped;
+      },
+    });
+  },
+};

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import type { ServiceName } from "../core/call.ts";
+import { type Draft, putService } from "./draft.ts";
+import { secretBytesMax } from "./limits.ts";
+import type { Environment } from "./overrides.ts";
+import { readAtMost } from "./secrets.ts";
+
+/** systemd's names of the secrets (`LoadCredential=merchant-id:...`), each with the setting that it stands for. */
+const credentials = [
+  { name: "merchant-id", service: "fiscal", key: "merchantId" },
+  { name: "api-key", service: "bank", key: "apiKey" },
+] as const satisfies readonly { readonly name: string; readonly service: ServiceName; readonly key: string }[];
+
+/**
+ * Takes the secrets that systemd hands over, where nothing else was set: root's own files, which the service's user can't read. An
+ * empty one is none: the unit has it for boxes that keep no such file.
+ */
+export function applyCredentials(draft: Draft, env: Environment): void {
+  const folder = env["CREDENTIALS_DIRECTORY"];
+  if (folder === undefined || folder === "") return;
+  for (const { name, service, key } of credentials) {
+    const settings = draft.services[service];
+    if (settings === undefined || settings[key] !== undefined || settings[`${key}File`] !== undefined) continue;
+    const file = join(folder, name);
+    if (isThere(file)) putService(draft, service, `${key}File`, file, `credential ${name}`);
+  }
+}
+
+/** Whether there is anything in it. One that can't be read is told when it is read for good. */
+function isThere(file: string): boolean {
+  try {
+    return readAtMost(file, secretBytesMax).toString("utf8").trim() !== "";
+  } catch (error) {
+    return !(error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"));
+  }
+}

@@ -1,0 +1,32 @@
+import type { Stats } from "node:fs";
+import { serviceUser } from "../line/causes.ts";
+import { type Box, textAt } from "./box.ts";
+import type { Units } from "./units.ts";
+
+/** A user with all groups that it acts with. */
+export interface Account {
+  readonly name: string;
+  readonly uid: number;
+  readonly gids: ReadonlySet<number>;
+}
+
+/** The user that the service runs as; undefined where there is none, because the package isn't installed. */
+export async function serviceAccount({ etc }: Box, { groups: extra }: Units): Promise<Account | undefined> {
+  const users = (await textAt(etc, "passwd")) ?? "";
+  const groups = (await textAt(etc, "group")) ?? "";
+  const [, uid, gid] = new RegExp(`^${serviceUser}:[^:]*:(\\d+):(\\d+):`, "m").exec(users) ?? [];
+  if (uid === undefined || gid === undefined) return undefined;
+  const gids = new Set([Number(gid)]);
+  for (const line of groups.split("\n")) {
+    const [name = "", , id, members = ""] = line.split(":");
+    if (members.split(",").includes(serviceUser) || extra.includes(name)) gids.add(Number(id));
+  }
+  return { name: serviceUser, uid: Number(uid), gids };
+}
+
+/** Whether a user may read and write what is there, by owner, group and mode. Access lists aren't looked at. */
+export function mayUse({ uid, gids }: Account, { uid: owner, gid, mode }: Stats): boolean {
+  if (uid === 0) return true;
+  const bits = uid === owner ? mode >> 6 : gids.has(gid) ? mode >> 3 : mode;
+  return (bits & 0o6) === 0o6;
+}

@@ -1,0 +1,55 @@
+import type { ServiceName } from "../core/call.ts";
+import { type Cause, printable } from "../line/causes.ts";
+
+/**
+ * What one check found. `ok`: as it should be. `note`: worth knowing. `warn`: works, and may hurt one day. `bad`: stands in the
+ * way of a sale. `skipped`: could not be looked at, and says why.
+ */
+export type Level = "ok" | "note" | "warn" | "bad" | "skipped";
+
+/** Bytes that went over the line, as they may be shown to anybody. */
+export interface ShownBytes {
+  readonly direction: "sent" | "received";
+  /** Milliseconds since the service was asked first. */
+  readonly atMs: number;
+  readonly bytes: number;
+  /** In hexadecimal, from the first byte; `**` stands for what nobody may see, `..` for the rest of what is long. */
+  readonly hex: string;
+  /** What they say, where they may be shown whole. */
+  readonly text?: string;
+}
+
+export interface Finding {
+  /** What was looked at: "device", "holder", "answer". */
+  readonly check: string;
+  readonly level: Level;
+  /** The fact. */
+  readonly what: string;
+  /** Why it is so, where that isn't said by the fact. */
+  readonly cause?: string;
+  /** What mends it: a command to paste, or something to do with the hands. */
+  readonly cure?: string;
+  readonly line?: string;
+  readonly service?: ServiceName;
+  readonly frames?: readonly ShownBytes[];
+}
+
+/** What a finding may have beside check, level and fact. */
+export type More = Omit<Finding, "check" | "level" | "what">;
+
+/** A finding. Its words may be those of files, processes and devices: no control character of theirs goes any further. */
+export function finding(check: string, level: Level, what: string, more: More = {}): Finding {
+  return {
+    check,
+    level,
+    what: printable(what),
+    ...more,
+    ...(more.cause === undefined ? {} : { cause: printable(more.cause) }),
+    ...(more.cure === undefined ? {} : { cure: printable(more.cure) }),
+  };
+}
+
+/** A finding in the words that log and status have for the same trouble. */
+export function trouble(check: string, level: Level, { cause, cure }: Cause, more: More = {}): Finding {
+  return finding(check, level, cause, { ...more, cure });
+}

@@ -1,0 +1,112 @@
+import { isIP } from "node:net";
+import { join } from "node:path";
+import type { Config } from "../config/config.ts";
+import { type ServiceName, serviceNames } from "../core/call.ts";
+import { type Box, textAt } from "./box.ts";
+import { type Finding, finding } from "./finding.ts";
+import { type Processes, poslineOf } from "./processes.ts";
+import type { Units } from "./units.ts";
+
+/** A socket that listens, as the kernel lists it. */
+interface Listening {
+  /** As it is written: `127.0.0.1`, `::1`; `*` for all. */
+  readonly address: string;
+  readonly port: number;
+  readonly inode: string;
+}
+
+/** Whether the ports of the configuration can be had, or who has them. */
+export async function portFindings(
+  config: Config,
+  { box, processes, units }: { readonly box: Box; readonly processes: Processes; readonly units: Units },
+): Promise<Finding[]> {
+  const listening = await readListening(box);
+  const wanted: { name: string; host: string; port: number; service?: ServiceName }[] = [];
+  for (const service of serviceNames) {
+    const found = config.services[service];
+    if (found !== undefined && found.port !== 0) wanted.push({ name: service, host: found.host, port: found.port, service });
+  }
+  if (config.admin !== undefined && config.admin.port !== 0) wanted.push({ name: "admin", ...config.admin });
+  const findings: Finding[] = [];
+  for (const { name, host, port, service } of wanted) {
+    const more = service === undefined ? {} : { service };
+    const taken = listening.find((each) => each.port === port && meets(each.address, host));
+    const where = `${name}'s port ${port}`;
+    if (listening.length === 0 && taken === undefined && (await textAt(box.proc, "net", "tcp")) === undefined) {
+      findings.push(finding("port", "skipped", `${where}: the kernel's table of sockets can't be read`, more));
+    } else if (taken === undefined) findings.push(freeFinding(where, { host, port }, units, more));
+    else findings.push(await takenFinding(where, taken, { processes, units, more }));
+  }
+  return findings;
+}
+
+type Service = { readonly service?: ServiceName };
+
+/** Nobody listens there. With posline's socket active, that is a port that systemd wasn't told of. */
+function freeFinding(where: string, { host, port }: { host: string; port: number }, units: Units, more: Service): Finding {
+  if (units.socket !== "active") return finding("port", "ok", `${where} on ${host} is free`, more);
+  const cause = `posline.socket listens on ${units.listens.join(", ")}, and the service has no network of its own to listen on more`;
+  const setting = `[Socket] ListenStream=${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  const cure = `sudo systemctl edit posline.socket: ${setting}, then sudo systemctl restart posline.socket posline`;
+  return finding("port", "bad", `${where} on ${host}: nobody listens there, though posline.socket is active`, {
+    ...more,
+    cause,
+    cure,
+  });
+}
+
+async function takenFinding(
+  where: string,
+  { address, port, inode }: Listening,
+  { processes, units, more }: { readonly processes: Processes; readonly units: Units; readonly more: Service },
+): Promise<Finding> {
+  const holders = await processes.holding(inode);
+  const ours = holders.find((running) => poslineOf(running) !== undefined);
+  if (ours !== undefined) return finding("port", "ok", `${where} is posline's (process ${ours.pid})`, more);
+  const isSocket = units.listens.some((listen) => listen.endsWith(`:${port}`)) && units.socket === "active";
+  if (isSocket && holders.every(({ pid }) => pid === 1)) {
+    return finding("port", "ok", `${where} is held by systemd for posline (posline.socket)`, more);
+  }
+  const [stranger] = holders;
+  const taken = `${where} on ${address} is taken`;
+  if (stranger === undefined) {
+    const cause = "by another user's process, which this user can't see";
+    return finding("port", "bad", taken, { ...more, cause, cure: `sudo ss -ltnp 'sport = :${port}' shows which: stop it` });
+  }
+  const { pid, name, unit } = stranger;
+  const cure = unit === undefined ? `sudo kill ${pid}, or configure another port` : `sudo systemctl disable --now ${unit}`;
+  return finding("port", "bad", `${taken} by process ${pid} (${name})`, { ...more, cure });
+}
+
+/** Listening sockets, IPv4 and IPv6. */
+async function readListening({ proc }: Box): Promise<Listening[]> {
+  const found: Listening[] = [];
+  for (const table of ["tcp", "tcp6"]) {
+    const text = (await textAt(join(proc, "net", table))) ?? "";
+    // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
+    const rows = text.matchAll(/^\s*\d+: ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A \S+ \S+ \S+\s+\d+\s+\d+ (\d+)/gm);
+    for (const [, hex = "", port = "", inode = ""] of rows) {
+      found.push({ address: addressIn(hex), port: Number.parseInt(port, 16), inode });
+    }
+  }
+  return found;
+}
+
+/** The kernel writes an address as words of four bytes in its own order, which on what posline runs on is the lowest first. */
+function addressIn(hex: string): string {
+  if (/^0+$/.test(hex)) return "*";
+  const bytes = Buffer.from(hex, "hex");
+  for (let word = 0; word < bytes.length; word += 4) bytes.subarray(word, word + 4).reverse();
+  if (bytes.length === 4) return bytes.join(".");
+  if (bytes.subarray(0, 12).toString("hex") === "00000000000000000000ffff") return bytes.subarray(12).join(".");
+  const groups = Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16));
+  // Leading zeros only: it is compared with ::1 and shown.
+  return groups.join(":").replace(/^(?:0:)+/, "::");
+}
+
+/** Whether two that listen on these would be in each other's way. */
+function meets(address: string, host: string): boolean {
+  if (address === "*" || host === "0.0.0.0" || host === "::") return true;
+  if (isIP(host) === 0) return address === "127.0.0.1" || address === "::1";
+  return address === host;
+}

@@ -1,0 +1,89 @@
+import { readlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type Box, namesIn, textAt } from "./box.ts";
+
+/** A process of the box. */
+export interface Running {
+  readonly pid: number;
+  /** Its command name, as the kernel keeps it. */
+  readonly name: string;
+  readonly args: readonly string[];
+  /** The systemd unit that it belongs to. */
+  readonly unit: string | undefined;
+}
+
+/** The processes of the box, read once; names and units are open to everybody, descriptors to their user and root. */
+export class Processes {
+  readonly #proc: string;
+  readonly #running: readonly Running[];
+  #sockets: Promise<ReadonlyMap<string, readonly Running[]>> | undefined;
+
+  constructor(proc: string, running: readonly Running[]) {
+    this.#proc = proc;
+    this.#running = running;
+  }
+
+  of(pid: number): Running | undefined {
+    return this.#running.find((each) => each.pid === pid);
+  }
+
+  find(fits: (running: Running) => boolean): readonly Running[] {
+    return this.#running.filter(fits);
+  }
+
+  named(name: string): Running | undefined {
+    return this.#running.find((each) => each.name === name);
+  }
+
+  /** Who has a socket open, by its inode, as far as this user may see. */
+  async holding(inode: string): Promise<readonly Running[]> {
+    this.#sockets ??= this.#readSockets();
+    return (await this.#sockets).get(inode) ?? [];
+  }
+
+  async #readSockets(): Promise<ReadonlyMap<string, readonly Running[]>> {
+    const found = new Map<string, Running[]>();
+    for (const running of this.#running) {
+      const folder = join(this.#proc, String(running.pid), "fd");
+      for (const descriptor of await namesIn(folder)) {
+        const target = await readlink(join(folder, descriptor)).catch(() => "");
+        const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
+        if (inode === undefined) continue;
+        const holders = found.get(inode) ?? [];
+        if (!holders.includes(running)) found.set(inode, [...holders, running]);
+      }
+    }
+    return found;
+  }
+}
+
+export async function readProcesses({ proc }: Pick<Box, "proc">): Promise<Processes> {
+  const pids = (await namesIn(proc)).filter((name) => /^\d+$/.test(name)).map(Number);
+  const running = await Promise.all(
+    pids.map(async (pid): Promise<Running> => {
+      const folder = join(proc, String(pid));
+      const [name, line, group] = await Promise.all([
+        textAt(folder, "comm"),
+        textAt(folder, "cmdline"),
+        textAt(folder, "cgroup"),
+      ]);
+      const args = (line ?? "").split("\0").filter((arg) => arg !== "");
+      return { pid, name: name ?? "", args, unit: unitIn(group ?? "") };
+    }),
+  );
+  return new Processes(
+    proc,
+    running.sort((one, other) => one.pid - other.pid),
+  );
+}
+
+/** `0::/system.slice/posline.service`: the innermost service. */
+function unitIn(group: string): string | undefined {
+  return [...group.matchAll(/\/([^/\n]+\.service)(?=\/|$)/gm)].at(-1)?.[1];
+}
+
+/** How a posline that runs is called here: its unit, or `posline` where a person started it; undefined when it is none. */
+export function poslineOf({ args, unit }: Running): string | undefined {
+  if (unit !== undefined && /^posline(-gateway)?\.service$/.test(unit)) return unit;
+  return args.slice(0, 4).some((arg) => /^posline(\.[cm]js)?$/.test(basename(arg))) ? "posline" : undefined;
+}

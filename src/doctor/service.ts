@@ -1,0 +1,86 @@
+import { isIP } from "node:net";
+import type { Config } from "../config/config.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { parseObject } from "../envelope/json.ts";
+import { quoted } from "../line/causes.ts";
+import type { Box } from "./box.ts";
+import { type Finding, finding } from "./finding.ts";
+import { type Processes, poslineOf } from "./processes.ts";
+
+/**
+ * What a posline that runs says of itself on its admin port. It proves its lines clean before each call, so it knows better than
+ * whoever comes after it.
+ */
+export interface Told {
+  /** Where it was asked. */
+  readonly base: string;
+  /** What it answered to /status; undefined when it didn't answer. */
+  readonly status: JsonObject | undefined;
+}
+
+/** Asks the posline that runs, if one does; a gateway isn't asked, since its admin port is another configuration's. */
+export async function askService(
+  { admin }: Config,
+  box: Box,
+  processes: Processes,
+): Promise<Told | "none runs" | "no admin port"> {
+  const runs = processes.find((running) => {
+    const unit = poslineOf(running);
+    return unit === "posline.service" || (unit === "posline" && running.args.includes("serve"));
+  });
+  if (runs.length === 0) return "none runs";
+  if (admin === undefined) return "no admin port";
+  const host = admin.host === "0.0.0.0" ? "127.0.0.1" : admin.host === "::" ? "::1" : admin.host;
+  const base = `http://${isIP(host) === 6 ? `[${host}]` : host}:${admin.port}`;
+  const answer = await box.ask(`${base}/status`);
+  return { base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
+}
+
+/** What concerns the whole service: that it answers, and its journal of money. */
+export function serviceFindings(told: Told | "none runs" | "no admin port"): Finding[] {
+  if (told === "none runs") return [];
+  if (told === "no admin port") {
+    const cure = 'add "admin": {} to the configuration, then sudo systemctl restart posline';
+    return [finding("service", "note", "posline runs, and can't be asked how it does: it has no admin port", { cure })];
+  }
+  const { base, status } = told;
+  if (status === undefined) {
+    const cure = "systemctl status posline; journalctl -u posline -n 50";
+    return [finding("service", "bad", `posline runs, and doesn't answer on its admin port (${base}/status)`, { cure })];
+  }
+  const ready = status["ready"] === true ? "is ready" : "isn't ready";
+  const findings = [finding("service", status["ready"] === true ? "ok" : "warn", `posline ${ready} (${base}/readyz)`)];
+  const journal = isObject(status["journal"]) ? status["journal"] : {};
+  const unknown = isObject(journal["unknown"]) ? journal["unknown"]["total"] : 0;
+  if (typeof unknown === "number" && unknown > 0) {
+    const operations = `${unknown} ${unknown === 1 ? "operation" : "operations"}`;
+    const cure = "sudo posline journal --unknown lists them: ask the terminal for each before selling it again";
+    findings.push(finding("unknown", "warn", `nobody knows what became of ${operations}`, { cure }));
+  }
+  const state = journal["state"];
+  if (typeof state === "string" && state !== "ok" && state !== "off") {
+    const level = journal["onFailure"] === "refuse" ? "bad" : "warn";
+    findings.push(finding("journal", level, `the journal of money fails: ${cut(state)}`, { cure: "df -h; dmesg | tail" }));
+  }
+  return findings;
+}
+
+/** States in which a request is sent at once. */
+const usable = ["idle", "awaiting", "open"];
+
+/** How the service says that a line stands; none when it doesn't know the line. */
+export function standingFindings(line: string, told: Told | "none runs" | "no admin port"): Finding[] {
+  if (typeof told === "string") return [];
+  const lines = told.status?.["lines"];
+  const stands = isObject(lines) ? lines[line] : undefined;
+  if (!isObject(stands) || typeof stands["state"] !== "string") return [];
+  const { state } = stands;
+  const reason = typeof stands["reason"] === "string" && stands["reason"] !== "" ? ` (${cut(stands["reason"])})` : "";
+  const what = `the service says: line ${line} is ${cut(state)}${reason}`;
+  if (usable.includes(state)) return [finding("service", "ok", what, { line })];
+  const cure = `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)} then asks the terminal itself`;
+  return [finding("service", "bad", what, { line, cure })];
+}
+
+/** Characters of the service's own words that are shown. */
+const cut = (text: string) => text.slice(0, 300);

@@ -1,0 +1,103 @@
+import { access, constants } from "node:fs/promises";
+import { join } from "node:path";
+import { check } from "../config/check.ts";
+import { type Config, ConfigError, emulatedPath, type LineConfig } from "../config/config.ts";
+import { type Loaded, loadConfig } from "../config/load.ts";
+import { line as lineSchema } from "../config/schema-line.ts";
+import { type Box, textAt } from "./box.ts";
+import { type Finding, finding } from "./finding.ts";
+
+/** What to look at. */
+export interface Wanted {
+  readonly config?: string | undefined;
+  /** A line's name, or a device. */
+  readonly line?: string | undefined;
+  readonly baud?: number | undefined;
+}
+
+/** The configuration as it is looked at, and what it says of itself. */
+export interface Setup {
+  readonly findings: readonly Finding[];
+  /** Undefined when it can't be used. */
+  readonly config: Config | undefined;
+  readonly file: string | undefined;
+  /** The lines to look at, by name. */
+  readonly lines: Readonly<Record<string, LineConfig>>;
+}
+
+const isDevice = (line: string) => /^(?:\/|usb:)/i.test(line);
+
+/** Loads the configuration as the service would, and picks the lines that are meant. */
+export async function loadSetup(wanted: Wanted, box: Box): Promise<Setup> {
+  const env = await environmentOf(box, wanted);
+  const file = join(box.etc, "posline", "posline.json");
+  try {
+    const loaded = await load(wanted, { env, file });
+    const lines = withBaud(pick(wanted, loaded.config), wanted.baud);
+    return { findings: findingsOf(loaded), config: loaded.config, file: loaded.file, lines };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { findings: error.problems.map(problem), config: undefined, file: undefined, lines: {} };
+  }
+}
+
+/**
+ * systemd tells the service by variables where its secrets and its state folder are; a shell doesn't know them. Only for the file
+ * that the service itself reads.
+ */
+async function environmentOf(box: Box, wanted: Wanted): Promise<Box["env"]> {
+  const isInstalled = /^posline:/m.test((await textAt(box.etc, "passwd")) ?? "");
+  if (!isInstalled || wanted.config !== undefined) return box.env;
+  const credentials = join(box.etc, "posline", "credentials");
+  const mayRead = await access(credentials, constants.R_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  return { STATE_DIRECTORY: box.state, ...(mayRead ? { CREDENTIALS_DIRECTORY: credentials } : {}), ...box.env };
+}
+
+type Places = { readonly env: Box["env"]; readonly file: string };
+
+/** A device that a line of the file has is that line; another one is a line of its own. */
+async function load({ config, line }: Wanted, places: Places): Promise<Loaded> {
+  if (line === undefined || !isDevice(line)) return loadConfig({ ...places, flags: { config } });
+  const loaded = await loadConfig({ ...places, flags: { config } }).catch((error: unknown) => {
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  });
+  const known = loaded !== undefined && Object.values(loaded.config.lines).some(({ path }) => path === line);
+  return known ? loaded : loadConfig({ ...places, flags: { config, line } });
+}
+
+function pick({ line }: Wanted, { lines }: Config): Readonly<Record<string, LineConfig>> {
+  if (line === undefined) return lines;
+  const picked = Object.entries(lines).filter(([name, { path }]) => (isDevice(line) ? path === line : name === line));
+  if (picked.length === 0) {
+    throw new ConfigError([`--line: there is no line ${line}: its lines are ${Object.keys(lines).join(", ")}`]);
+  }
+  return Object.fromEntries(picked);
+}
+
+/** Another speed than the configured one, to try it out. */
+function withBaud(lines: Readonly<Record<string, LineConfig>>, baud: number | undefined): Readonly<Record<string, LineConfig>> {
+  if (baud === undefined) return lines;
+  const problems: string[] = [];
+  check(lineSchema.properties.baudRate, baud, "--baud", problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.fromEntries(Object.entries(lines).map(([name, line]) => [name, { ...line, baudRate: baud }]));
+}
+
+function findingsOf({ config, file, emulated, warnings }: Loaded): Finding[] {
+  const lines = Object.entries(config.lines);
+  const isEmulated = emulated || lines.every(([, { path }]) => path === emulatedPath);
+  const served = Object.keys(config.services).join(", ");
+  const where = file === undefined ? "no file: one line for all services" : `${file} can be used`;
+  const what = `${where}; lines ${lines.map(([name]) => name).join(", ")}; services ${served}${isEmulated ? "; emulated" : ""}`;
+  return [finding("config", "ok", what), ...warnings.map((warning) => finding("config", "warn", warning))];
+}
+
+/** A problem as it is worded where it is found; what mends it stands in it. */
+function problem(text: string): Finding {
+  const denied = /permission denied/i.test(text);
+  return finding("config", "bad", text, denied ? { cure: "or look as root: sudo posline doctor" } : {});
+}

@@ -1,0 +1,54 @@
+import type { ShownBytes } from "./finding.ts";
+
+/**
+ * Bytes of a line as anybody may see them: what a technician pastes into a ticket. Only posline's own questions and the answers
+ * to them stand there whole; of all else the beginning, which tells what it is and is too short for a card or a name.
+ */
+
+/** Bytes of a question or its answer that are shown, and of anything else. */
+const wholeBytesMax = 256;
+const headBytesMax = 16;
+
+/** Characters of a text that are shown. */
+const textMax = 1_000;
+
+/** Bytes of a checksum behind the sign, which would confirm a guess at the secret as well as the sign does. */
+const checksumBytes = 4;
+
+export interface Showing {
+  readonly direction: ShownBytes["direction"];
+  readonly atMs: number;
+  /** What they say, when they may be shown whole. */
+  readonly text?: string | undefined;
+  /** What must not be seen: a sign confirms whoever guesses the merchant's id. */
+  readonly secret?: string | undefined;
+}
+
+export function shown(bytes: Buffer, { direction, atMs, text, secret }: Showing): ShownBytes {
+  const hidden = hiddenIn(bytes, secret);
+  const visible = bytes.subarray(0, text === undefined ? headBytesMax : wholeBytesMax);
+  const pairs = Array.from(visible, (byte, at) => (hidden(at) ? "**" : byte.toString(16).padStart(2, "0")));
+  if (visible.length < bytes.length) pairs.push("..");
+  const said = text === undefined ? undefined : masked(text, secret).slice(0, textMax);
+  return {
+    direction,
+    atMs: Math.round(atMs),
+    bytes: bytes.length,
+    hex: pairs.join(" "),
+    ...(said === undefined ? {} : { text: said }),
+  };
+}
+
+/** What a text has no business to show: the secret, and control characters. */
+function masked(text: string, secret: string | undefined): string {
+  const open = secret === undefined ? text : text.replaceAll(secret, "****");
+  return open.replace(/\p{Cc}/gu, " ");
+}
+
+function hiddenIn(bytes: Buffer, secret: string | undefined): (at: number) => boolean {
+  const from: number[] = [];
+  if (secret === undefined) return () => false;
+  for (let at = bytes.indexOf(secret); at !== -1; at = bytes.indexOf(secret, at + 1)) from.push(at);
+  const length = secret.length + checksumBytes;
+  return (at) => from.some((start) => at >= start && at < start + length);
+}

@@ -1,0 +1,53 @@
+/**
+ * What bytes look like that are no answer. Each trouble of a serial line has a look of its own; this is what an experienced eye
+ * sees in a hex dump.
+ */
+export type Sign = "echo" | "at commands" | "login prompt" | "text" | "other baud rate" | "break" | "unknown";
+
+/** Bytes of what was sent that must come back to be called an echo: fewer may come by chance. */
+const echoBytes = 6;
+
+/**
+ * Says what bytes look like.
+ * @param sent What was sent before they came.
+ */
+export function signOf(bytes: Buffer, sent: readonly Buffer[]): Sign {
+  if (sent.some((frame) => frame.length >= echoBytes && isEcho(bytes, frame))) return "echo";
+  const text = bytes.toString("latin1");
+  if (/(?:^|[\r\n\0])\s*AT(?:[+&%EZHIQDSV^][\w+?=&;,"^]*)?[\r\n]/i.test(text) || /^AT[+&]/.test(text)) return "at commands";
+  if (/login: ?$|login:|password:|\bDebian\b|Raspbian|Ubuntu|[#$] $/im.test(text) && mostlyText(bytes)) return "login prompt";
+  if (mostlyText(bytes)) return "text";
+  if (bytes.every((byte) => byte === 0)) return "break";
+  return looksSampled(bytes) ? "other baud rate" : "unknown";
+}
+
+/** The line gives back what is sent into it: whole, or the beginning of it where its other end swallows some bytes. */
+function isEcho(bytes: Buffer, frame: Buffer): boolean {
+  if (bytes.includes(frame)) return true;
+  const payload = frame.subarray(frame[0] === 2 ? 1 : 4, -echoBytes);
+  return payload.length >= echoBytes && bytes.includes(payload);
+}
+
+function mostlyText(bytes: Buffer): boolean {
+  let printable = 0;
+  for (const byte of bytes) if ((byte >= 0x20 && byte < 0x7f) || byte === 0x0d || byte === 0x0a || byte === 0x09) printable++;
+  return bytes.length >= 3 && printable >= 0.9 * bytes.length;
+}
+
+/**
+ * Bytes sampled at another rate: runs of ones and zeros instead of letters. Slower bits read fast give few bits that change,
+ * faster bits read slowly leave mostly set ones, for the stop bits and the idle line are ones.
+ */
+function looksSampled(bytes: Buffer): boolean {
+  if (bytes.length < 2) return false;
+  let few = 0;
+  let high = 0;
+  for (const byte of bytes) {
+    const changes = byte ^ (byte >>> 1);
+    let count = 0;
+    for (let bit = 0; bit < 7; bit++) count += (changes >>> bit) & 1;
+    if (count <= 2) few++;
+    if (byte >= 0x80) high++;
+  }
+  return few >= 0.6 * bytes.length || high >= 0.4 * bytes.length;
+}

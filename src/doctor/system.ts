@@ -1,0 +1,101 @@
+import { access, constants, stat, statfs } from "node:fs/promises";
+import type { Config } from "../config/config.ts";
+import { quoted, serviceUser } from "../line/causes.ts";
+import { type Account, mayUse } from "./accounts.ts";
+import { type Box, namesIn, textAt } from "./box.ts";
+import { type Finding, finding } from "./finding.ts";
+
+/** The oldest Node that posline runs on. */
+const nodeOldest = [20, 19] as const;
+
+export function nodeFinding({ nodeVersion }: Box): Finding {
+  const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
+  const [oldestMajor, oldestMinor] = nodeOldest;
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor))
+    return finding("node", "ok", `Node ${nodeVersion}`);
+  const cure = "install a newer Node, or the package posline-standalone, which brings its own";
+  return finding("node", "bad", `Node ${nodeVersion} is older than ${nodeOldest.join(".")}`, { cure });
+}
+
+/** Years in which a clock is believed: a box without a battery begins at 1970, or where it was switched off. */
+const yearsPlausible = { min: 2025, max: 2099 } as const;
+
+/** Terminals stamp receipts with their own clock; the box's is what log and journal are read by, and what TLS needs. */
+export async function clockFindings(box: Box): Promise<Finding[]> {
+  const now = box.now();
+  const year = now.getUTCFullYear();
+  const plausible = year >= yearsPlausible.min && year <= yearsPlausible.max;
+  const cure = "sudo timedatectl set-ntp true; without a network: sudo timedatectl set-time 'YYYY-MM-DD hh:mm:ss'";
+  const fact = `the clock says ${now.toISOString().replace(/\.\d+Z$/, "Z")}`;
+  const cause = "log and journal carry the wrong time, and https upstreams are not trusted";
+  const clock = plausible ? finding("clock", "ok", fact) : finding("clock", "warn", `${fact}, which can't be`, { cause, cure });
+  return [clock, await syncFinding(box, cure)];
+}
+
+async function syncFinding(box: Box, cure: string): Promise<Finding> {
+  const synchronized = () => finding("time sync", "ok", "the clock follows a time server");
+  if ((await textAt(box.run, "systemd", "timesync", "synchronized")) !== undefined) return synchronized();
+  const told = await box.command("timedatectl", ["show", "--property=NTPSynchronized", "--value"]);
+  if (!told.ran) return finding("time sync", "skipped", `whether the clock follows a time server isn't known: ${told.why}`);
+  const answer = told.out.trim();
+  if (answer === "yes") return synchronized();
+  if (answer !== "no")
+    return finding("time sync", "skipped", "whether the clock follows a time server isn't known: timedatectl doesn't say");
+  const cause = "log and journal have the box's own time, and the terminal's receipts the terminal's";
+  return finding("time sync", "note", "the clock follows no time server", { cause, cure });
+}
+
+/** Whether the journal of money can be written. */
+export async function stateFindings({ journal }: Config, account: Account | undefined): Promise<Finding[]> {
+  if (journal === false) {
+    const cause = "after a crash or a power cut nobody can tell what had been sent";
+    return [
+      finding("journal", "note", 'no journal of money is kept ("journal": false)', {
+        cause,
+        cure: 'take "journal": false out of the configuration',
+      }),
+    ];
+  }
+  const { folder } = journal;
+  // The configuration's own warning says it.
+  if (folder === undefined) return [];
+  const here = await stat(folder).catch((error: NodeJS.ErrnoException) => error.code ?? "unknown");
+  if (typeof here === "string") return [missing(folder, here, account)];
+  if (!here.isDirectory()) return [finding("journal", "bad", `${folder} is no folder`, { cure: `sudo rm ${quoted(folder)}` })];
+  const mayWrite = account === undefined ? await isWritable(folder) : mayUse(account, here);
+  const whose = account === undefined ? "this user" : `the service's user ${account.name}`;
+  if (!mayWrite) {
+    const cure = `sudo chown ${serviceUser}:${serviceUser} ${quoted(folder)} && sudo chmod 700 ${quoted(folder)}`;
+    return [finding("journal", "bad", `${whose} may not write into ${folder}`, { cure })];
+  }
+  return [await roomFinding(folder, journal.bytes, whose)];
+}
+
+function missing(folder: string, code: string, account: Account | undefined): Finding {
+  if (code === "EACCES")
+    return finding("journal", "skipped", `${folder} may not be looked into by this user: sudo posline doctor`);
+  const cure = account === undefined ? `mkdir -p ${quoted(folder)}` : "sudo systemctl restart posline, which makes it";
+  return finding("journal", "bad", `there is no folder ${folder} for the journal of money (${code})`, { cure });
+}
+
+const isWritable = (folder: string) =>
+  access(folder, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+
+async function roomFinding(folder: string, bytes: number, whose: string): Promise<Finding> {
+  const files = await statfs(folder).catch(() => undefined);
+  const free = files === undefined ? undefined : files.bavail * files.bsize;
+  const mib = (value: number) => `${Math.floor(value / 1024 / 1024)} MiB`;
+  const more = free === undefined ? "" : `, ${mib(free)} are free`;
+  // Once its file is there, it takes no more room.
+  const isThere = (await namesIn(folder)).some((name) => name.startsWith("journal"));
+  if (free !== undefined && !isThere && free < 2 * bytes) {
+    const cure = `sudo journalctl --vacuum-size=50M; df -h ${quoted(folder)} shows what fills it`;
+    return finding("journal", "warn", `${folder} has room for ${mib(free)}, and the journal of money needs ${mib(bytes)}`, {
+      cure,
+    });
+  }
+  return finding("journal", "ok", `${whose} may write into ${folder}${more}`);
+}

@@ -1,0 +1,61 @@
+import type { Box } from "./box.ts";
+
+/** What systemd knows of posline on this box. */
+export interface Units {
+  /** False where there is no systemd to ask: a container, another init. */
+  readonly present: boolean;
+  /** Why there is none to ask. */
+  readonly why: string;
+  /** `active`, `inactive`, `failed`, ...; undefined when the unit isn't installed. */
+  readonly service: string | undefined;
+  readonly socket: string | undefined;
+  /** The addresses that systemd listens on for posline: `127.0.0.1:8888`. */
+  readonly listens: readonly string[];
+  /** Groups that the service has beside its user's. */
+  readonly groups: readonly string[];
+  /** Which devices the service may open: all, or the kinds listed, as majors or names of drivers. */
+  readonly devices: readonly string[] | "all";
+}
+
+const properties = "LoadState,ActiveState,Listen,SupplementaryGroups,DevicePolicy,DeviceAllow";
+
+export async function askUnits({ command }: Box): Promise<Units> {
+  const show = async (unit: string) => {
+    const result = await command("systemctl", ["show", unit, `--property=${properties}`]);
+    if (!result.ran) return result.why;
+    return result.code === 0 ? propertiesIn(result.out) : "systemd does not run here";
+  };
+  const service = await show("posline.service");
+  if (typeof service === "string") return { ...none, why: service };
+  const socket = await show("posline.socket");
+  const ofSocket = typeof socket === "string" ? new Map<string, string>() : socket;
+  const closed = /^(?:closed|strict)$/.test(service.get("DevicePolicy") ?? "");
+  return {
+    present: true,
+    why: "",
+    service: stateIn(service),
+    socket: stateIn(ofSocket),
+    listens: [...(ofSocket.get("Listen") ?? "").matchAll(/(\S+) \(Stream\)/g)].map(([, address = ""]) => address),
+    groups: (service.get("SupplementaryGroups") ?? "").split(" ").filter((group) => group !== ""),
+    devices: closed
+      ? [...(service.get("DeviceAllow") ?? "").matchAll(/(\S+) r?w?m?(?:\s|$)/g)].map(([, device = ""]) => device)
+      : "all",
+  };
+}
+
+const none: Units = { present: false, why: "", service: undefined, socket: undefined, listens: [], groups: [], devices: "all" };
+
+/** `Listen` and `DeviceAllow` come once for each of their values. */
+function propertiesIn(out: string): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const line of out.split("\n")) {
+    const [, key, value] = /^(\w+)=(.*)$/.exec(line) ?? [];
+    if (key === undefined || value === undefined) continue;
+    const before = found.get(key);
+    found.set(key, before === undefined ? value : `${before} ${value}`);
+  }
+  return found;
+}
+
+const stateIn = (found: ReadonlyMap<string, string>) =>
+  found.get("LoadState") === "loaded" ? found.get("ActiveState") : undefined;

@@ -1,0 +1,49 @@
+import type { Contract } from "../contract/contract.ts";
+import { parseForm, unescapeValue } from "../envelope/form.ts";
+import { textOf } from "../envelope/json.ts";
+
+/**
+ * The amount of a request, digit by digit as its till wrote it: a number would round it beyond 2^53. The text is walked, not
+ * parsed, since only one field of it is wanted; what isn't JSON has none.
+ */
+export function amountOf(contract: Contract, body: readonly Buffer[]): string | undefined {
+  if (contract.envelope !== "form") return amountIn(textOf(body));
+  const { data } = parseForm(Buffer.concat(body));
+  return data === undefined ? undefined : amountIn(Buffer.from(unescapeValue(data), "base64").toString("utf8"));
+}
+
+/** Behind the field's name; a number in quotes is as good (FIELD-NOTES: types are loose). */
+const value = /^\s*:\s*("?)(-?\d[\d.eE+-]{0,30})\1\s*[,}]/;
+
+/** Characters behind the name that are looked at: white space is bounded, too. */
+const valueCharactersMax = 128;
+
+/** The digits of `amount` in the object itself, not in one within it; the last one, as JSON is read. */
+export function amountIn(json: string): string | undefined {
+  let depth = 0;
+  let found: string | undefined;
+  for (let at = 0; at < json.length; ) {
+    const character = json[at];
+    if (character === '"') {
+      const end = stringEnd(json, at);
+      if (depth === 1 && end - at === 8 && json.startsWith('"amount"', at)) {
+        found = value.exec(json.slice(end, end + valueCharactersMax))?.[2] ?? found;
+      }
+      at = end;
+      continue;
+    }
+    if (character === "{" || character === "[") depth++;
+    else if (character === "}" || character === "]") depth--;
+    at++;
+  }
+  return found;
+}
+
+/** The place behind a string's closing quote; the text's end when it has none. */
+function stringEnd(json: string, start: number): number {
+  for (let at = start + 1; at < json.length; at++) {
+    if (json[at] === "\\") at++;
+    else if (json[at] === '"') return at + 1;
+  }
+  return json.length;
+}

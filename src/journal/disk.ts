@@ -1,0 +1,97 @@
+import { type FileHandle, open, rename, unlink } from "node:fs/promises";
+import { type Hold, takeHold } from "./hold.ts";
+
+/**
+ * What the journal asks of a disk. Each call runs in the thread pool, so a disk that dies blocks no exchange; how long one is
+ * waited for is its user's affair.
+ */
+
+/** An open file. */
+export interface DiskFile {
+  bytes(): Promise<number>;
+  /** Reads up to the buffer's length; gives how many bytes came. */
+  read(buffer: Buffer, position: number): Promise<number>;
+  /** Writes all of it. */
+  write(buffer: Buffer, position: number): Promise<void>;
+  /** Settles once what was written is on the disk. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Disk {
+  /** Keeps other processes from writing the journal of a folder. */
+  hold(folder: string): Promise<Hold>;
+  open(path: string): Promise<DiskFile>;
+  /** Makes a file anew, or empties the one that is there. */
+  create(path: string, mode: number): Promise<DiskFile>;
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** Settles once the names in a folder are on the disk. */
+  syncFolder(folder: string): Promise<void>;
+}
+
+class NodeFile implements DiskFile {
+  readonly #handle: FileHandle;
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  async bytes(): Promise<number> {
+    return (await this.#handle.stat()).size;
+  }
+
+  async read(buffer: Buffer, position: number): Promise<number> {
+    let read = 0;
+    while (read < buffer.length) {
+      const { bytesRead } = await this.#handle.read(buffer, read, buffer.length - read, position + read);
+      if (bytesRead === 0) break;
+      read += bytesRead;
+    }
+    return read;
+  }
+
+  async write(buffer: Buffer, position: number): Promise<void> {
+    // A write may take less than all, as the last one before a full disk does.
+    for (let written = 0; written < buffer.length; ) {
+      const { bytesWritten } = await this.#handle.write(buffer, written, buffer.length - written, position + written);
+      if (bytesWritten === 0) throw new Error("the disk takes no bytes");
+      written += bytesWritten;
+    }
+  }
+
+  sync(): Promise<void> {
+    return this.#handle.datasync();
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+}
+
+/** Opens a file that is only read, and that another process may be writing. */
+export async function openToRead(path: string): Promise<DiskFile> {
+  return new NodeFile(await open(path, "r"));
+}
+
+/** The disk of this box. */
+export const nodeDisk: Disk = {
+  hold: takeHold,
+  open: async (path) => new NodeFile(await open(path, "r+")),
+  create: async (path, mode) => {
+    const handle = await open(path, "w+", mode);
+    // The umask may have taken the group's share.
+    await handle.chmod(mode);
+    return new NodeFile(handle);
+  },
+  rename,
+  remove: unlink,
+  syncFolder: async (folder) => {
+    const handle = await open(folder, "r");
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  },
+};

@@ -1,0 +1,165 @@
+import { createHash } from "node:crypto";
+import type { Contract, Route } from "../contract/contract.ts";
+import { contracts } from "../contract/contracts.ts";
+import type { Call } from "../core/call.ts";
+import { maskCardNumbers } from "../core/card-number.ts";
+import { Fault, type Outcome } from "../core/fault.ts";
+import { version } from "../core/version.ts";
+import { amountOf } from "./amount.ts";
+import { type Disk, nodeDisk } from "./disk.ts";
+import { asUnknown, operationsOf, type UnknownOperation } from "./operations.ts";
+import type { SentRecord, Stored } from "./record.ts";
+import { Recorder } from "./recorder.ts";
+
+/**
+ * The journal of money: a record on the disk of each request that moves money, prints or changes state, made before its first
+ * byte goes out, and of its outcome, made before its caller learns it. So after a crash or a power cut it is known what had been
+ * sent, and whether its caller knew: what has no outcome is unknown, and is told so. It is never sent again.
+ *
+ * A disk that fails or hangs must not stop a shop: within `recordMs` each request goes on without a record, or is refused,
+ * as its operator wants it; it is said aloud, and the next request tries the disk again.
+ */
+
+export interface JournalOptions {
+  /** Where its file is. */
+  readonly folder: string;
+  /** Bytes of its file. */
+  readonly bytes: number;
+  /** What becomes of requests that can't be recorded. */
+  readonly onFailure: "refuse" | "relay";
+  readonly report: JournalReport;
+  /** The box's own unless a test has another. */
+  readonly disk?: Disk | undefined;
+}
+
+/** What a journal tells of itself. */
+export interface JournalReport {
+  /** It can't be written, or for another reason than before: how it is, and what to do. */
+  failed(reason: string): void;
+  /** It is written again. */
+  recovered(message: string): void;
+  /** It works, and its operator should know this of it. */
+  noticed(message: string): void;
+}
+
+/** One call in the journal. */
+export interface JournalEntry {
+  /** @throws Fault `unavailable` when it can't be recorded and the policy is to refuse it. */
+  sent(): Promise<void>;
+  /** Never rejects. */
+  ended(ending: JournalEnding): Promise<void>;
+}
+
+export interface JournalEnding {
+  readonly outcome: Outcome;
+  readonly status?: string | undefined;
+  readonly code?: number | undefined;
+}
+
+/** How many operations of unknown outcome are told: the newest. */
+const unknownMax = 100;
+
+/** Characters of a body's digest: 64 bits tell a shop's requests apart. */
+const digestCharacters = 16;
+
+/** Seconds after which a refused request may be tried again. */
+const retryAfterS = 5;
+
+export class Journal {
+  readonly #onFailure: JournalOptions["onFailure"];
+  readonly #recorder: Recorder;
+  #unknown: UnknownOperation[] = [];
+  #unknownTotal = 0;
+
+  constructor({ folder, bytes, onFailure, report, disk = nodeDisk }: JournalOptions) {
+    this.#onFailure = onFailure;
+    this.#recorder = new Recorder({ disk, folder, bytes, report, found: (records) => this.#found(records) });
+  }
+
+  /** `ok`, or why it can't be written and what to do. */
+  get state(): string {
+    return this.#recorder.failure ?? "ok";
+  }
+
+  /** How many operations of unknown outcome there are, also those too old for `unknown`. */
+  get unknownTotal(): number {
+    return this.#unknownTotal;
+  }
+
+  /** The newest operations of unknown outcome, the last one last. */
+  unknown(): readonly UnknownOperation[] {
+    return this.#unknown;
+  }
+
+  /** Records that posline started. */
+  async start(): Promise<void> {
+    await this.#recorder.add({ kind: "start", timeMs: Date.now(), version }).recorded;
+  }
+
+  /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
+  begin(call: Call, route: Route): JournalEntry {
+    const contract = contracts[call.service];
+    const record = sentRecord(call, route, contract);
+    let sent: ReturnType<Recorder["add"]> | undefined;
+    return {
+      sent: async () => {
+        sent = this.#recorder.add(record);
+        if ((await sent.recorded) || this.#onFailure === "relay") return;
+        throw new Fault("unavailable", this.#refusal(route), { retryAfterS });
+      },
+      ended: async (ending) => {
+        if (ending.outcome === "unknown") this.#add(asUnknown(record, "told as unknown"));
+        if (sent === undefined) return;
+        await this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending }).recorded;
+      },
+    };
+  }
+
+  /** Writes what waits, as far as the disk takes it, and gives the folder to the next one. */
+  close(): Promise<void> {
+    return this.#recorder.close();
+  }
+
+  #refusal({ path }: Route): string {
+    return `Cannot send ${path}: its record can't be written (${this.state}): nothing was sent, it is safe to send again`;
+  }
+
+  /** What was there at the first opening: of what had no outcome, nobody will learn it any more. */
+  #found(records: readonly Stored[]): void {
+    const unknown = operationsOf(records).flatMap(({ sent, ending }) => {
+      if (ending === undefined) return [asUnknown(sent, "no outcome recorded")];
+      return ending.outcome === "unknown" ? [asUnknown(sent, "told as unknown")] : [];
+    });
+    // Since posline began, others may have come: the disk may have been away at first.
+    this.#unknown = [...unknown, ...this.#unknown].slice(-unknownMax);
+    this.#unknownTotal += unknown.length;
+  }
+
+  #add(operation: UnknownOperation): void {
+    this.#unknown = [...this.#unknown, operation].slice(-unknownMax);
+    this.#unknownTotal++;
+  }
+}
+
+/** Opens the journal of a folder. It doesn't fail: one that can't be written says so, and tries again at each request. */
+export async function openJournal(options: JournalOptions): Promise<Journal> {
+  const journal = new Journal(options);
+  await journal.start();
+  return journal;
+}
+
+function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
+  const { requestId, service, key, body } = call;
+  const hash = createHash("sha256");
+  for (const piece of body) hash.update(piece);
+  return {
+    kind: "sent",
+    timeMs: Date.now(),
+    requestId: maskCardNumbers(requestId),
+    service,
+    route: route.path,
+    key: key === undefined ? undefined : maskCardNumbers(key),
+    amount: amountOf(contract, body),
+    digest: hash.digest("hex").slice(0, digestCharacters),
+  };
+}

@@ -1,0 +1,129 @@
+import { maskCardNumbers } from "../core/card-number.ts";
+import type { Outcome } from "../core/fault.ts";
+import { isObject } from "../core/json-object.ts";
+
+/**
+ * What stands in the journal, and how it is written: one JSON object a record, so that `strings` shows it where nothing else
+ * can. No body stands in it, and no card number.
+ */
+
+/** A request is about to be sent. */
+export interface SentRecord {
+  readonly kind: "sent";
+  /** Milliseconds since 1970, by the box's clock. */
+  readonly timeMs: number;
+  readonly requestId: string;
+  readonly service: string;
+  readonly route: string;
+  /** pay_id or documentExtID. */
+  readonly key?: string | undefined;
+  /** The digits as the request has them. */
+  readonly amount?: string | undefined;
+  /** The first half of the SHA-256 of the body, as hex. */
+  readonly digest: string;
+}
+
+/** What its caller was told. */
+export interface OutcomeRecord {
+  readonly kind: "outcome";
+  readonly timeMs: number;
+  /** The sequence number of its `sent`. */
+  readonly sent: number;
+  readonly outcome: Outcome;
+  readonly status?: string | undefined;
+  readonly code?: number | undefined;
+}
+
+/** posline started: what was sent before it and has no outcome will never get one. */
+export interface StartRecord {
+  readonly kind: "start";
+  readonly timeMs: number;
+  readonly version: string;
+}
+
+export type JournalRecord = SentRecord | OutcomeRecord | StartRecord;
+
+/** A record with its place in the order of all. */
+export interface Stored {
+  readonly sequence: number;
+  readonly record: JournalRecord;
+}
+
+/** Characters of a text from outside; the longest of all records then fits into a slot (keys are at most 64 by the envelope). */
+const charactersMax = { requestId: 64, service: 16, route: 48, key: 64, amount: 32, status: 16, version: 32 } as const;
+
+/** A text from outside as it may be kept: no card number, no control character, no half of a character, and not endless. */
+function kept(text: string, name: keyof typeof charactersMax): string {
+  const max = charactersMax[name];
+  // In this order: a number that is cut could not be told to be a card's any more.
+  const masked = maskCardNumbers(text);
+  const cut = masked.length > max ? `${masked.slice(0, max - 1)}…` : masked;
+  return Buffer.from(cut, "utf8")
+    .toString("utf8")
+    .replace(/\p{Cc}/gu, "\uFFFD");
+}
+
+const keptOf = (text: string | undefined, name: keyof typeof charactersMax) =>
+  text === undefined ? undefined : kept(text, name);
+
+/** A record's text. */
+export function writeRecord(record: JournalRecord): string {
+  const time = new Date(record.timeMs).toISOString();
+  if (record.kind === "start") return JSON.stringify({ kind: "start", time, version: kept(record.version, "version") });
+  if (record.kind === "outcome") {
+    const { sent, outcome, status, code } = record;
+    // Codes are int32 (fiscal contract, Response model); what is longer is no code and might be anything.
+    const safe = code !== undefined && (code | 0) === code ? code : undefined;
+    return JSON.stringify({ kind: "outcome", time, sent, outcome, status: keptOf(status, "status"), code: safe });
+  }
+  const { requestId, service, route, key, amount, digest } = record;
+  return JSON.stringify({
+    kind: "sent",
+    time,
+    id: kept(requestId, "requestId"),
+    service: kept(service, "service"),
+    route: kept(route, "route"),
+    key: keptOf(key, "key"),
+    amount: keptOf(amount, "amount")?.replace(/[^\d.eE+-]/g, "?"),
+    digest,
+  });
+}
+
+/** Reads what `writeRecord` wrote; undefined for a record of a kind that a later posline writes. */
+export function readRecord(text: string): JournalRecord | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(value)) return undefined;
+  const [time, version, sent, outcome] = [value["time"], value["version"], value["sent"], value["outcome"]];
+  const timeMs = typeof time === "string" ? Date.parse(time) : Number.NaN;
+  if (Number.isNaN(timeMs)) return undefined;
+  if (value["kind"] === "start") return { kind: "start", timeMs, version: typeof version === "string" ? version : "" };
+  if (value["kind"] === "sent") return readSent(value, timeMs);
+  if (value["kind"] !== "outcome" || typeof sent !== "number" || !isOutcome(outcome)) return undefined;
+  const [status, code] = [value["status"], value["code"]];
+  return {
+    kind: "outcome",
+    timeMs,
+    sent,
+    outcome,
+    status: typeof status === "string" ? status : undefined,
+    code: typeof code === "number" ? code : undefined,
+  };
+}
+
+function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): SentRecord | undefined {
+  const text = (name: string) => {
+    const found = value[name];
+    return typeof found === "string" ? found : undefined;
+  };
+  const [requestId, service, route] = [text("id"), text("service"), text("route")];
+  if (requestId === undefined || service === undefined || route === undefined) return undefined;
+  const digest = text("digest") ?? "";
+  return { kind: "sent", timeMs, requestId, service, route, key: text("key"), amount: text("amount"), digest };
+}
+
+const isOutcome = (value: unknown): value is Outcome => value === "answered" || value === "not-sent" || value === "unknown";

@@ -1,0 +1,67 @@
+import { crc32 } from "../wire/crc32.ts";
+
+/**
+ * One slot of the ring: a record's text with its sequence number, in 512 bytes, a sector of every disk there is. A slot that a
+ * power cut tore, at whatever byte, is known by its checksum; one that was never written is all zeros.
+ *
+ * | bytes | what |
+ * | --- | --- |
+ * | 0-3 | `PSLJ` |
+ * | 4 | version, 1 |
+ * | 5 | 0 |
+ * | 6-7 | bytes of the text, u16 |
+ * | 8-15 | sequence number, u64 |
+ * | 16-19 | CRC-32 of all other bytes |
+ * | 20-511 | the text, in UTF-8, then zeros |
+ *
+ * Numbers are big-endian.
+ */
+
+/** Bytes of a slot. */
+export const slotBytes = 512;
+
+const magic = Buffer.from("PSLJ");
+const version = 1;
+const crcAt = 16;
+const textAt = 20;
+
+/** Bytes of the longest text that fits. */
+export const textBytesMax = slotBytes - textAt;
+
+/**
+ * Writes a slot.
+ * @throws RangeError when the text doesn't fit.
+ */
+export function writeSlot(sequence: number, text: string): Buffer {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > textBytesMax) throw new RangeError(`Cannot write a record: it has ${bytes} bytes, and ${textBytesMax} fit`);
+  const slot = Buffer.alloc(slotBytes);
+  magic.copy(slot);
+  slot.writeUInt8(version, 4);
+  slot.writeUInt16BE(bytes, 6);
+  slot.writeBigUInt64BE(BigInt(sequence), 8);
+  slot.write(text, textAt);
+  slot.writeUInt32BE(sumOf(slot), crcAt);
+  return slot;
+}
+
+/** What a slot holds: a record, nothing yet, something broken, or what a later posline wrote. */
+export type Slot = { readonly sequence: number; readonly text: string } | "empty" | "bad" | "newer";
+
+/** Reads a slot; total, whatever stands in it. */
+export function readSlot(slot: Buffer): Slot {
+  if (slot.length !== slotBytes) return "bad";
+  if (slot[0] === 0 && slot.equals(zeros)) return "empty";
+  if (slot.compare(magic, 0, magic.length, 0, magic.length) !== 0 || slot.readUInt32BE(crcAt) !== sumOf(slot)) return "bad";
+  if (slot[4] !== version) return "newer";
+  const bytes = slot.readUInt16BE(6);
+  const sequence = Number(slot.readBigUInt64BE(8));
+  if (bytes > textBytesMax || !Number.isSafeInteger(sequence)) return "bad";
+  return { sequence, text: slot.toString("utf8", textAt, textAt + bytes) };
+}
+
+const zeros = Buffer.alloc(slotBytes);
+
+function sumOf(slot: Buffer): number {
+  return crc32(slot, textAt, slotBytes, crc32(slot, 0, crcAt));
+}

@@ -1,0 +1,34 @@
+import type { Route } from "../contract/contract.ts";
+import type { Call } from "../core/call.ts";
+import type { Outcome } from "../core/fault.ts";
+
+/**
+ * The line's side of the journal of money: what moves money, prints or changes state is recorded before its first byte goes out,
+ * and its outcome before the caller learns it. Where the record is kept the line doesn't know.
+ */
+export interface Ledger {
+  /** Begins the entry of a call whose turn has come. Nothing is written yet. */
+  begin(call: Call, route: Route): LedgerEntry;
+}
+
+/** One call in the ledger. */
+export interface LedgerEntry {
+  /**
+   * Records that the call is sent. Settles once the record is on the disk, or when the policy says to go on without.
+   * @throws Fault `unavailable` when the request must not be sent.
+   */
+  sent(): Promise<void>;
+  /**
+   * Records how it ended; called once, after `sent` was called, whatever became of that. Settles once the outcome is on the disk
+   * or can't be had there; never rejects.
+   */
+  ended(ending: LedgerEnding): Promise<void>;
+}
+
+/** What the caller is told. */
+export interface LedgerEnding {
+  readonly outcome: Outcome;
+  /** `status` and `code` of the answer, where one came. */
+  readonly status?: string | undefined;
+  readonly code?: number | undefined;
+}

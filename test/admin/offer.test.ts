@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { offerOf } from "../../src/admin/offer.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
+import { barrierReplies } from "../support/terminal.ts";
+
+test("offerOf() reads what each contract's barrier is answered with", () => {
+  assert.deepEqual(offerOf(JSON.parse(barrierReplies.supported)), { operations: ["sale", "check_status"] });
+  assert.deepEqual(offerOf(JSON.parse(barrierReplies.bankSupported)), { operations: ["sale", "check"] });
+  assert.deepEqual(offerOf(JSON.parse(barrierReplies.connection)), {
+    systems: [{ name: "PALM", operations: ["showqrcode", "check"] }],
+  });
+});
+
+test("offerOf() of 10,000 operations keeps 64 and says how many are left out", () => {
+  const operations = Array.from({ length: 10_000 }, (_, n) => `operation${n}`);
+  const offer = offerOf({ operations });
+  assert.deepEqual(offer, {
+    operations: operations.slice(0, 64),
+    leftOut: "9936 of 10000 operations aren't shown: 64 is the limit",
+  });
+  const systems = Array.from({ length: 40 }, () => ({ name: "PALM", operations }));
+  const many = offerOf({ data: { systems } });
+  assert.ok(many !== undefined && "systems" in many);
+  assert.equal(many.systems.length, 32);
+  assert.equal(many.leftOut, "8 of 40 systems aren't shown: 32 is the limit");
+  assert.equal(many.systems[0]?.leftOut, "9936 of 10000 operations aren't shown: 64 is the limit");
+});
+
+test("offerOf() cuts a name of a megabyte, and masks a card number", () => {
+  const offer = offerOf({ operations: ["x".repeat(1_000_000), "sale 4111111111111111"] });
+  assert.deepEqual(offer, { operations: [`${"x".repeat(63)}…`, "sale 411111******1111"] });
+});
+
+test("offerOf() makes nothing of an answer that has neither, and shows what is no text as such", () => {
+  for (const answer of [{}, { operations: "sale" }, { data: null }, { data: [] }, { data: { systems: {} } }]) {
+    assert.equal(offerOf(answer), undefined);
+  }
+  assert.deepEqual(offerOf({ data: { systems: [1, null, { operations: 1 }] } }), { systems: [{ name: "?", operations: [] }] });
+});
+
+test("offerOf() has something of each answer that a contract takes for its barrier's, of at most 300 kB (property)", () => {
+  const anything = fc.dictionary(fc.constantFrom("status", "operations", "data", "systems"), fc.jsonValue());
+  const texts = fc.array(fc.string({ maxLength: 300 }), { maxLength: 200 });
+  const real = fc.oneof(
+    fc.record({ status: fc.constant("success"), operations: texts }),
+    fc.record({ status: fc.constant("success"), data: fc.record({ operations: texts }) }),
+    fc.record({
+      status: fc.constant("success"),
+      data: fc.record({ systems: fc.array(fc.record({ name: fc.string(), operations: texts }), { maxLength: 60 }) }),
+    }),
+  );
+  fc.assert(
+    fc.property(fc.oneof(anything, real), (answer: JsonObject) => {
+      const offer = offerOf(answer);
+      assert.ok(JSON.stringify(offer ?? null).length < 300_000);
+      if (Object.values(contracts).some(({ barrier }) => barrier.isAnswer(answer))) assert.notEqual(offer, undefined);
+    }),
+    { numRuns: 50 },
+  );
+});

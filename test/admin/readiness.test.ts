@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { LineState } from "../../src/admin/shown.ts";
+import { Status } from "../../src/admin/status.ts";
+import { lineStates } from "../../src/line/states.ts";
+import { oneLine, played, shownLine, statusOf } from "./worlds.ts";
+
+const ready = new Set<LineState>(["idle", "awaiting", "open"]);
+
+const readyOf = (status: Status) => {
+  const { status: code, text } = status.readyz();
+  return { status: code, answer: JSON.parse(text) };
+};
+
+for (const state of [...lineStates, "open"] as const) {
+  test(`Status.readyz() is ${ready.has(state) ? "200" : "503 with the reason and what to do"} while a line is ${state}`, () => {
+    const status = new Status("1.2.3");
+    status.show(oneLine(played(state, { reason: "why it is so" })));
+    const { status: code, answer } = readyOf(status);
+    assert.equal(code, ready.has(state) ? 200 : 503);
+    assert.equal(statusOf(status).ready, ready.has(state));
+    if (ready.has(state)) {
+      assert.deepEqual(answer, { status: "ready" });
+      return;
+    }
+    assert.equal(answer.status, "not ready");
+    const [{ cure, ...reason }] = answer.reasons;
+    assert.deepEqual(reason, { what: "line", line: "till", state, reason: "why it is so" });
+    assert.match(cure, /^(wait|it was closed|posline doctor --line till$)/);
+  });
+}
+
+test("Status.readyz() names every line that isn't clean, in order, and no other", () => {
+  const status = new Status("1.2.3");
+  const lines = { a: played("down"), "b c": played("recovering"), d: played("idle"), e: played("awaiting") };
+  status.show({ lines: Object.entries(lines).map(([name, live]) => shownLine(name, live)), services: [] });
+  const { answer } = readyOf(status);
+  assert.deepEqual(
+    answer.reasons.map(({ line }: { line: string }) => line),
+    ["a", "b c"],
+  );
+  assert.match(answer.reasons[1].cure, /posline doctor --line 'b c'$/);
+  lines.a.state = "idle";
+  lines["b c"].state = "idle";
+  assert.equal(readyOf(status).status, 200);
+});
+
+test("Status.readyz() quotes a line's name so that a shell takes the cure as it stands", () => {
+  const status = new Status("1.2.3");
+  status.show({ lines: [shownLine("a'; reboot '", played("down"))], services: [] });
+  assert.equal(readyOf(status).answer.reasons[0].cure, "posline doctor --line 'a'\\''; reboot '\\'''");
+});
+
+test("Status.readyz() is 503 while posline stops, also with every line clean", () => {
+  const status = new Status("1.2.3");
+  status.show(oneLine(played("idle")));
+  status.stopping();
+  const { status: code, answer } = readyOf(status);
+  assert.equal(code, 503);
+  assert.equal(answer.reasons[0].what, "process");
+  assert.equal(answer.reasons[0].state, "stopping");
+});
+
+for (const onFailure of ["refuse", "relay"] as const) {
+  test(`Status.readyz() is ${onFailure === "refuse" ? 503 : 200} while the journal fails under onFailure ${onFailure}`, () => {
+    const status = new Status("1.2.3");
+    const live = { state: "ok", unknown: () => [] };
+    status.show({ ...oneLine(played("idle")), journal: { folder: "/var/lib/posline", onFailure, live } });
+    assert.equal(readyOf(status).status, 200);
+    live.state = "the disk is full: free some space";
+    const { status: code, answer } = readyOf(status);
+    assert.equal(code, onFailure === "refuse" ? 503 : 200);
+    assert.equal(statusOf(status).journal.state, live.state);
+    if (onFailure === "relay") return;
+    const [{ cure, ...reason }] = answer.reasons;
+    assert.deepEqual(reason, { what: "journal", state: "failing", reason: live.state });
+    assert.match(cure, /mend the disk/);
+  });
+}
+
+test("Status.readyz() is 200 with nothing to show", () => {
+  assert.equal(readyOf(new Status("1.2.3")).status, 200);
+});

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { type JournalArguments, runJournal } from "../../src/cli/journal.ts";
+import { type Journal, openJournal } from "../../src/journal/journal.ts";
+import { journalFile } from "../../src/journal/reasons.ts";
+import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
+
+/** `posline journal` over a journal in a real file, while it is written and afterwards. */
+
+const root = mkdtempSync(join(tmpdir(), "posline-journal-"));
+after(() => rmSync(root, { recursive: true }));
+let count = 0;
+
+async function journalIn(folder = join(root, String(count++))): Promise<{ folder: string; journal: Journal; told: Told }> {
+  mkdirSync(folder, { recursive: true });
+  const told = new Told();
+  return { folder, journal: await openJournal({ folder, bytes, onFailure: "refuse", report: told }), told };
+}
+
+async function record(journal: Journal, key: string, outcome?: "answered" | "unknown" | "not-sent"): Promise<void> {
+  const entry = journal.begin(callOf(key), routeTo());
+  await entry.sent();
+  if (outcome !== undefined) await entry.ended({ outcome, ...(outcome === "answered" ? { status: "success", code: 0 } : {}) });
+}
+
+async function run(args: JournalArguments, env = {}, again: () => Promise<boolean> = async () => false) {
+  let out = "";
+  let err = "";
+  const code = await runJournal(args, {
+    env,
+    file: join(root, "absent.json"),
+    out: (text) => (out += text),
+    err: (text) => (err += text),
+    again,
+  });
+  return { code, out, err };
+}
+
+test("posline journal shows a row an operation in local time, aligned, and a summary", async () => {
+  const { folder, journal } = await journalIn();
+  await record(journal, "pay-1", "answered");
+  await record(journal, "pay-2", "unknown");
+  await record(journal, "pay-3", "not-sent");
+  await record(journal, "pay-4");
+  const { code, out, err } = await run({ folder });
+  assert.deepEqual([code, err], [0, ""]);
+  const [head, first, second, third, fourth, summary, advice] = out.split("\n");
+  assert.match(head ?? "", /^TIME +SERVICE +ROUTE +KEY +AMOUNT +OUTCOME +CODE +REQUEST$/);
+  const now = new Date();
+  const today = `${now.getFullYear()}-${String(now.getMonth() + 1).padStart(2, "0")}-`;
+  assert.match(first ?? "", new RegExp(`^${today}\\d\\d \\d\\d:\\d\\d:\\d\\d  bank +/sale +pay-1 +100  answered +0 +r-pay-1$`));
+  assert.match(second ?? "", / pay-2 +100 {2}unknown +- +r-pay-2$/);
+  assert.match(third ?? "", / pay-3 +100 {2}not-sent +- /);
+  assert.match(fourth ?? "", / pay-4 +100 {2}in flight +- /);
+  assert.equal(summary, "4 operations: 1 answered, 1 unknown, 1 not-sent, 1 in flight");
+  assert.match(advice ?? "", /^unknown: it may have been carried out/);
+  await journal.close();
+  assert.match((await run({ folder })).out, / pay-4 +100 {2}unknown /, "nobody keeps it any more");
+  const { journal: next } = await journalIn(folder);
+  assert.match((await run({ folder })).out, / pay-4 +100 {2}unknown /, "it was sent before the start");
+  await next.close();
+});
+
+test("posline journal --unknown and --key choose, --unknown exits with 75 when there is any, --json prints NDJSON", async () => {
+  const { folder, journal } = await journalIn();
+  await record(journal, "pay-1", "answered");
+  assert.equal((await run({ folder, unknown: true })).code, 0);
+  await record(journal, "pay-2", "unknown");
+  const found = await run({ folder, unknown: true, json: true });
+  assert.equal(found.code, 75);
+  const [shown, ...others] = found.out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(others, []);
+  assert.deepEqual([shown.key, shown.outcome, shown.lost, shown.amount], ["pay-2", "unknown", false, "100"]);
+  const one = await run({ folder, key: "pay-1" });
+  assert.match(one.out, /\n1 operation of pay-1: 1 answered\n$/);
+  assert.equal((await run({ folder, key: "absent" })).out, "0 operations of absent\n");
+  await journal.close();
+});
+
+test("posline journal --follow shows what is sent and what ends from then on, round the ring", async () => {
+  const { folder, journal } = await journalIn();
+  for (let n = 0; n < 60; n++) await record(journal, `old-${n}`, "answered");
+  const steps = [
+    async () => {},
+    () => record(journal, "new-1"),
+    () => record(journal, "new-2", "unknown"),
+    async () => {
+      for (let n = 0; n < 10; n++) await record(journal, `round-${n}`, "answered");
+    },
+  ];
+  const { code, out } = await run({ folder, follow: true, json: true }, {}, async () => {
+    const step = steps.shift();
+    await step?.();
+    return step !== undefined;
+  });
+  assert.equal(code, 0);
+  const shown = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const news = shown.slice(60).map(({ key, outcome }) => `${key} ${outcome}`);
+  assert.deepEqual(news.slice(0, 2), ["new-1 in flight", "new-2 unknown"]);
+  assert.equal(news.length, 12);
+  assert.equal(news.at(-1), "round-9 answered");
+  await journal.close();
+});
+
+test("posline journal reads the folder that the configuration names, else systemd's, and says when it can't", async () => {
+  const { folder, journal } = await journalIn();
+  await record(journal, "pay-1", "answered");
+  const file = join(root, "posline.json");
+  const services = { bank: { line: "till" } };
+  const lines = { till: { path: "/dev/ttyUSB0" } };
+  writeFileSync(file, JSON.stringify({ lines, services, journal: { folder } }));
+  assert.match((await run({ config: file })).out, /pay-1/);
+  assert.match((await run({}, { STATE_DIRECTORY: `${folder}:/x` })).out, /pay-1/);
+  writeFileSync(file, JSON.stringify({ lines, services, journal: false }));
+  const off = await run({ config: file });
+  assert.deepEqual([off.code, off.out], [69, ""]);
+  assert.match(off.err, /the configuration keeps none \(journal is false\): name a folder with --folder/);
+  writeFileSync(file, "{}");
+  assert.equal((await run({ config: file })).code, 78);
+  const absent = await run({ folder: join(root, "absent") });
+  assert.deepEqual([absent.code, absent.out], [69, ""]);
+  assert.match(absent.err, /^Cannot read the journal in .*absent: there is none: name the folder/);
+  const other = join(root, "other");
+  mkdirSync(other);
+  writeFileSync(journalFile(other), "a diary".repeat(1_000));
+  assert.match((await run({ folder: other })).err, /it is no journal of posline/);
+  await journal.close();
+});
+
+test("openJournal() makes a file of its full size that its group may read, and refuses a second process", async () => {
+  const { folder, journal, told } = await journalIn();
+  const { size, blocks, mode } = statSync(journalFile(folder));
+  assert.equal(size, bytes);
+  assert.ok(blocks * 512 >= bytes, "without holes");
+  assert.equal(mode & 0o777, 0o640);
+  assert.deepEqual(told.failures, []);
+  const second = await journalIn(folder);
+  assert.match(second.told.failures.join(), /another process keeps the journal in .*: stop that one/);
+  await journal.close();
+  await record(second.journal, "A", "answered");
+  assert.equal(second.journal.state, "ok");
+  await second.journal.close();
+});

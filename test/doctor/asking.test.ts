@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Config, LineConfig } from "../../src/config/config.ts";
+import { lineDefaults } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { ServiceName } from "../../src/core/call.ts";
+import { askLine } from "../../src/doctor/asking.ts";
+import { boxOf } from "../../src/doctor/box.ts";
+import type { Finding } from "../../src/doctor/finding.ts";
+import { barrierReplies, barrierReply } from "../support/terminal.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { FakeLine } from "./fake-line.ts";
+
+const merchantId = "MERCHANT-1";
+
+function servicesOf(names: readonly ServiceName[], signed = true): Config["services"] {
+  const common = { line: "till", host: "127.0.0.1", replyTimeoutMs: {}, bodyBytesMax: 1024, allowOrigins: [], allowHosts: [] };
+  const entries = names.map((name) => [
+    name,
+    { ...common, check: "envelope", port: contracts[name].port, ...(name === "fiscal" && signed ? { merchantId } : {}) },
+  ]);
+  return Object.fromEntries(entries);
+}
+
+interface Asked {
+  readonly findings: readonly Finding[];
+  readonly progress: readonly string[];
+  readonly tookMs: number;
+}
+
+/** Asks a line in virtual time. */
+async function ask(
+  line: FakeLine,
+  names: readonly ServiceName[],
+  { config = {}, signed = true }: { readonly config?: Partial<LineConfig>; readonly signed?: boolean } = {},
+): Promise<Asked> {
+  const time = new VirtualTime();
+  const began = time.nowMs;
+  try {
+    const progress: string[] = [];
+    const box = boxOf({ open: async () => line.open });
+    const whole = { path: "/dev/ttyUSB0", ...lineDefaults, ...config };
+    let findings: readonly Finding[] | undefined;
+    const asking = askLine(
+      { name: "till", config: whole, device: "/dev/ttyUSB0", services: servicesOf(names, signed) },
+      box,
+      (text) => progress.push(text),
+    ).then((found) => {
+      findings = found;
+    });
+    assert.ok(await time.until(() => findings !== undefined));
+    await asking;
+    assert.equal(line.isOpen, false, "the line is given back");
+    return { findings: findings ?? [], progress, tookMs: time.nowMs - began };
+  } finally {
+    time.restore();
+  }
+}
+
+/** A terminal that answers barriers, of these services only. */
+function terminal(line: FakeLine, answers: (text: string) => string | undefined = () => undefined): FakeLine {
+  line.onAsked = (text, framing) => {
+    const answer = answers(text) ?? barrierReply({ framing, text, number: 0 });
+    if (answer !== undefined) line.reply(framing, answer);
+  };
+  return line;
+}
+
+const brief = (findings: readonly Finding[]) =>
+  findings.map(({ check, level, service }) => [check, level, service ?? "-"].join(" "));
+const of = (findings: readonly Finding[], service: ServiceName): Finding => {
+  const found = findings.find((each) => each.service === service);
+  assert.ok(found !== undefined);
+  return found;
+};
+
+test("askLine() asks each service its barrier once, on one opening, and tells how it answered", async () => {
+  const line = terminal(new FakeLine());
+  const { findings, tookMs } = await ask(line, ["bank", "qr", "fiscal"]);
+  assert.deepEqual(brief(findings), ["answer ok fiscal", "answer ok bank", "answer ok qr"]);
+  assert.equal(of(findings, "bank").what, "bank answered /supported_operations in 5 ms at 115200 baud: 2 operations");
+  assert.equal(of(findings, "qr").what, "qr answered /check_connection in 5 ms at 115200 baud: payment systems PALM");
+  assert.equal(line.openings, 1);
+  assert.equal(line.written.length, 3);
+  assert.ok(tookMs < 1_000, `nothing stays out, so nothing is waited for: ${tookMs}`);
+});
+
+test("askLine() sends nothing but barriers", async () => {
+  const line = terminal(new FakeLine());
+  await ask(line, ["bank", "qr", "fiscal"]);
+  assert.deepEqual(line.asked.slice(1), ["/supported_operations", ":8887/check_connection"]);
+  assert.match(line.asked[0] ?? "", /^command=\/supported_operations&data=e30=&sign=[\w+/=]+$/);
+});
+
+test("askLine() shows the frames with what they say", async () => {
+  const line = terminal(new FakeLine());
+  const [sent, received, ...more] = of((await ask(line, ["bank"])).findings, "bank").frames ?? [];
+  const frame = line.written[0] ?? Buffer.alloc(0);
+  assert.deepEqual(sent, {
+    direction: "sent",
+    atMs: 0,
+    bytes: frame.length,
+    hex: frame.toString("hex").replace(/..(?=.)/g, "$& "),
+    text: "/supported_operations",
+  });
+  assert.equal(received?.direction, "received");
+  assert.equal(received?.text, barrierReplies.bankSupported);
+  assert.equal(received?.atMs, 5);
+  assert.equal(more.length, 0);
+});
+
+test("askLine() shows neither the fiscal sign nor the checksum that confirms it", async () => {
+  const line = terminal(new FakeLine());
+  const { findings } = await ask(line, ["fiscal"]);
+  const [sent] = of(findings, "fiscal").frames ?? [];
+  const sign = /sign=(.*)$/.exec(line.asked[0] ?? "")?.[1] ?? "none";
+  assert.equal(sent?.text, "command=/supported_operations&data=e30=&sign=****");
+  assert.ok(!JSON.stringify(findings).includes(sign));
+  assert.ok((sent?.hex ?? "").endsWith(`${"** ".repeat(sign.length + 4)}03`), sent?.hex);
+  assert.ok(!(sent?.hex ?? "").replaceAll(" ", "").includes(Buffer.from(sign).toString("hex").slice(0, 8)));
+});
+
+test("askLine() finds a terminal that reads CRC16 the other way, and names the setting", async () => {
+  const line = terminal(new FakeLine("umts"));
+  const { findings } = await ask(line, ["bank", "qr", "fiscal"]);
+  assert.deepEqual(brief(findings), ["answer ok fiscal", "answer bad bank", "answer bad qr"]);
+  assert.equal(of(findings, "bank").cure, 'set "crc16": "umts" for line till in the configuration');
+  // The second service is asked by the proven reading at once.
+  assert.equal(line.written.length, 4);
+});
+
+test("askLine() is content with the other reading where it is the configured one", async () => {
+  const line = terminal(new FakeLine("umts"));
+  const { findings } = await ask(line, ["bank"], { config: { crc16: "umts" } });
+  assert.deepEqual(brief(findings), ["answer ok bank"]);
+  assert.equal(line.written.length, 1);
+});
+
+test("askLine() names the setting also where the terminal answers by the other reading without checking ours", async () => {
+  const line = new FakeLine("umts");
+  line.onWrite = () => line.reply("length", barrierReplies.bankSupported);
+  const { findings } = await ask(line, ["bank"]);
+  assert.deepEqual(brief(findings), ["answer bad bank"]);
+  assert.equal(line.written.length, 1);
+});
+
+test("askLine() tells silence once for the line with its causes in order, and waits out late answers", async () => {
+  const line = new FakeLine();
+  const { findings, progress, tookMs } = await ask(line, ["bank", "fiscal"]);
+  assert.deepEqual(brief(findings), ["silence bad -", "answer bad fiscal", "answer bad bank"]);
+  const [silence] = findings;
+  assert.equal(silence?.what, "not one byte came back");
+  assert.match(silence?.cause ?? "", /the terminal is off.*cable.*115200 baud.*driven by a till/);
+  assert.match(silence?.cure ?? "", /posline doctor --line till --baud 9600/);
+  assert.equal(of(findings, "bank").what, "bank did not answer /supported_operations to either reading of CRC16");
+  assert.equal(of(findings, "fiscal").what, "fiscal did not answer /supported_operations");
+  assert.ok(progress.some((text) => /late answers/.test(text)));
+  assert.ok(tookMs >= lineDefaults.lateReplyMs, `${tookMs}`);
+});
+
+test("askLine() tells a service that the terminal doesn't serve from a dead line", async () => {
+  const line = new FakeLine();
+  line.onAsked = (text, framing) => {
+    if (text === "/supported_operations") line.reply(framing, barrierReplies.bankSupported);
+  };
+  const { findings } = await ask(line, ["bank", "qr"]);
+  assert.deepEqual(brief(findings), ["answer ok bank", "answer bad qr"]);
+  assert.match(of(findings, "qr").cause ?? "", /doesn't serve it/);
+});
+
+test("askLine() gives a late answer to the service that it belongs to, and leaves the line clean", async () => {
+  const line = new FakeLine();
+  line.onAsked = (text, framing) => {
+    if (text === "/supported_operations") line.reply(framing, barrierReplies.bankSupported, 4_000);
+    else line.reply(framing, barrierReplies.connection, 20_000);
+  };
+  const { findings } = await ask(line, ["bank", "qr"], { config: { crc16: "arc" } });
+  assert.deepEqual(brief(findings), ["answer warn bank", "answer warn qr"]);
+  assert.match(of(findings, "qr").what, /^qr answered \/check_connection in \d+\.\d s/);
+});
+
+test("askLine() tells a wrong merchantId from the code that the sign is answered with", async () => {
+  const line = terminal(new FakeLine(), () => '{"status":"error","code":1,"message":"bad sign"}');
+  const { findings } = await ask(line, ["fiscal"]);
+  assert.deepEqual(brief(findings), ["answer bad fiscal"]);
+  assert.match(of(findings, "fiscal").what, /error, with code 1 \(signature\/auth error\) "bad sign"$/);
+  assert.match(of(findings, "fiscal").cause ?? "", /merchantId/);
+});
+
+test("askLine() warns of a service that refuses its barrier", async () => {
+  const line = terminal(new FakeLine(), () => '{"status":"error","code":-80}');
+  const { findings } = await ask(line, ["bank"]);
+  assert.deepEqual(brief(findings), ["answer warn bank"]);
+  assert.match(of(findings, "bank").what, /code -80 \(operation not supported\)/);
+});
+
+test("askLine() skips fiscal without merchantId, and a line that is proven by silence", async () => {
+  const line = terminal(new FakeLine());
+  const unsigned = await ask(line, ["fiscal"], { signed: false });
+  assert.deepEqual(brief(unsigned.findings), ["answer skipped fiscal"]);
+  const quiet = await ask(line, ["bank"], { config: { recovery: "quiet" } });
+  assert.deepEqual(brief(quiet.findings), ["answer skipped bank"]);
+  assert.equal(line.openings, 0);
+});
+
+test("askLine() names what comes in place of an answer", async () => {
+  const sampled = Buffer.from("e0f8fe80c0fcf0ff00e0f8f0c0fef8", "hex");
+  const looks: [string, Buffer | "echo", RegExp][] = [
+    ["an echo", "echo", /what was sent came back/],
+    ["AT commands", Buffer.from("AT+CGMI\rAT\r"), /AT commands/],
+    ["a login prompt", Buffer.from("\r\nDebian GNU/Linux 12 till ttyS0\r\n\r\ntill login: "), /login prompt/],
+    ["text", Buffer.from("+0001.250 kg\r\n"), /text came/],
+    ["another speed", sampled, /another speed/],
+    ["zeros", Buffer.alloc(20), /only zeros/],
+  ];
+  for (const [name, bytes, what] of looks) {
+    const line = new FakeLine();
+    line.onWrite = (sent) => line.send(bytes === "echo" ? sent : bytes);
+    const { findings } = await ask(line, ["bank"]);
+    assert.deepEqual(brief(findings), ["bytes bad -", "answer bad bank"], name);
+    assert.match(findings[0]?.what ?? "", what, name);
+    assert.ok((findings[0]?.cure ?? "") !== "", name);
+  }
+});
+
+test("askLine() shows no more than the beginning of what is no answer", async () => {
+  const line = new FakeLine();
+  const card = "4111111111111111";
+  line.onWrite = () => line.send(Buffer.from(`TRACK DATA ;${card}=2512 and more`));
+  const { findings } = await ask(line, ["bank"]);
+  assert.ok(!JSON.stringify(findings).includes(card));
+  assert.ok(!JSON.stringify(findings).replaceAll(" ", "").includes(Buffer.from(card).toString("hex")));
+  const received = of(findings, "bank").frames?.find(({ direction }) => direction === "received");
+  assert.equal(received?.hex.split(" ").length, 17);
+  assert.equal(received?.text, undefined);
+});
+
+test("askLine() doesn't take an answer of an earlier operation for its own, and shows only its beginning", async () => {
+  const line = terminal(new FakeLine());
+  line.onOpen = () => {};
+  line.onWrite = () => line.reply("length", '{"status":"success","data":{"status":"APPROVED","rrn":"123456789012"}}', 1);
+  const { findings } = await ask(line, ["bank"]);
+  assert.deepEqual(brief(findings), ["answer ok bank"]);
+  assert.ok(!JSON.stringify(findings).includes("APPROVED"));
+});
+
+test("askLine() lets what is older than the opening pass, and names it", async () => {
+  const line = terminal(new FakeLine());
+  line.onOpen = () => line.send(Buffer.from("AT\r"), 10);
+  const { findings } = await ask(line, ["bank"]);
+  assert.deepEqual(brief(findings), ["bytes warn -", "answer ok bank"]);
+});
+
+test("askLine() tells a broken frame from a wrong reading of CRC16", async () => {
+  const line = new FakeLine();
+  line.onWrite = () => line.send(Buffer.from("000000027b7d0000", "hex"));
+  const { findings } = await ask(line, ["bank"]);
+  assert.equal(of(findings, "bank").what, "bank answered with a broken frame");
+  assert.equal(line.written.length, 2);
+});
+
+test("askLine() tells a line that takes no bytes, one that is lost, and one that can't be opened", async () => {
+  const stopped = new FakeLine();
+  stopped.takes = false;
+  assert.match(of((await ask(stopped, ["bank"])).findings, "bank").what, /takes no bytes/);
+
+  const lost = new FakeLine();
+  lost.onWrite = () => lost.lose("the device was unplugged or hung up", 10);
+  const { findings } = await ask(lost, ["bank", "qr"]);
+  assert.ok(findings.some(({ check, what }) => check === "line" && /was unplugged or hung up$/.test(what)));
+  assert.equal(lost.written.length, 1, "nothing is sent once it is lost");
+
+  const locked = new FakeLine();
+  locked.refuses = "/dev/ttyUSB0 is in use by process 812 (minicom): stop it: sudo kill 812";
+  const [refused] = (await ask(locked, ["bank"])).findings;
+  assert.equal(refused?.what, "/dev/ttyUSB0 is in use by process 812 (minicom)");
+  assert.equal(refused?.cure, "stop it: sudo kill 812");
+});
+
+test("askLine() shows of an error what it says, and nothing of what else is in it", async () => {
+  const line = terminal(
+    new FakeLine(),
+    () => '{"status":"error","code":-20,"message":"no 4111111111111111","data":{"name":"SMITH"}}',
+  );
+  const { findings } = await ask(line, ["bank"]);
+  assert.match(of(findings, "bank").what, /code -20 \(declined\) "no 411111/);
+  assert.doesNotMatch(JSON.stringify(findings), /SMITH|4111111111111111/);
+});
+
+test("askLine() comes to an end on a line that babbles, and says that it isn't clean", async () => {
+  const line = new FakeLine();
+  const babble = () => {
+    if (!line.isOpen) return;
+    line.send(Buffer.from([0, 0, 1]), 0);
+    setTimeout(babble, 20);
+  };
+  line.onOpen = babble;
+  const { findings, tookMs } = await ask(line, ["bank", "fiscal"], { config: { lateReplyMs: 10_000 } });
+  assert.ok(brief(findings).includes("bytes bad -"), brief(findings).join());
+  assert.ok(findings.some(({ check, what }) => check === "line" && /did not fall silent/.test(what)));
+  assert.ok(tookMs < 120_000, `${tookMs}`);
+});

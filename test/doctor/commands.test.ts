@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runCommand } from "../../src/doctor/commands.ts";
+
+test("runCommand() gives a program's output and code, and takes its words as they are", async () => {
+  assert.deepEqual(await runCommand("echo", ["$HOME; ls"]), { ran: true, code: 0, out: "$HOME; ls\n" });
+  assert.deepEqual(await runCommand("false", []), { ran: true, code: 1, out: "" });
+});
+
+test("runCommand() says that a program isn't there", async () => {
+  assert.deepEqual(await runCommand("posline-no-such-program", []), {
+    ran: false,
+    why: "there is no posline-no-such-program here",
+  });
+});
+
+test("runCommand() ends a program that doesn't end", async () => {
+  const result = await runCommand("sleep", ["600"], 20);
+  assert.equal(result.ran, false);
+});

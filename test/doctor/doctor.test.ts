@@ -1,0 +1,373 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Places } from "../../src/doctor/box.ts";
+import { examine, type Report } from "../../src/doctor/doctor.ts";
+import type { Finding } from "../../src/doctor/finding.ts";
+import type { Wanted } from "../../src/doctor/setup.ts";
+import { barrierReplies } from "../support/terminal.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { FakeBox } from "./fake-box.ts";
+import { FakeLine } from "./fake-line.ts";
+
+/** A box with one line on its adapter, and bank on it; nothing is wrong with it. */
+function soundBox(more: object = {}): { readonly box: FakeBox; readonly line: FakeLine; readonly node: string } {
+  const box = new FakeBox();
+  const node = box.ftdi();
+  box.config({
+    lines: { till: { path: node } },
+    services: { bank: { line: "till" } },
+    journal: { folder: box.at("state") },
+    ...more,
+  });
+  mkdirSync(box.at("state"));
+  const line = new FakeLine();
+  line.onWrite = () => line.reply("length", barrierReplies.bankSupported, 1);
+  box.places = { ...box.places, open: async () => line.open };
+  return { box, line, node };
+}
+
+/** Examines a box while a clock of its own runs as fast as the files are read. */
+async function examined(wanted: Wanted, places: Places): Promise<Report> {
+  const time = new VirtualTime();
+  try {
+    const done: Report[] = [];
+    const examining = examine({ wanted, places }).then((report) => done.push(report));
+    while (done.length === 0) await Promise.race([examining, time.advance(10)]);
+    const [report] = done;
+    assert.ok(report !== undefined);
+    return report;
+  } finally {
+    time.restore();
+  }
+}
+
+const look = (box: FakeBox, line?: string): Promise<Report> => examined({ line }, box.places);
+
+function one(report: Report, check: string, level?: Finding["level"]): Finding {
+  const found = report.findings.filter((each) => each.check === check && (level === undefined || each.level === level));
+  assert.equal(found.length > 0, true, `no ${check} ${level ?? ""} in ${JSON.stringify(report.findings, undefined, 1)}`);
+  const [first] = found;
+  assert.ok(first !== undefined);
+  return first;
+}
+
+const levels = (report: Report, check: string) =>
+  report.findings.filter((each) => each.check === check).map(({ level }) => level);
+
+test("examine() finds nothing wrong with a sound box, and asks its terminal", async () => {
+  const { box, line } = soundBox();
+  const report = await look(box);
+  assert.deepEqual(
+    report.findings.filter(({ level }) => level === "bad" || level === "warn"),
+    [],
+  );
+  assert.equal(report.verdict, "ok");
+  assert.equal(report.first, undefined);
+  assert.match(one(report, "answer").what, /^bank answered/);
+  assert.equal(line.openings, 1);
+  assert.deepEqual(report.lines, [{ name: "till", path: box.at("dev/ttyUSB0"), baudRate: 115_200, format: "8N1" }]);
+});
+
+test("examine() tells every problem of a configuration as it is worded there, and looks at the box all the same", async () => {
+  const { box, line } = soundBox();
+  box.config({ lines: { till: { path: "ttyUSB0", baud: 9600 } }, services: { bank: { line: "other" } } });
+  const report = await look(box);
+  assert.equal(report.verdict, "config");
+  assert.ok(report.findings.filter(({ check, level }) => check === "config" && level === "bad").length >= 2);
+  assert.equal(one(report, "node").level, "ok");
+  assert.equal(one(report, "device").cure, "posline doctor --line usb:0403:6001:A50285BI looks at the first of them");
+  assert.equal(line.openings, 0);
+});
+
+test("examine() looks at the line that is named, by its name, its device, or one that no file has", async () => {
+  const { box, node } = soundBox();
+  for (const named of ["till", node]) assert.equal((await look(box, named)).verdict, "ok", named);
+  const wrong = await look(box, "tiil");
+  assert.equal(wrong.verdict, "config");
+  assert.equal(one(wrong, "config").what, "--line: there is no line tiil: its lines are till");
+  const other = await look(box, "/dev/gone");
+  assert.deepEqual(
+    other.lines.map(({ path }) => path),
+    ["/dev/gone"],
+  );
+});
+
+test("examine() asks at another speed than the configured one where it is told to", async () => {
+  const { box } = soundBox();
+  const report = await examined({ line: "till", baud: 9_600 }, box.places);
+  assert.match(one(report, "answer").what, /at 9600 baud/);
+  assert.equal((await examined({ baud: 7 }, box.places)).verdict, "config");
+});
+
+test("examine() tells a device that isn't there, with those that are", async () => {
+  const { box, line } = soundBox({ lines: { till: { path: "/dev/gone" } } });
+  const report = await look(box);
+  const device = one(report, "device", "bad");
+  assert.equal(device.what, "there is no device /dev/gone");
+  assert.equal(device.cure, "check the cable and the power");
+  assert.match(device.cause ?? "", /serial devices of this box: .*ttyUSB0$/);
+  assert.equal(report.first, device);
+  assert.equal(one(report, "answer").level, "skipped");
+  assert.equal(line.openings, 0);
+});
+
+test("examine() names a stranger that holds the device and how to stop it, and leaves the line alone", async () => {
+  const { box, line, node } = soundBox();
+  box.running(812, "minicom", { opens: [node] });
+  const report = await look(box);
+  assert.deepEqual(
+    [one(report, "holder").what, one(report, "holder").cure],
+    [`${node} is in use by process 812 (minicom)`, "stop it: sudo kill 812"],
+  );
+  assert.equal(report.verdict, "bad");
+  assert.equal(one(report, "answer").level, "skipped");
+  assert.equal(line.openings, 0);
+});
+
+test("examine() asks the service that holds the line how it stands, and says how to stop it for a full test", async () => {
+  const { box, line, node } = soundBox({ admin: { port: 8880 } });
+  box.installed().running(44, "node", {
+    args: ["/usr/bin/node", "/usr/lib/posline/posline.cjs", "serve"],
+    unit: "posline.service",
+    opens: [node],
+  });
+  box.web.set(...status({ ready: true, lines: { till: { state: "idle", reason: "proven" } } }));
+  const report = await look(box);
+  assert.equal(one(report, "holder").what, "posline.service has it open (process 44), as it should be");
+  assert.deepEqual(
+    report.findings.filter(({ check }) => check === "service").map(({ level, what, line: name }) => [level, name, what]),
+    [
+      ["ok", undefined, "posline is ready (http://127.0.0.1:8880/readyz)"],
+      ["ok", "till", "the service says: line till is idle (proven)"],
+    ],
+  );
+  assert.equal(
+    one(report, "answer").cure,
+    "sudo systemctl stop posline.socket posline, then this command again, for a full test",
+  );
+  assert.equal(line.openings, 0);
+});
+
+/** What the service answers to /status. */
+function status(body: object): [string, { status: number; body: string }] {
+  return ["http://127.0.0.1:8880/status", { status: 200, body: JSON.stringify(body) }];
+}
+
+test("examine() tells a service that doesn't answer, a line of it that isn't clean, and what its journal doesn't know", async () => {
+  const { box, node } = soundBox({ admin: {} });
+  box.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  assert.match(one(await look(box), "service", "bad").what, /doesn't answer on its admin port/);
+  const journal = { state: "the disk is full", onFailure: "relay", unknown: { total: 2 } };
+  box.web.set(...status({ ready: false, lines: { till: { state: "recovering", reason: "bank owes" } }, journal }));
+  const report = await look(box);
+  assert.equal(one(report, "service", "warn").what, "posline isn't ready (http://127.0.0.1:8880/readyz)");
+  const line = one(report, "service", "bad");
+  assert.deepEqual([line.line, line.what], ["till", "the service says: line till is recovering (bank owes)"]);
+  assert.match(one(report, "unknown").cure ?? "", /^sudo posline journal --unknown/);
+  assert.equal(one(report, "journal", "warn").what, "the journal of money fails: the disk is full");
+});
+
+test("examine() tells a service that runs without an admin port", async () => {
+  const { box, node } = soundBox();
+  box.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  assert.match(one(await look(box), "service", "note").what, /no admin port/);
+});
+
+test("examine() says that a posline started by hand has the line, and what stops it", async () => {
+  const { box, node } = soundBox();
+  box.running(77, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });
+  const report = await look(box);
+  assert.equal(one(report, "holder").level, "ok");
+  assert.match(one(report, "answer").cure ?? "", /^sudo kill 77, then/);
+});
+
+test("examine() tells missing permission with the command that gives it", async () => {
+  const { box, line } = soundBox();
+  box.mayOpen = false;
+  const report = await look(box);
+  assert.deepEqual([one(report, "permission").level, report.verdict], ["bad", "bad"]);
+  assert.match(one(report, "permission").cure ?? "", /usermod -aG dialout till/);
+  assert.equal(line.openings, 0);
+});
+
+test("examine() tells whether the service's user may open the device", async () => {
+  const { box, node } = soundBox();
+  box.installed({ socket: "inactive" });
+  assert.deepEqual(levels(await look(box), "permission"), ["ok", "ok"]);
+  chmodSync(node, 0o600);
+  const report = await look(box);
+  assert.deepEqual(levels(report, "permission"), ["ok", "bad"]);
+  assert.match(one(report, "permission", "bad").what, /the service's user posline may not open/);
+  assert.match(one(report, "permission", "bad").cure ?? "", /^sudo /);
+});
+
+test("examine() warns of ModemManager unless a udev rule keeps it away", async () => {
+  const { box } = soundBox();
+  assert.equal(one(await look(box), "modemmanager").level, "ok");
+  box.running(500, "ModemManager");
+  const warned = one(await look(box), "modemmanager");
+  assert.deepEqual([warned.level, warned.cure], ["warn", "sudo systemctl disable --now ModemManager"]);
+  box.write("run/udev/data/c188:0", "I:1\nE:ID_BUS=usb\nE:ID_MM_DEVICE_IGNORE=1\n");
+  assert.equal(one(await look(box), "modemmanager").level, "ok");
+});
+
+test("examine() finds the rule of brltty's that claims the adapter, unless posline's takes it back", async () => {
+  const { box } = soundBox();
+  const rule = "usr/lib/udev/rules.d/85-brltty.rules";
+  box.write(rule, '# ENV{PRODUCT}=="403/6001/*"\nENV{PRODUCT}=="1a86/7523/*", ENV{BRLTTY_BRAILLE_DRIVER}="bm"\n');
+  assert.equal(one(await look(box), "brltty").level, "ok");
+  box.write(rule, 'ENV{PRODUCT}=="403/6001/*", ATTRS{manufacturer}=="Hedo *", ENV{BRLTTY_BRAILLE_DRIVER}="hd"\n');
+  assert.equal(one(await look(box), "brltty").level, "ok");
+  box.write(rule, 'ENV{PRODUCT}=="403/6001/*", ENV{BRLTTY_BRAILLE_DRIVER}="hd"\n');
+  const claimed = one(await look(box), "brltty");
+  assert.deepEqual([claimed.level, claimed.cause], ["warn", "its rule 85-brltty.rules names adapters of this kind"]);
+  box.write("usr/lib/udev/rules.d/91-posline-brltty.rules", "");
+  assert.equal(one(await look(box), "brltty").level, "ok");
+});
+
+test("examine() finds the kernel's console and a login prompt on the device, and asks nothing there", async () => {
+  const { box, line } = soundBox();
+  const uart = box.tty("ttyAMA0", "platform/serial0/ttyAMA0");
+  box.link("dev/serial0", "dev/ttyAMA0");
+  box.config({ lines: { till: { path: uart } }, services: { bank: { line: "till" } }, journal: false });
+  assert.equal(one(await look(box), "console").level, "ok");
+  line.openings = 0;
+  box.write("proc/cmdline", "console=serial0,115200 console=tty1\n").write("proc/device-tree/model", "Raspberry Pi 4\0");
+  box.running(600, "agetty", { args: ["/sbin/agetty", "-o", "-p", "115200", "ttyAMA0", "vt220"] });
+  const report = await look(box);
+  const [kernel, prompt, ...others] = report.findings.filter(({ check }) => check === "console");
+  assert.equal(others.length, 0);
+  assert.match(kernel?.cause ?? "", /console=serial0 stands in \/boot\/firmware\/cmdline\.txt/);
+  assert.match(kernel?.cure ?? "", /raspi-config/);
+  assert.equal(prompt?.cure, "sudo systemctl mask --now serial-getty@ttyAMA0.service");
+  assert.deepEqual([report.verdict, line.openings], ["bad", 0]);
+});
+
+test("examine() tells how the adapter is set: udev rule, latency, sleep", async () => {
+  const { box } = soundBox();
+  for (const check of ["udev", "latency", "autosuspend"]) assert.equal(one(await look(box), check).level, "ok");
+  box.adapter("power/control", "auto\n").adapter("1-1:1.0/ttyUSB0/latency_timer", "16\n");
+  const report = await look(box);
+  assert.deepEqual([one(report, "latency").level, one(report, "autosuspend").level], ["note", "warn"]);
+  assert.match(one(report, "latency").cure ?? "", /^echo 1 \| sudo tee .*latency_timer$/);
+  const bare = new FakeBox();
+  const node = bare.ftdi();
+  const other = { ...bare.places, usr: join(bare.root, "empty") };
+  bare.config({ lines: { till: { path: node } }, services: { bank: { line: "till" } }, journal: false });
+  assert.equal(one(await examined({}, other), "udev").level, "note");
+});
+
+test("examine() notes a name that may be another one after a replug, and which to configure", async () => {
+  const { box } = soundBox();
+  const device = one(await look(box), "device");
+  assert.deepEqual([device.level, device.cure], ["note", "configure it as usb:0403:6001:A50285BI"]);
+});
+
+test("examine() tells who has a port: nobody, posline, systemd for posline, a stranger, somebody unseen", async () => {
+  const { box } = soundBox();
+  assert.match(one(await look(box), "port").what, /is free$/);
+  box.listening("0100007F", 8888, 5001);
+  assert.match(one(await look(box), "port", "bad").cause ?? "", /this user can't see/);
+  box.running(90, "nginx", { unit: "nginx.service", opens: ["socket:[5001]"] });
+  const stranger = one(await look(box), "port", "bad");
+  assert.match(stranger.what, /taken by process 90 \(nginx\)$/);
+  assert.equal(stranger.cure, "sudo systemctl disable --now nginx.service");
+  const ours = soundBox()
+    .box.listening("00000000", 8888, 5001)
+    .running(44, "node", { args: ["node", "posline.cjs"], opens: ["socket:[5001]"] });
+  assert.match(one(await look(ours), "port").what, /is posline's \(process 44\)$/);
+  const socket = soundBox()
+    .box.installed()
+    .listening("0100007F", 8888, 5001)
+    .running(1, "systemd", { opens: ["socket:[5001]"] });
+  assert.match(one(await look(socket), "port").what, /systemd for posline/);
+});
+
+test("examine() lets a port be that is taken on another address, and reads IPv6", async () => {
+  const { box } = soundBox();
+  box.listening("0A00A8C0", 8888, 5001);
+  assert.equal(one(await look(box), "port").level, "ok");
+  box.listening(`${"0".repeat(24)}01000000`, 8888, 5001, "tcp6");
+  assert.equal(one(await look(box), "port").level, "ok");
+  box.listening("0".repeat(32), 8888, 5001, "tcp6");
+  assert.equal(one(await look(box), "port").level, "bad");
+});
+
+test("examine() finds a port that posline.socket wasn't told of", async () => {
+  const { box } = soundBox({ services: { bank: { line: "till", port: 9999 } } });
+  const port = one(await look(box.installed()), "port", "bad");
+  assert.match(port.cure ?? "", /ListenStream=127\.0\.0\.1:9999/);
+});
+
+test("examine() tells a clock that can't be right, and whether it is set by a time server", async () => {
+  const { box } = soundBox();
+  assert.equal(one(await look(box), "time sync").level, "ok");
+  const wrong = { ...box.places, run: box.at("empty"), now: () => new Date("1970-01-01T00:03:00Z") };
+  const report = await examined({}, wrong);
+  assert.deepEqual([one(report, "clock").level, one(report, "time sync").level], ["warn", "skipped"]);
+  box.commands.set("timedatectl show --property=NTPSynchronized --value", "no\n");
+  assert.equal(one(await examined({}, wrong), "time sync").level, "note");
+});
+
+test("examine() tells a Node that is too old", async () => {
+  const { box } = soundBox();
+  for (const [nodeVersion, level] of [
+    ["18.19.0", "bad"],
+    ["20.18.3", "bad"],
+    ["20.19.0", "ok"],
+    ["26.0.0", "ok"],
+  ] as const) {
+    assert.equal(one(await examined({}, { ...box.places, nodeVersion }), "node").level, level, nodeVersion);
+  }
+});
+
+test("examine() tells where the journal of money can't be written, or isn't kept", async () => {
+  const { box } = soundBox();
+  assert.equal(one(await look(box), "journal").level, "ok");
+  const gone = soundBox({ journal: { folder: "/nowhere/at/all" } }).box;
+  assert.match(one(await look(gone), "journal").cure ?? "", /^mkdir -p/);
+  const file = soundBox().box;
+  file.config({
+    lines: { till: { path: file.at("dev/ttyUSB0") } },
+    services: { bank: { line: "till" } },
+    journal: { folder: file.at("etc/group") },
+  });
+  assert.match(one(await look(file), "journal", "bad").what, /is no folder$/);
+  assert.equal(one(await look(soundBox({ journal: false }).box), "journal").level, "note");
+});
+
+test("examine() knows the state folder that systemd gives to the service", async () => {
+  const { box, node } = soundBox();
+  box.installed().config({ lines: { till: { path: node } }, services: { bank: { line: "till" } } });
+  // This user's own, so the service's user may not write there.
+  const journal = one(await look(box), "journal", "bad");
+  assert.match(journal.what, /^the service's user posline may not write into/);
+  assert.match(journal.cure ?? "", /^sudo chown posline:posline/);
+});
+
+test("examine() tells how the units stand", async () => {
+  const { box } = soundBox();
+  assert.equal(one(await look(box), "unit").level, "skipped");
+  assert.equal(one(await look(box.installed()), "unit").level, "ok");
+  assert.equal(one(await look(box.installed({ active: "failed" })), "unit").level, "warn");
+  assert.match(one(await look(box.installed({ active: "inactive" })), "unit").cure ?? "", /enable --now/);
+});
+
+test("examine() finds a device that the service's unit doesn't allow", async () => {
+  const { box } = soundBox();
+  // Nobody needs a device to be there for its number: /dev/null has major 1.
+  box
+    .installed({ socket: "inactive" })
+    .config({ lines: { till: { path: "/dev/null" } }, services: { bank: { line: "till" } } });
+  const permission = one(await look(box), "permission", "bad");
+  assert.match(permission.cure ?? "", /DeviceAllow=char-1 rw/);
+});
+
+test("examine() asks nothing where a till is at the other end", async () => {
+  const { box, line } = soundBox({ services: { bank: { line: "till", upstream: "http://127.0.0.1:8888" } } });
+  const report = await look(box);
+  assert.match(one(report, "answer", "skipped").what, /a till is at its other end/);
+  assert.equal(line.openings, 0);
+});

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { lineDefaults } from "../../src/config/limits.ts";
+import { askLine, type LineToAsk } from "../../src/doctor/asking.ts";
+import { boxOf } from "../../src/doctor/box.ts";
+import { frameOf } from "../../src/line/frame.ts";
+import { serialPort } from "../../src/line/serial-port.ts";
+import { Pty } from "../support/pty.ts";
+import { answering, barrierReplies, Terminal } from "../support/terminal.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "posline-doctor-pty-"));
+after(() => rmSync(folder, { recursive: true }));
+
+const common = {
+  line: "till",
+  host: "127.0.0.1",
+  replyTimeoutMs: {},
+  bodyBytesMax: 1024,
+  allowOrigins: [],
+  allowHosts: [],
+} as const;
+const bank = { ...common, check: "envelope", port: 8888 } as const;
+const services: LineToAsk["services"] = {
+  fiscal: { ...common, check: "envelope", port: 8008, merchantId: "MERCHANT-1" },
+  bank,
+  qr: { ...common, check: "envelope", port: 8887 },
+};
+
+/** Asks a terminal on a real tty, which this process itself holds the other end of. */
+async function ask(terminal: Terminal): Promise<{ what: string; level: string }[]> {
+  const config = { ...lineDefaults, path: terminal.link };
+  const locks = mkdtempSync(join(folder, "locks-"));
+  try {
+    const box = boxOf({ open: async (line) => serialPort(line, locks) });
+    const findings = await askLine({ name: "till", config, device: terminal.device, services }, box, () => {});
+    assert.deepEqual(readdirSync(locks), [], "the lock is given back");
+    return findings.map(({ what, level }) => ({ what, level }));
+  } finally {
+    terminal.unplug();
+  }
+}
+
+test("askLine() asks a terminal over a tty, through the project's own parts", async () => {
+  const terminal = new Terminal(
+    join(folder, "arc"),
+    answering(() => undefined),
+  );
+  const findings = await ask(terminal);
+  assert.deepEqual(
+    findings.map(({ level }) => level),
+    ["ok", "ok", "ok"],
+  );
+  assert.equal(terminal.calls.length, 0, "nothing but barriers");
+  assert.equal(terminal.asked.length, 3);
+  assert.equal(terminal.inFlightMax, 1);
+});
+
+test("askLine() knows over a tty that the terminal reads CRC16 the other way", async () => {
+  const answer = frameOf("length", [Buffer.from(barrierReplies.bankSupported)], "umts");
+  const pty: Pty = new Pty(() => void pty.write(Buffer.concat(answer)));
+  const config = { ...lineDefaults, path: pty.path };
+  const box = boxOf({ open: async (line) => serialPort(line, folder) });
+  const line = { name: "till", config, device: pty.path, services: { bank } };
+  const [asked, ...more] = await askLine(line, box, () => {});
+  assert.deepEqual([asked?.level, asked?.cure], ["bad", 'set "crc16": "umts" for line till in the configuration']);
+  assert.equal(more.length, 0);
+  pty.unplug();
+});
+
+test("askLine() says over a tty that the line was lost", async () => {
+  const terminal = new Terminal(join(folder, "lost"), (_, self) => self.unplug());
+  const findings = await ask(terminal);
+  assert.ok(findings.some(({ what }) => /^the line was lost while it was asked/.test(what)));
+});

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type Sign, signOf } from "../../src/doctor/signs.ts";
+import { frame } from "../support/fake-device.ts";
+
+const sent = frame("length", "/supported_operations");
+
+/** What a receiver makes of bytes that were sent at another speed: 8N1, sampled in the middle of its own bits. */
+function sampledAt(bytes: Buffer, sentBaud: number, readBaud: number): Buffer {
+  const bits: number[] = Array.from({ length: 12 }, () => 1);
+  for (const byte of bytes) bits.push(0, ...Array.from({ length: 8 }, (_, bit) => (byte >> bit) & 1), 1);
+  const level = (at: number) => bits[Math.floor(at)] ?? 1;
+  const step = sentBaud / readBaud;
+  const read: number[] = [];
+  for (let at = 0; at < bits.length; ) {
+    if (level(at) === 1) {
+      at += step / 4;
+      continue;
+    }
+    let byte = 0;
+    for (let bit = 0; bit < 8; bit++) byte |= level(at + (1.5 + bit) * step) << bit;
+    read.push(byte);
+    at += 9.5 * step;
+  }
+  return Buffer.from(read);
+}
+
+const json = Buffer.from('{"status":"success","data":{"operations":["sale","check","refund","abort"]},"code":0}');
+
+test("signOf() knows bytes that were sent at another speed", () => {
+  assert.deepEqual(sampledAt(json, 9600, 9600), json, "the receiver is right where the speeds are");
+  for (const [theirs, ours] of [
+    [9600, 115_200],
+    [115_200, 9600],
+    [19_200, 115_200],
+    [38_400, 115_200],
+    [57_600, 115_200],
+    [115_200, 38_400],
+  ] as const) {
+    assert.equal(signOf(sampledAt(json, theirs, ours), [sent]), "other baud rate", `${theirs} read at ${ours}`);
+  }
+});
+
+test("signOf() names what bytes look like", () => {
+  const looks: readonly (readonly [Sign, string | Buffer])[] = [
+    ["at commands", "AT\r"],
+    ["at commands", "\r\nAT+GCAP\r\n"],
+    ["login prompt", "\r\nraspberrypi login: "],
+    ["login prompt", "Password: "],
+    ["text", "4006381333931\r\n"],
+    ["break", Buffer.alloc(3)],
+    ["echo", sent],
+    ["echo", Buffer.concat([Buffer.from("\r"), sent.subarray(4, -2)])],
+    ["unknown", Buffer.from([0x5a])],
+  ];
+  for (const [sign, bytes] of looks) assert.equal(signOf(Buffer.from(bytes), [sent]), sign, JSON.stringify(bytes));
+});
+
+test("signOf() names any bytes, and an echo only what was sent", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+      assert.notEqual(signOf(Buffer.from(bytes), []), "echo");
+    }),
+  );
+});

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
+import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+/** The journal of money, by the real bundle: what a crash leaves, and what is told of it. */
+
+interface Bench {
+  readonly terminal: Terminal;
+  readonly folder: string;
+  start(): Promise<BridgeProcess>;
+  /** `posline journal` with these flags, as rows of JSON, and its exit code. */
+  journal(...flags: string[]): Promise<{ readonly rows: readonly Record<string, unknown>[]; readonly code: number | null }>;
+}
+
+const sale = (id: string) => JSON.stringify({ pay_id: id, amount: 1500, currency_name: "EUR" });
+const good = answering(() => '{"status":"success","code":0}');
+
+async function withBench(behaviour: Behaviour, body: (bench: Bench) => Promise<void>): Promise<void> {
+  const scratch = scratchFolder();
+  const folder = join(scratch.path, "state");
+  mkdirSync(folder);
+  const terminal = new Terminal(join(scratch.path, "tty"), behaviour);
+  const bridges: BridgeProcess[] = [];
+  const config = {
+    lines: { till: { path: terminal.link } },
+    services: { bank: { line: "till" } },
+    journal: { bytes: 65_536 },
+    admin: { host: "127.0.0.1" },
+  };
+  const start = async () => {
+    const bridge = new BridgeProcess(config, { env: { STATE_DIRECTORY: folder, POSLINE_ADMIN_PORT: "0" } });
+    bridges.push(bridge);
+    await bridge.state("till", "idle");
+    return bridge;
+  };
+  const journal: Bench["journal"] = async (...flags) => {
+    const command = new PoslineProcess(["journal", "--folder", folder, "--json", ...flags]);
+    const code = await command.ended();
+    return { rows: command.log, code };
+  };
+  try {
+    await body({ terminal, folder, start, journal });
+  } finally {
+    for (const bridge of bridges) await bridge.stop("SIGKILL");
+    terminal.unplug();
+    scratch.remove();
+  }
+}
+
+const statusOf = async (bridge: BridgeProcess) =>
+  JSON.parse((await ask(await bridge.port("admin"), "GET", "/status", "")).text);
+
+test("journal has each sale with its outcome, and no question about one", async () => {
+  await withBench(good, async ({ start, journal }) => {
+    const bridge = await start();
+    for (const id of ["A-1", "A-2"]) assert.equal((await bridge.post("bank", "/sale", sale(id))).status, 200);
+    assert.equal((await bridge.post("bank", "/check", '{"pay_id":"A-1"}')).status, 200);
+    const { rows, code } = await journal();
+    assert.deepEqual(
+      rows.map(({ route, key, amount, outcome }) => [route, key, amount, outcome]),
+      [
+        ["/sale", "A-1", "1500", "answered"],
+        ["/sale", "A-2", "1500", "answered"],
+      ],
+    );
+    assert.equal(code, 0);
+    assert.equal((await journal("--unknown")).code, 0);
+    assert.equal((await journal("--key", "A-2")).rows.length, 1);
+  });
+});
+
+test("journal lists a sale that was on the line at kill -9 as unknown, at the next start, in /status and by the command", async () => {
+  const behaviour: Behaviour = (asked, terminal) => {
+    if (asked.text.includes('"B-2"')) return;
+    return good(asked, terminal);
+  };
+  await withBench(behaviour, async ({ terminal, start, journal }) => {
+    const first = await start();
+    assert.equal((await first.post("bank", "/sale", sale("B-1"))).status, 200);
+    const lost = first.post("bank", "/sale", sale("B-2")).catch(() => "lost");
+    await until(() => terminal.calls.some(({ text }) => text.includes('"B-2"')), "the sale to be on the line");
+    // It waits for its turn and was never sent: it must not be listed.
+    const waiting = first.post("bank", "/sale", sale("B-3")).catch(() => "lost");
+    await until(async () => (await statusOf(first)).lines.till.queue.waiting === 1, "the other to wait");
+    await first.stop("SIGKILL");
+    assert.deepEqual(await Promise.all([lost, waiting]), ["lost", "lost"]);
+
+    const { rows, code } = await journal("--unknown");
+    assert.deepEqual(
+      rows.map(({ key }) => key),
+      ["B-2"],
+    );
+    assert.equal(code, 75);
+    const before = terminal.calls.length;
+    const second = await start();
+    const told = await second.logged(({ key }) => key === "B-2", "the sale to be told of");
+    assert.equal(told["level"], "warn");
+    assert.match(String(told["msg"]), /outcome is unknown/);
+    const { journal: shown } = await statusOf(second);
+    assert.deepEqual([shown.unknown.total, shown.unknown.newest[0].key], [1, "B-2"]);
+    assert.equal(terminal.calls.length, before, "nothing was sent again");
+    assert.equal((await second.post("bank", "/sale", sale("B-4"))).status, 200);
+    assert.equal((await journal()).rows.find(({ key }) => key === "B-1")?.["outcome"], "answered");
+  });
+});

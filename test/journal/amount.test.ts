@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { contracts } from "../../src/contract/contracts.ts";
+import { amountIn, amountOf } from "../../src/journal/amount.ts";
+
+test("amountIn() gives the digits as they were written, of the object itself alone", () => {
+  assert.equal(amountIn('{"pay_id":"1","amount":9007199254740993}'), "9007199254740993");
+  assert.equal(amountIn('{ "amount" : "0100" , "x":1}'), "0100");
+  assert.equal(amountIn('{"amount":-1.50}'), "-1.50");
+  assert.equal(amountIn('{"data":{"amount":5},"list":[{"amount":6}]}'), undefined);
+  assert.equal(amountIn('{"type":"amount","note":"\\"amount\\":7"}'), undefined);
+  assert.equal(amountIn('{"amount":1,"amount":2}'), "2");
+  assert.equal(amountIn('{"amount":null}'), undefined);
+  assert.equal(amountIn('{"amount":[1]}'), undefined);
+  for (const odd of ["", "{", '{"amount"', '{"amount":', '"amount":1}', '{"a\\', "]]]}"])
+    assert.equal(amountIn(odd), undefined);
+});
+
+test("amountIn() finds in any JSON object what JSON.parse finds", () => {
+  const value = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.maxSafeInteger());
+  fc.assert(
+    fc.property(fc.dictionary(fc.oneof(fc.string(), fc.constant("amount")), value), fc.nat({ max: 3 }), (object, space) => {
+      const { amount } = object;
+      const expected = typeof amount === "number" && Number.isSafeInteger(amount) ? amount : undefined;
+      const found = amountIn(JSON.stringify(object, undefined, space));
+      if (expected !== undefined) assert.equal(Number(found), expected);
+      else if (typeof amount !== "number" && typeof amount !== "string") assert.equal(found, undefined);
+    }),
+  );
+});
+
+test("amountOf() reads bank and qr bodies in pieces, and the data of a fiscal form", () => {
+  const text = '{"amount":12345}';
+  assert.equal(amountOf(contracts.bank, [Buffer.from(text.slice(0, 9)), Buffer.from(text.slice(9))]), "12345");
+  const data = encodeURIComponent(Buffer.from(text).toString("base64"));
+  assert.equal(amountOf(contracts.fiscal, [Buffer.from("data="), Buffer.from(data), Buffer.from("&sign=abc")]), "12345");
+  assert.equal(amountOf(contracts.fiscal, [Buffer.from("sign=abc")]), undefined);
+  assert.equal(amountOf(contracts.qr, []), undefined);
+});

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { isHeld, takeHold } from "../../src/journal/hold.ts";
+import { JournalError } from "../../src/journal/reasons.ts";
+
+const root = mkdtempSync(join(tmpdir(), "posline-hold-"));
+after(() => rmSync(root, { recursive: true }));
+let count = 0;
+function newFolder(name = String(count++)): string {
+  const folder = join(root, name);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+test("takeHold() refuses a second holder until the first has released, and leaves nothing behind", async () => {
+  const folder = newFolder();
+  const hold = await takeHold(folder);
+  assert.equal(await isHeld(folder), true);
+  await assert.rejects(
+    takeHold(folder),
+    (error) => error instanceof JournalError && /another process keeps/.test(error.message),
+  );
+  const [socket = "", ...others] = readdirSync(folder);
+  assert.match(socket, /^journal\.lock\.[0-9a-f]{8}$/);
+  assert.deepEqual(others, []);
+  assert.equal(statSync(join(folder, socket)).mode & 0o777, 0o660);
+  await hold.release();
+  assert.deepEqual(readdirSync(folder), []);
+  await (await takeHold(folder)).release();
+});
+
+test("takeHold() gives the hold to one at most of many that come at once, and to the next one alone", async () => {
+  for (let round = 0; round < 20; round++) {
+    const folder = newFolder();
+    if (round % 2 === 1) writeFileSync(join(folder, "journal.lock.00000000"), "left behind");
+    const all = await Promise.allSettled(Array.from({ length: 4 }, () => takeHold(folder)));
+    const held = all.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    assert.ok(held.length <= 1, `${held.length} have it`);
+    assert.equal(readdirSync(folder).length, held.length);
+    for (const hold of held) await hold.release();
+    await (await takeHold(folder)).release();
+    assert.deepEqual(readdirSync(folder), []);
+  }
+});
+
+test("takeHold() takes over from a process that was killed, and not from one that was stopped", async () => {
+  const folder = newFolder();
+  const hold = new URL("../../src/journal/hold.ts", import.meta.url).href;
+  const code = `const { takeHold } = await import(${JSON.stringify(hold)}); await takeHold(${JSON.stringify(folder)});
+    process.stdout.write("held"); setInterval(() => {}, 1_000);`;
+  const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", code], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    await once(child.stdout, "data");
+    child.kill("SIGSTOP");
+    await assert.rejects(takeHold(folder), JournalError);
+  } finally {
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+  assert.equal(readdirSync(folder).length, 1, "it had no time to tidy up");
+  assert.equal(await isHeld(folder), false);
+  await (await takeHold(folder)).release();
+});
+
+test("takeHold() works in a folder whose path is too long for a socket", async () => {
+  const folder = newFolder(`${"long".repeat(20)}/${"longer".repeat(20)}`);
+  const hold = await takeHold(folder);
+  assert.equal(await isHeld(folder), true);
+  await assert.rejects(takeHold(folder), JournalError);
+  await hold.release();
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test("takeHold() tells of a folder that isn't there", async () => {
+  await assert.rejects(takeHold(join(root, "absent")), { code: "ENOENT" });
+});

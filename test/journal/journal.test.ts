@@ -1,0 +1,293 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Fault } from "../../src/core/fault.ts";
+import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
+import { journalFile } from "../../src/journal/reasons.ts";
+import { recordMs } from "../../src/journal/recorder.ts";
+import { slotBytes, writeSlot } from "../../src/journal/slot.ts";
+import { crc32 } from "../../src/wire/crc32.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
+import { SimDisk, systemError } from "./sim-disk.ts";
+
+/** A journal on a disk that works, fails, hangs and comes back, with the clock in the test's hand. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+interface Set {
+  readonly journal: Journal;
+  readonly disk: SimDisk;
+  readonly told: Told;
+}
+
+async function opened(settings: Partial<JournalOptions> = {}, disk = new SimDisk()): Promise<Set> {
+  const told = new Told();
+  const journal = await openJournal({ folder, bytes, onFailure: "relay", report: told, disk, ...settings });
+  return { journal, disk, told };
+}
+
+const begin = (journal: Journal, key: string, path = "/sale") => journal.begin(callOf(key), routeTo(path));
+
+/** Sends and ends one call. */
+async function record(journal: Journal, key: string): Promise<void> {
+  const entry = begin(journal, key);
+  await entry.sent();
+  await entry.ended({ outcome: "answered", status: "success", code: 0 });
+}
+
+/** What a promise came to, as a test reads it. */
+function watch(promise: Promise<void>): { done: boolean; error: unknown } {
+  const seen: { done: boolean; error: unknown } = { done: false, error: undefined };
+  promise.then(
+    () => {
+      seen.done = true;
+    },
+    (error: unknown) => {
+      seen.done = true;
+      seen.error = error;
+    },
+  );
+  return seen;
+}
+
+/** Keys of what a new process finds without an outcome. */
+async function lostOn(disk: SimDisk): Promise<readonly (string | undefined)[]> {
+  const { journal } = await opened({}, disk.afterCut([], true));
+  return journal.unknown().map(({ key }) => key);
+}
+
+test("Journal.sent settles after the sync, and what comes while one runs shares the next", async () => {
+  const { journal, disk } = await opened();
+  const [syncs, writes] = [disk.syncs, disk.writes];
+  let go = () => {};
+  disk.trouble = {
+    until: new Promise<void>((resolve) => {
+      go = resolve;
+    }),
+  };
+  const first = watch(begin(journal, "A").sent());
+  await time.settle();
+  const others = ["B", "C", "D", "E"].map((key) => watch(begin(journal, key).sent()));
+  await time.settle();
+  assert.equal(first.done, false);
+  disk.trouble = undefined;
+  go();
+  await time.settle();
+  assert.ok(first.done && others.every(({ done }) => done));
+  assert.deepEqual([disk.syncs - syncs, disk.writes - writes], [2, 2]);
+  await journal.close();
+});
+
+test("Journal lists after a restart what has no outcome and what was told as unknown, with its amount to the digit", async () => {
+  const { journal, disk } = await opened();
+  await record(journal, "DONE");
+  const unknown = begin(journal, "UNKNOWN");
+  await unknown.sent();
+  await unknown.ended({ outcome: "unknown" });
+  const call = { ...callOf("LOST", { body: '{"pay_id":"LOST", "amount":9007199254740993 }' }), requestId: "r-1" };
+  await journal.begin(call, routeTo("/refund")).sent();
+  assert.deepEqual(
+    journal.unknown().map(({ key }) => key),
+    ["UNKNOWN"],
+    "what is in flight isn't unknown",
+  );
+  const { journal: next } = await opened({}, disk.afterCut([], true));
+  const [told, lost, ...others] = next.unknown();
+  assert.deepEqual([told?.key, told?.cause], ["UNKNOWN", "told as unknown"]);
+  assert.deepEqual(
+    { ...lost, time: "" },
+    {
+      time: "",
+      requestId: "r-1",
+      service: "bank",
+      route: "/refund",
+      key: "LOST",
+      amount: "9007199254740993",
+      cause: "no outcome recorded",
+    },
+  );
+  assert.match(lost?.time ?? "", /^\d{4}-\d\d-\d\dT/);
+  assert.deepEqual(others, []);
+});
+
+for (const [code, said] of [
+  ["ENOSPC", /the disk is full: make room/],
+  ["EIO", /the disk fails to write \(EIO\): save its data and replace it/],
+  ["EROFS", /is read-only: a disk that fails becomes so/],
+  ["EACCES", /no permission in .*sudo chown -R posline:posline/],
+  ["ENOENT", /there is no folder .*sudo install -d -o posline/],
+] as const) {
+  test(`Journal on a disk with ${code} says so aloud, goes on or refuses as it is told, and recovers by itself`, async () => {
+    for (const onFailure of ["relay", "refuse"] as const) {
+      const { journal, disk, told } = await opened({ onFailure });
+      assert.equal(journal.state, "ok");
+      disk.trouble = { error: systemError(code) };
+      const seen = watch(begin(journal, "A").sent());
+      await time.settle();
+      assert.ok(seen.done);
+      if (onFailure === "relay") assert.equal(seen.error, undefined);
+      else {
+        assert.ok(seen.error instanceof Fault);
+        assert.equal(seen.error.outcome, "not-sent");
+        assert.match(seen.error.message, /^Cannot send \/sale: its record can't be written \(.*\): nothing was sent/);
+      }
+      assert.match(journal.state, said);
+      assert.match(told.failures.join("\n"), said);
+      await begin(journal, "B").ended({ outcome: "answered" });
+      watch(begin(journal, "B").sent());
+      await time.settle();
+      assert.equal(told.failures.length, 1, "the same trouble is told once");
+      disk.trouble = undefined;
+      await record(journal, "C");
+      assert.equal(journal.state, "ok");
+      assert.equal(told.recoveries.length, 1);
+      await journal.close();
+    }
+  });
+}
+
+test("Journal writes what it could not write before, once the disk works again", async () => {
+  const { journal, disk } = await opened();
+  const [lost, done] = [begin(journal, "LOST"), begin(journal, "DONE")];
+  disk.trouble = { error: systemError("ENOSPC") };
+  await Promise.all([lost.sent(), done.sent()]);
+  await done.ended({ outcome: "answered" });
+  disk.trouble = undefined;
+  await record(journal, "NEXT");
+  assert.deepEqual(await lostOn(disk), ["LOST"]);
+});
+
+test("Journal waits for a disk that hangs for recordMs, then not at all, and takes it back when it answers", async () => {
+  for (const onFailure of ["relay", "refuse"] as const) {
+    const { journal, disk, told } = await opened({ onFailure });
+    let answer = () => {};
+    disk.trouble = {
+      until: new Promise<void>((resolve) => {
+        answer = resolve;
+      }),
+    };
+    const entry = begin(journal, "A");
+    const first = watch(entry.sent());
+    await time.advance(recordMs / 2);
+    const second = watch(begin(journal, "B").sent());
+    await time.advance(recordMs / 2 - 1);
+    assert.equal(first.done || second.done, false);
+    await time.advance(2);
+    assert.ok(first.done && second.done);
+    assert.equal(first.error instanceof Fault, onFailure === "refuse");
+    assert.match(journal.state, /the disk has not answered for 5000 ms/);
+    const third = watch(begin(journal, "C").sent());
+    const ended = watch(entry.ended({ outcome: "answered" }));
+    await time.settle();
+    assert.ok(third.done && ended.done, "nobody waits any more");
+    assert.equal(told.failures.length, 1);
+    disk.trouble = undefined;
+    answer();
+    await time.settle();
+    assert.equal(journal.state, "ok");
+    assert.equal(told.recoveries.length, 1);
+    assert.deepEqual(await lostOn(disk), ["B", "C"], "and what waited was written");
+    await journal.close();
+  }
+});
+
+test("Journal.ended never rejects and is bounded, also when its call was refused while it was being recorded", async () => {
+  const { journal, disk } = await opened({ onFailure: "refuse" });
+  disk.trouble = { until: new Promise(() => {}) };
+  const entry = begin(journal, "A");
+  const sent = watch(entry.sent());
+  const ended = watch(entry.ended({ outcome: "not-sent" }));
+  await time.advance(recordMs + 1);
+  assert.ok(sent.error instanceof Fault);
+  assert.deepEqual(ended, { done: true, error: undefined });
+  const closed = watch(journal.close());
+  await time.advance(recordMs + 1);
+  assert.ok(closed.done, "a disk that hangs doesn't hold up the end");
+});
+
+test("openJournal() goes on without a disk at its start, and begins when there is one", async () => {
+  const disk = new SimDisk();
+  disk.trouble = { error: systemError("ENOENT") };
+  const { journal, told } = await opened({}, disk);
+  assert.equal(told.failures.length, 1);
+  disk.trouble = undefined;
+  await record(journal, "A");
+  await begin(journal, "B").sent();
+  assert.equal(journal.state, "ok");
+  assert.deepEqual(await lostOn(disk), ["B"]);
+});
+
+/** A slot of another version, with its checksum right. */
+function laterSlot(): Buffer {
+  const slot = writeSlot(0, "{}");
+  slot.writeUInt8(2, 4);
+  slot.writeUInt32BE(crc32(slot, 20, slotBytes, crc32(slot, 0, 16)), 16);
+  return slot;
+}
+
+test("openJournal() leaves a file alone that isn't posline's, and one of a later posline", async () => {
+  const later = laterSlot();
+  for (const [content, said] of [
+    [Buffer.from("my diary\n".repeat(1_000)), /is no journal of posline, or nothing of it can be read: move the file away/],
+    [Buffer.alloc(10 * slotBytes, 7), /is no journal of posline/],
+    [later, /was written by a later posline: install that one, or move the file away/],
+  ] as const) {
+    const disk = new SimDisk();
+    disk.put(journalFile(folder), content);
+    const { journal, told } = await opened({}, disk);
+    assert.match(told.failures[0] ?? "", said);
+    await record(journal, "A");
+    assert.deepEqual(disk.files.get(journalFile(folder))?.current, content);
+    disk.files.clear();
+    await record(journal, "B");
+    assert.equal(journal.state, "ok");
+  }
+});
+
+test("openJournal() counts torn slots and says so, and keeps the others", async () => {
+  const { journal, disk } = await opened();
+  for (const key of ["A", "B", "C"]) await record(journal, key);
+  await begin(journal, "LOST").sent();
+  const found = disk.afterCut([], true);
+  const content = found.files.get(journalFile(folder))?.current ?? Buffer.alloc(0);
+  content.fill(0x55, 4 * slotBytes + 100, 4 * slotBytes + 103);
+  found.put(journalFile(folder), content);
+  const next = await opened({}, found);
+  assert.match(next.told.notices.join(), /^1 slot was torn or spoiled in .*journal: /);
+  assert.deepEqual(
+    next.journal.unknown().map(({ key }) => key),
+    ["LOST"],
+  );
+});
+
+test("openJournal() keeps the old size where the disk has no room for another file, and says so", async () => {
+  const { journal, disk } = await opened();
+  await begin(journal, "LOST").sent();
+  await journal.close();
+  disk.create = async () => {
+    throw systemError("ENOSPC");
+  };
+  const next = await opened({ bytes: 2 * bytes }, disk);
+  assert.match(next.told.notices.join(), /keeps its size of 65536 bytes, since another can't be made beside it/);
+  assert.equal(next.journal.state, "ok");
+  assert.equal(next.journal.unknown().length, 1);
+});
+
+test("Journal bounds what it keeps while the disk fails, and tells how much was lost", async () => {
+  const { journal, disk, told } = await opened();
+  disk.trouble = { error: systemError("EIO") };
+  for (let n = 0; n < 3_000; n++) await begin(journal, `K${n}`).sent();
+  disk.trouble = undefined;
+  await record(journal, "A");
+  assert.match(told.recoveries.join(), /, and \d+ records of the time between were lost$/);
+});
+
+test("Journal masks a card number in what it keeps and tells", async () => {
+  const { journal, disk } = await opened();
+  const entry = begin(journal, "4111111111111111");
+  await entry.sent();
+  await entry.ended({ outcome: "unknown" });
+  assert.equal(journal.unknown()[0]?.key, "411111******1111");
+  assert.equal(disk.files.get(journalFile(folder))?.current.includes("4111111111111111"), false);
+});

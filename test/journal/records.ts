@@ -1,0 +1,41 @@
+import type { Route } from "../../src/contract/contract.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { type Call, present, type ServiceName } from "../../src/core/call.ts";
+import type { JournalReport } from "../../src/journal/journal.ts";
+
+export const outcomes = ["answered", "unknown", "not-sent"] as const;
+
+export const folder = "/var/lib/posline";
+export const bytes = 64 * 1024;
+
+/** A call for money. */
+export function callOf(key: string, { service = "bank", body = `{"pay_id":"${key}","amount":100}` }: CallSettings = {}): Call {
+  return { service, route: "/sale", body: [Buffer.from(body)], requestId: `r-${key}`, key, caller: present() };
+}
+
+interface CallSettings {
+  readonly service?: ServiceName;
+  readonly body?: string;
+}
+
+export function routeTo(path = "/sale", service: ServiceName = "bank"): Route {
+  const route = contracts[service].routes.find((each) => each.path === path);
+  if (route === undefined) throw new Error(`${service} has no ${path}`);
+  return route;
+}
+
+/** What a journal told of itself. */
+export class Told implements JournalReport {
+  readonly failures: string[] = [];
+  readonly recoveries: string[] = [];
+  readonly notices: string[] = [];
+  failed(reason: string): void {
+    this.failures.push(reason);
+  }
+  recovered(message: string): void {
+    this.recoveries.push(message);
+  }
+  noticed(message: string): void {
+    this.notices.push(message);
+  }
+}

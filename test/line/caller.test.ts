@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { contracts } from "../../src/contract/contracts.ts";
+import { type Call, present, type Reply } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { lineCaller } from "../../src/line/caller.ts";
+import type { Ledger, LedgerEnding } from "../../src/line/ledger.ts";
+import { FakeDevice } from "../support/fake-device.ts";
+import { barrierReply } from "../support/terminal.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { lineOver } from "./lines.ts";
+
+/** What is recorded of calls, and when. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+/** A ledger whose disk takes some time, or refuses, or lets nothing end. */
+class FakeLedger implements Ledger {
+  readonly told: string[] = [];
+  diskMs = 5;
+  refuses = false;
+
+  begin({ route, key }: Call) {
+    this.told.push(`begin ${route} ${key}`);
+    return {
+      sent: async () => {
+        await this.#disk();
+        if (this.refuses) throw new Fault("unavailable", "Cannot send: its record can't be written");
+        this.told.push("sent");
+      },
+      ended: async ({ outcome, status, code }: LedgerEnding) => {
+        this.told.push(`ending ${outcome} ${status} ${code}`);
+        await this.#disk();
+        this.told.push("ended");
+      },
+    };
+  }
+
+  #disk(): Promise<void> {
+    return new Promise((resolve) => time.after(this.diskMs, resolve));
+  }
+}
+
+async function bench(answers = true) {
+  const ledger = new FakeLedger();
+  const device: FakeDevice = new FakeDevice((framing, text) => {
+    const barrier = barrierReply({ framing, text, number: 0 });
+    if (barrier !== undefined) return device.reply(framing, barrier);
+    ledger.told.push(`heard ${text.split("\n")[0]}`);
+    if (answers) device.reply(framing, '{"status":"success","code":7}');
+  });
+  const { line } = lineOver(device.open);
+  line.start();
+  await time.until(() => line.state === "idle");
+  const ask = lineCaller({ contract: contracts.bank, line, replyTimeoutMs: { "/sale": 4_000 }, merchantId: undefined, ledger });
+  const run = async (route: string, caller = present()) => {
+    const call: Call = { service: "bank", route, body: [Buffer.from("{}")], requestId: "r", key: "K", caller };
+    const outcome = (await ask(call).catch((error: unknown) => error)) as Reply | Fault;
+    ledger.told.push(outcome instanceof Fault ? `told ${outcome.outcome}` : `told ${outcome.code}`);
+  };
+  return { ledger, line, device, run };
+}
+
+test("lineCaller() records a call before its first byte, and its outcome before the caller learns it", async () => {
+  const { ledger, run } = await bench();
+  void run("/sale");
+  await time.advance(100);
+  assert.deepEqual(ledger.told, ["begin /sale K", "sent", "heard /sale", "ending answered success 7", "ended", "told 7"]);
+});
+
+test("lineCaller() records neither a question nor a call that was refused before its turn", async () => {
+  const { ledger, line, run } = await bench();
+  void run("/check");
+  await time.advance(100);
+  void line.stop(0);
+  void run("/sale");
+  await time.advance(100);
+  assert.deepEqual(ledger.told, ["heard /check", "told 7", "told not-sent"]);
+});
+
+test("lineCaller() records an unknown outcome, and one that was not sent after all", async () => {
+  const { ledger, device, run } = await bench(false);
+  void run("/sale");
+  await time.advance(60_000);
+  assert.deepEqual(ledger.told.slice(3), ["ending unknown undefined undefined", "ended", "told unknown"]);
+  ledger.told.length = 0;
+  const caller = present();
+  void run("/refund", caller);
+  await time.settle();
+  caller.gone = true;
+  caller.onGone?.();
+  await time.advance(100);
+  assert.deepEqual(ledger.told.slice(0, 2), ["begin /refund K", "ending not-sent undefined undefined"]);
+  assert.deepEqual(ledger.told.filter((each) => /^(heard|ending|told)/.test(each)).slice(1), ["told not-sent"]);
+  ledger.told.length = 0;
+  void run("/sale");
+  await time.settle();
+  device.unplug();
+  await time.advance(100);
+  assert.ok(ledger.told.includes("ending not-sent undefined undefined"));
+  assert.equal(ledger.told.at(-1), "told not-sent");
+});
+
+test("lineCaller() refuses what its ledger refuses, and says so to the ledger too", async () => {
+  const { ledger, run } = await bench();
+  ledger.refuses = true;
+  void run("/sale");
+  await time.advance(100);
+  assert.deepEqual(ledger.told, ["begin /sale K", "ending not-sent undefined undefined", "ended", "told not-sent"]);
+});
