@@ -4,7 +4,8 @@
 // loaded when it is needed brings Node's own modules in only then; and what a bridge seldom needs (the other commands, the
 // emulator, whole schemas), more than half of it, lies in it as packed text, which costs nothing to skip and is compiled on first use.
 import { spawnSync } from "node:child_process";
-import { chmod, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +13,9 @@ import { deflateRawSync } from "node:zlib";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const dist = join(root, "dist");
+const finished = join(root, "dist");
+/** Made beside it, and put in its place when it is whole: a failed build takes nothing away, and who runs dist/ never finds half of it. */
+const dist = join(root, `dist.${process.pid}`);
 const bindings = dirname(createRequire(import.meta.url).resolve("@serialport/bindings-cpp/package.json"));
 
 /** Loads a package's file with a text in it replaced; a package that has changed stops the build. */
@@ -116,8 +119,8 @@ async function licences() {
   return texts.join(`\n${"-".repeat(80)}\n\n`);
 }
 
-await rm(dist, { recursive: true, force: true });
-await mkdir(dist, { recursive: true });
+process.on("exit", () => rmSync(dist, { recursive: true, force: true }));
+await mkdir(dist);
 const { metafile } = await build({
   ...common,
   entryPoints: [join(root, "src/main.ts")],
@@ -155,9 +158,15 @@ await build({
 });
 const types = spawnSync(
   process.execPath,
-  [join(root, "node_modules/typescript/bin/tsc"), "-p", join(root, "tsconfig.types.json")],
-  {
-    stdio: "inherit",
-  },
+  [
+    join(root, "node_modules/typescript/bin/tsc"),
+    ...["-p", join(root, "tsconfig.types.json"), "--outDir", join(client, "types")],
+  ],
+  { stdio: "inherit" },
 );
 if (types.status !== 0) throw new Error("Cannot build: the client's types can't be written");
+
+const before = `${dist}.before`;
+await rename(finished, before).catch(() => {});
+await rename(dist, finished);
+await rm(before, { recursive: true, force: true });
