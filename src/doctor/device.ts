@@ -31,11 +31,10 @@ export async function findDevice(line: string, path: string, box: Box): Promise<
 }
 
 /** Why a device can't be opened: its cause and its cure, in the words of the log. */
-export function refusal(check: string, { message }: OpenError, more: More): Finding {
-  const [, cause, cure] = /^((?:(?!cannot be).)*?): (.*)$/s.exec(message) ?? [];
-  return cause === undefined || cure === undefined
+export function refusal(check: string, { message, why }: OpenError, more: More): Finding {
+  return why === undefined
     ? finding(check, "bad", message, more)
-    : finding(check, "bad", cause, { ...more, cure });
+    : finding(check, "bad", why.cause, { ...more, cure: why.cure });
 }
 
 /** What the device is. */

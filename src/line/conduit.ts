@@ -1,3 +1,5 @@
+import { type Cause, wordsOf } from "./causes.ts";
+
 /**
  * What a line runs over: a serial device, or memory. One opening is one use of it, from open to loss; what was to be written to
  * one opening can never go out on the next.
@@ -46,4 +48,11 @@ export type Open = (ear: Ear) => Promise<Opening>;
 /** Why a conduit could not be opened. */
 export class OpenError extends Error {
   override readonly name = "OpenError";
+  /** What stands in the way and what mends it, where that is known. */
+  readonly why: Cause | undefined;
+
+  constructor(why: string | Cause) {
+    super(typeof why === "string" ? why : wordsOf(why));
+    this.why = typeof why === "string" ? undefined : why;
+  }
 }

@@ -10,7 +10,6 @@ import {
   malformedName,
   noDevice,
   noDriver,
-  wordsOf,
 } from "./causes.ts";
 import { OpenError } from "./conduit.ts";
 import { aliases, listUsbIdentities, listUsbTtys, type Trees, type UsbIdentity, type UsbTty } from "./sysfs.ts";
@@ -37,7 +36,7 @@ export async function resolveDevice(path: string, trees: Trees = {}): Promise<st
   return device;
 }
 
-const refusal = (cause: Cause) => new OpenError(wordsOf(cause));
+const refusal = (cause: Cause) => new OpenError(cause);
 
 /** Follows links. A dangling one is a device that isn't there: udev makes and drops its links a moment after the kernel. */
 async function follow(path: string): Promise<string> {

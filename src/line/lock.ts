@@ -1,5 +1,5 @@
 import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
-import { driverLockedBy, lockedBy, lockReturns, type Process, wordsOf } from "./causes.ts";
+import { driverLockedBy, lockedBy, lockReturns, type Process } from "./causes.ts";
 import { OpenError } from "./conduit.ts";
 
 /**
@@ -49,12 +49,12 @@ async function takeLockFile(device: string, folder: string, proc: string): Promi
     if (made === "no folder") return noLock;
     const pid = await readPid(file);
     if (pid !== undefined && isAlive(pid, file)) {
-      throw new OpenError(wordsOf(lockedBy(device, await processOf(pid, proc), file)));
+      throw new OpenError(lockedBy(device, await processOf(pid, proc), file));
     }
     // Its process is gone. Where we may not take its file away, the kernel's list of locks is all there is, as without a folder.
     if (!(await takeAway(file))) return noLock;
   }
-  throw new OpenError(wordsOf(lockReturns(device, file)));
+  throw new OpenError(lockReturns(device, file));
 }
 
 /**
@@ -126,7 +126,7 @@ async function refuseLocked(device: string, proc: string): Promise<void> {
     const [major, minor, inode] = (file ?? "").split(":");
     if (kind !== "FLOCK" || inode !== String(ino)) continue;
     if (deviceNumber(Number.parseInt(major ?? "", 16), Number.parseInt(minor ?? "", 16)) !== dev) continue;
-    throw new OpenError(wordsOf(driverLockedBy(device, await processOf(Number(pid), proc))));
+    throw new OpenError(driverLockedBy(device, await processOf(Number(pid), proc)));
   }
 }
 

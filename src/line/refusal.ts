@@ -1,4 +1,4 @@
-import { cannotOpen, heldBy, noDevice, noPermission, wordsOf } from "./causes.ts";
+import { cannotOpen, heldBy, noDevice, noPermission } from "./causes.ts";
 import { OpenError } from "./conduit.ts";
 import { accessTo, type Places } from "./devices.ts";
 import { holdersOf } from "./holders.ts";
@@ -12,7 +12,7 @@ import { holdersOf } from "./holders.ts";
 export async function refusalOf(error: unknown, device: string, places: Places = {}): Promise<OpenError> {
   if (error instanceof OpenError) return error;
   const text = error instanceof Error ? error.message : String(error);
-  return new OpenError(wordsOf(await causeOf(text, device, places)));
+  return new OpenError(await causeOf(text, device, places));
 }
 
 async function causeOf(text: string, device: string, places: Places) {

@@ -1,7 +1,7 @@
 import { writevSync } from "node:fs";
 import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
-import { cannotSetUp, moved, wordsOf } from "./causes.ts";
+import { cannotSetUp, moved } from "./causes.ts";
 import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
 import type { Places } from "./devices.ts";
 import { resolveDevice } from "./identity.ts";
@@ -50,13 +50,13 @@ async function openLocked(device: string, config: LineConfig, lock: Lock, ear: E
     return new SerialOpening(port, device, lock, ear);
   } catch (error) {
     await port.close().catch(() => {});
-    throw error instanceof OpenError ? error : new OpenError(wordsOf(cannotSetUp(device, String(error))));
+    throw error instanceof OpenError ? error : new OpenError(cannotSetUp(device, String(error)));
   }
 }
 
 /** Another adapter may have got the tty's number between the look and the opening. Nothing was sent to it yet. */
 async function refuseMoved(path: string, device: string, places: Places): Promise<void> {
-  if ((await resolveDevice(path, places)) !== device) throw new OpenError(wordsOf(moved(path, device)));
+  if ((await resolveDevice(path, places)) !== device) throw new OpenError(moved(path, device));
 }
 
 function openPort(device: string, config: LineConfig): Promise<LinuxPortBinding> {

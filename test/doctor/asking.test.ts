@@ -271,7 +271,7 @@ test("askLine() tells a line that takes no bytes, one that is lost, and one that
   assert.equal(lost.written.length, 1, "nothing is sent once it is lost");
 
   const locked = new FakeLine();
-  locked.refuses = "/dev/ttyUSB0 is in use by process 812 (minicom): stop it: sudo kill 812";
+  locked.refuses = { cause: "/dev/ttyUSB0 is in use by process 812 (minicom)", cure: "stop it: sudo kill 812" };
   const [refused] = (await ask(locked, ["bank"])).findings;
   assert.equal(refused?.what, "/dev/ttyUSB0 is in use by process 812 (minicom)");
   assert.equal(refused?.cure, "stop it: sudo kill 812");

@@ -4,6 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { after } from "node:test";
 import type { Places } from "../../src/doctor/box.ts";
 import type { CommandResult } from "../../src/doctor/commands.ts";
+import { noDevice } from "../../src/line/causes.ts";
 import { OpenError } from "../../src/line/conduit.ts";
 
 const boxes = mkdtempSync(join(tmpdir(), "posline-doctor-"));
@@ -53,7 +54,7 @@ export class FakeBox {
         if (!this.mayOpen) throw new Error("EACCES");
       },
       resolve: async (path) => {
-        if (path.endsWith("gone")) throw new OpenError(`there is no device ${path}: check the cable and the power`);
+        if (path.endsWith("gone")) throw new OpenError(noDevice(path));
         return path;
       },
       command: async (program, args): Promise<CommandResult> => {

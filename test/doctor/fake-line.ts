@@ -1,3 +1,4 @@
+import type { Cause } from "../../src/line/causes.ts";
 import { type Ear, type Open, OpenError, type Opening } from "../../src/line/conduit.ts";
 import { frameOf } from "../../src/line/frame.ts";
 import type { Crc16 } from "../../src/wire/crc16.ts";
@@ -14,7 +15,7 @@ export class FakeLine {
   isOpen = false;
   /** False when output is stopped. */
   takes = true;
-  refuses: string | undefined;
+  refuses: Cause | undefined;
   /** Called with each frame that is whole by this end's reading of CRC16. */
   onAsked: (text: string, framing: Framing) => void = () => {};
   /** Called with each write, whatever is in it. */
