@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import type { Admin } from "../app/admin.ts";
 import type { Listening } from "../app/served.ts";
 import type { Supervised, Supervision } from "../app/supervision.ts";
@@ -56,6 +57,7 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
     process.stderr.write(`${reasonOf(error)}\n`);
     return code;
   }
+  nameProcess();
   const log = openLog(loaded.config.log.level);
   let supervision: Supervision | undefined;
   try {
@@ -76,6 +78,15 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
   } finally {
     supervision?.end();
     log.flush();
+  }
+}
+
+/** Gives the process its name, which is else Node's own: it is what holders of a device and `systemctl status` show. */
+function nameProcess(): void {
+  try {
+    writeFileSync("/proc/self/comm", "posline");
+  } catch {
+    // Where there is no /proc, nobody reads the name.
   }
 }
 

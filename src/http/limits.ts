@@ -27,6 +27,12 @@ export const headersBytesMax = 8 * 1024;
  */
 export const connectionsMax = 16_384;
 
+/**
+ * Connections that the system keeps until they are accepted, as many as Linux allows by default. Of a socket of systemd's these are
+ * whoever comes while posline restarts.
+ */
+export const backlogMax = 4_096;
+
 /** Bodies held at one time by one service, in multiples of the largest body. */
 export const bodiesMax = 16;
 

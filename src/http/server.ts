@@ -77,8 +77,8 @@ export class BoundedServer<V extends Entered> {
         resolve(this.#server.address() as AddressInfo);
       };
       this.#server.once("error", reject);
-      if ("holder" in on) this.#server.listen(on.holder, listening);
-      else this.#server.listen({ host: on.host, port: on.port }, listening);
+      if ("holder" in on) this.#server.listen(on.holder, limits.backlogMax, listening);
+      else this.#server.listen({ host: on.host, port: on.port, backlog: limits.backlogMax }, listening);
     });
   }
 

@@ -1,0 +1,74 @@
+// Makes Debian packages of dist/: `npm run deb [-- --arch amd64|arm64|armhf|all] [--standalone] [--out FOLDER]`.
+//
+// dpkg-deb alone, no debhelper: what a package holds is a list of files and three short scripts, and made this way it comes out
+// the same, byte for byte, from the same commit. The time in it is SOURCE_DATE_EPOCH, or the last commit's.
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { pack } from "./deb/archive.mjs";
+import { packageName } from "./deb/control.mjs";
+import { standaloneArchitectures, withRuntime } from "./deb/standalone.mjs";
+import { architectures, fill, manualsOf } from "./deb/tree.mjs";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+function fail(reason) {
+  console.error(`Cannot make the package: ${reason}`);
+  process.exit(1);
+}
+
+function optionsOf() {
+  const options = {
+    arch: { type: "string", default: "all" },
+    standalone: { type: "boolean", default: false },
+    out: { type: "string", default: join(root, "out") },
+  };
+  try {
+    return parseArgs({ options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    return fail(error.message);
+  }
+}
+
+/** When the release was made: the same for everybody who makes it. */
+function releaseDate() {
+  const git = () => spawnSync("git", ["-C", root, "log", "-1", "--format=%ct"], { encoding: "utf8" }).stdout?.trim();
+  const seconds = process.env.SOURCE_DATE_EPOCH ?? git();
+  if (!/^\d{1,12}$/.test(seconds ?? ""))
+    fail("neither git nor SOURCE_DATE_EPOCH tells the time of the release: set SOURCE_DATE_EPOCH");
+  return new Date(Number(seconds) * 1000);
+}
+
+async function make(release, manuals, out) {
+  const work = await mkdtemp(join(tmpdir(), "posline-deb-"));
+  try {
+    const tree = join(work, "tree");
+    const runtime = release.standalone ? await withRuntime(root, work, release.architecture) : undefined;
+    await fill(tree, root, { release, manuals, runtime });
+    const file = join(out, `${packageName(release)}_${release.version}_${release.architecture}.deb`);
+    await pack(tree, file, release.date);
+    console.log(relative(process.cwd(), file));
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+const { arch, standalone, out } = optionsOf();
+if (arch !== "all" && !Object.hasOwn(architectures, arch)) {
+  fail(`there is none for ${arch}: name ${Object.keys(architectures).join(", ")} or all`);
+}
+if (!existsSync(join(root, "dist/posline.cjs"))) fail("there is no dist/posline.cjs: npm run build makes it");
+if (spawnSync("dpkg-deb", ["--version"]).error !== undefined) fail("there is no dpkg-deb here: sudo apt-get install dpkg");
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const date = releaseDate();
+const made = standalone ? standaloneArchitectures : Object.keys(architectures);
+if (arch !== "all" && !made.includes(arch))
+  fail(`no maintained Node runtime for ${arch} is published: use posline with nodejs 20.19 or newer`);
+const manuals = manualsOf(root, { version, date });
+for (const architecture of arch === "all" ? made : [arch]) {
+  await make({ version, date, architecture, standalone }, manuals, resolve(out)).catch((error) => fail(error.message));
+}

@@ -1,0 +1,106 @@
+// The texts of a Debian package: control, changelog, copyright and what lintian is told.
+
+/** @typedef {{ version: string, date: Date, architecture: string, standalone: boolean }} Release */
+
+const maintainer = "posline maintainers <maintainers@posline.invalid>";
+
+const described = `relay HTTP calls of tills to payment and fiscal terminals
+ A till calls three services on localhost: fiscal (receipts), bank (card
+ payments) and qr (QR payments). posline relays each request over a serial
+ line to the terminal and brings its answer back, byte for byte.
+ .
+ It never gives a call an answer that was meant for another, never sends
+ anything twice that could move money, print or change state, and never says
+ "failed" where the truth is "unknown".`;
+
+/** What the serial prebuilds need at least (symbols GLIBC_2.28, GLIBCXX_3.4.21), and the units and maintainer scripts. */
+const always = ["libc6 (>= 2.28)", "libgcc-s1 (>= 3.5)", "libstdc++6 (>= 5.2)", "systemd (>= 252)", "udev"];
+
+/** The name of a release's package. */
+export const packageName = ({ standalone }) => (standalone ? "posline-standalone" : "posline");
+
+/** A version as dpkg orders it: 1.0.0-rc.1 comes before 1.0.0. */
+export const debianVersion = (version) => version.replaceAll("-", "~");
+
+export function control(release, installedKiB) {
+  const { standalone, version, architecture } = release;
+  const other = standalone ? "posline" : "posline-standalone";
+  const fields = [
+    ["Package", packageName(release)],
+    ["Version", debianVersion(version)],
+    ["Architecture", architecture],
+    ["Maintainer", maintainer],
+    ["Installed-Size", String(installedKiB)],
+    ["Depends", [...(standalone ? [] : ["nodejs (>= 20.19)"]), ...always].join(", ")],
+    // Either gives the same command, units and files, so an installed one is exchanged for the other.
+    ["Conflicts", other],
+    ["Replaces", other],
+    ...(standalone ? [["Provides", `posline (= ${debianVersion(version)})`]] : []),
+    ["Section", "net"],
+    ["Priority", "optional"],
+    [
+      "Description",
+      standalone ? `${described}\n .\n This variant carries its own Node.js, for systems whose nodejs is too old.` : described,
+    ],
+  ];
+  return `${fields.map(([name, value]) => `${name}: ${value}`).join("\n")}\n`;
+}
+
+/** A changelog as dpkg reads it, from the project's own: the entries of its newest heading. */
+export function changelog(release, markdown) {
+  const [, newest = ""] = markdown.split(/^## .*$/m);
+  const entries = [...newest.matchAll(/^- (.*(?:\n {2}\S.*)*)/gm)].map(([, text = ""]) => wrapped(text.replace(/\s+/g, " ")));
+  const head = `${packageName(release)} (${debianVersion(release.version)}) stable; urgency=medium`;
+  return `${head}\n\n${entries.join("\n")}\n\n -- ${maintainer}  ${rfcDate(release.date)}\n`;
+}
+
+/** One entry in lines of at most 78 columns. */
+function wrapped(text) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    if (`${lines.at(-1)} ${word}`.length > 74) lines.push("");
+    lines[lines.length - 1] += lines.at(-1) === "" ? word : ` ${word}`;
+  }
+  return lines.map((line, n) => `${n === 0 ? "  * " : "    "}${line}`).join("\n");
+}
+
+/** A date as RFC 5322 writes it, in no zone of this machine. */
+function rfcDate(date) {
+  return date.toUTCString().replace("GMT", "+0000");
+}
+
+const indented = (text) =>
+  text
+    .trim()
+    .split("\n")
+    .map((line) => (line.trim() === "" ? " ." : ` ${line.trimEnd()}`))
+    .join("\n");
+
+/** Machine-readable copyright: the project's licence, and those of what its bundle holds. */
+export function copyright(release, { licence, bundled }) {
+  const holder = /^Copyright \(c\) (.*)$/m.exec(licence)?.[1] ?? "the posline authors";
+  const parts = [
+    "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: posline",
+    `Files: *\nCopyright: ${holder}\nLicense: Expat`,
+    "Files: usr/lib/posline/*\nCopyright: the authors named in the texts below\nLicense: Expat and bundled\n" +
+      `Comment: The program holds the packages listed below, each under the licence that follows its name.${
+        release.standalone ? `\n Its Node.js has the licences of /usr/share/doc/${packageName(release)}/node-licences.gz.` : ""
+      }`,
+    `License: Expat\n${indented(licence.replace(/^MIT License\n+Copyright.*\n+/, ""))}`,
+    `License: bundled\n${indented(bundled)}`,
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** Why lintian's finding is none here; only the standalone variant needs that. */
+export function overrides(release) {
+  const name = packageName(release);
+  return [
+    "# Node's own binary with posline inside: its libraries are part of it, as the Node project builds and tests them.",
+    `${name}: embedded-library *`,
+    `${name}: hardening-no-pie [usr/lib/posline/posline]`,
+    "# posline lies in a note of the binary, which strip would cut off.",
+    `${name}: unstripped-binary-or-object [usr/lib/posline/posline]`,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { exitCodes } from "../../src/cli/exit.ts";
+import { adminDefaults } from "../../src/config/limits.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { missing, root } from "./packages.ts";
+
+const noSystemd = missing("systemd-analyze", "sudo apt-get install systemd");
+const udevHelp = spawnSync("udevadm", ["--help"], { encoding: "utf8" }).stdout;
+const noVerify = /^ *verify\b/m.test(udevHelp ?? "") ? false : "there is no udevadm verify here: udev 254 or newer has it";
+
+const unit = (name: string) => join(root, "systemd", name);
+const textOf = (name: string) => readFileSync(unit(name), "utf8");
+
+/** A unit's settings by name, in their order; a comment is none. */
+function settings(name: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const line of textOf(name).split("\n")) {
+    const [, key, value] = /^([A-Za-z]+)=(.*)$/.exec(line) ?? [];
+    if (key !== undefined && value !== undefined) found.set(key, [...(found.get(key) ?? []), value]);
+  }
+  return found;
+}
+
+/** Exposure in tenths, as systemd-analyze's threshold counts. */
+for (const [name, tenths] of [
+  ["posline.service", 7],
+  ["posline-gateway.service", 15],
+] as const) {
+  test(`${name} is exposed to ${tenths / 10} at most`, { skip: noSystemd }, () => {
+    const { status, stdout } = spawnSync(
+      "systemd-analyze",
+      ["security", "--offline=true", `--threshold=${tenths}`, "--no-pager", unit(name)],
+      { encoding: "utf8" },
+    );
+    assert.equal(status, 0, stdout);
+  });
+}
+
+test("systemd takes the units as they are meant", { skip: noSystemd }, () => {
+  const units = ["posline.service", "posline.socket", "posline-gateway.service"].map(unit);
+  const { stderr, error } = spawnSync("systemd-analyze", ["verify", "--man=no", ...units], { encoding: "utf8" });
+  assert.equal(error, undefined);
+  const complaints = stderr.split("\n").filter((line) => line.includes("posline"));
+  // The command isn't installed where this is tested, and OpenFile= is unknown before systemd 253.
+  const expected = /Command \/usr\/bin\/posline is not executable|Unknown key(?: name)? 'OpenFile'/;
+  assert.deepEqual(
+    complaints.filter((line) => !expected.test(line)),
+    [],
+  );
+});
+
+test("posline.socket listens on the contracts' ports and the admin port, on loopback alone", () => {
+  const ports = [...Object.values(contracts).map(({ port }) => port), adminDefaults.port];
+  assert.deepEqual(new Set(settings("posline.socket").get("ListenStream")), new Set(ports.map((port) => `127.0.0.1:${port}`)));
+});
+
+test("a unit isn't started again after the exit codes that a person must mend", () => {
+  for (const name of ["posline.service", "posline-gateway.service"]) {
+    assert.deepEqual(settings(name).get("RestartPreventExitStatus"), [`${exitCodes.usage} ${exitCodes.config}`]);
+  }
+});
+
+test("a secret that isn't there has something in its place, or the service wouldn't start", () => {
+  for (const name of ["posline.service", "posline-gateway.service"]) {
+    const loaded = settings(name)
+      .get("LoadCredential")
+      ?.map((each) => each.split(":")[0]);
+    const placed = settings(name)
+      .get("SetCredential")
+      ?.map((each) => each.split(":")[0]);
+    assert.ok(loaded !== undefined && loaded.length > 0);
+    assert.deepEqual(placed, loaded);
+  }
+});
+
+test("devices are allowed by numeric major, since a name is lost on a driver that is loaded later", () => {
+  for (const name of ["posline.service", "posline-gateway.service"]) {
+    for (const rule of settings(name).get("DeviceAllow") ?? []) assert.match(rule, /^char-\d+ rw$/);
+  }
+});
+
+test("every hardening that is off says why", () => {
+  const lines = textOf("posline.service").split("\n");
+  const off = lines.flatMap((line, n) => (/^(?:ProcSubset=all|MemoryDenyWriteExecute=no)$/.test(line) ? [n] : []));
+  assert.equal(off.length, 2);
+  for (const n of off) assert.match(lines[n - 1] ?? "", /^# /, lines[n] ?? "");
+});
+
+test("the default configuration can be used, and names no device until somebody does", async () => {
+  const { config, warnings } = await loadConfig({
+    env: { STATE_DIRECTORY: "/var/lib/posline" },
+    flags: { config: unit("posline.json") },
+  });
+  assert.deepEqual(Object.keys(config.services).sort(), ["bank", "fiscal", "qr"]);
+  assert.deepEqual(
+    Object.values(config.lines).map(({ path }) => path),
+    ["/dev/serial/by-id/NAME-THE-DEVICE-see-posline-ports"],
+  );
+  // The one thing that a technician still has to bring, beside the device.
+  assert.deepEqual(
+    warnings.map((warning) => warning.split(":")[0]),
+    ["services.fiscal.merchantId"],
+  );
+});
+
+test("the gateway's example can be used", async () => {
+  const { config } = await loadConfig({ env: {}, flags: { config: unit("gateway.json"), gateway: {} } });
+  assert.equal(Object.values(config.services).length, 3);
+});
+
+test("udev takes the rules", { skip: noVerify }, () => {
+  const rules = ["60-posline.rules", "91-posline-brltty.rules"].map(unit);
+  execFileSync("udevadm", ["verify", "--resolve-names=never", ...rules], { stdio: "pipe" });
+});
+
+test("a rule never sets ModemManager's mark on what has a network interface", () => {
+  const rules = textOf("60-posline.rules");
+  const leave = rules.indexOf("ENV{ID_USB_INTERFACES}==");
+  assert.ok(leave !== -1 && leave < rules.indexOf('ENV{ID_MM_PORT_IGNORE}="1"', leave));
+});
+
+test("the policy for kiosks is JSON with both of the names that browsers know", () => {
+  const policy: unknown = JSON.parse(textOf("kiosk/posline-chromium.json"));
+  assert.deepEqual(policy, {
+    LocalNetworkAccessAllowedForUrls: ["https://till.example"],
+    LoopbackNetworkAllowedForUrls: ["https://till.example"],
+  });
+});
