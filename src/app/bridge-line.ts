@@ -6,9 +6,6 @@ import type { LineReport } from "../line/report.ts";
 import type { OnLine, Place } from "./line-set.ts";
 import type { SharedLine } from "./served.ts";
 
-/** Milliseconds the exchange in flight may take to end when its line is to stop; then its outcome is unknown. */
-const stopGraceMs = 60_000;
-
 /** What a line runs over: a device, or the emulator on a far end that ends with it. */
 export interface Conduit {
   readonly open: Open;
@@ -36,8 +33,8 @@ export function bridgeLine({ name, config, served }: SharedLine, place: Place, c
   return {
     line,
     start: () => line.start(),
-    stop: async (why) => {
-      await line.stop(stopGraceMs, why);
+    stop: async (why, graceMs) => {
+      await line.stop(graceMs, why);
       await conduit.end?.();
     },
   };

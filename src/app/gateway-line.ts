@@ -2,6 +2,7 @@ import type { ServiceConfig } from "../config/config.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { Call, ServiceName } from "../core/call.ts";
+import { Deadline, nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import { readReply } from "../envelope/reply.ts";
@@ -12,9 +13,6 @@ import { type LineExchange, LineListener, type LineListenerReport } from "../lin
 import { serialPort } from "../line/serial-port.ts";
 import type { OnLine, Place } from "./line-set.ts";
 import type { SharedLine } from "./served.ts";
-
-/** Milliseconds the request in flight may take to end when posline is told to stop; then its outcome is unknown. */
-const stopGraceMs = 60_000;
 
 /** How a line of a gateway does. */
 export interface GatewayView {
@@ -43,6 +41,9 @@ export function upstreamOf(service: ServiceName, { upstream }: ServiceConfig): s
 export function gatewayLine({ name, config, served }: SharedLine, place: Place, told: GatewayLineReport): GatewayLine {
   let view: GatewayView = { name, state: "down", reason: "it was not opened yet" };
   const ending = new AbortController();
+  const grace = new Deadline(() => ending.abort());
+  let graceUntilMs = Number.POSITIVE_INFINITY;
+  let finished: Promise<void> | undefined;
   const listener = new LineListener({
     config,
     open: place.open(serialPort(config)),
@@ -70,10 +71,13 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
       return view;
     },
     start: () => listener.start(),
-    stop: async () => {
-      const timer = setTimeout(() => ending.abort(), stopGraceMs);
-      await listener.finish();
-      clearTimeout(timer);
+    stop: async (_, graceMs) => {
+      const now = nowMs();
+      graceUntilMs = Math.min(graceUntilMs, now + graceMs);
+      grace.set(graceUntilMs, now);
+      finished ??= listener.finish();
+      await finished;
+      grace.dispose();
     },
   };
 }

@@ -8,11 +8,17 @@ import type { Served, SharedLine } from "./served.ts";
  * successor doesn't open the device before that.
  */
 
+/** Milliseconds that what is in flight may take to end when the process is to stop; then its outcome is unknown. */
+const stopGraceMs = 60_000;
+
 /** What runs on a line. */
 export interface OnLine {
   start(): void;
-  /** Lets what is in flight end, and gives the device back; what waits is told why. */
-  stop(why: string): Promise<void>;
+  /**
+   * Lets what is in flight end, and gives the device back; what waits is told why.
+   * @param graceMs Milliseconds for that, beside its own time-outs. Told again, the sooner end holds.
+   */
+  stop(why: string, graceMs: number): Promise<void>;
 }
 
 /** What a line's maker is given by the set. */
@@ -42,7 +48,7 @@ export class LineSet<L extends OnLine> {
   readonly #options: LineSetOptions<L>;
   #running: PreparedLines<L> = new Map();
   /** Lines whose place was taken, or that are to stop, until they have ended. */
-  readonly #ending = new Map<string, Promise<void>>();
+  readonly #ending = new Map<string, { readonly lines: readonly L[]; readonly ended: Promise<void> }>();
 
   constructor(options: LineSetOptions<L>) {
     this.#options = options;
@@ -69,14 +75,17 @@ export class LineSet<L extends OnLine> {
     for (const [name, running] of before) {
       if (prepared.get(name) === running) continue;
       running.replaced = true;
-      this.#end(name, running, "the configuration was changed");
+      // What is in flight has time-outs of its own, and nobody is in a hurry.
+      this.#end(name, running.onLine, "the configuration was changed", Number.POSITIVE_INFINITY);
     }
     for (const [name, running] of prepared) if (before.get(name) !== running) running.onLine.start();
   }
 
   async stop(): Promise<void> {
-    for (const [name, running] of this.#running) this.#end(name, running, "posline is shutting down");
-    await Promise.all(this.#ending.values());
+    const why = "posline is shutting down";
+    for (const { lines } of this.#ending.values()) for (const line of lines) void line.stop(why, stopGraceMs);
+    for (const [name, { onLine }] of this.#running) this.#end(name, onLine, why, stopGraceMs);
+    await Promise.all([...this.#ending.values()].map(({ ended }) => ended));
   }
 
   #isSame(one: SharedLine, other: SharedLine): boolean {
@@ -88,7 +97,7 @@ export class LineSet<L extends OnLine> {
     const place: Place = {
       open: (open) => async (ear) => {
         if (this.#ending.has(shared.name)) {
-          throw new OpenError("what was begun before the configuration was changed is to end first");
+          throw new OpenError("what was begun before the configuration was changed is to end first: wait for it");
         }
         return open(ear);
       },
@@ -100,10 +109,11 @@ export class LineSet<L extends OnLine> {
     return running;
   }
 
-  #end(name: string, { onLine }: Running<L>, why: string): void {
-    const ended = Promise.all([this.#ending.get(name), onLine.stop(why)]).then(() => {
-      if (this.#ending.get(name) === ended) this.#ending.delete(name);
+  #end(name: string, line: L, why: string, graceMs: number): void {
+    const before = this.#ending.get(name);
+    const ended = Promise.all([before?.ended, line.stop(why, graceMs)]).then(() => {
+      if (this.#ending.get(name)?.ended === ended) this.#ending.delete(name);
     });
-    this.#ending.set(name, ended);
+    this.#ending.set(name, { lines: [...(before?.lines ?? []), line], ended });
   }
 }

@@ -148,7 +148,8 @@ class Signals {
   /** Settles when it is told to stop; until then, and from now on, it reloads when told to. */
   stop(reload: () => Promise<void>): Promise<void> {
     this.#reload = reload;
-    return this.#stop;
+    // A reload under way ends first: it would start anew what was just stopped.
+    return this.#stop.then(() => this.#reloaded);
   }
 }
 

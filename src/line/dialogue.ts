@@ -24,6 +24,9 @@ export class Dialogue {
 
   #current: Exchange | undefined;
   #stopping: Promise<void> | undefined;
+  /** How long the exchange in flight may take, once it is to stop. */
+  readonly #grace = new Deadline(() => this.#ended?.());
+  #graceUntilMs = Number.POSITIVE_INFINITY;
   #ended: (() => void) | undefined;
   /** When it last looked for what is due next. */
   #scheduledMs = 0;
@@ -56,26 +59,30 @@ export class Dialogue {
     return this.#stopping !== undefined;
   }
 
-  /** Stops for good; the exchange in flight has `graceMs` to end before its outcome is unknown. */
-  stop(graceMs: number): Promise<void> {
-    this.#stopping ??= this.#stop(graceMs);
+  /**
+   * Stops for good; the exchange in flight may end.
+   * @param graceMs Milliseconds it has for that before its outcome is unknown, beside its own time-outs. Told again, the sooner end holds.
+   */
+  stop(graceMs: number, why: string): Promise<void> {
+    const now = nowMs();
+    this.#graceUntilMs = Math.min(this.#graceUntilMs, now + graceMs);
+    this.#grace.set(this.#graceUntilMs, now);
+    this.#stopping ??= this.#stop(why);
     return this.#stopping;
   }
 
-  async #stop(graceMs: number): Promise<void> {
+  async #stop(why: string): Promise<void> {
     if (this.#current !== undefined) {
-      const ended = new Promise<void>((resolve) => {
+      await new Promise<void>((resolve) => {
         this.#ended = resolve;
       });
-      const timer = setTimeout(() => this.#ended?.(), graceMs);
-      await ended;
-      clearTimeout(timer);
     }
+    this.#grace.dispose();
     this.#deadline.dispose();
-    this.standing.closed("posline is shutting down");
+    this.standing.closed(why);
     const current = this.#current;
     this.#current = undefined;
-    current?.fail("broken", "posline shut down before the reply came");
+    current?.fail("broken", `${why}, and the reply had not come`);
     await this.#channel.stop();
   }
 

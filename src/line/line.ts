@@ -103,13 +103,13 @@ export class Line {
 
   /**
    * Stops for good: waiting calls are refused, the exchange in flight may end.
-   * @param graceMs How long it may take to end before its outcome is unknown.
-   * @param why What the waiting calls are told.
+   * @param graceMs Milliseconds it has for that before its outcome is unknown, beside its own time-outs. Told again, the sooner end holds.
+   * @param why What those are told who wait, or come now: "posline is shutting down".
    */
   stop(graceMs: number, why = "posline is shutting down"): Promise<void> {
     this.#whyStopping = why;
     this.#turns.refuseAll(why);
-    return this.#dialogue.stop(graceMs);
+    return this.#dialogue.stop(graceMs, why);
   }
 
   #refusal({ caller }: LineRequest, sendsNow: boolean): Fault | undefined {

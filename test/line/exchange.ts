@@ -305,7 +305,7 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
       const end = ending(line, requestFor("A"));
       await line.stop(30);
       assert.equal(end.fault?.kind, "broken");
-      assert.match(end.fault?.message ?? "", /shut down before the reply came: outcome unknown/);
+      assert.match(end.fault?.message ?? "", /posline is shutting down, and the reply had not come: outcome unknown/);
     },
   ],
 ];

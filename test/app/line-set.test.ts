@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
+import type { SharedLine } from "../../src/app/served.ts";
+import { lineDefaults } from "../../src/config/limits.ts";
+import type { Ear, Opening } from "../../src/line/conduit.ts";
+
+/** A line that runs nothing: it notes what it is told, and ends when the test says so. */
+class Noted implements OnLine {
+  started = 0;
+  readonly stops: [string, number][] = [];
+  readonly place: Place;
+  end = () => {};
+  readonly #ended = new Promise<void>((resolve) => {
+    this.end = resolve;
+  });
+
+  constructor(place: Place) {
+    this.place = place;
+  }
+
+  start(): void {
+    this.started++;
+  }
+
+  stop(why: string, graceMs: number): Promise<void> {
+    this.stops.push([why, graceMs]);
+    return this.#ended;
+  }
+
+  /** Whether its device may be opened. */
+  async opens(): Promise<string> {
+    const ear: Ear = { space: () => Buffer.alloc(0), heard: () => {}, wrote: () => {}, lost: () => {} };
+    const opening: Opening = { write: () => {}, wroteBytes: 0, close: async () => {} };
+    return this.place
+      .open(async () => opening)(ear)
+      .then(
+        () => "opens",
+        (error: Error) => error.message,
+      );
+  }
+}
+
+const shared = (name: string, baudRate = 115_200): SharedLine => ({
+  name,
+  config: { ...lineDefaults, path: `/dev/${name}`, baudRate },
+  served: [],
+});
+const setOf = () => new LineSet<Noted>({ make: (_, place) => new Noted(place), lasting: () => undefined });
+const take = (set: LineSet<Noted>, ...lines: SharedLine[]) => set.take(set.prepare(lines));
+const ended = () => new Promise((resolve) => setImmediate(resolve));
+
+test("LineSet goes on with a line that a configuration doesn't change, and starts and ends the others", async () => {
+  const set = setOf();
+  take(set, shared("a"), shared("b"));
+  const [a, b] = set.all;
+  take(set, shared("a"), shared("c"));
+  assert.equal(set.all[0], a);
+  assert.deepEqual([a?.started, a?.stops.length, a?.place.isCurrent], [1, 0, true]);
+  assert.deepEqual([b?.stops, b?.place.isCurrent], [[["the configuration was changed", Number.POSITIVE_INFINITY]], false]);
+  assert.equal(set.all[1]?.started, 1);
+});
+
+test("LineSet lets a changed line's successor open no device before the line has ended", async () => {
+  const set = setOf();
+  take(set, shared("a"));
+  const [first] = set.all;
+  assert.equal(await first?.opens(), "opens");
+  take(set, shared("a", 9_600));
+  const [second] = set.all;
+  take(set, shared("a", 19_200));
+  const [third] = set.all;
+  for (const line of [second, third]) assert.match((await line?.opens()) ?? "", /is to end first/);
+  second?.end();
+  await ended();
+  assert.match((await third?.opens()) ?? "", /is to end first/, "the first has not ended");
+  first?.end();
+  await ended();
+  assert.equal(await third?.opens(), "opens");
+});
+
+test("LineSet.stop() gives all lines a minute, also those that were ending without a limit", async () => {
+  const set = setOf();
+  take(set, shared("a"));
+  const [first] = set.all;
+  take(set, shared("a", 9_600));
+  const [second] = set.all;
+  let stopped = false;
+  void set.stop().then(() => {
+    stopped = true;
+  });
+  assert.deepEqual(first?.stops.at(-1), ["posline is shutting down", 60_000]);
+  assert.deepEqual(second?.stops, [["posline is shutting down", 60_000]]);
+  second?.end();
+  await ended();
+  assert.equal(stopped, false);
+  first?.end();
+  await ended();
+  assert.equal(stopped, true);
+});

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { FakeDevice } from "../support/fake-device.ts";
+import { barrierReply } from "../support/terminal.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { ending, lineOver, requestFor } from "./lines.ts";
+
+/** How a line ends while its terminal is still at work, with the clock in the test's hand. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+/** A line that has a sale out, which its terminal answers when `answer` is called. */
+async function selling() {
+  const device = new FakeDevice((framing, text) => {
+    const barrier = barrierReply({ framing, text, number: 0 });
+    if (barrier !== undefined) device.reply(framing, barrier);
+  });
+  const { line } = lineOver(device.open);
+  line.start();
+  assert.ok(await time.until(() => line.state === "idle"));
+  const sale = ending(line, requestFor("A", { replyTimeoutMs: 180_000 }));
+  await time.settle();
+  return { line, sale, answer: () => device.reply("length", '{"status":"success","id":"A"}') };
+}
+
+test("Line.stop() without a limit lets a call end that takes its terminal minutes", async () => {
+  const { line, sale, answer } = await selling();
+  let stopped = false;
+  void line.stop(Number.POSITIVE_INFINITY, "the configuration was changed").then(() => {
+    stopped = true;
+  });
+  await time.advance(170_000);
+  assert.equal(stopped, false);
+  await assert.rejects(line.run(requestFor("B")), { kind: "unavailable", message: /the configuration was changed/ });
+  answer();
+  await time.settle();
+  assert.equal(sale.text, '{"status":"success","id":"A"}');
+  assert.ok(await time.until(() => stopped));
+});
+
+test("Line.stop() without a limit ends with the call's own time-out", async () => {
+  const { line, sale } = await selling();
+  const stopped = line.stop(Number.POSITIVE_INFINITY, "the configuration was changed");
+  await time.advance(181_000);
+  await stopped;
+  assert.equal(sale.fault?.kind, "timeout");
+});
+
+test("Line.stop() told again holds to the sooner end, and says why first told", async () => {
+  const { line, sale } = await selling();
+  const both = [line.stop(Number.POSITIVE_INFINITY, "the configuration was changed"), line.stop(60_000)];
+  await time.advance(59_000);
+  assert.deepEqual(sale, {}, "it goes on");
+  await time.advance(2_000);
+  await Promise.all(both);
+  assert.equal(sale.fault?.outcome, "unknown");
+  assert.match(sale.fault?.message ?? "", /the configuration was changed, and the reply had not come/);
+});
