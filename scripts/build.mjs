@@ -9,7 +9,7 @@ import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { deflateRawSync } from "node:zlib";
+import { brotliCompressSync, constants } from "node:zlib";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -32,22 +32,17 @@ const trims = {
     onLoad({ filter: /bindings-cpp\/dist\/serialport-bindings\.js$/ }, ({ path }) =>
       replaced(path, "(0, path_1.join)(__dirname, '../')", "__dirname"),
     );
-    // A check of an argument, for which Node would load its assert, colours and standard error at each start.
-    onLoad({ filter: /sonic-boom\/index\.js$/ }, ({ path }) =>
-      replaced(
-        path,
-        "const assert = require('assert')",
-        "const assert = (holds, message) => { if (!holds) throw new TypeError(message) }",
-      ),
-    );
     // What devices there are, posline finds by itself; this would load Node's child processes.
     onLoad({ filter: /bindings-cpp\/dist\/linux-list\.js$/ }, () => ({
       contents: 'exports.linuxList = async () => { throw new Error("the bundle lists no devices this way"); };',
     }));
-    // Worker threads for pino's transports: posline has none, and they'd be loaded at each start.
-    onResolve({ filter: /^thread-stream$/ }, () => ({ path: "thread-stream", namespace: "none" }));
-    onLoad({ filter: /.*/, namespace: "none" }, () => ({
-      contents: 'module.exports = class { constructor() { throw new Error("the bundle has no pino transports"); } };',
+    // Parts of pino that posline has no use for, a seventh of what would be parsed at each start: its writer (the log has one of its
+    // own), transports with their worker threads, several streams at once, and redaction (what is logged is listed field by field).
+    onResolve({ filter: /^(sonic-boom|@pinojs\/redact|\.\/(lib\/)?(transport|multistream))$/ }, ({ path, importer }) =>
+      /\/node_modules\/pino\/(pino|lib\/\w+)\.js$/.test(importer) ? { path, namespace: "unused" } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: "unused" }, ({ path }) => ({
+      contents: `module.exports = function unused() { throw new Error("the bundle is without pino's ${path}"); };`,
     }));
     // Traces of serialport's own making: the switch that turns them on opens standard error at each start.
     onResolve({ filter: /^debug$/ }, () => ({ path: "debug", namespace: "silent" }));
@@ -69,13 +64,24 @@ const common = {
 };
 const metaUrl = 'const importMetaUrl = require("node:url").pathToFileURL(__filename).href;';
 
-/** Puts what is imported dynamically from these files into the bundle as text. */
+/** Parts that a bridge doesn't need to begin, or that few need at all. They are imported dynamically. */
+const parts = [
+  "cli/commands.ts",
+  "contract/schema.ts",
+  "app/emulation.ts",
+  "app/emulated-line.ts",
+  "app/supervision.ts",
+  "line/refusal.ts",
+].map((part) => join(root, "src", part));
+
+/** Puts those parts into the bundle as text. */
 const seldom = {
   name: "seldom",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /(cli\/commands|contract\/schema|\.\/emulation)\.ts$/ }, ({ path, resolveDir, kind }) =>
-      kind === "dynamic-import" ? { path: join(resolveDir, path), namespace: "seldom" } : undefined,
-    );
+    onResolve({ filter: /^\..*\.ts$/ }, ({ path, resolveDir, kind }) => {
+      const file = join(resolveDir, path);
+      return kind === "dynamic-import" && parts.includes(file) ? { path: file, namespace: "seldom" } : undefined;
+    });
     onLoad({ filter: /.*/, namespace: "seldom" }, async ({ path }) => {
       const { outputFiles, metafile: made } = await build({
         ...common,
@@ -85,11 +91,12 @@ const seldom = {
         write: false,
       });
       note(made);
-      const text = deflateRawSync(outputFiles[0].contents, { level: 9 }).toString("base64");
+      const { contents: code } = outputFiles[0];
+      const text = brotliCompressSync(code, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: code.length } }).toString("base64");
       const name = JSON.stringify(`posline/${basename(path, ".ts")}.cjs`);
       const parameters = '["exports", "require", "module", "__filename", "__dirname"]';
       return {
-        contents: `const text = require("node:zlib").inflateRawSync(Buffer.from("${text}", "base64")).toString();
+        contents: `const text = require("node:zlib").brotliDecompressSync(Buffer.from("${text}", "base64")).toString();
           const run = require("node:vm").compileFunction(text, ${parameters}, { filename: ${name} });
           run(exports, require, module, __filename, __dirname);`,
         loader: "js",

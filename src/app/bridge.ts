@@ -18,7 +18,7 @@ import { type BridgeLine, bridgeLine } from "./bridge-line.ts";
 import { BridgePorts, noSocket, type Wanted } from "./bridge-ports.ts";
 import { type ConduitOf, devices, emulatedLines, emulationOf } from "./conduits.ts";
 import type { EmulationFlags } from "./emulation.ts";
-import { setEngine } from "./engine.ts";
+import { expectLoad, setEngine } from "./engine.ts";
 import { lineReport, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { refuseRestarts } from "./restarts.ts";
@@ -97,6 +97,7 @@ class RunningBridge implements Bridge {
   readonly #report: HttpListenerOptions["report"];
   admin: Admin | undefined;
   #config: Config | undefined;
+  #hadLoad = false;
   #changed = () => {};
 
   constructor({ log, conduitOf, sockets, journal }: RunningOptions) {
@@ -104,6 +105,8 @@ class RunningBridge implements Bridge {
     this.#journal = journal;
     this.#report = {
       exchange: (record) => {
+        if (!this.#hadLoad) expectLoad();
+        this.#hadLoad = true;
         log.exchange(record);
         this.#status.exchange(record);
       },

@@ -4,7 +4,7 @@ import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import { type Admin, openAdmin } from "./admin.ts";
-import { setEngine } from "./engine.ts";
+import { expectLoad, setEngine } from "./engine.ts";
 import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } from "./gateway-line.ts";
 import { lineReport } from "./line-report.ts";
 import { LineSet } from "./line-set.ts";
@@ -62,6 +62,7 @@ class RunningGateway implements Gateway {
   admin: Admin | undefined;
   asking: readonly Asking[] = [];
   #config: Config | undefined;
+  #hadLoad = false;
   #changed = () => {};
 
   constructor(log: Log) {
@@ -126,6 +127,8 @@ class RunningGateway implements Gateway {
         observer.discard(discard);
       },
       exchange: (record) => {
+        if (!this.#hadLoad) expectLoad();
+        this.#hadLoad = true;
         log.exchange(record);
         this.status.exchange(record);
       },

@@ -56,3 +56,8 @@ export class OpenError extends Error {
     this.why = typeof why === "string" ? undefined : why;
   }
 }
+
+/** Whether an error says why a conduit could not be opened. Not by class: a part that is loaded on first use has classes of its own. */
+export function isOpenError(error: unknown): error is OpenError {
+  return error instanceof Error && error.name === "OpenError";
+}

@@ -1,5 +1,4 @@
-import { cannotOpen, heldBy, noDevice, noPermission } from "./causes.ts";
-import { OpenError } from "./conduit.ts";
+import { type Cause, cannotOpen, heldBy, noDevice, noPermission } from "./causes.ts";
 import { accessTo, type Places } from "./devices.ts";
 import { holdersOf } from "./holders.ts";
 
@@ -9,13 +8,8 @@ import { holdersOf } from "./holders.ts";
  *
  * serialport's errors have no code, only the system's words in their text.
  */
-export async function refusalOf(error: unknown, device: string, places: Places = {}): Promise<OpenError> {
-  if (error instanceof OpenError) return error;
+export async function causeOf(error: unknown, device: string, places: Places = {}): Promise<Cause> {
   const text = error instanceof Error ? error.message : String(error);
-  return new OpenError(await causeOf(text, device, places));
-}
-
-async function causeOf(text: string, device: string, places: Places) {
   if (/ENOENT|No such file|ENODEV|No such device|ENXIO/i.test(text)) return noDevice(device);
   if (/EACCES|EPERM|permission denied|not permitted/i.test(text)) {
     return noPermission(device, (await accessTo(device, places)).cure);

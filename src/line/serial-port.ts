@@ -7,7 +7,6 @@ import type { Places } from "./devices.ts";
 import { resolveDevice } from "./identity.ts";
 import { closeMs, writeBytesMax } from "./limits.ts";
 import { type Lock, takeLock } from "./lock.ts";
-import { refusalOf } from "./refusal.ts";
 import { type Reading, readFrom } from "./tty-reader.ts";
 
 /**
@@ -52,6 +51,13 @@ async function openLocked(device: string, config: LineConfig, lock: Lock, ear: E
     await port.close().catch(() => {});
     throw error instanceof OpenError ? error : new OpenError(cannotSetUp(device, String(error)));
   }
+}
+
+/** What the system refused, with what mends it. That is looked for only then, and so is the code that looks. */
+async function refusalOf(error: unknown, device: string, places: Places): Promise<OpenError> {
+  if (error instanceof OpenError) return error;
+  const { causeOf } = await import("./refusal.ts");
+  return new OpenError(await causeOf(error, device, places));
 }
 
 /** Another adapter may have got the tty's number between the look and the opening. Nothing was sent to it yet. */
