@@ -68,7 +68,8 @@ async function putDocuments(tree, root, release, runtimeLicence) {
   await put(tree, `${doc}/copyright`, copyright(release, { licence, bundled }));
   await put(tree, `${doc}/changelog.gz`, gzip(changelog(release, news)));
   await put(tree, `${doc}/README.md.gz`, gzip(await readFile(join(root, "README.md"))));
-  for (const [name, text] of await examples(root)) await put(tree, `${doc}/examples/${name}`, text);
+  // Not below the package's own name: README and man page name one place for both packages.
+  for (const [name, text] of await examples(root)) await put(tree, `usr/share/posline/examples/${name}`, text);
   if (runtimeLicence !== undefined) await put(tree, `${doc}/node-licences.gz`, gzip(runtimeLicence));
   if (release.standalone) await put(tree, `usr/share/lintian/overrides/${packageName(release)}`, overrides(release));
 }

@@ -23,8 +23,25 @@ export class SocketsError extends Error {
   readonly exitCode = 78;
 }
 
+/** What answers at one place: a listener, or one for each address at which systemd listens there. */
+class Answering {
+  readonly #listeners: readonly HttpListener[];
+
+  constructor(listeners: readonly HttpListener[]) {
+    this.#listeners = listeners;
+  }
+
+  replace(options: HttpListenerOptions): void {
+    for (const listener of this.#listeners) listener.replace(options);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#listeners.map((listener) => listener.close()));
+  }
+}
+
 interface Port {
-  readonly listener: HttpListener;
+  readonly answering: Answering;
   readonly listening: Listening;
 }
 
@@ -39,7 +56,7 @@ export class BridgePorts {
   readonly #report: HttpListenerOptions["report"];
   #ports: ReadonlyMap<Place, Port> = new Map();
   /** systemd's sockets that no service has now. */
-  readonly #unserved = new Map<Place, HttpListener>();
+  readonly #unserved = new Map<Place, Answering>();
   readonly #closing = new Set<Promise<void>>();
 
   /**
@@ -61,17 +78,17 @@ export class BridgePorts {
    */
   async prepare(all: readonly Wanted[]): Promise<PreparedPorts> {
     const prepared = new Map<Place, { port: Port; wanted: Wanted }>();
-    const opened: HttpListener[] = [];
+    const opened: Answering[] = [];
     try {
       for (const wanted of all) {
         const place = this.#placeOf(wanted);
-        const { listener, listening } = this.#ports.get(place) ?? (await this.#open(wanted, opened));
+        const { answering, listening } = this.#ports.get(place) ?? (await this.#open(wanted, opened));
         const { line, options } = wanted;
-        const port = { listener, listening: { ...listening, service: options.contract.service, line } };
+        const port = { answering, listening: { ...listening, service: options.contract.service, line } };
         prepared.set(place, { wanted, port });
       }
     } catch (error) {
-      await Promise.all(opened.map((listener) => listener.close()));
+      await Promise.all(opened.map((answering) => answering.close()));
       throw error;
     }
     return prepared;
@@ -80,38 +97,32 @@ export class BridgePorts {
   /** Lets a configuration's services be reached, and no others. */
   take(prepared: PreparedPorts): void {
     for (const [place, { port, wanted }] of prepared) {
-      port.listener.replace(wanted.options);
+      port.answering.replace(wanted.options);
       this.#unserved.delete(place);
     }
-    for (const [place, { listener }] of this.#ports) {
+    for (const [place, { answering }] of this.#ports) {
       if (prepared.has(place)) continue;
-      if (this.#sockets.length === 0) this.#close(listener);
-      else this.#unserved.set(place, listener);
+      if (this.#sockets.length === 0) this.#close(answering);
+      else this.#unserved.set(place, answering);
     }
     this.#ports = new Map([...prepared].map(([place, { port }]) => [place, port]));
-    for (const socket of this.#sockets) this.#answerUnserved(socket);
+    for (const port of new Set(this.#sockets.map((socket) => socket.port))) this.#answerUnserved(port);
   }
 
   /** Stops accepting; settles when the last answers have gone out. */
   async close(): Promise<void> {
-    for (const { listener } of this.#ports.values()) this.#close(listener);
-    for (const listener of this.#unserved.values()) this.#close(listener);
+    for (const { answering } of this.#ports.values()) this.#close(answering);
+    for (const answering of this.#unserved.values()) this.#close(answering);
     await Promise.all(this.#closing);
   }
 
-  #answerUnserved({ holder, port }: ListeningSocket): void {
+  #answerUnserved(port: number): void {
     const place = String(port);
     if (this.#ports.has(place)) return;
     const options = unserved(port, this.#report);
-    const listener = this.#unserved.get(place);
-    if (listener !== undefined) {
-      listener.replace(options);
-      return;
-    }
-    const first = new HttpListener(options);
-    this.#unserved.set(place, first);
-    // It listens already: there is nothing to wait for, and nothing that could fail.
-    void first.listen({ holder });
+    const answering = this.#unserved.get(place);
+    if (answering === undefined) this.#unserved.set(place, this.#takeOver(port, options));
+    else answering.replace(options);
   }
 
   #placeOf({ options: { config, contract } }: Wanted): Place {
@@ -119,28 +130,37 @@ export class BridgePorts {
     return this.#sockets.length > 0 ? String(config.port) : `${config.host} ${config.port}`;
   }
 
-  async #open({ line, options }: Wanted, opened: HttpListener[]): Promise<Port> {
+  async #open({ line, options }: Wanted, opened: Answering[]): Promise<Port> {
     const { contract, config } = options;
-    const portOf = (listener: HttpListener, { address, port }: { readonly address: string; readonly port: number }): Port => ({
-      listener,
-      listening: { service: contract.service, host: address, port, line },
-    });
+    const { service } = contract;
     if (this.#sockets.length === 0) {
       const listener = new HttpListener(options);
-      const address = await listener.listen();
-      opened.push(listener);
-      return portOf(listener, address);
+      const { address, port } = await listener.listen();
+      const answering = new Answering([listener]);
+      opened.push(answering);
+      return { answering, listening: { service, host: address, port, line } };
     }
     const socket = this.#sockets.find(({ port }) => port === config.port);
-    if (socket === undefined) throw noSocket(`services.${contract.service}.port`, config.port, this.#sockets);
-    const idle = this.#unserved.get(String(config.port));
-    if (idle !== undefined) return portOf(idle, { address: socket.host, port: socket.port });
-    const listener = new HttpListener(options);
-    return portOf(listener, await listener.listen({ holder: socket.holder }));
+    if (socket === undefined) throw noSocket(`services.${service}.port`, config.port, this.#sockets);
+    const { host, port } = socket;
+    const answering = this.#unserved.get(String(port)) ?? this.#takeOver(port, options);
+    return { answering, listening: { service, host, port, line } };
   }
 
-  #close(listener: HttpListener): void {
-    const closed = listener.close().finally(() => this.#closing.delete(closed));
+  /** Answers on systemd's sockets of a port. They listen already: there is nothing to wait for, and nothing that could fail. */
+  #takeOver(port: number, options: HttpListenerOptions): Answering {
+    const listeners = this.#sockets
+      .filter((socket) => socket.port === port)
+      .map(({ holder }) => {
+        const listener = new HttpListener(options);
+        void listener.listen({ holder });
+        return listener;
+      });
+    return new Answering(listeners);
+  }
+
+  #close(answering: Answering): void {
+    const closed = answering.close().finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
   }
 }

@@ -1,6 +1,7 @@
 import { Status } from "../admin/status.ts";
 import type { Config } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
+import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
 import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
@@ -239,6 +240,7 @@ async function adminOf(
 }
 
 async function journalOf({ journal }: Config, log: Log): Promise<Journal | undefined> {
+  refuseUnrecorded({ journal });
   if (journal === false || journal.folder === undefined) return undefined;
   const { openMoneyJournal } = await import("./journal.ts");
   return openMoneyJournal(journal, journal.folder, log);

@@ -30,6 +30,7 @@ export class Supervision {
   #supervised: Supervised = {};
   #stopping = false;
   #told = "";
+  #note = "";
   #timer: NodeJS.Timeout | undefined;
   #watchdog: { stop(): void } | undefined;
 
@@ -45,7 +46,7 @@ export class Supervision {
   /** It serves now; from here on it is watched. */
   async ready(supervised: Supervised): Promise<void> {
     this.#supervised = supervised;
-    this.#told = summaryOf(supervised);
+    this.#told = this.#summary();
     supervised.onChange?.(() => this.#changed());
     await this.#notifier.tell(["READY=1", `STATUS=${this.#told}`]);
     if (this.#periodMs === undefined) return;
@@ -66,8 +67,10 @@ export class Supervision {
     await this.#notifier.tell(["RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`, "STATUS=reloading"]);
   }
 
-  async reloaded(): Promise<void> {
-    this.#told = summaryOf(this.#supervised);
+  /** @param refused True when the configuration could not be taken: `systemctl reload` succeeds all the same. */
+  async reloaded(refused: boolean): Promise<void> {
+    this.#note = refused ? "; the last reload was refused, the log says why" : "";
+    this.#told = this.#summary();
     await this.#notifier.tell(["READY=1", `STATUS=${this.#told}`]);
   }
 
@@ -88,15 +91,16 @@ export class Supervision {
     if (this.#stopping) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      const summary = summaryOf(this.#supervised);
+      const summary = this.#summary();
       if (summary === this.#told) return;
       this.#told = summary;
       void this.#notifier.tell([`STATUS=${summary}`]);
     }, statusWaitMs);
   }
-}
 
-/** systemd takes lines: a name from a configuration must not add one. */
-function summaryOf(supervised: Supervised): string {
-  return (supervised.summary?.() ?? "running").replace(/\p{Cc}/gu, " ");
+  /** systemd takes lines: a name from a configuration must not add one. */
+  #summary(): string {
+    const summary = this.#supervised.summary?.() ?? "running";
+    return `${summary}${this.#note}`.replace(/\p{Cc}/gu, " ");
+  }
 }

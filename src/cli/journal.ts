@@ -2,9 +2,8 @@ import type { CommandModule } from "yargs";
 import { ConfigError } from "../config/config.ts";
 import { type Environment, loadConfig } from "../config/load.ts";
 import { type Operation, operationsOf } from "../journal/operations.ts";
-import { Follower, readJournal } from "../journal/reading.ts";
+import { Follower, type Reading, readJournal } from "../journal/reading.ts";
 import { JournalError } from "../journal/reasons.ts";
-import type { Stored } from "../journal/record.ts";
 import { exitCodes } from "./exit.ts";
 
 /**
@@ -49,6 +48,8 @@ interface Shown {
   readonly digest: string;
   /** posline ended before there was an outcome. */
   readonly lost: boolean;
+  /** The caller had left before there was an outcome, and may not know it. */
+  readonly left: boolean;
 }
 
 /**
@@ -59,11 +60,12 @@ export async function runJournal(args: JournalArguments, surroundings: JournalSu
   const { out, err } = surroundings;
   try {
     const folder = args.folder ?? (await folderOf(args, surroundings));
-    const { records, bad, isKept } = await readJournal(folder);
+    const reading = await readJournal(folder);
+    const { records, bad, isKept } = reading;
     const all = operationsOf(records).map((operation) => shownOf(operation, isKept));
     const operations = all.filter((operation) => isWanted(operation, args));
     out(args.json === true ? jsonOf(operations) : `${table(operations)}${summary(operations, args, bad)}`);
-    if (args.follow === true) await follow(args, folder, records, surroundings);
+    if (args.follow === true) await follow(args, folder, reading, surroundings);
     return args.unknown === true && operations.length > 0 ? exitCodes.unknown : exitCodes.ok;
   } catch (error) {
     if (error instanceof ConfigError) {
@@ -107,6 +109,7 @@ function shownOf({ sent, ending, lost }: Operation, isKept: boolean): Shown {
     requestId,
     digest,
     lost: outcome === "unknown" && !ending,
+    left: ending?.left === true,
   };
 }
 
@@ -119,15 +122,16 @@ function isWanted({ outcome, key }: Shown, args: JournalArguments): boolean {
 async function follow(
   args: JournalArguments,
   folder: string,
-  before: readonly Stored[],
+  before: Reading,
   { out, again }: JournalSurroundings,
 ): Promise<void> {
-  const follower = new Follower(folder, before.at(-1)?.sequence ?? 0);
-  let records = [...before];
+  const follower = new Follower(folder, before);
+  let records = [...before.records];
   while (await again()) {
     const news = await follower.next();
     if (news.length === 0) continue;
-    records = [...records, ...news];
+    const isOther = (news[0]?.sequence ?? 0) <= (records.at(-1)?.sequence ?? 0);
+    records = isOther ? [...news] : [...records, ...news];
     const touched = new Set(news.map(({ sequence, record }) => (record.kind === "outcome" ? record.sent : sequence)));
     const operations = operationsOf(records)
       .filter(({ sequence }) => touched.has(sequence))
@@ -164,8 +168,9 @@ function layOut(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
-function cellsOf({ time, service, route, key, amount, outcome, code, requestId }: Shown): readonly string[] {
-  const cells = [localTime(time), service, route, key ?? "-", amount ?? "-", outcome, code?.toString() ?? "-", requestId];
+function cellsOf({ time, service, route, key, amount, outcome, left, code, requestId }: Shown): readonly string[] {
+  const ended = left ? `${outcome}, left` : outcome;
+  const cells = [localTime(time), service, route, key ?? "-", amount ?? "-", ended, code?.toString() ?? "-", requestId];
   return cells.map(printable);
 }
 
@@ -191,6 +196,7 @@ function summary(operations: readonly Shown[], args: JournalArguments, bad: numb
   const lines = [parts.length === 0 ? number : `${number}: ${parts.join(", ")}`];
   if (count("unknown") > 0)
     lines.push("unknown: it may have been carried out; ask the terminal for it by its key, and compare its report");
+  if (operations.some(({ left }) => left)) lines.push("left: the caller had gone before the outcome, and may not know it");
   if (bad > 0) lines.push(`${bad} torn or spoiled slots were left out`);
   return `${lines.join("\n")}\n`;
 }

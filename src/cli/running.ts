@@ -104,15 +104,17 @@ async function reload(flags: Flags, log: Log, running: Running, supervision: Sup
     return;
   }
   await supervision?.reloading();
+  let refused = false;
   try {
     const loaded = await loadConfig({ env: process.env, flags });
     await running.reload(loaded.config);
     log.process("info", "the configuration was reloaded");
     for (const warning of loaded.warnings) log.process("warn", warning);
   } catch (error) {
+    refused = true;
     log.process("error", "the configuration was not reloaded: the one in use stays", { error: reasonOf(error) });
   }
-  await supervision?.reloaded();
+  await supervision?.reloaded(refused);
 }
 
 /**

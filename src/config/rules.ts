@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { serviceNames } from "../core/call.ts";
-import { type Config, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
+import { type Config, ConfigError, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
 import { readUsbName, writeUsbName } from "./device-name.ts";
 import { queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
@@ -20,12 +20,29 @@ export function refuseCrossed(config: Config, problems: string[]): void {
 }
 
 /**
+ * Refuses to serve where every sale is to be recorded and there is no place for it. Only for the bridge, where it begins: whoever
+ * looks at the configuration, or calls by it, has no state folder of systemd's and needs none.
+ * @throws ConfigError
+ */
+export function refuseUnrecorded({ journal }: Pick<Config, "journal">): void {
+  if (isUnrecorded(journal)) throw new ConfigError([unrecorded]);
+}
+
+const isUnrecorded = (journal: Config["journal"]) =>
+  journal !== false && journal.folder === undefined && journal.onFailure === "refuse";
+
+const unrecorded =
+  'journal.folder: not set, and systemd names no state folder, but journal.onFailure is "refuse", which sends nothing without a ' +
+  "record, so posline serve does not start: name a folder, such as /var/lib/posline, or set journal.onFailure to relay";
+
+/**
  * What works, but not as its operator may think.
  * @param played Whether posline plays the services, and asks nobody anything.
  */
 export function warningsOf(config: Config, played = false): string[] {
   const warnings = lineWarnings(config);
-  if (config.journal !== false && config.journal.folder === undefined) {
+  if (isUnrecorded(config.journal)) warnings.push(unrecorded);
+  else if (config.journal !== false && config.journal.folder === undefined) {
     warnings.push(
       "journal.folder: not set, and systemd names no state folder, so after a crash or a power cut nobody knows which " +
         "operations had been sent: name a folder, such as /var/lib/posline, or set journal to false",

@@ -215,7 +215,7 @@ export const fileSchema = {
     services,
     admin: {
       type: "object",
-      description: "The port of health, metrics, the status page and the emulator's control. Off unless there or emulated.",
+      description: "The port of health, status and the emulator's control. Off unless there, emulated, or opened by systemd.",
       additionalProperties: false,
       properties: { host, port: port(adminDefaults.port) },
     },

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { Config } from "../config/config.ts";
+import { adminDefaults } from "../config/limits.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseObject } from "../envelope/json.ts";
 import { quoted } from "../line/causes.ts";
@@ -29,9 +30,11 @@ export async function askService(
     return unit === "posline.service" || (unit === "posline" && running.args.includes("serve"));
   });
   if (runs.length === 0) return "none runs";
-  if (admin === undefined) return "no admin port";
-  const host = admin.host === "0.0.0.0" ? "127.0.0.1" : admin.host === "::" ? "::1" : admin.host;
-  const base = `http://${isIP(host) === 6 ? `[${host}]` : host}:${admin.port}`;
+  // The package's socket unit has the usual port, whatever the file says.
+  const asked = admin ?? (runs.some((running) => poslineOf(running) === "posline.service") ? adminDefaults : undefined);
+  if (asked === undefined) return "no admin port";
+  const host = asked.host === "0.0.0.0" ? "127.0.0.1" : asked.host === "::" ? "::1" : asked.host;
+  const base = `http://${isIP(host) === 6 ? `[${host}]` : host}:${asked.port}`;
   const answer = await box.ask(`${base}/status`);
   return { base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
 }

@@ -1,15 +1,30 @@
 import type { Contract } from "../contract/contract.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
-import { textOf } from "../envelope/json.ts";
+import { keyOf, parseObject, textOf } from "../envelope/json.ts";
+
+/** What a record says of a request that only its body tells. */
+export interface BodyFields {
+  readonly amount: string | undefined;
+  /** Its pay_id or documentExtID. */
+  readonly key: string | undefined;
+}
 
 /**
- * The amount of a request, digit by digit as its till wrote it: a number would round it beyond 2^53. The text is walked, not
- * parsed, since only one field of it is wanted; what isn't JSON has none.
+ * Reads them from a body, which may be anything where nothing is checked.
+ *
+ * The amount is told digit by digit as the till wrote it: a number would round it beyond 2^53. So the text is walked, not parsed.
  */
-export function amountOf(contract: Contract, body: readonly Buffer[]): string | undefined {
-  if (contract.envelope !== "form") return amountIn(textOf(body));
+export function bodyFields(contract: Contract, keyField: string | undefined, body: readonly Buffer[]): BodyFields {
+  const text = jsonOf(contract, body);
+  const json = keyField === undefined ? undefined : parseObject(text);
+  return { amount: amountIn(text), key: json === undefined ? undefined : keyOf(json, keyField) };
+}
+
+/** The text that should be a JSON object; empty when there is none. */
+function jsonOf(contract: Contract, body: readonly Buffer[]): string {
+  if (contract.envelope !== "form") return textOf(body);
   const { data } = parseForm(Buffer.concat(body));
-  return data === undefined ? undefined : amountIn(Buffer.from(unescapeValue(data), "base64").toString("utf8"));
+  return data === undefined ? "" : Buffer.from(unescapeValue(data), "base64").toString("utf8");
 }
 
 /** Behind the field's name; a number in quotes is as good (FIELD-NOTES: types are loose). */

@@ -1,14 +1,23 @@
-import { type FileHandle, open, rename, unlink } from "node:fs/promises";
+import type { BigIntStats } from "node:fs";
+import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 import { type Hold, takeHold } from "./hold.ts";
+import { codeOf } from "./reasons.ts";
 
 /**
  * What the journal asks of a disk. Each call runs in the thread pool, so a disk that dies blocks no exchange; how long one is
  * waited for is its user's affair.
  */
 
+/** A file as the system knows it. */
+export interface FileFacts {
+  /** Which of all files it is, whatever its name. */
+  readonly identity: string;
+  readonly bytes: number;
+}
+
 /** An open file. */
 export interface DiskFile {
-  bytes(): Promise<number>;
+  facts(): Promise<FileFacts>;
   /** Reads up to the buffer's length; gives how many bytes came. */
   read(buffer: Buffer, position: number): Promise<number>;
   /** Writes all of it. */
@@ -22,6 +31,8 @@ export interface Disk {
   /** Keeps other processes from writing the journal of a folder. */
   hold(folder: string): Promise<Hold>;
   open(path: string): Promise<DiskFile>;
+  /** The file of a name; undefined when there is none. */
+  factsOf(path: string): Promise<FileFacts | undefined>;
   /** Makes a file anew, or empties the one that is there. */
   create(path: string, mode: number): Promise<DiskFile>;
   rename(from: string, to: string): Promise<void>;
@@ -37,8 +48,8 @@ class NodeFile implements DiskFile {
     this.#handle = handle;
   }
 
-  async bytes(): Promise<number> {
-    return (await this.#handle.stat()).size;
+  async facts(): Promise<FileFacts> {
+    return factsIn(await this.#handle.stat({ bigint: true }));
   }
 
   async read(buffer: Buffer, position: number): Promise<number> {
@@ -69,6 +80,11 @@ class NodeFile implements DiskFile {
   }
 }
 
+/** Inode numbers of some file systems are too long for a number. */
+function factsIn({ dev, ino, size }: BigIntStats): FileFacts {
+  return { identity: `${dev}:${ino}`, bytes: Number(size) };
+}
+
 /** Opens a file that is only read, and that another process may be writing. */
 export async function openToRead(path: string): Promise<DiskFile> {
   return new NodeFile(await open(path, "r"));
@@ -80,9 +96,23 @@ export const nodeDisk: Disk = {
   open: async (path) => new NodeFile(await open(path, "r+")),
   create: async (path, mode) => {
     const handle = await open(path, "w+", mode);
-    // The umask may have taken the group's share.
-    await handle.chmod(mode);
+    try {
+      // The umask may have taken the group's share, and a file that was there may have another mode.
+      await handle.chmod(mode);
+    } catch (error) {
+      await handle.close().catch(() => {});
+      await unlink(path).catch(() => {});
+      throw error;
+    }
     return new NodeFile(handle);
+  },
+  factsOf: async (path) => {
+    try {
+      return factsIn(await stat(path, { bigint: true }));
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw error;
+    }
   },
   rename,
   remove: unlink,
@@ -95,3 +125,8 @@ export const nodeDisk: Disk = {
     }
   },
 };
+
+/** Whether an error says that there is no file of that name. */
+export function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "");
+}

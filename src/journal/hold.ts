@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { chmod, open, readdir, unlink } from "node:fs/promises";
+import { chmod, open, readdir, rename, unlink } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { codeOf, JournalError } from "./reasons.ts";
@@ -11,7 +11,7 @@ import { codeOf, JournalError } from "./reasons.ts";
  *
  * Each makes its own socket first and looks for others then; who finds another one alive gives up. So of two that come together
  * the later one to look sees the other, and at most one has it. Names are never used again, so a dead one is removed without
- * harm.
+ * harm. A socket gets its name when it answers, since between its making and that anybody would take it for dead.
  */
 
 export interface Hold {
@@ -19,6 +19,9 @@ export interface Hold {
 }
 
 const prefix = "journal.lock.";
+
+/** What a socket is called until it answers. */
+const newPrefix = "journal.lock-new.";
 
 /** How often the folder is looked at when another process is there: it may have come at the same moment, and give up too. */
 const attempts = 3;
@@ -55,9 +58,11 @@ export function isHeld(folder: string): Promise<boolean> {
 /** Whether there is a live socket beside this one; dead ones are removed. */
 async function othersIn(folder: string, mine?: string): Promise<boolean> {
   for (const name of await readdir(folder)) {
-    if (!name.startsWith(prefix) || name === mine) continue;
-    if (await answers(folder, name)) return true;
-    await unlink(`${folder}/${name}`).catch(() => {});
+    const isNew = name.startsWith(newPrefix);
+    if ((!isNew && !name.startsWith(prefix)) || name === mine) continue;
+    if (!(await answers(folder, name))) await unlink(`${folder}/${name}`).catch(() => {});
+    // One that has no name yet has not looked for others, and will.
+    else if (!isNew) return true;
   }
   return false;
 }
@@ -87,13 +92,14 @@ const unable: ReadonlySet<string> = new Set(["EPERM", "EOPNOTSUPP", "ENOTSUP", "
 
 /**
  * Makes a socket; "none" where that can't be: on a file system that has none (FAT), which no two services share, and on a full
- * disk, where a journal that is there can still be written, and must be.
+ * disk, where a journal that is there can still be written, and must be. undefined when another took it for dead too soon.
  */
-async function makeSocket(folder: string): Promise<Socket | "none"> {
-  const name = `${prefix}${randomBytes(4).toString("hex")}`;
+async function makeSocket(folder: string): Promise<Socket | "none" | undefined> {
+  const random = randomBytes(4).toString("hex");
+  const [name, newName] = [`${prefix}${random}`, `${newPrefix}${random}`];
   const server = createServer((socket) => socket.destroy());
   try {
-    await withShortPath(folder, name, (path) => {
+    await withShortPath(folder, newName, (path) => {
       return new Promise<void>((resolve, reject) => {
         server.on("error", reject);
         server.listen(path, resolve);
@@ -104,9 +110,16 @@ async function makeSocket(folder: string): Promise<Socket | "none"> {
     throw error;
   }
   server.unref();
-  // For whoever may read the journal, and so asks whether it is being written.
-  await chmod(`${folder}/${name}`, 0o660).catch(() => {});
-  return { folder, name, server };
+  try {
+    // For whoever may read the journal, and so asks whether it is being written.
+    await chmod(`${folder}/${newName}`, 0o660).catch(() => {});
+    await rename(`${folder}/${newName}`, `${folder}/${name}`);
+    return { folder, name, server };
+  } catch (error) {
+    await remove({ folder, name: newName, server });
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 async function remove({ folder, name, server }: Socket): Promise<void> {

@@ -5,9 +5,10 @@ import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { Fault, type Outcome } from "../core/fault.ts";
 import { version } from "../core/version.ts";
-import { amountOf } from "./amount.ts";
+import { bodyFields } from "./amount.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import { asUnknown, operationsOf, type UnknownOperation } from "./operations.ts";
+import type { Recording } from "./pending.ts";
 import type { SentRecord, Stored } from "./record.ts";
 import { Recorder } from "./recorder.ts";
 
@@ -17,7 +18,7 @@ import { Recorder } from "./recorder.ts";
  * sent, and whether its caller knew: what has no outcome is unknown, and is told so. It is never sent again.
  *
  * A disk that fails or hangs must not stop a shop: within `recordMs` each request goes on without a record, or is refused,
- * as its operator wants it; it is said aloud, and the next request tries the disk again.
+ * as its operator wants it; it is said aloud, and the next request tries the disk again, or a timer where none comes.
  */
 
 export interface JournalOptions {
@@ -40,6 +41,12 @@ export interface JournalReport {
   recovered(message: string): void;
   /** It works, and its operator should know this of it. */
   noticed(message: string): void;
+  /**
+   * Operations of unknown outcome stood in it when it was first read, at the start or once its disk was there.
+   * @param recent What the process before sent and never learnt the outcome of, the last one last.
+   * @param older How many others there are.
+   */
+  found(recent: readonly UnknownOperation[], older: number): void;
 }
 
 /** One call in the journal. */
@@ -54,6 +61,8 @@ export interface JournalEnding {
   readonly outcome: Outcome;
   readonly status?: string | undefined;
   readonly code?: number | undefined;
+  /** The caller had left by then. */
+  readonly left?: boolean | undefined;
 }
 
 /** How many operations of unknown outcome are told: the newest. */
@@ -68,11 +77,13 @@ const retryAfterS = 5;
 export class Journal {
   readonly #onFailure: JournalOptions["onFailure"];
   readonly #recorder: Recorder;
+  readonly #report: JournalReport;
   #unknown: UnknownOperation[] = [];
   #unknownTotal = 0;
 
   constructor({ folder, bytes, onFailure, report, disk = nodeDisk }: JournalOptions) {
     this.#onFailure = onFailure;
+    this.#report = report;
     this.#recorder = new Recorder({ disk, folder, bytes, report, found: (records) => this.#found(records) });
   }
 
@@ -100,11 +111,13 @@ export class Journal {
   begin(call: Call, route: Route): JournalEntry {
     const contract = contracts[call.service];
     const record = sentRecord(call, route, contract);
-    let sent: ReturnType<Recorder["add"]> | undefined;
+    let sent: Recording | undefined;
     return {
       sent: async () => {
         sent = this.#recorder.add(record);
         if ((await sent.recorded) || this.#onFailure === "relay") return;
+        // What never came near the disk tells nothing, and must not take the place of what does.
+        if (this.#recorder.withdraw(sent)) sent = undefined;
         throw new Fault("unavailable", this.#refusal(route), { retryAfterS });
       },
       ended: async (ending) => {
@@ -126,10 +139,15 @@ export class Journal {
 
   /** What was there at the first opening: of what had no outcome, nobody will learn it any more. */
   #found(records: readonly Stored[]): void {
-    const unknown = operationsOf(records).flatMap(({ sent, ending }) => {
-      if (ending === undefined) return [asUnknown(sent, "no outcome recorded")];
-      return ending.outcome === "unknown" ? [asUnknown(sent, "told as unknown")] : [];
+    const recent: UnknownOperation[] = [];
+    const unknown = operationsOf(records).flatMap(({ sent, ending, lost }) => {
+      if (ending !== undefined) return ending.outcome === "unknown" ? [asUnknown(sent, "told as unknown")] : [];
+      const operation = asUnknown(sent, "no outcome recorded");
+      // What was lost before the last start was told at that start.
+      if (!lost) recent.push(operation);
+      return [operation];
     });
+    if (unknown.length > 0) this.#report.found(recent, unknown.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
     this.#unknown = [...unknown, ...this.#unknown].slice(-unknownMax);
     this.#unknownTotal += unknown.length;
@@ -149,7 +167,10 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 }
 
 function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
-  const { requestId, service, key, body } = call;
+  const { requestId, service, body } = call;
+  // Where nothing is checked nobody has looked for the key yet.
+  const fields = bodyFields(contract, call.key === undefined ? route.key : undefined, body);
+  const key = call.key ?? fields.key;
   const hash = createHash("sha256");
   for (const piece of body) hash.update(piece);
   return {
@@ -159,7 +180,7 @@ function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
     service,
     route: route.path,
     key: key === undefined ? undefined : maskCardNumbers(key),
-    amount: amountOf(contract, body),
+    amount: fields.amount,
     digest: hash.digest("hex").slice(0, digestCharacters),
   };
 }

@@ -1,5 +1,4 @@
-import type { Outcome } from "../core/fault.ts";
-import type { SentRecord, Stored } from "./record.ts";
+import type { OutcomeRecord, SentRecord, Stored } from "./record.ts";
 
 /** The records of a journal as operations: what was sent, and how it ended. */
 
@@ -8,9 +7,7 @@ export interface Operation {
   readonly sequence: number;
   readonly sent: SentRecord;
   /** What its caller was told; undefined while it is in flight, and for ever when posline ended before. */
-  readonly ending:
-    | { readonly outcome: Outcome; readonly status?: string | undefined; readonly code?: number | undefined }
-    | undefined;
+  readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "left"> | undefined;
   /** posline ended before there was an outcome: it started anew after this was sent. */
   readonly lost: boolean;
 }

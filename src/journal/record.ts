@@ -32,6 +32,8 @@ export interface OutcomeRecord {
   readonly outcome: Outcome;
   readonly status?: string | undefined;
   readonly code?: number | undefined;
+  /** The caller had left by then, and may not know the outcome. */
+  readonly left?: boolean | undefined;
 }
 
 /** posline started: what was sent before it and has no outcome will never get one. */
@@ -39,6 +41,12 @@ export interface StartRecord {
   readonly kind: "start";
   readonly timeMs: number;
   readonly version: string;
+}
+
+/** Written to learn whether the disk works again when nothing else waits; it says nothing, and no reader is given it. */
+export interface ProbeRecord {
+  readonly kind: "probe";
+  readonly timeMs: number;
 }
 
 export type JournalRecord = SentRecord | OutcomeRecord | StartRecord;
@@ -67,14 +75,16 @@ const keptOf = (text: string | undefined, name: keyof typeof charactersMax) =>
   text === undefined ? undefined : kept(text, name);
 
 /** A record's text. */
-export function writeRecord(record: JournalRecord): string {
+export function writeRecord(record: JournalRecord | ProbeRecord): string {
   const time = new Date(record.timeMs).toISOString();
+  if (record.kind === "probe") return JSON.stringify({ kind: "probe", time });
   if (record.kind === "start") return JSON.stringify({ kind: "start", time, version: kept(record.version, "version") });
   if (record.kind === "outcome") {
-    const { sent, outcome, status, code } = record;
+    const { sent, outcome, status, code, left } = record;
     // Codes are int32 (fiscal contract, Response model); what is longer is no code and might be anything.
     const safe = code !== undefined && (code | 0) === code ? code : undefined;
-    return JSON.stringify({ kind: "outcome", time, sent, outcome, status: keptOf(status, "status"), code: safe });
+    const isLeft = left === true ? true : undefined;
+    return JSON.stringify({ kind: "outcome", time, sent, outcome, status: keptOf(status, "status"), code: safe, left: isLeft });
   }
   const { requestId, service, route, key, amount, digest } = record;
   return JSON.stringify({
@@ -112,6 +122,7 @@ export function readRecord(text: string): JournalRecord | undefined {
     outcome,
     status: typeof status === "string" ? status : undefined,
     code: typeof code === "number" ? code : undefined,
+    ...(value["left"] === true ? { left: true } : {}),
   };
 }
 

@@ -1,15 +1,18 @@
 import { Deadline, nowMs } from "../core/clock.ts";
+import { Backlog } from "./backlog.ts";
 import type { Disk } from "./disk.ts";
 import type { Hold } from "./hold.ts";
 import type { JournalReport } from "./journal.ts";
-import { writeReason } from "./reasons.ts";
-import { type OutcomeRecord, type SentRecord, type StartRecord, type Stored, writeRecord } from "./record.ts";
+import { Pending, probe, type Recording, sequenceOf, type Unplaced } from "./pending.ts";
+import { JournalError, journalFile, writeReason } from "./reasons.ts";
+import { type Stored, writeRecord } from "./record.ts";
+import { Retry } from "./retry.ts";
 import { openRing, type Ring, type Written } from "./ring.ts";
 
 /**
  * Gets records onto the disk, in order and many at a time: what comes while a sync runs goes out with the next one. Whoever waits
  * for a record waits `recordMs` at most. What couldn't be written is kept, up to a bound, and goes out first when the disk works
- * again; a record that comes is what makes it be tried.
+ * again; each record that comes makes it be tried, and so does a timer, since where records are needed none may come any more.
  */
 
 /**
@@ -21,43 +24,8 @@ export const recordMs = 5_000;
 /** Records written at once: less than half of the smallest ring. */
 const batchMax = 48;
 
-/** Records kept while the disk fails: those of a busy day. */
-const keptMax = 2_048;
-
-/** An outcome refers to its sending, whose number is known once that is written. */
-export type Unplaced = SentRecord | StartRecord | (Omit<OutcomeRecord, "sent"> & { readonly sent: Recording });
-
-/** A record on its way. */
-export interface Recording {
-  /** True once it is on the disk; false when that can't be had within `recordMs`. Never rejects. */
-  readonly recorded: Promise<boolean>;
-}
-
-class Pending implements Recording {
-  readonly record: Unplaced;
-  readonly recorded: Promise<boolean>;
-  /** When it has been waited for long enough. */
-  readonly dueMs: number;
-  /** Nobody waits for it any more. */
-  released = false;
-  /** Its place in the order of all, once it was first written, and in which round of numbers. */
-  place: { readonly sequence: number; readonly round: number } | undefined;
-  #release: (recorded: boolean) => void = () => {};
-
-  constructor(record: Unplaced, dueMs: number) {
-    this.record = record;
-    this.dueMs = dueMs;
-    this.recorded = new Promise((resolve) => {
-      this.#release = resolve;
-    });
-  }
-
-  /** Lets go of whoever waits for it; the first time counts. */
-  release(recorded: boolean): void {
-    this.released = true;
-    this.#release(recorded);
-  }
-}
+/** How often in a row a file is opened anew that somebody takes away. */
+const replacementsMax = 3;
 
 export interface RecorderOptions {
   readonly disk: Disk;
@@ -71,16 +39,18 @@ export interface RecorderOptions {
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #deadline = new Deadline(() => this.#overdue());
-  /** In order; the first ones may have been waiting for a working disk for long. */
-  #waiting: Pending[] = [];
+  readonly #retry = new Retry(() => this.#tryAgain());
+  readonly #backlog = new Backlog();
   /** What is being written. */
   #batch: readonly Pending[] = [];
+  /** Sendings on the disk that have no outcome there: they must be in whatever file comes in the place of theirs. */
+  readonly #inFlight = new Set<Recording>();
   #ring: Ring | undefined;
   #hold: Hold | undefined;
   #next = 1;
-  /** Numbers begin anew when the file holds records that this process did not write. */
-  #round = 0;
   #wasRead = false;
+  /** How often in a row the file was taken away. */
+  #replacements = 0;
   #running: Promise<void> | undefined;
   /** The disk has not answered for `recordMs`; nobody waits for it until it does. */
   #hangs = false;
@@ -100,17 +70,22 @@ export class Recorder {
   add(record: Unplaced): Recording {
     const now = nowMs();
     const pending = new Pending(record, now + recordMs);
-    this.#waiting.push(pending);
-    this.#dropOldest();
+    for (const dropped of this.#backlog.add(pending)) this.#lost(dropped);
     if (this.#hangs) pending.release(false);
     else if (!this.#deadline.isSet) this.#deadline.set(pending.dueMs, now);
     this.#running ??= this.#run();
     return pending;
   }
 
+  /** Takes back a record that was not begun to be written; false when it may be on the disk. */
+  withdraw(recording: Recording): boolean {
+    return recording instanceof Pending && recording.sequence === undefined && this.#backlog.remove(recording);
+  }
+
   /** Writes what waits, as far as the disk takes it within `recordMs`, and gives the folder back. */
   async close(): Promise<void> {
-    if (this.#waiting.length > 0) this.#running ??= this.#run();
+    this.#retry.end();
+    if (!this.#backlog.isEmpty) this.#running ??= this.#run();
     if (this.#running !== undefined) {
       const tired = new Promise<void>((resolve) => {
         setTimeout(resolve, recordMs).unref();
@@ -123,55 +98,79 @@ export class Recorder {
   }
 
   async #run(): Promise<void> {
-    try {
-      // What comes in this very turn of the event loop goes out together.
-      await undefined;
-      while (this.#waiting.length > 0) await this.#writeBatch();
-      this.#worked();
-    } catch (error) {
-      this.#failed(writeReason(error, this.#options.folder));
-      await this.#leave();
-      // Those that came in the meantime would begin another attempt at once; the next one does.
-      this.#release();
-    }
+    // What comes in this very turn of the event loop goes out together.
+    await undefined;
+    do {
+      try {
+        while (!this.#backlog.isEmpty) await this.#writeBatch();
+        this.#worked();
+      } catch (error) {
+        this.#hangs = false;
+        this.#deadline.clear();
+        this.#failed(writeReason(error, this.#options.folder));
+        await this.#leave();
+      }
+      // Those that came while the file was given back have not been tried.
+    } while (this.#backlog.awaited !== undefined);
     this.#hangs = false;
     this.#deadline.clear();
     this.#running = undefined;
+    if (this.#failure !== undefined) this.#retry.failed();
+  }
+
+  #tryAgain(): void {
+    if (this.#running !== undefined) return;
+    // To open the file proves nothing: only a write does.
+    if (this.#backlog.isEmpty) this.#backlog.add(probe());
+    this.#running = this.#run();
   }
 
   async #writeBatch(): Promise<void> {
     const ring = this.#ring ?? (await this.#open());
-    const batch = this.#waiting.slice(0, batchMax);
-    this.#waiting = this.#waiting.slice(batch.length);
+    const batch = this.#backlog.take(batchMax);
     this.#batch = batch;
+    let isWritten = false;
     try {
-      await ring.write(batch.flatMap((pending) => this.#place(pending)));
-    } catch (error) {
-      this.#waiting = [...batch, ...this.#waiting];
-      throw error;
+      isWritten = await ring.write(batch.flatMap((pending) => this.#place(pending)));
     } finally {
       this.#batch = [];
+      if (!isWritten) this.#backlog.putFirst(batch);
     }
-    for (const pending of batch) pending.release(true);
-    const next = this.#waiting.find(({ released }) => !released);
-    this.#deadline.set(next?.dueMs ?? Number.POSITIVE_INFINITY, nowMs());
+    if (!isWritten) return this.#replaced();
+    this.#replacements = 0;
+    for (const pending of batch) this.#written(pending);
+    this.#deadline.set(this.#backlog.awaited?.dueMs ?? Number.POSITIVE_INFINITY, nowMs());
     if (this.#hangs) this.#worked();
     this.#hangs = false;
   }
 
-  /** Gives a record its place, if it has none yet. An outcome whose sending was never written has nothing to refer to. */
-  #place(pending: Pending): readonly Written[] {
-    const { record } = pending;
-    const sent = record.kind === "outcome" ? this.#sequenceOf(record.sent) : 0;
-    if (sent === undefined) return [];
-    if (pending.place?.round !== this.#round) pending.place = { sequence: this.#next++, round: this.#round };
-    const text = writeRecord(record.kind === "outcome" ? { ...record, sent } : record);
-    return [{ sequence: pending.place.sequence, text }];
+  #written(pending: Pending): void {
+    pending.release(true);
+    if (pending.record.kind === "sent") this.#inFlight.add(pending);
+    else if (pending.record.kind === "outcome") this.#inFlight.delete(pending.record.sent);
   }
 
-  #sequenceOf(recording: Recording): number | undefined {
-    if (!(recording instanceof Pending) || recording.place?.round !== this.#round) return undefined;
-    return recording.place.sequence;
+  /** The file was taken away while it was written. The hold is given back with it: its folder may have been taken away, too. */
+  async #replaced(): Promise<void> {
+    const path = journalFile(this.#options.folder);
+    if (++this.#replacements > replacementsMax) {
+      throw new JournalError(`${path} is removed, replaced or cut again and again: find out by whom (sudo lsof ${path})`);
+    }
+    await this.#leave();
+    if (this.#replacements > 1) return;
+    this.#options.report.noticed(
+      `${path} was removed, replaced or cut by somebody else while posline wrote it: what stood only there is lost, and it goes ` +
+        "on in the file that is there now, or in a new one",
+    );
+  }
+
+  /** Gives a record its number, if it has none yet. An outcome whose sending was never written has nothing to refer to. */
+  #place(pending: Pending): readonly Written[] {
+    const { record } = pending;
+    const sent = record.kind === "outcome" ? sequenceOf(record.sent) : 0;
+    if (sent === undefined) return [];
+    pending.sequence ??= this.#next++;
+    return [{ sequence: pending.sequence, text: writeRecord(record.kind === "outcome" ? { ...record, sent } : record) }];
   }
 
   async #open(): Promise<Ring> {
@@ -179,17 +178,35 @@ export class Recorder {
     this.#hold = await disk.hold(folder);
     const { ring, found, notices } = await openRing(disk, folder, bytes);
     this.#ring = ring;
-    if (found.head >= this.#next) {
-      // As at the start: what waits comes after what is there.
-      this.#next = found.head + 1;
-      this.#round++;
-    }
+    this.#fit(found.records, found.head);
+    if (!this.#wasRead || this.#replacements > 0) for (const notice of notices) report.noticed(notice);
     if (!this.#wasRead) {
       this.#wasRead = true;
-      for (const notice of notices) report.noticed(notice);
       tell(found.records);
     }
     return ring;
+  }
+
+  /** Fits what this process has to write to what stands in the file, which may be another than before. */
+  #fit(records: readonly Stored[], head: number): void {
+    const there = new Map(records.map(({ sequence, record }) => [sequence, record]));
+    const isThere = ({ sequence = 0, record }: Pending) => {
+      const found = there.get(sequence);
+      return found?.kind === record.kind && found.timeMs === record.timeMs;
+    };
+    // What waits comes after what is there.
+    if (head >= this.#next) {
+      this.#next = head + 1;
+      for (const pending of this.#backlog) if (!isThere(pending)) pending.sequence = undefined;
+    }
+    const missing: Pending[] = [];
+    for (const pending of this.#inFlight) {
+      if (!(pending instanceof Pending) || isThere(pending)) continue;
+      pending.sequence = undefined;
+      missing.push(pending);
+    }
+    for (const pending of missing) this.#inFlight.delete(pending);
+    this.#backlog.putFirst(missing);
   }
 
   /** Gives the file and the folder back; the next record opens them again. */
@@ -208,17 +225,14 @@ export class Recorder {
 
   /** Nobody waits in vain: whoever did goes on as the policy says. */
   #failed(reason: string): void {
-    this.#release();
+    for (const pending of [...this.#batch, ...this.#backlog]) pending.release(false);
     if (this.#failure === reason) return;
     this.#failure = reason;
     this.#options.report.failed(`Cannot keep the journal in ${this.#options.folder}: ${reason}`);
   }
 
-  #release(): void {
-    for (const pending of [...this.#batch, ...this.#waiting]) pending.release(false);
-  }
-
   #worked(): void {
+    this.#retry.worked();
     if (this.#failure === undefined) return;
     this.#failure = undefined;
     const lost = this.#dropped === 0 ? "" : `, and ${this.#dropped} records of the time between were lost`;
@@ -226,10 +240,8 @@ export class Recorder {
     this.#options.report.recovered(`The journal in ${this.#options.folder} is written again${lost}`);
   }
 
-  #dropOldest(): void {
-    while (this.#waiting.length > keptMax) {
-      this.#waiting.shift()?.release(false);
-      this.#dropped++;
-    }
+  #lost({ record }: Pending): void {
+    if (record.kind !== "probe") this.#dropped++;
+    if (record.kind === "outcome") this.#inFlight.delete(record.sent);
   }
 }

@@ -1,13 +1,16 @@
-import type { Disk, DiskFile } from "./disk.ts";
+import { type Disk, type DiskFile, type FileFacts, isAbsent } from "./disk.ts";
 import { JournalError, journalFile } from "./reasons.ts";
 import type { Stored } from "./record.ts";
 import { type Scan, scan } from "./scan.ts";
-import { slotBytes, writeSlot } from "./slot.ts";
+import { readSlot, slotBytes, writeSlot } from "./slot.ts";
 
 /**
  * A ring of records in a file, made whole at its beginning and overwritten in place from then on: an append costs one page on the
  * disk, where growing a file or replacing it would cost several, and a full disk can't stop it. A record's sequence number is
  * its place: it stands in slot `sequence % slots`, so the newest is found by reading, and nothing else has to be kept right.
+ *
+ * A file may be taken away under whoever writes it, by a tidy hand or a restored backup; writing goes on into what nobody will
+ * ever read. So each write is only good when the file of that name is still the one that was written.
  */
 
 /** A record as it goes into its slot. */
@@ -30,64 +33,77 @@ const fillBytes = 1024 * 1024;
 /** Who may read it: posline's group, so that a technician needn't be root. */
 const fileMode = 0o640;
 
-export class Ring {
-  readonly #file: DiskFile;
-  readonly #slots: number;
+/** An open file, and what its ring is to be. */
+interface RingFile {
+  readonly disk: Disk;
+  readonly path: string;
+  readonly file: DiskFile;
+  readonly facts: FileFacts;
+  readonly slots: number;
+}
 
-  constructor(file: DiskFile, slots: number) {
-    this.#file = file;
-    this.#slots = slots;
+export class Ring {
+  readonly #its: RingFile;
+  #bytes: number;
+
+  constructor(its: RingFile) {
+    this.#its = its;
+    this.#bytes = its.facts.bytes;
   }
 
   /**
    * Puts records in their slots; settles once they are on the disk. They come in order, fewer than there are slots, and nobody
    * else writes meanwhile.
+   * @returns false when the file was removed, replaced or cut by somebody else: nothing is recorded then, and it must be opened anew.
    */
-  async write(records: readonly Written[]): Promise<void> {
+  async write(records: readonly Written[]): Promise<boolean> {
+    const { disk, file, path, facts, slots } = this.#its;
     for (let from = 0; from < records.length; ) {
       let to = from + 1;
       while (to < records.length && this.#follows(records[to - 1], records[to])) to++;
-      const run = records.slice(from, to).map(({ sequence, text }) => writeSlot(sequence, text));
-      await this.#file.write(Buffer.concat(run), ((records[from]?.sequence ?? 0) % this.#slots) * slotBytes);
+      const run = Buffer.concat(records.slice(from, to).map(({ sequence, text }) => writeSlot(sequence, text, slots)));
+      const position = ((records[from]?.sequence ?? 0) % slots) * slotBytes;
+      await file.write(run, position);
+      // One that couldn't be given its right size grows.
+      this.#bytes = Math.max(this.#bytes, position + run.length);
       from = to;
     }
-    await this.#file.sync();
+    // Beside the sync it takes no time.
+    const [there] = await Promise.all([disk.factsOf(path), file.sync()]);
+    return there?.identity === facts.identity && there.bytes === this.#bytes;
   }
 
   /** Gives the file back, whatever its disk says to that. */
   async close(): Promise<void> {
-    await this.#file.close().catch(() => {});
+    await this.#its.file.close().catch(() => {});
   }
 
   /** Two records whose slots touch go out in one write. */
   #follows(one: Written | undefined, other: Written | undefined): boolean {
     if (one === undefined || other === undefined) return false;
-    return other.sequence === one.sequence + 1 && other.sequence % this.#slots !== 0;
+    return other.sequence === one.sequence + 1 && other.sequence % this.#its.slots !== 0;
   }
 }
 
 /**
- * Opens the ring of a folder; makes it where there is none, and gives it another size where `bytes` says so, with the newest of
- * its records.
+ * Opens the ring of a folder; makes it where there is none, and gives it another size where `bytes` says so or where it was cut
+ * or added to, with the newest of its records.
  * @throws JournalError when the file that is there is none of posline's, which is left as it is; the system's errors.
  */
 export async function openRing(disk: Disk, folder: string, bytes: number): Promise<Opened> {
   const path = journalFile(folder);
   const slots = Math.floor(bytes / slotBytes);
   const file = await openFile(disk, path);
-  if (file === undefined) {
-    const fresh = await makeFile(disk, folder, slots, []);
-    return { ring: new Ring(fresh, slots), found: nothing, notices: [] };
-  }
+  if (file === undefined) return { ring: await makeRing({ disk, folder, slots }, []), found: nothing, notices: [] };
   try {
-    const fileBytes = await file.bytes();
-    const there = Math.floor(fileBytes / slotBytes);
-    const found = await scan(file, there);
-    refuseForeign(path, fileBytes, found);
-    const notices: string[] = [];
-    if (found.bad > 0) notices.push(badNotice(path, found.bad));
-    if (there === slots) return { ring: new Ring(file, slots), found, notices };
-    const resized = await resize({ disk, folder, file, there, slots, found, notices });
+    const facts = await file.facts();
+    const found = await scan(file, 0, Math.floor(facts.bytes / slotBytes));
+    refuseForeign(path, facts.bytes, found);
+    const notices = noticesOf(path, facts.bytes, found);
+    if (found.slots === slots && facts.bytes === slots * slotBytes) {
+      return { ring: new Ring({ disk, path, file, facts, slots }), found, notices };
+    }
+    const resized = await resize({ disk, folder, file, facts, slots, found, notices });
     return { ring: resized, found, notices };
   } catch (error) {
     await file.close().catch(() => {});
@@ -96,13 +112,13 @@ export async function openRing(disk: Disk, folder: string, bytes: number): Promi
 }
 
 /** What a file that was just made holds. */
-const nothing: Scan = { records: [], head: 0, whole: 1, bad: 0, newer: 0, empty: 0 };
+const nothing: Scan = { records: [], head: 0, slots: 0, whole: 1, bad: 0, newer: 0, empty: 0 };
 
 async function openFile(disk: Disk, path: string): Promise<DiskFile | undefined> {
   try {
     return await disk.open(path);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (isAbsent(error)) return undefined;
     throw error;
   }
 }
@@ -114,6 +130,20 @@ function refuseForeign(path: string, bytes: number, { whole, newer }: Scan): voi
     throw new JournalError(`${path} is no journal of posline, or nothing of it can be read: move the file away`);
 }
 
+function noticesOf(path: string, bytes: number, { slots, bad, records }: Scan): string[] {
+  if (bytes === 0) return [`${path} was empty, which posline never leaves it: what stood in it is lost, and it begins anew`];
+  const notices: string[] = [];
+  if (bytes !== slots * slotBytes) {
+    const what = bytes < slots * slotBytes ? "was cut" : "was added to";
+    notices.push(
+      `${path} ${what} by somebody else, ${bytes} bytes in place of ${slots * slotBytes}: ` +
+        `the ${records.length} records that can be read are kept`,
+    );
+  }
+  if (bad > 0) notices.push(badNotice(path, bad));
+  return notices;
+}
+
 function badNotice(path: string, bad: number): string {
   const what = bad === 1 ? "1 slot was" : `${bad} slots were`;
   return `${what} torn or spoiled in ${path}: what was being written when the power went is left out`;
@@ -123,69 +153,68 @@ interface Resizing {
   readonly disk: Disk;
   readonly folder: string;
   readonly file: DiskFile;
-  readonly there: number;
+  readonly facts: FileFacts;
   readonly slots: number;
   readonly found: Scan;
   readonly notices: string[];
 }
 
 /** The newest records in a file of another size. Where there is no room for a second file, the first one goes on to be used. */
-async function resize({ disk, folder, file, there, slots, found, notices }: Resizing): Promise<Ring> {
+async function resize({ disk, folder, file, facts, slots, found, notices }: Resizing): Promise<Ring> {
   const kept = found.records.filter(({ sequence }) => sequence > found.head - slots);
-  let resized: DiskFile;
+  let resized: Ring;
   try {
-    resized = await makeFile(disk, folder, slots, await slotsOf(file, there, kept));
+    resized = await makeRing({ disk, folder, slots }, await writtenOf(file, found.slots, kept));
   } catch (error) {
-    if (there === 0) throw error;
-    notices.push(
-      `${journalFile(folder)} keeps its size of ${there * slotBytes} bytes, since another can't be made beside it (${String(error)})`,
-    );
-    return new Ring(file, there);
+    if (found.slots === 0) throw error;
+    const path = journalFile(folder);
+    notices.push(`${path} keeps its size of ${facts.bytes} bytes, since another can't be made beside it (${String(error)})`);
+    return new Ring({ disk, path, file, facts, slots: found.slots });
   }
   await file.close().catch(() => {});
-  return new Ring(resized, slots);
+  return resized;
 }
 
-/** The slots of records, byte for byte. */
-async function slotsOf(
-  file: DiskFile,
-  slots: number,
-  records: readonly Stored[],
-): Promise<readonly (readonly [number, Buffer])[]> {
-  const found: (readonly [number, Buffer])[] = [];
+/** Records as they were written, to the letter. */
+async function writtenOf(file: DiskFile, slots: number, records: readonly Stored[]): Promise<readonly Written[]> {
+  const written: Written[] = [];
+  const bytes = Buffer.alloc(slotBytes);
   for (const { sequence } of records) {
-    const slot = Buffer.alloc(slotBytes);
-    await file.read(slot, (sequence % slots) * slotBytes);
-    found.push([sequence, slot]);
+    await file.read(bytes, (sequence % slots) * slotBytes);
+    const slot = readSlot(bytes);
+    if (typeof slot !== "string") written.push(slot);
   }
-  return found;
+  return written;
 }
 
 /** What a new file begins with, so that it is known for posline's though a power cut tears the first record of all. */
-const made = writeSlot(0, '{"kind":"made"}');
+const made: Written = { sequence: 0, text: '{"kind":"made"}' };
+
+interface Making {
+  readonly disk: Disk;
+  readonly folder: string;
+  readonly slots: number;
+}
 
 /**
- * Makes a file with these slots in it and zeros elsewhere, in place of the one there is: written in full, since a file with
+ * Makes a file with these records in it and zeros elsewhere, in place of the one there is: written in full, since a file with
  * holes would find the disk full later. At any moment there is one whole file.
  */
-async function makeFile(
-  disk: Disk,
-  folder: string,
-  slots: number,
-  filled: readonly (readonly [number, Buffer])[],
-): Promise<DiskFile> {
+async function makeRing({ disk, folder, slots }: Making, records: readonly Written[]): Promise<Ring> {
   const path = journalFile(folder);
   const beside = `${path}.new`;
   const file = await disk.create(beside, fileMode);
   try {
     const whole = Buffer.alloc(slots * slotBytes);
-    if (filled.length === 0) made.copy(whole);
-    for (const [sequence, slot] of filled) slot.copy(whole, (sequence % slots) * slotBytes);
+    for (const { sequence, text } of records.length === 0 ? [made] : records) {
+      writeSlot(sequence, text, slots).copy(whole, (sequence % slots) * slotBytes);
+    }
     for (let at = 0; at < whole.length; at += fillBytes) await file.write(whole.subarray(at, at + fillBytes), at);
     await file.sync();
+    const facts = await file.facts();
     await disk.rename(beside, path);
     await disk.syncFolder(folder);
-    return file;
+    return new Ring({ disk, path, file, facts, slots });
   } catch (error) {
     await file.close().catch(() => {});
     await disk.remove(beside).catch(() => {});

@@ -62,10 +62,13 @@ async function runRecorded(line: Line, request: LineRequest, begin: () => Ledger
     reply = await line.run({ ...request, beforeSend });
   } catch (error) {
     // What isn't a fault is a bug, of which nobody knows whether it came before the sending or after.
-    await entry?.ended({ outcome: error instanceof Fault ? error.outcome : "unknown" });
+    const outcome = error instanceof Fault ? error.outcome : "unknown";
+    const ended = entry?.ended({ outcome, left: request.caller.gone });
+    // Nobody is the worse for a sale that was not sent, recorded or not: its till may try again at once. `ended` never rejects.
+    if (outcome !== "not-sent") await ended;
     throw error;
   }
-  await entry?.ended({ outcome: "answered", status: reply.status, code: reply.code });
+  await entry?.ended({ outcome: "answered", status: reply.status, code: reply.code, left: request.caller.gone });
   return reply;
 }
 

@@ -42,7 +42,7 @@ export class Dialogue {
       heard: (decoded, now) => this.#heard(decoded, now),
       wrote: (now) => this.#wrote(now),
       lost: (reason, loss) => this.#lost(reason, loss),
-      failed: (reason) => this.standing.failedToOpen(reason),
+      failed: (reason) => this.#notOpened(reason),
     });
   }
 
@@ -89,6 +89,12 @@ export class Dialogue {
   #hushed(now: number): void {
     this.standing.hushed(this.#channel.still, now);
     this.#settled(now);
+  }
+
+  /** It is tried again. Whoever has waited for the first attempt needn't wait for another. */
+  #notOpened(reason: string): void {
+    this.standing.failedToOpen(reason);
+    this.#turns.refuseAll(`it is down (${reason})`);
   }
 
   /** The device is gone: whoever awaits a reply learns it at once, and whoever waits is told that nothing was sent. */

@@ -31,4 +31,6 @@ export interface LedgerEnding {
   /** `status` and `code` of the answer, where one came. */
   readonly status?: string | undefined;
   readonly code?: number | undefined;
+  /** The caller had left by then. */
+  readonly left?: boolean | undefined;
 }

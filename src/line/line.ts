@@ -114,7 +114,7 @@ export class Line {
 
   #refusal({ caller }: LineRequest, sendsNow: boolean): Fault | undefined {
     if (this.#dialogue.stopping) return unavailable(this.name, this.#whyStopping, 5);
-    if (this.state === "down") return unavailable(this.name, `it is down (${this.reason})`, 1);
+    if (this.#dialogue.standing.isAway) return unavailable(this.name, `it is down (${this.reason})`, 1);
     if (caller.gone) return unavailable(this.name, "the caller has left", 1);
     if (sendsNow || !this.#turns.isFull) return undefined;
     return unavailable(this.name, `${this.#turns.size} calls are waiting, which is the limit`, 1);

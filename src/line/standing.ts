@@ -15,6 +15,7 @@ import { LineStatus } from "./status.ts";
 export class Standing {
   readonly #recovery: Recovery;
   readonly #status: LineStatus;
+  #tried = false;
   readonly #report: LineReport;
 
   constructor(peers: readonly Peer[], lateReplyMs: number, report: LineReport) {
@@ -38,6 +39,7 @@ export class Standing {
 
   /** What holds up a call that waits. */
   get whyWaiting(): string {
+    if (this.state === "down") return "its device is still being opened";
     if (!this.recovering) return "it is busy";
     return `it is recovering (${this.#status.reason}; ${this.#recovery.owing.join(", ")} may still owe an answer)`;
   }
@@ -45,6 +47,7 @@ export class Standing {
   // --- the device
 
   opened(now: number): void {
+    this.#tried = true;
     this.#status.take("up", "the device opened");
     this.#recovery.begin(now);
   }
@@ -56,7 +59,13 @@ export class Standing {
 
   /** It could not be opened, and is tried again. */
   failedToOpen(reason: string): void {
+    this.#tried = true;
     this.#status.explain(reason);
+  }
+
+  /** Whether there is no device, as far as anybody knows: before the first attempt has ended, nobody does. */
+  get isAway(): boolean {
+    return this.#tried && this.state === "down";
   }
 
   /** The device is gone. `out` is the request that it may have heard and not answered. */

@@ -64,6 +64,50 @@ test("posline journal shows a row an operation in local time, aligned, and a sum
   await next.close();
 });
 
+test("posline journal says whose caller had left before the outcome", async () => {
+  const { folder, journal } = await journalIn();
+  await record(journal, "pay-1", "answered");
+  const entry = journal.begin(callOf("pay-2"), routeTo());
+  await entry.sent();
+  await entry.ended({ outcome: "answered", status: "success", code: 0, left: true });
+  const { out } = await run({ folder });
+  assert.match(out, / pay-1 +100 {2}answered {8}0 /);
+  assert.match(out, / pay-2 +100 {2}answered, left {2}0 /);
+  assert.match(out, /\n2 operations: 2 answered\nleft: the caller had gone before the outcome, and may not know it\n$/);
+  const rows = (await run({ folder, json: true })).out.trimEnd().split("\n");
+  assert.deepEqual(
+    rows.map((row) => JSON.parse(row).left),
+    [false, true],
+  );
+  await journal.close();
+});
+
+test("posline journal --follow goes on in the file that comes in the place of another", async () => {
+  const { folder, journal } = await journalIn();
+  for (let n = 0; n < 10; n++) await record(journal, `old-${n}`, "answered");
+  const next: { journal?: Journal } = {};
+  const steps = [
+    () => record(journal, "last", "answered"),
+    async () => {
+      await journal.close();
+      rmSync(journalFile(folder));
+      next.journal = (await journalIn(folder)).journal;
+      await record(next.journal, "first", "answered");
+    },
+  ];
+  const { out } = await run({ folder, follow: true, json: true }, {}, async () => {
+    const step = steps.shift();
+    await step?.();
+    return step !== undefined;
+  });
+  const keys = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line).key);
+  assert.deepEqual(keys.slice(10), ["last", "first"]);
+  await next.journal?.close();
+});
+
 test("posline journal --unknown and --key choose, --unknown exits with 75 when there is any, --json prints NDJSON", async () => {
   const { folder, journal } = await journalIn();
   await record(journal, "pay-1", "answered");

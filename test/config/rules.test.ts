@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Config, emulatedPath, type LineConfig, type ServiceConfig } from "../../src/config/config.ts";
+import { type Config, ConfigError, emulatedPath, type LineConfig, type ServiceConfig } from "../../src/config/config.ts";
 import { journalDefaults, lineDefaults, serviceDefaults } from "../../src/config/limits.ts";
-import { refuseCrossed, warningsOf } from "../../src/config/rules.ts";
+import { refuseCrossed, refuseUnrecorded, warningsOf } from "../../src/config/rules.ts";
 
 function lineOf(settings: Partial<LineConfig> = {}): LineConfig {
   return { path: "/dev/absent0", ...lineDefaults, ...settings };
@@ -108,6 +108,20 @@ test("warningsOf() warns of line settings that the frames don't survive, on real
   assert.match(of({ dataBits: 7 })[0] ?? "", /^lines\.till\.dataBits: 7 bits /);
   assert.match(of({ flowControl: "xonxoff" })[0] ?? "", /^lines\.till\.flowControl: xonxoff /);
   assert.deepEqual(of({ flowControl: "xonxoff", path: emulatedPath }), []);
+});
+
+test("refuseUnrecorded() refuses to serve where nothing goes without a record and there is no folder for it", () => {
+  const refuse = { ...journalDefaults, onFailure: "refuse" } as const;
+  const config = configOf({ journal: { ...refuse, folder: undefined } });
+  const said = /journal\.folder: not set, .*does not start: name a folder, such as .*, or set journal\.onFailure to relay$/;
+  assert.throws(
+    () => refuseUnrecorded(config),
+    (error) => error instanceof ConfigError && error.exitCode === 78 && said.test(error.message),
+  );
+  assert.match(warningsOf(config).join("\n"), said, "a look at it from a shell, without systemd, is no error");
+  for (const journal of [false, { ...refuse, folder: "/data" }, { ...journalDefaults, folder: undefined }] as const) {
+    refuseUnrecorded(configOf({ journal }));
+  }
 });
 
 test("warningsOf() warns of a journal without a folder, and not of one that is off", () => {

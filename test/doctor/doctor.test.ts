@@ -171,8 +171,14 @@ test("examine() tells a service that doesn't answer, a line of it that isn't cle
 
 test("examine() tells a service that runs without an admin port", async () => {
   const { box, node } = soundBox();
-  box.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  box.running(44, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });
   assert.match(one(await look(box), "service", "note").what, /no admin port/);
+});
+
+test("examine() asks the package's service at the usual admin port, whatever the file says", async () => {
+  const { box, node } = soundBox();
+  box.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  assert.match(one(await look(box), "service").what, /127\.0\.0\.1:8880/);
 });
 
 test("examine() says that a posline started by hand has the line, and what stops it", async () => {

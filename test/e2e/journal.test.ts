@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
@@ -20,7 +20,7 @@ interface Bench {
 const sale = (id: string) => JSON.stringify({ pay_id: id, amount: 1500, currency_name: "EUR" });
 const good = answering(() => '{"status":"success","code":0}');
 
-async function withBench(behaviour: Behaviour, body: (bench: Bench) => Promise<void>): Promise<void> {
+async function withBench(behaviour: Behaviour, body: (bench: Bench) => Promise<void>, more: object = {}): Promise<void> {
   const scratch = scratchFolder();
   const folder = join(scratch.path, "state");
   mkdirSync(folder);
@@ -29,7 +29,7 @@ async function withBench(behaviour: Behaviour, body: (bench: Bench) => Promise<v
   const config = {
     lines: { till: { path: terminal.link } },
     services: { bank: { line: "till" } },
-    journal: { bytes: 65_536 },
+    journal: { bytes: 65_536, ...more },
     admin: { host: "127.0.0.1" },
   };
   const start = async () => {
@@ -107,4 +107,43 @@ test("journal lists a sale that was on the line at kill -9 as unknown, at the ne
     assert.equal((await second.post("bank", "/sale", sale("B-4"))).status, 200);
     assert.equal((await journal()).rows.find(({ key }) => key === "B-1")?.["outcome"], "answered");
   });
+});
+
+test("serve refuses to start with 78 where nothing goes without a record and there is no folder for it", async () => {
+  const config = {
+    lines: { till: { path: "/dev/absent0" } },
+    services: { bank: { line: "till" } },
+    journal: { onFailure: "refuse" },
+  };
+  const bridge = new BridgeProcess(config);
+  assert.equal(await bridge.ended(), 78);
+  assert.match(bridge.stderr, /^Cannot use the configuration: journal\.folder: not set, .*: name a folder, such as/);
+  await bridge.stop();
+});
+
+test("journal whose folder is removed and made anew under a running bridge records there, and says so", async () => {
+  const holding: Behaviour = (asked, terminal) => (asked.text.includes('"HELD"') ? undefined : good(asked, terminal));
+  await withBench(
+    holding,
+    async ({ terminal, folder, start, journal }) => {
+      const bridge = await start();
+      assert.equal((await bridge.post("bank", "/sale", sale("A"))).status, 200);
+      rmSync(folder, { recursive: true });
+      mkdirSync(folder);
+      assert.equal((await bridge.post("bank", "/sale", sale("B"))).status, 200);
+      await bridge.logged(({ msg }) => /was removed, replaced or cut/.test(String(msg)), "the notice");
+      const held = bridge.post("bank", "/sale", sale("HELD")).catch(() => "lost");
+      await until(() => terminal.calls.some(({ text }) => text.includes('"HELD"')), "the sale to be on the line");
+      await bridge.stop("SIGKILL");
+      assert.equal(await held, "lost");
+      assert.deepEqual(
+        (await journal()).rows.map(({ key, outcome }) => [key, outcome]),
+        [
+          ["B", "answered"],
+          ["HELD", "unknown"],
+        ],
+      );
+    },
+    { onFailure: "refuse" },
+  );
 });

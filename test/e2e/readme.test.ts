@@ -1,27 +1,22 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { loadConfig } from "../../src/config/load.ts";
-import { endingsTable } from "../../src/emulator/outcomes.ts";
-import { transitionTable } from "../../src/line/states.ts";
+import { openJournal } from "../../src/journal/journal.ts";
+import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
+import { blocks, commands, root, runs } from "./readme.ts";
 
-/** README is true: its commands run, its example of a configuration loads, its tables are those of the code. */
+/** README's commands run, and its example of a configuration loads. */
 
 const run = promisify(execFile);
-const root = new URL("../../", import.meta.url);
-const readme = readFileSync(new URL("README.md", root), "utf8");
 const scripts: Record<string, string> = JSON.parse(readFileSync(new URL("package.json", root), "utf8")).scripts;
-
-const blocks = (language: string) =>
-  [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "gm"))].map((match) => match[1] ?? "");
-const commands = blocks("sh").flatMap((block) => block.trim().split("\n"));
 
 test("README's npm commands are scripts of package.json", () => {
   for (const command of commands.filter((line) => line.startsWith("npm "))) {
@@ -35,6 +30,14 @@ test("README's npm commands are scripts of package.json", () => {
 const impatient = {
   lines: { till: { path: "/dev/null" } },
   services: Object.fromEntries(["fiscal", "bank", "qr"].map((name) => [name, { line: "till", replyTimeoutMs: 3001 }])),
+};
+
+/** What the admin port's paths answer. */
+const admin: Readonly<Record<string, RegExp>> = {
+  emulator: /"endings": \{/,
+  healthz: /"status": "ok"/,
+  readyz: /"status": "ready"/,
+  status: /"lines": \{[\s\S]*"state": "idle"/,
 };
 
 test("README's curl commands are answered by the emulated bridge that npm start runs", async () => {
@@ -55,8 +58,11 @@ test("README's curl commands are answered by the emulated bridge that npm start 
         .replace(":8880", `:${await bridge.port("admin")}`);
       const { stdout } = await run("bash", ["-c", ported.replace("curl ", "curl -sSi ")]);
       const timesOut = command.includes('"amount":1531');
-      if (command.endsWith("/emulator")) assert.match(stdout, /^HTTP\/1\.1 200 OK[\s\S]*"endings": \{/, command);
-      else if (timesOut) assert.match(stdout, /^HTTP\/1\.1 504 [\s\S]*X-Posline-Outcome: unknown/, command);
+      const [, path = ""] = /:8880\/(\w+)$/.exec(command) ?? [];
+      if (path !== "") {
+        assert.match(stdout, /^HTTP\/1\.1 200 OK/, command);
+        assert.match(stdout, admin[path] ?? /^$/, command);
+      } else if (timesOut) assert.match(stdout, /^HTTP\/1\.1 504 [\s\S]*X-Posline-Outcome: unknown/, command);
       else assert.match(stdout, /X-Posline-Outcome: answered[\s\S]*"status":"success"/, command);
       answers.push(stdout);
     }
@@ -84,55 +90,67 @@ test("README gets from nothing to an approved, a declined and a recovered sale i
   assert.equal(lines[0], "npm start");
 });
 
+interface Expected {
+  /** What it writes before it is stopped, or by itself. */
+  readonly fits: RegExp;
+  /** More arguments, without which there is nothing to show here. */
+  readonly more?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What stands for the box that README's commands speak of. */
+interface Bench {
+  /** A device, in place of /dev/ttyUSB0. */
+  readonly link: string;
+  /** A configuration whose line till is that device. */
+  readonly config: string;
+  /** A log, in place of a file's and of systemd's journal: it is standard input as well, which goes before the journal. */
+  readonly log: string;
+  /** A state folder, with a sale in its journal that has no outcome. */
+  readonly state: string;
+}
+
+const expected = ({ link, config, state }: Bench): Readonly<Record<string, Expected>> => ({
+  "posline ports": { fits: /DEVICE|no serial device/ },
+  "posline config": { fits: /lines\.till\.path .*flag --line/, more: ["--line", link] },
+  "posline config --schema": { fits: /"\$schema"/ },
+  "posline serve --line /dev/ttyUSB0": { fits: /"msg":"listening"/ },
+  "posline emulate": { fits: /"msg":"listening"/ },
+  "posline emulate --line /dev/ttyUSB0 --no-http": { fits: /"reason":"the device opened"/ },
+  "posline emulate --line /dev/ttyUSB0 --service bank --state bank.json": { fits: /"reason":"the device opened"/ },
+  "posline gateway --line /dev/ttyUSB0": { fits: /"reason":"the device opened"/ },
+  "posline gateway --line /dev/ttyUSB0 --upstream-bank https://terminal.lan --upstream-fiscal http://10.0.0.7:8008": {
+    fits: /"reason":"the device opened"/,
+  },
+  "posline serve --emulated --fault corrupt=0.05 --fault late:5000=0.01 --seed 7": { fits: /"msg":"listening"/ },
+  "posline tap --raw --line /dev/ttyUSB0": { fits: /^00000000 {2}41 54 0d/ },
+  "posline doctor": { fits: /^this box\n[\s\S]*^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
+  "posline doctor --line till": { fits: /^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
+  "posline journal --unknown": { fits: / A-7 .* unknown [\s\S]*1 operation: 1 unknown/, env: { STATE_DIRECTORY: state } },
+  "posline logs --since 2h --outcome unknown": { fits: /^[^\n]* A-2 +UNKNOWN 504 [^\n]*\n$/ },
+  "posline logs -n 5": { fits: / A-1 [\s\S]* A-2 / },
+  "posline logs --key A-2": { fits: /^[^\n]* A-2 +UNKNOWN 504 [^\n]*\n$/ },
+  "posline logs /var/log/posline.log --follow --service bank": { fits: / A-1 [\s\S]* A-2 / },
+  "posline logs --grep discard": { fits: /^[^\n]*bytes were discarded[^\n]*\n$/ },
+  "posline logs --json --since today": { fits: /^\{[^\n]*"key":"A-1"[^\n]*"lineMs":8\.7/ },
+});
+
 test("README's posline commands run", async () => {
   const folder = scratchFolder();
-  const link = join(folder.path, "tty");
+  const at = (name: string) => join(folder.path, name);
+  const bench: Bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path };
   const terminal = new Terminal(
-    link,
+    bench.link,
     answering(() => '{"status":"success"}'),
   );
-  const env = {
-    ...process.env,
-    POSLINE_FISCAL_PORT: "0",
-    POSLINE_BANK_PORT: "0",
-    POSLINE_QR_PORT: "0",
-    POSLINE_ADMIN_PORT: "0",
-  };
-  const ends: Record<string, RegExp> = {
-    "posline ports": /DEVICE|no serial device/,
-    "posline config": /lines\.till\.path .*flag --line/,
-    "posline config --schema": /"\$schema"/,
-    "posline serve --line /dev/ttyUSB0": /"msg":"listening"/,
-    "posline emulate": /"msg":"listening"/,
-    "posline emulate --line /dev/ttyUSB0 --no-http": /"reason":"the device opened"/,
-    "posline emulate --line /dev/ttyUSB0 --service bank --state bank.json": /"reason":"the device opened"/,
-    "posline gateway --line /dev/ttyUSB0": /"reason":"the device opened"/,
-    "posline gateway --line /dev/ttyUSB0 --upstream-bank https://terminal.lan --upstream-fiscal http://10.0.0.7:8008":
-      /"reason":"the device opened"/,
-    "posline serve --emulated --fault corrupt=0.05 --fault late:5000=0.01 --seed 7": /"msg":"listening"/,
-    "posline tap --raw --line /dev/ttyUSB0": /^00000000 {2}41 54 0d/,
-  };
+  await prepare(bench);
+  const wanted = expected(bench);
   try {
-    const found = commands.filter((line) => line.startsWith("posline ") && !line.startsWith("posline call "));
-    assert.deepEqual([...found].sort(), Object.keys(ends).sort(), "each command of README has its test");
-    for (const command of found) {
-      const words = command.replace("/dev/ttyUSB0", link).split(" ").slice(1);
-      // Without a file there is nothing to show but what a flag says.
-      const args = command === "posline config" ? [...words, "--line", link] : words;
-      const fits = ends[command] ?? /./;
-      const child = spawn(process.execPath, [bundle, ...args], { env, cwd: folder.path, stdio: ["ignore", "pipe", "pipe"] });
-      let text = "";
-      const watch = (piece: string) => {
-        text += piece;
-        if (fits.test(text)) child.kill("SIGINT");
-      };
-      child.stdout.setEncoding("utf8").on("data", watch);
-      child.stderr.setEncoding("utf8").on("data", watch);
-      const talk = setInterval(() => void terminal.send(Buffer.from("AT\r")), 100);
-      const limit = setTimeout(() => child.kill("SIGKILL"), 15_000);
-      await once(child, "close");
-      clearInterval(talk);
-      clearTimeout(limit);
+    const found = [...new Set(runs.filter((each) => each.startsWith("posline ") && !each.startsWith("posline call ")))];
+    assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command of README has its test");
+    for (const [command, { fits, more = [], env = {} }] of Object.entries(wanted)) {
+      const words = command.replace("/dev/ttyUSB0", bench.link).replace("/var/log/posline.log", bench.log).split(" ").slice(1);
+      const text = await output([...words, ...more], bench, { fits, env, talk: () => void terminal.send(Buffer.from("AT\r")) });
       assert.match(text, fits, command);
     }
   } finally {
@@ -141,9 +159,69 @@ test("README's posline commands run", async () => {
   }
 });
 
+/** Any free ports, and nothing of this process's own environment that posline would take for settings. */
+const anyPorts = {
+  PATH: process.env["PATH"],
+  POSLINE_FISCAL_PORT: "0",
+  POSLINE_BANK_PORT: "0",
+  POSLINE_QR_PORT: "0",
+  POSLINE_ADMIN_PORT: "0",
+};
+
+/** All that a command writes until it ends, or has written what fits. */
+async function output(
+  args: readonly string[],
+  { log, state: cwd }: Bench,
+  { fits, env, talk }: { readonly fits: RegExp; readonly env: Readonly<Record<string, string>>; readonly talk: () => void },
+): Promise<string> {
+  const input = openSync(log, "r");
+  const child = spawn(process.execPath, [bundle, ...args], {
+    env: { ...anyPorts, ...env },
+    cwd,
+    stdio: [input, "pipe", "pipe"],
+  });
+  closeSync(input);
+  let text = "";
+  const watch = (piece: string) => {
+    text += piece;
+    if (fits.test(text)) child.kill("SIGINT");
+  };
+  child.stdout?.setEncoding("utf8").on("data", watch);
+  child.stderr?.setEncoding("utf8").on("data", watch);
+  const talking = setInterval(talk, 100);
+  const limit = setTimeout(() => child.kill("SIGKILL"), 15_000);
+  await once(child, "close");
+  clearInterval(talking);
+  clearTimeout(limit);
+  return text;
+}
+
+async function prepare({ link, config, log, state: folder }: Bench): Promise<void> {
+  writeFileSync(config, JSON.stringify({ lines: { till: { path: link } }, services: impatient.services }));
+  const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: new Told() });
+  await journal.begin(callOf("A-7"), routeTo()).sent();
+  await journal.close();
+  const exchange = { level: "info", time: new Date().toISOString(), service: "bank", route: "/sale", msg: "exchange" };
+  const lines = [
+    { ...exchange, key: "A-1", requestId: "r-1", outcome: "answered", httpStatus: 200, queueMs: 0, lineMs: 8.7 },
+    {
+      ...exchange,
+      level: "warn",
+      key: "A-2",
+      requestId: "r-2",
+      outcome: "unknown",
+      httpStatus: 504,
+      queueMs: 0,
+      lineMs: 30_000,
+    },
+    { level: "warn", time: exchange.time, line: "till", reason: "noise", bytes: 2, head: "4154", msg: "bytes were discarded" },
+  ];
+  writeFileSync(log, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+}
+
 test("README's configuration loads", async () => {
   const folder = scratchFolder();
-  const [example = ""] = blocks("json");
+  const [example = ""] = blocks("json").filter((each) => each.includes("merchantIdFile"));
   const file = join(folder.path, "posline.json");
   const secret = join(folder.path, "merchant-id");
   writeFileSync(secret, "MERCHANT-1\n");
@@ -156,23 +234,4 @@ test("README's configuration loads", async () => {
 
 test("README's program is the one that the types are checked with", () => {
   assert.equal(blocks("ts")[0], readFileSync(new URL("readme-client.ts", import.meta.url), "utf8"));
-});
-
-test("README's table of states is the code's", () => {
-  assert.ok(readme.includes(transitionTable()), `print it anew:\n${transitionTable()}`);
-});
-
-test("README's table of endings is the emulator's", () => {
-  assert.ok(readme.includes(endingsTable()), `print it anew:\n${endingsTable()}`);
-});
-
-test("README's keys and variables are those that the configuration has", async () => {
-  const { fileSchema } = await import("../../src/config/schema.ts");
-  const { variableNames } = await import("../../src/config/overrides.ts");
-  const keys = [
-    ...Object.keys(fileSchema.properties.lines.additionalProperties.properties),
-    ...Object.values(fileSchema.properties.services.properties).flatMap(({ properties }) => Object.keys(properties)),
-  ];
-  for (const key of keys) assert.ok(readme.includes(`\`${key}\``), `README doesn't speak of ${key}`);
-  for (const name of variableNames) assert.ok(readme.includes(`\`${name}\``), `README doesn't speak of ${name}`);
 });

@@ -35,7 +35,12 @@ async function withSystemd(
   const write = (services: object) =>
     writeFileSync(file, JSON.stringify({ lines: { till: { path: terminal.link } }, services }));
   write({ bank: { line: "till", port: bank } });
-  const systemd = await Systemd.start({ how: "fd", ...options, ports: [bank, qr], args: ["serve", "--config", file] });
+  const systemd = await Systemd.start({
+    how: "fd",
+    ...options,
+    ports: [bank, qr, `127.0.0.2:${qr}`],
+    args: ["serve", "--config", file],
+  });
   try {
     await body({ systemd, terminal, bank, qr, write });
   } finally {
@@ -112,7 +117,11 @@ test("serve answers for a service that isn't configured where systemd listens, a
     await systemd.until(() => systemd.told.some((told) => told.startsWith("RELOADING=1\nMONOTONIC_USEC=")), "RELOADING");
     await ready(systemd, 2);
     await up(systemd);
-    assert.equal((await ask(qr, "POST", "/check", '{"pay_id":"1"}')).status, 200);
+    // Every socket of the port, whatever its address.
+    for (const host of ["127.0.0.1", "127.0.0.2"]) {
+      const answer = await fetch(`http://${host}:${qr}/check`, { method: "POST", body: '{"pay_id":"1"}' });
+      assert.equal(answer.status, 200, host);
+    }
     write({ qr: { line: "till", port: qr } });
     systemd.signal(1);
     await ready(systemd, 3);
@@ -127,8 +136,9 @@ test("serve refuses a port that isn't among systemd's sockets, and says which th
     write({ bank: { line: "till", port: other } });
     systemd.signal(1);
     await ready(systemd, 2);
-    const words = `services.bank.port is ${other}, and systemd's posline.socket listens on ${bank}, ${qr}`;
+    const words = `services.bank.port is ${other}, and systemd's posline.socket listens on ${bank}, ${qr}, ${qr}`;
     await systemd.until(() => systemd.log.includes(words), "the reason");
+    assert.match(statusOf(systemd) ?? "", /; the last reload was refused, the log says why$/);
     assert.equal((await terminals(bank)).status, 200, "the old configuration stays");
     systemd.signal(15);
     await systemd.until(() => systemd.ended.length === 1, "its end");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
-import { amountIn, amountOf } from "../../src/journal/amount.ts";
+import { amountIn, bodyFields } from "../../src/journal/amount.ts";
 
 test("amountIn() gives the digits as they were written, of the object itself alone", () => {
   assert.equal(amountIn('{"pay_id":"1","amount":9007199254740993}'), "9007199254740993");
@@ -30,11 +30,22 @@ test("amountIn() finds in any JSON object what JSON.parse finds", () => {
   );
 });
 
-test("amountOf() reads bank and qr bodies in pieces, and the data of a fiscal form", () => {
-  const text = '{"amount":12345}';
-  assert.equal(amountOf(contracts.bank, [Buffer.from(text.slice(0, 9)), Buffer.from(text.slice(9))]), "12345");
+test("bodyFields() reads bank and qr bodies in pieces, and the data of a fiscal form", () => {
+  const text = '{"amount":12345,"pay_id":"P-1","documentExtID":"D-1"}';
+  const read = bodyFields(contracts.bank, "pay_id", [Buffer.from(text.slice(0, 9)), Buffer.from(text.slice(9))]);
+  assert.deepEqual(read, { amount: "12345", key: "P-1" });
+  assert.equal(bodyFields(contracts.bank, undefined, [Buffer.from(text)]).key, undefined, "it is known already");
   const data = encodeURIComponent(Buffer.from(text).toString("base64"));
-  assert.equal(amountOf(contracts.fiscal, [Buffer.from("data="), Buffer.from(data), Buffer.from("&sign=abc")]), "12345");
-  assert.equal(amountOf(contracts.fiscal, [Buffer.from("sign=abc")]), undefined);
-  assert.equal(amountOf(contracts.qr, []), undefined);
+  const form = [Buffer.from("data="), Buffer.from(data), Buffer.from("&sign=abc")];
+  assert.deepEqual(bodyFields(contracts.fiscal, "documentExtID", form), { amount: "12345", key: "D-1" });
+});
+
+test("bodyFields() takes whatever a body is where nothing is checked", () => {
+  const none = { amount: undefined, key: undefined };
+  for (const body of ["sign=abc", "data=%ZZ%&sign=x", "data=%E0%A4%A&sign=x", "data=&sign=x", ""]) {
+    assert.deepEqual(bodyFields(contracts.fiscal, "documentExtID", [Buffer.from(body)]), none);
+  }
+  for (const body of ["", "[]", "null", "{", '{"pay_id":{}}', '"pay_id"']) {
+    assert.deepEqual(bodyFields(contracts.qr, "pay_id", [Buffer.from(body)]), none);
+  }
 });

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, mock, test } from "node:test";
 import { isHeld, takeHold } from "../../src/journal/hold.ts";
 import { JournalError } from "../../src/journal/reasons.ts";
 
@@ -67,6 +68,43 @@ test("takeHold() takes over from a process that was killed, and not from one tha
   assert.equal(readdirSync(folder).length, 1, "it had no time to tidy up");
   assert.equal(await isHeld(folder), false);
   await (await takeHold(folder)).release();
+});
+
+test("takeHold() gives a socket its name when it answers, and removes what died before", async () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, "journal.lock-new.00000000"), "left behind");
+  const listen = mock.method(Server.prototype, "listen");
+  const hold = await takeHold(folder);
+  const [path] = listen.mock.calls[0]?.arguments ?? [];
+  listen.mock.restore();
+  assert.match(String(path), /\/journal\.lock-new\.[0-9a-f]{8}$/, "between bind and listen it would be taken for dead");
+  const [name = "", ...others] = readdirSync(folder);
+  assert.match(name, /^journal\.lock\.[0-9a-f]{8}$/);
+  assert.deepEqual(others, []);
+  assert.equal(await isHeld(folder), true);
+  await hold.release();
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test("takeHold() tries again when its socket was removed before it answered", async () => {
+  const folder = newFolder();
+  const listen = Server.prototype.listen;
+  let removed = 0;
+  mock.method(Server.prototype, "listen", function (this: Server, path: string, done: () => void) {
+    return listen.call(this, path, () => {
+      if (removed++ === 0) unlinkSync(path);
+      done();
+    });
+  });
+  try {
+    const hold = await takeHold(folder);
+    assert.equal(removed, 2);
+    assert.equal(await isHeld(folder), true);
+    await hold.release();
+  } finally {
+    mock.restoreAll();
+  }
+  assert.deepEqual(readdirSync(folder), []);
 });
 
 test("takeHold() works in a folder whose path is too long for a socket", async () => {

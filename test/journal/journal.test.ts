@@ -4,8 +4,6 @@ import { Fault } from "../../src/core/fault.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
 import { journalFile } from "../../src/journal/reasons.ts";
 import { recordMs } from "../../src/journal/recorder.ts";
-import { slotBytes, writeSlot } from "../../src/journal/slot.ts";
-import { crc32 } from "../../src/wire/crc32.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
@@ -187,7 +185,7 @@ test("Journal waits for a disk that hangs for recordMs, then not at all, and tak
     await time.settle();
     assert.equal(journal.state, "ok");
     assert.equal(told.recoveries.length, 1);
-    assert.deepEqual(await lostOn(disk), ["B", "C"], "and what waited was written");
+    assert.deepEqual(await lostOn(disk), onFailure === "relay" ? ["B", "C"] : [], "and what waited was written");
     await journal.close();
   }
 });
@@ -204,74 +202,6 @@ test("Journal.ended never rejects and is bounded, also when its call was refused
   const closed = watch(journal.close());
   await time.advance(recordMs + 1);
   assert.ok(closed.done, "a disk that hangs doesn't hold up the end");
-});
-
-test("openJournal() goes on without a disk at its start, and begins when there is one", async () => {
-  const disk = new SimDisk();
-  disk.trouble = { error: systemError("ENOENT") };
-  const { journal, told } = await opened({}, disk);
-  assert.equal(told.failures.length, 1);
-  disk.trouble = undefined;
-  await record(journal, "A");
-  await begin(journal, "B").sent();
-  assert.equal(journal.state, "ok");
-  assert.deepEqual(await lostOn(disk), ["B"]);
-});
-
-/** A slot of another version, with its checksum right. */
-function laterSlot(): Buffer {
-  const slot = writeSlot(0, "{}");
-  slot.writeUInt8(2, 4);
-  slot.writeUInt32BE(crc32(slot, 20, slotBytes, crc32(slot, 0, 16)), 16);
-  return slot;
-}
-
-test("openJournal() leaves a file alone that isn't posline's, and one of a later posline", async () => {
-  const later = laterSlot();
-  for (const [content, said] of [
-    [Buffer.from("my diary\n".repeat(1_000)), /is no journal of posline, or nothing of it can be read: move the file away/],
-    [Buffer.alloc(10 * slotBytes, 7), /is no journal of posline/],
-    [later, /was written by a later posline: install that one, or move the file away/],
-  ] as const) {
-    const disk = new SimDisk();
-    disk.put(journalFile(folder), content);
-    const { journal, told } = await opened({}, disk);
-    assert.match(told.failures[0] ?? "", said);
-    await record(journal, "A");
-    assert.deepEqual(disk.files.get(journalFile(folder))?.current, content);
-    disk.files.clear();
-    await record(journal, "B");
-    assert.equal(journal.state, "ok");
-  }
-});
-
-test("openJournal() counts torn slots and says so, and keeps the others", async () => {
-  const { journal, disk } = await opened();
-  for (const key of ["A", "B", "C"]) await record(journal, key);
-  await begin(journal, "LOST").sent();
-  const found = disk.afterCut([], true);
-  const content = found.files.get(journalFile(folder))?.current ?? Buffer.alloc(0);
-  content.fill(0x55, 4 * slotBytes + 100, 4 * slotBytes + 103);
-  found.put(journalFile(folder), content);
-  const next = await opened({}, found);
-  assert.match(next.told.notices.join(), /^1 slot was torn or spoiled in .*journal: /);
-  assert.deepEqual(
-    next.journal.unknown().map(({ key }) => key),
-    ["LOST"],
-  );
-});
-
-test("openJournal() keeps the old size where the disk has no room for another file, and says so", async () => {
-  const { journal, disk } = await opened();
-  await begin(journal, "LOST").sent();
-  await journal.close();
-  disk.create = async () => {
-    throw systemError("ENOSPC");
-  };
-  const next = await opened({ bytes: 2 * bytes }, disk);
-  assert.match(next.told.notices.join(), /keeps its size of 65536 bytes, since another can't be made beside it/);
-  assert.equal(next.journal.state, "ok");
-  assert.equal(next.journal.unknown().length, 1);
 });
 
 test("Journal bounds what it keeps while the disk fails, and tells how much was lost", async () => {

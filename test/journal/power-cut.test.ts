@@ -70,7 +70,7 @@ async function runCalls(
 async function operationsOn(disk: SimDisk): Promise<readonly Operation[]> {
   const file = disk.files.get(journalFile(folder));
   if (file === undefined) return [];
-  const { records } = await scan(await disk.open(journalFile(folder)), file.current.length / slotBytes);
+  const { records } = await scan(await disk.open(journalFile(folder)), 0, file.current.length / slotBytes);
   return operationsOf(records);
 }
 

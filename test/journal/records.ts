@@ -2,6 +2,7 @@ import type { Route } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, present, type ServiceName } from "../../src/core/call.ts";
 import type { JournalReport } from "../../src/journal/journal.ts";
+import type { UnknownOperation } from "../../src/journal/operations.ts";
 
 export const outcomes = ["answered", "unknown", "not-sent"] as const;
 
@@ -29,6 +30,7 @@ export class Told implements JournalReport {
   readonly failures: string[] = [];
   readonly recoveries: string[] = [];
   readonly notices: string[] = [];
+  readonly finds: { readonly recent: readonly UnknownOperation[]; readonly older: number }[] = [];
   failed(reason: string): void {
     this.failures.push(reason);
   }
@@ -37,5 +39,8 @@ export class Told implements JournalReport {
   }
   noticed(message: string): void {
     this.notices.push(message);
+  }
+  found(recent: readonly UnknownOperation[], older: number): void {
+    this.finds.push({ recent, older });
   }
 }

@@ -1,4 +1,4 @@
-import type { Disk, DiskFile } from "../../src/journal/disk.ts";
+import type { Disk, DiskFile, FileFacts } from "../../src/journal/disk.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 
 /**
@@ -7,6 +7,8 @@ import { slotBytes } from "../../src/journal/slot.ts";
  */
 
 interface File {
+  /** Which one it is, by whatever name. */
+  readonly number: number;
   /** What is on the platter for sure. */
   durable: Buffer;
   /** What a reader sees. */
@@ -19,6 +21,9 @@ export interface Fate {
   readonly keeps: "all" | "none" | "start" | "end";
   readonly bytes: number;
 }
+
+/** Files made by all disks. */
+let filesMade = 0;
 
 export class SimDisk implements Disk {
   /** By path, as a reader sees them. */
@@ -51,9 +56,15 @@ export class SimDisk implements Disk {
     return this.#fileOf(file);
   };
 
+  factsOf = async (path: string): Promise<FileFacts | undefined> => {
+    await this.#step();
+    const file = this.files.get(path);
+    return file === undefined ? undefined : factsIn(file);
+  };
+
   create = async (path: string): Promise<DiskFile> => {
     await this.#step();
-    const file = { durable: Buffer.alloc(0), current: Buffer.alloc(0), unsynced: [] };
+    const file = { number: ++filesMade, durable: Buffer.alloc(0), current: Buffer.alloc(0), unsynced: [] };
     this.files.set(path, file);
     return this.#fileOf(file);
   };
@@ -78,7 +89,7 @@ export class SimDisk implements Disk {
 
   /** Puts a file there as it is. */
   put(path: string, content: Buffer): void {
-    const file = { durable: Buffer.from(content), current: Buffer.from(content), unsynced: [] };
+    const file = { number: ++filesMade, durable: Buffer.from(content), current: Buffer.from(content), unsynced: [] };
     this.files.set(path, file);
     this.#durableNames.set(path, file);
   }
@@ -113,9 +124,9 @@ export class SimDisk implements Disk {
 
   #fileOf(file: File): DiskFile {
     return {
-      bytes: async () => {
+      facts: async () => {
         await this.#step();
-        return file.current.length;
+        return factsIn(file);
       },
       read: async (buffer, position) => {
         await this.#step();
@@ -143,6 +154,8 @@ export class SimDisk implements Disk {
     };
   }
 }
+
+const factsIn = ({ number, current }: File): FileFacts => ({ identity: `${number}`, bytes: current.length });
 
 /** An error of the system. */
 export function systemError(code: string): Error {

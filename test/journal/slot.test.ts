@@ -6,14 +6,15 @@ import { readSlot, slotBytes, textBytesMax, writeSlot } from "../../src/journal/
 import { outcomes } from "./records.ts";
 
 const sequence = fc.nat({ max: Number.MAX_SAFE_INTEGER });
+const slots = 128;
 const text = fc.string({ unit: "grapheme", maxLength: 200 }).filter((each) => Buffer.byteLength(each) <= textBytesMax);
 
 test("readSlot() reads what writeSlot() wrote", () => {
   fc.assert(
     fc.property(sequence, text, (number, content) => {
-      const slot = writeSlot(number, content);
+      const slot = writeSlot(number, content, slots);
       assert.equal(slot.length, slotBytes);
-      assert.deepEqual(readSlot(slot), { sequence: number, text: Buffer.from(content).toString() });
+      assert.deepEqual(readSlot(slot), { sequence: number, text: Buffer.from(content).toString(), slots });
     }),
   );
 });
@@ -21,11 +22,11 @@ test("readSlot() reads what writeSlot() wrote", () => {
 test("readSlot() takes a slot torn between two records at any byte, from either end, for none of them or for one whole", () => {
   const before = fc.oneof(
     fc.constant(Buffer.alloc(slotBytes)),
-    fc.tuple(sequence, text).map(([n, t]) => writeSlot(n, t)),
+    fc.tuple(sequence, text).map(([n, t]) => writeSlot(n, t, slots)),
   );
   fc.assert(
     fc.property(before, sequence, text, fc.nat({ max: slotBytes }), fc.boolean(), (old, number, content, cut, fromStart) => {
-      const fresh = writeSlot(number, content);
+      const fresh = writeSlot(number, content, slots);
       const [first, second] = fromStart ? [fresh, old] : [old, fresh];
       const torn = Buffer.concat([first.subarray(0, cut), second.subarray(cut)]);
       const read = readSlot(torn);
@@ -38,7 +39,7 @@ test("readSlot() takes a slot torn between two records at any byte, from either 
 });
 
 test("readSlot() takes no changed byte for a record, and zeros for an empty slot", () => {
-  const slot = writeSlot(7, '{"kind":"start"}');
+  const slot = writeSlot(7, '{"kind":"start"}', slots);
   for (let at = 0; at < slotBytes; at++) {
     const changed = Buffer.from(slot);
     changed.writeUInt8(changed.readUInt8(at) ^ 0x10, at);
@@ -49,7 +50,7 @@ test("readSlot() takes no changed byte for a record, and zeros for an empty slot
 });
 
 test("writeSlot() refuses a text that doesn't fit", () => {
-  assert.throws(() => writeSlot(1, "x".repeat(textBytesMax + 1)), RangeError);
+  assert.throws(() => writeSlot(1, "x".repeat(textBytesMax + 1), slots), RangeError);
 });
 
 test("writeRecord() fits into a slot whatever the till's words are, and readRecord() reads it", () => {

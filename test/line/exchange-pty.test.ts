@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { until } from "../support/until.ts";
 import { ptyBench } from "./benches.ts";
 import { testExchange } from "./exchange.ts";
-import { lineOver, requestFor } from "./lines.ts";
+import { ending, hasEnded, lineOver, requestFor } from "./lines.ts";
 
 testExchange(ptyBench, "a real tty");
 
@@ -11,9 +11,14 @@ test("Line that is down refuses at once, with the reason: nothing was sent", asy
   const bench = ptyBench({ path: "/dev/posline-absent" });
   const { line } = lineOver(bench.open);
   try {
-    await assert.rejects(line.run(requestFor("A")), { kind: "unavailable", message: /it is down \(it was not opened yet\)/ });
+    // Whether there is a device nobody knows before the first attempt has ended.
+    const early = ending(line, requestFor("A"));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.ok(!hasEnded(early));
     line.start();
     await until(() => line.reason.includes("there is no device"), "the reason");
+    assert.match(early.fault?.message ?? "", /it is down \(there is no device/);
+    assert.equal(early.fault?.outcome, "not-sent");
     await assert.rejects(line.run(requestFor("A")), {
       kind: "unavailable",
       outcome: "not-sent",

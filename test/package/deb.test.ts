@@ -48,10 +48,10 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     "/usr/share/doc/posline/README.md.gz",
     "/usr/share/doc/posline/changelog.gz",
     "/usr/share/doc/posline/copyright",
-    "/usr/share/doc/posline/examples/gateway.json",
-    "/usr/share/doc/posline/examples/posline-chromium.json",
     "/usr/share/man/man1/posline.1.gz",
     "/usr/share/man/man5/posline.json.5.gz",
+    "/usr/share/posline/examples/gateway.json",
+    "/usr/share/posline/examples/posline-chromium.json",
     "/usr/share/posline/posline.schema.json",
     "/usr/share/zsh/vendor-completions/_posline",
   ]);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,8 +10,6 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { missing, root } from "./packages.ts";
 
 const noSystemd = missing("systemd-analyze", "sudo apt-get install systemd");
-const udevHelp = spawnSync("udevadm", ["--help"], { encoding: "utf8" }).stdout;
-const noVerify = /^ *verify\b/m.test(udevHelp ?? "") ? false : "there is no udevadm verify here: udev 254 or newer has it";
 
 const unit = (name: string) => join(root, "systemd", name);
 const textOf = (name: string) => readFileSync(unit(name), "utf8");
@@ -111,11 +109,6 @@ test("the default configuration can be used, and names no device until somebody 
 test("the gateway's example can be used", async () => {
   const { config } = await loadConfig({ env: {}, flags: { config: unit("gateway.json"), gateway: {} } });
   assert.equal(Object.values(config.services).length, 3);
-});
-
-test("udev takes the rules", { skip: noVerify }, () => {
-  const rules = ["60-posline.rules", "91-posline-brltty.rules"].map(unit);
-  execFileSync("udevadm", ["verify", "--resolve-names=never", ...rules], { stdio: "pipe" });
 });
 
 test("a rule never sets ModemManager's mark on what has a network interface", () => {

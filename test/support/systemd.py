@@ -1,6 +1,6 @@
 """Plays systemd for one service: opens its sockets, hands them over, and prints what the service tells, a JSON line each.
 
-  systemd.py fd|socket WATCHDOG_USEC PORT[,PORT...] COMMAND...
+  systemd.py fd|socket WATCHDOG_USEC [HOST:]PORT[,...] COMMAND...
 
 `fd` hands over a connected notification socket, as systemd 253 and later do; `socket` only names it, as before that. Commands on
 standard input: a signal's number goes to the service, "start" starts it again, end of input ends it.
@@ -28,10 +28,11 @@ notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 notify.bind(address)
 
 listening = []
-for port in ports.split(","):
+for place in ports.split(","):
+    host, _, port = place.rpartition(":")
     one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    one.bind(("127.0.0.1", int(port)))
+    one.bind((host or "127.0.0.1", int(port)))
     one.listen(128)
     listening.append(one)
 say(ports=[one.getsockname()[1] for one in listening])

@@ -11,6 +11,12 @@ interface Timer {
   readonly run: () => void;
 }
 
+/** What the source is given for a timer. */
+interface Handle {
+  readonly number: number;
+  unref(): void;
+}
+
 const real = { now: performance.now, set: globalThis.setTimeout, clear: globalThis.clearTimeout };
 
 export class VirtualTime {
@@ -23,15 +29,15 @@ export class VirtualTime {
   /** Takes over the clock of this process, until `restore`. */
   constructor() {
     performance.now = () => this.nowMs;
-    const set = (run: () => void, ms = 0): number => {
+    const set = (run: () => void, ms = 0): Handle => {
       const number = ++this.#count;
       this.#timers.set(number, { number, dueMs: this.nowMs + Math.max(1, ms), run });
-      return number;
+      return { number, unref: () => {} };
     };
-    const clear = (number: number | undefined): void => {
-      if (number !== undefined) this.#timers.delete(number);
+    const clear = (handle: Handle | undefined): void => {
+      if (handle !== undefined) this.#timers.delete(handle.number);
     };
-    // The source only stores what it is given and hands it back, so a number does for a timer.
+    // The source only stores what it is given, hands it back, and lets the process end without it: so much does for a timer.
     globalThis.setTimeout = set as unknown as typeof setTimeout;
     globalThis.clearTimeout = clear as unknown as typeof clearTimeout;
   }

@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Fault } from "../../src/core/fault.ts";
+import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
+import { recordMs } from "../../src/journal/recorder.ts";
+import { retryMs } from "../../src/journal/retry.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
+import { SimDisk, systemError } from "./sim-disk.ts";
+
+/** What becomes of a journal whose disk fails for long: that it is tried again unasked, and what is kept of the time between. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+const manyBytes = 8 * 1024 * 1024;
+
+async function opened(settings: Partial<JournalOptions> = {}, disk = new SimDisk()) {
+  const told = new Told();
+  const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: told, disk, ...settings });
+  return { journal, disk, told };
+}
+
+const begin = (journal: Journal, key: string) => journal.begin(callOf(key), routeTo());
+
+/** A call that is refused for its journal, as `lineCaller` has it. */
+async function refused(journal: Journal, key: string): Promise<void> {
+  const entry = begin(journal, key);
+  await assert.rejects(entry.sent(), Fault);
+  void entry.ended({ outcome: "not-sent" });
+  await time.settle();
+}
+
+test("Journal that failed tries again by itself, after 5 s and then more seldom, and no sale is needed for it", async () => {
+  for (const onFailure of ["refuse", "relay"] as const) {
+    const { journal, disk, told } = await opened({ onFailure });
+    const { hold } = disk;
+    let tries = 0;
+    disk.hold = () => {
+      tries++;
+      return hold();
+    };
+    disk.trouble = { error: systemError("EIO") };
+    await begin(journal, "A")
+      .sent()
+      .catch(() => {});
+    await time.settle();
+    assert.notEqual(journal.state, "ok");
+    tries = 0;
+    await time.advance(retryMs.min - 1);
+    assert.equal(tries, 0);
+    await time.advance(1);
+    assert.equal(tries, 1);
+    await time.advance(3_600_000);
+    // 10, 20, 40 and then each 60 s.
+    assert.equal(tries, 4 + Math.floor((3_600_000 - 70_000) / retryMs.max));
+    assert.equal(told.failures.length, 1);
+    disk.trouble = undefined;
+    await time.advance(retryMs.max);
+    assert.equal(journal.state, "ok");
+    assert.equal(told.recoveries.length, 1);
+    tries = 0;
+    await time.advance(3_600_000);
+    assert.equal(tries, 0, "nothing is tried when all is well");
+    await journal.close();
+  }
+});
+
+test("Journal proves by a write that its disk works, and not by opening it", async () => {
+  const { journal, disk, told } = await opened();
+  const { open } = disk;
+  disk.open = async (path) => {
+    const file = await open(path);
+    return { ...file, write: () => Promise.reject(systemError("EIO")) };
+  };
+  disk.trouble = { error: systemError("EIO") };
+  await refused(journal, "A");
+  disk.trouble = undefined;
+  await time.advance(600_000);
+  assert.match(journal.state, /EIO/);
+  assert.deepEqual(told.recoveries, []);
+  disk.open = open;
+  await time.advance(retryMs.max);
+  assert.equal(journal.state, "ok");
+  await journal.close();
+});
+
+test("Journal tries no more after its end", async () => {
+  const { journal, disk } = await opened();
+  disk.trouble = { error: systemError("EIO") };
+  await refused(journal, "A");
+  await journal.close();
+  disk.trouble = undefined;
+  const { syncs } = disk;
+  await time.advance(600_000);
+  assert.deepEqual([disk.syncs, disk.held], [syncs, false]);
+});
+
+test("Journal under refuse keeps a real outcome however many calls it refuses, and nothing of these", async () => {
+  const { journal, disk, told } = await opened({ bytes: manyBytes });
+  const real = begin(journal, "REAL");
+  await real.sent();
+  disk.trouble = { error: systemError("EIO") };
+  await real.ended({ outcome: "answered" });
+  for (let n = 0; n < 2_100; n++) await refused(journal, `R${n}`);
+  disk.trouble = undefined;
+  await time.advance(retryMs.max);
+  assert.doesNotMatch(told.recoveries.join(), /lost/);
+  const next = await opened({ bytes: manyBytes }, disk.afterCut([], true));
+  assert.deepEqual(next.journal.unknown(), []);
+});
+
+test("Journal drops what was not sent first, when it can keep no more", async () => {
+  const { journal, disk, told } = await opened({ onFailure: "relay", bytes: manyBytes });
+  const real = begin(journal, "REAL");
+  await real.sent();
+  disk.trouble = { error: systemError("EIO") };
+  await real.ended({ outcome: "answered" });
+  const recordCall = async (key: string, outcome: "answered" | "not-sent") => {
+    const entry = begin(journal, key);
+    await entry.sent();
+    await entry.ended({ outcome });
+  };
+  for (let n = 0; n < 600; n++) await recordCall(`A${n}`, "answered");
+  for (let n = 0; n < 800; n++) await recordCall(`N${n}`, "not-sent");
+  disk.trouble = undefined;
+  await time.advance(retryMs.max);
+  assert.match(told.recoveries.join(), /, and \d+ records of the time between were lost$/);
+  const next = await opened({ bytes: manyBytes }, disk.afterCut([], true));
+  assert.deepEqual(next.journal.unknown(), [], "no outcome of what was sent is missing");
+});
+
+test("Journal tries a record that comes while it gives a failed file back", async () => {
+  const { journal, disk } = await opened();
+  let closed = () => {};
+  const file = await disk.open(`${folder}/journal`);
+  disk.open = async () => ({
+    ...file,
+    write: () => Promise.reject(systemError("EIO")),
+    close: () => new Promise<void>((resolve) => (closed = resolve)),
+  });
+  disk.trouble = { error: systemError("EIO") };
+  await refused(journal, "A");
+  disk.trouble = undefined;
+  await refused(journal, "B");
+  // The file of B's attempt is being given back now.
+  const third = begin(journal, "C").sent();
+  disk.open = async () => file;
+  closed();
+  await third;
+  assert.equal(journal.state, "ok");
+  await journal.close();
+});
+
+test("Journal ends in recordMs when its disk hangs", async () => {
+  const { journal, disk } = await opened();
+  disk.trouble = { until: new Promise(() => {}) };
+  void begin(journal, "A")
+    .sent()
+    .catch(() => {});
+  await time.settle();
+  let closed = false;
+  const closing = journal.close().then(() => {
+    closed = true;
+  });
+  await time.advance(recordMs - 1);
+  assert.equal(closed, false);
+  await time.advance(1);
+  await closing;
+});

@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isHeld } from "../../src/journal/hold.ts";
+import { type Journal, openJournal } from "../../src/journal/journal.ts";
+import { operationsOf } from "../../src/journal/operations.ts";
+import { readJournal } from "../../src/journal/reading.ts";
+import { journalFile } from "../../src/journal/reasons.ts";
+import { scan } from "../../src/journal/scan.ts";
+import { slotBytes } from "../../src/journal/slot.ts";
+import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
+import { SimDisk } from "./sim-disk.ts";
+
+/** A file that is removed, replaced, cut or added to while posline writes it, or between two of its lives. */
+
+const path = journalFile(folder);
+
+async function opened(disk: SimDisk) {
+  const told = new Told();
+  return { journal: await openJournal({ folder, bytes, onFailure: "refuse", report: told, disk }), told };
+}
+
+/** @throws Fault when it must not be sent. */
+async function record(journal: Journal, key: string): Promise<void> {
+  const entry = journal.begin(callOf(key), routeTo());
+  try {
+    await entry.sent();
+  } catch (error) {
+    await entry.ended({ outcome: "not-sent" });
+    throw error;
+  }
+  await entry.ended({ outcome: "answered", status: "success", code: 0 });
+}
+
+async function recordMany(journal: Journal, count: number): Promise<void> {
+  for (let n = 0; n < count; n++) await record(journal, `K${n}`);
+}
+
+const contentOf = (disk: SimDisk) => disk.files.get(path)?.current ?? Buffer.alloc(0);
+
+/** `key outcome` of each operation that a reader finds. */
+async function found(disk: SimDisk): Promise<readonly string[]> {
+  const { records } = await scan(await disk.open(path), 0, Math.floor(contentOf(disk).length / slotBytes));
+  return operationsOf(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome ?? "open"}`);
+}
+
+/** Does something to the file as somebody else would, who has it open by its name. */
+function change(disk: SimDisk, changed: (content: Buffer) => Buffer): void {
+  const file = disk.files.get(path);
+  assert.ok(file !== undefined);
+  file.current = changed(file.current);
+  file.durable = file.current;
+  file.unsynced = [];
+}
+
+test("Journal whose file is removed goes on in a new one, with what is in flight, and says so", async () => {
+  const disk = new SimDisk();
+  const { journal, told } = await opened(disk);
+  await record(journal, "A");
+  const inFlight = journal.begin(callOf("LONG"), routeTo());
+  await inFlight.sent();
+  disk.files.delete(path);
+  await record(journal, "B");
+  assert.deepEqual(await found(disk), ["B answered", "LONG open"]);
+  await inFlight.ended({ outcome: "answered" });
+  assert.deepEqual(await found(disk), ["B answered", "LONG answered"]);
+  assert.match(
+    told.notices.join("\n"),
+    /^\/var\/lib\/posline\/journal was removed, replaced or cut by somebody else while posline/,
+  );
+  assert.equal(told.notices.length, 1);
+  assert.deepEqual([journal.state, told.failures], ["ok", []]);
+  assert.equal(contentOf(disk).length, bytes);
+  await journal.close();
+});
+
+test("Journal whose file is replaced by a copy goes on in that, and doubles nothing", async () => {
+  const disk = new SimDisk();
+  const { journal, told } = await opened(disk);
+  await record(journal, "A");
+  const inFlight = journal.begin(callOf("LONG"), routeTo());
+  await inFlight.sent();
+  disk.put(path, contentOf(disk));
+  await record(journal, "B");
+  await inFlight.ended({ outcome: "answered" });
+  assert.deepEqual(await found(disk), ["A answered", "LONG answered", "B answered"]);
+  assert.equal(told.notices.length, 1);
+  await journal.close();
+});
+
+test("Journal whose file is replaced by another box's goes on behind that, with what is in flight", async () => {
+  const other = new SimDisk();
+  const theirs = await opened(other);
+  await recordMany(theirs.journal, 10);
+  const disk = new SimDisk();
+  const { journal } = await opened(disk);
+  const inFlight = journal.begin(callOf("LONG"), routeTo());
+  await inFlight.sent();
+  disk.put(path, contentOf(other));
+  await inFlight.ended({ outcome: "unknown" });
+  assert.deepEqual((await found(disk)).slice(-2), ["K9 answered", "LONG unknown"]);
+  assert.equal((await found(disk)).length, 11);
+  await journal.close();
+});
+
+test("Journal whose file is cut or added to at any place keeps what can be read, running or not, before and after going round", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(5, 40, 63, 64, 65, 90, 150),
+      fc.oneof(fc.integer({ min: 0, max: bytes - 1 }), fc.integer({ min: bytes + 1, max: bytes + 5_000 })),
+      fc.boolean(),
+      async (count, size, isRunning) => {
+        const disk = new SimDisk();
+        let { journal, told } = await opened(disk);
+        await recordMany(journal, count);
+        if (!isRunning) await journal.close();
+        const before = await found(disk);
+        change(disk, (content) => Buffer.concat([content.subarray(0, size), Buffer.alloc(Math.max(0, size - bytes), 7)]));
+        const whole = Math.min(Math.floor(size / slotBytes), bytes / slotBytes);
+        if (!isRunning) ({ journal, told } = await opened(disk));
+        if (size > 0 && whole === 0 && !isRunning) {
+          assert.match(told.failures.join(), /nothing of it can be read: move the file away/);
+          return;
+        }
+        await record(journal, "NEXT");
+        const after = await found(disk);
+        assert.equal(after.at(-1), "NEXT answered");
+        assert.ok(told.notices.length > 0, "it is said");
+        assert.equal(contentOf(disk).length, bytes);
+        assert.deepEqual([journal.state, told.failures], ["ok", []]);
+        // The newest may be gone with their slots, and an outcome without its sending; what is left is as it was.
+        if (size > bytes) assert.deepEqual(after.slice(0, -1), before.slice(before.length - after.length + 1));
+        else assert.ok(after.slice(0, -1).every((each) => before.includes(each.replace(" open", " answered"))));
+        const kept = Math.floor(whole / 2) - 3;
+        assert.ok(after.length >= Math.min(before.length, kept), `${after.length} of ${before.length}, ${whole} slots`);
+        await journal.close();
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("openJournal() says that the file was empty, or was cut, or added to", async () => {
+  for (const [size, said] of [
+    [0, /journal was empty, which posline never leaves it: what stood in it is lost/],
+    [bytes / 2, /journal was cut by somebody else, 32768 bytes in place of 65536: the 21 records that can be read are kept/],
+    [bytes + 600, /journal was added to by somebody else, 66136 bytes in place of 65536/],
+  ] as const) {
+    const disk = new SimDisk();
+    const first = await opened(disk);
+    await recordMany(first.journal, 10);
+    await first.journal.close();
+    change(disk, (content) => Buffer.concat([content.subarray(0, size), Buffer.alloc(Math.max(0, size - bytes))]));
+    const { journal, told } = await opened(disk);
+    assert.match(told.notices.join("\n"), said);
+    assert.equal(told.notices.length, 1);
+    await journal.close();
+    const again = await opened(disk);
+    assert.deepEqual(again.told.notices, []);
+  }
+});
+
+test("Journal whose file is taken away again and again says that it can't be written", async () => {
+  const disk = new SimDisk();
+  const { journal, told } = await opened(disk);
+  const { factsOf } = disk;
+  disk.factsOf = async () => undefined;
+  await assert.rejects(record(journal, "A"), /removed, replaced or cut again and again: find out by whom \(sudo lsof /);
+  assert.equal(told.notices.length, 1);
+  disk.factsOf = factsOf;
+  await record(journal, "B");
+  assert.equal(journal.state, "ok");
+  await journal.close();
+});
+
+test("Journal whose folder is removed says so, and in one made anew takes the hold anew", async () => {
+  const root = mkdtempSync(join(tmpdir(), "posline-away-"));
+  const state = join(root, "state");
+  mkdirSync(state);
+  const told = new Told();
+  const journal = await openJournal({ folder: state, bytes, onFailure: "refuse", report: told });
+  try {
+    await record(journal, "A");
+    rmSync(state, { recursive: true });
+    await assert.rejects(record(journal, "B"), /there is no folder .*: make it for posline's user/);
+    assert.match(journal.state, /there is no folder/);
+    mkdirSync(state);
+    assert.equal(await isHeld(state), false);
+    await record(journal, "C");
+    assert.equal(journal.state, "ok");
+    assert.equal(await isHeld(state), true);
+    // Both at once, while it is running.
+    rmSync(state, { recursive: true });
+    mkdirSync(state);
+    await record(journal, "D");
+    assert.ok(existsSync(journalFile(state)));
+    assert.equal(readdirSync(state).filter((name) => name.startsWith("journal.lock.")).length, 1);
+    const { records, isKept } = await readJournal(state);
+    assert.deepEqual(
+      operationsOf(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome}`),
+      ["D answered"],
+    );
+    assert.equal(isKept, true);
+  } finally {
+    await journal.close();
+    rmSync(root, { recursive: true });
+  }
+});
