@@ -10,13 +10,22 @@ import type { UnknownOperation } from "../journal/operations.ts";
 export function openMoneyJournal({ bytes, onFailure }: JournalConfig, folder: string, log: Log): Promise<Journal> {
   const then =
     onFailure === "relay" ? "requests go on without a record" : "what moves money, prints or changes state is refused";
+  // A disk that fails now this way, now that, is told of once each way until it works again.
+  const told = new Set<string>();
   return openJournal({
     folder,
     bytes,
     onFailure,
     report: {
-      failed: (error) => log.process("error", `the journal of money can't be written: ${then}`, { folder, error }),
-      recovered: (message) => log.process("warn", message, { folder }),
+      failed: (error) => {
+        if (told.has(error)) return;
+        told.add(error);
+        log.process("error", `the journal of money can't be written: ${then}`, { folder, error });
+      },
+      recovered: (message) => {
+        told.clear();
+        log.process("warn", message, { folder });
+      },
       noticed: (message) => log.process("warn", message, { folder }),
       found: (recent, older) => tellFound(log, recent, older),
     },

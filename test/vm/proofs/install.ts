@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { type Box, checkOf, fiscalForm, ports, saleOf } from "../box.ts";
+import { type BoxProof, type BoxStage, seconds } from "../proof.ts";
+
+/** The package is put into a clean box, and posline relays through a real ttyUSB0 at the slowest and the usual speed. */
+
+const adminPort = 8880;
+
+/** Exposure by `systemd-analyze security` that the units may have. */
+const exposureMax = { "posline.service": 0.7, "posline-gateway.service": 1.5 } as const;
+
+export const install: BoxProof = {
+  name: "install",
+  shows: "the package on a clean box: active, listening, hardened; the right bytes through ttyUSB0 at 9600 and 115200 baud",
+  isShort: true,
+  isFirst: true,
+  async run(stage) {
+    const { box, figure } = stage;
+    const { guest } = box;
+    await assertInstalled(stage);
+    figure(
+      `posline ${await guest.sh("posline --version")}, healthz ${await guest.sh(`curl -sf http://127.0.0.1:${adminPort}/healthz`)}`,
+    );
+    await box.entrust();
+    const fiscal = fiscalForm({ documentExtID: "F-1", items: [], payments: {} });
+    for (const baudRate of [9_600, 115_200]) {
+      await box.configure({ baudRate });
+      await guest.sh("systemctl restart posline");
+      await box.terminal.unplug();
+      box.terminal.plug(baudRate);
+      await box.answers("READY");
+      if (baudRate === 9_600) await assertRules(stage);
+      const key = `I-${baudRate}`;
+      await assertRelayed(box, "bank", "/sale", saleOf(key));
+      await box.call("bank", "/check", checkOf(key));
+      const [bytes, ms] = await assertRelayed(box, "bank", "/check", checkOf(key));
+      await assertRelayed(box, "qr", "/check", checkOf(key));
+      await assertRelayed(box, "fiscal", "/sale", fiscal);
+      const speed = await guest.sh("stty -F /dev/ttyUSB0 speed");
+      assert.equal(Number(speed), baudRate, "the tty's speed");
+      const adapter = box.machine.baudRates().at(-1) ?? 0;
+      assert.ok(Math.abs(adapter / baudRate - 1) < 0.01, `the driver has set the adapter to ${adapter} baud`);
+      figure(
+        `${baudRate} baud (the adapter's divisor makes ${adapter}): the terminal's bytes, to the last; ${bytes} in ${seconds(ms)}`,
+      );
+    }
+  },
+};
+
+/** What a person sees after `dpkg -i`. */
+export async function assertInstalled({ box: { guest }, figure }: BoxStage): Promise<void> {
+  assert.equal(await guest.sh("systemctl is-active posline.service posline.socket"), "active\nactive");
+  assert.equal(await guest.sh("systemctl is-enabled posline.service posline.socket"), "enabled\nenabled");
+  const listening = await guest.sh("ss -Hltn | awk '{ print $4 }'");
+  for (const port of [...Object.values(ports), adminPort])
+    assert.match(listening, new RegExp(`^127\\.0\\.0\\.1:${port}$`, "m"));
+  for (const [unit, most] of Object.entries(exposureMax)) {
+    const told = await guest.sh(`systemd-analyze security --no-pager ${unit} | tail -1`);
+    const exposure = Number(/: (\d+\.\d+)/.exec(told)?.[1]);
+    assert.ok(exposure <= most, `${told}: ${most} is the most`);
+    figure(`${unit}: exposure ${exposure} (${most} at most)`);
+  }
+}
+
+/** What the package's udev rules have made of the adapter. */
+async function assertRules({ box: { guest }, figure }: BoxStage): Promise<void> {
+  await guest.sh("udevadm verify /usr/lib/udev/rules.d/60-posline.rules /usr/lib/udev/rules.d/91-posline-brltty.rules");
+  const device = "/sys/class/tty/ttyUSB0/device";
+  const facts = {
+    owner: await guest.sh("stat -c '%U %G' /dev/ttyUSB0"),
+    latencyMs: await guest.sh(`cat ${device}/latency_timer`),
+    autosuspend: await guest.sh(`cat ${device}/../../power/control`),
+    modemManager: await guest.sh("udevadm info --query=property --property=ID_MM_DEVICE_IGNORE --value /dev/ttyUSB0"),
+  };
+  assert.deepEqual(facts, { owner: "posline dialout", latencyMs: "1", autosuspend: "on", modemManager: "1" });
+  figure(`udev: ${JSON.stringify(facts)}`);
+}
+
+/** Asks, and compares what the till got with what the terminal wrote, byte for byte. */
+export async function assertRelayed(
+  box: Box,
+  service: keyof typeof ports,
+  route: string,
+  body: string,
+): Promise<readonly [bytes: number, ms: number]> {
+  const asked = box.terminal.next(route);
+  const called = await box.call(service, route, body);
+  assert.equal(called.status, 200, `${service} ${route}: ${called.body.toString()}`);
+  assert.equal(called.outcome, "answered");
+  const { answer } = await asked;
+  assert.deepEqual(called.body, answer);
+  return [called.body.length, called.ms];
+}

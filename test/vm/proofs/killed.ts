@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { checkOf } from "../box.ts";
+import { type BoxProof, seconds } from "../proof.ts";
+
+/** The process stands still, or is killed, while a sale is in flight. */
+
+export const watchdog: BoxProof = {
+  name: "watchdog",
+  shows: "a process that stands still is restarted by systemd, and calls work again",
+  async run({ box, figure }) {
+    const { guest } = box;
+    const before = await box.vitals();
+    const period = await guest.sh("systemctl show -P WatchdogUSec posline.service");
+    const began = performance.now();
+    await guest.sh(`kill -STOP ${before.pid}`);
+    await guest.until("systemctl show -P NRestarts posline.service", new RegExp(`^${before.restarts + 1}$`), 180_000);
+    await box.answers("READY", 120_000);
+    figure(`watchdog ${period}: stopped, and answering again after ${seconds(performance.now() - began)}`);
+    assert.match(await guest.sh("journalctl -o cat -u posline -n 60 --no-pager"), /[Ww]atchdog/);
+  },
+};
+
+export const killed: BoxProof = {
+  name: "killed",
+  shows: "kill -9 mid-exchange: restarted, the sale listed as unknown, the late answer given to nobody",
+  async run({ box, figure }) {
+    const { guest, terminal } = box;
+    const before = await box.vitals();
+    const sale = await box.saleInFlight("K-1");
+    const began = performance.now();
+    await guest.sh(`kill -9 ${before.pid}`);
+    const { status } = await sale.ended;
+    assert.equal(status, 0, "nobody can answer for a process that is gone");
+    await guest.until("systemctl show -P NRestarts posline.service", new RegExp(`^${before.restarts + 1}$`));
+    // What it would have said to the killed process comes when the next one may already be asking.
+    terminal.release();
+    const asked = terminal.next("/check");
+    await box.answers("K-1", 120_000);
+    const answeredMs = performance.now() - began;
+    assert.match((await asked).answer?.toString() ?? "", /"data"/);
+    const next = terminal.next("/check");
+    const { body } = await box.call("bank", "/check", checkOf("K-1"));
+    assert.deepEqual(body, (await next).answer, "the answer to this question, and no earlier one");
+    const unknown = await box.unknown();
+    assert.match(unknown, /K-1\b/);
+    assert.match(await guest.sh("curl -sf http://127.0.0.1:8880/status"), /"K-1"/, "the status names it, too");
+    assert.equal(terminal.count("/sale", '"K-1"'), 1, "it is never sent again");
+    figure(`killed, restarted, and answering ${seconds(answeredMs)} later; unknown:`);
+    figure(unknown.split("\n").find((line) => line.includes("K-1")) ?? "");
+  },
+};

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Box } from "../box.ts";
+import { type BoxProof, seconds, spread } from "../proof.ts";
+
+/** The adapter is pulled in the middle of sales, and comes back under the same or another number. */
+
+/** Milliseconds until a call works after the device is back, less what it takes here to ask. */
+const backMs = 3_500;
+/** Rounds after which memory must not grow any more. */
+const warmRounds = 2;
+const growthKb = 4_096;
+
+export const unplug: BoxProof = {
+  name: "unplug",
+  shows: "unplugged mid-exchange: unknown at once; back, under another number too: the next call works; nothing leaks or spins",
+  isShort: true,
+  async run({ box, isShort, figure }) {
+    const rounds = isShort ? 3 : 20;
+    const lost: number[] = [];
+    const back: number[] = [];
+    const devices = new Set<string>();
+    const before = await box.vitals();
+    let warm = before;
+    for (let round = 1; round <= rounds; round++) {
+      if (round === warmRounds + 1) warm = await box.vitals();
+      const {
+        lostMs,
+        backMs: ms,
+        device,
+      } = await roundTrip(box, `U-${round}`, { isTaken: round % 2 === 0, isComingIn: round % 3 === 0 });
+      lost.push(lostMs);
+      back.push(ms);
+      devices.add(device);
+    }
+    const after = await box.vitals();
+    figure(`unplugged mid-exchange, 502 unknown: ${spread(lost)}`);
+    figure(`plugged again (as ${[...devices].sort().join(", ")}), next call answered: ${spread(back)}`);
+    figure(
+      `${rounds} rounds: process ${before.pid} to ${after.pid}, descriptors ${warm.descriptors} to ${after.descriptors}, ` +
+        `own memory ${warm.rssAnonKb} to ${after.rssAnonKb} kB`,
+    );
+    assert.equal(devices.size, 2, "the device comes back under another number, too");
+    assert.deepEqual([after.pid, after.restarts], [before.pid, before.restarts], "the service goes on without a restart");
+    assert.ok(after.descriptors <= warm.descriptors, "no descriptor stays open");
+    assert.ok(after.rssAnonKb - warm.rssAnonKb < growthKb, "memory doesn't grow");
+    const told = await box.guest.sh("posline logs --outcome unknown -n 1");
+    assert.match(told, /U-/, "the technician's view has the last of them");
+    figure(`posline logs --outcome unknown: ${told.split("\n").at(-1)}`);
+    await assertIdleUnplugged(box, isShort ? 10_000 : 20_000, figure);
+  },
+};
+
+interface Round {
+  readonly lostMs: number;
+  readonly backMs: number;
+  /** Where the device's link leads to. */
+  readonly device: string;
+}
+
+interface Manner {
+  /** Another process keeps the old device open, so that it can't come back under its number. */
+  readonly isTaken: boolean;
+  /** The answer is coming in when the cable is pulled. */
+  readonly isComingIn: boolean;
+}
+
+async function roundTrip(box: Box, key: string, { isTaken, isComingIn }: Manner): Promise<Round> {
+  const { guest, terminal } = box;
+  const taken = isTaken ? await guest.start("exec 9<>/dev/ttyUSB0; exec sleep 600", 900_000) : undefined;
+  const sale = await (isComingIn ? box.saleComingIn(key) : box.saleInFlight(key));
+  const pulled = performance.now();
+  await terminal.unplug();
+  const { status, outcome, body } = await sale.ended;
+  const lostMs = performance.now() - pulled;
+  assert.deepEqual([status, outcome], [502, "unknown"], body.toString());
+  terminal.release();
+  const asked = performance.now();
+  const refused = await box.call("bank", "/check", `{"pay_id":"${key}"}`);
+  assert.deepEqual([refused.status, refused.outcome], [503, "not-sent"], refused.body.toString());
+  // What it costs here to start a shell and curl in an emulated box, and to hear of their end.
+  const askingMs = performance.now() - asked;
+  const answered = box.answers(key);
+  // The shell that asks again and again is under way.
+  await sleep(500);
+  const plugged = performance.now();
+  terminal.plug();
+  await answered;
+  const ms = performance.now() - plugged;
+  assert.ok(ms - askingMs <= backMs, `the next call must work within ${backMs} ms: ${ms}, and asking took ${askingMs}`);
+  assert.equal(terminal.count("/sale", `"${key}"`), 1, "a sale is never sent twice");
+  const device = await guest.sh("readlink -f /dev/serial/by-id/*");
+  if (taken !== undefined) await guest.sh(`kill ${taken.pid}`);
+  return { lostMs, backMs: ms, device };
+}
+
+/** Share of a core that the service may use while there is no device; emulation is some twenty times slower than a processor. */
+const idleShare = 0.08;
+
+async function assertIdleUnplugged(box: Box, forMs: number, figure: (text: string) => void): Promise<void> {
+  // The serial library's own reading spins for ever when a tty hangs up while data comes.
+  const sale = await box.saleComingIn("U-IDLE");
+  await box.terminal.unplug();
+  box.terminal.release();
+  assert.equal((await sale.ended).status, 502);
+  await sleep(2_000);
+  const [from, began] = [await box.vitals(), performance.now()];
+  await sleep(forMs);
+  const [to, ended] = [await box.vitals(), performance.now()];
+  const share = (to.cpuMs - from.cpuMs) / (ended - began);
+  figure(
+    `unplugged while data came, for ${seconds(ended - began)}: ${(share * 100).toFixed(1)} % of an emulated core, ${to.cpuMs - from.cpuMs} ms`,
+  );
+  assert.ok(share < idleShare, "the processor is idle while unplugged");
+  box.terminal.plug();
+}

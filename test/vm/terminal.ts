@@ -1,0 +1,117 @@
+import type { LineConfig } from "../../src/config/config.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { type Call, type Reply, serviceNames } from "../../src/core/call.ts";
+import { Emulator } from "../../src/emulator/emulator.ts";
+import { msPerByte } from "../../src/line/frame.ts";
+import { LineListener } from "../../src/line/listener.ts";
+import { cable } from "./cable.ts";
+
+/**
+ * The terminal on the box's cable: posline's emulator, at the pace of the wire. A test sees what it is asked, can hold its answers
+ * back, and pulls and plugs the cable.
+ */
+
+/** What it was asked, and what it answered, byte for byte. */
+export interface Asked {
+  readonly service: string;
+  readonly route: string;
+  readonly body: string;
+  answer: Buffer | undefined;
+}
+
+/** The secret that its fiscal service and the guest's configuration share. */
+export const merchantId = "MERCHANT-1";
+
+/** Some three seconds of the wire at 115200 baud. */
+const lengthyAnswer = Buffer.from(JSON.stringify({ status: "success", data: "x".repeat(32_768) }));
+
+export class CabledTerminal {
+  /** What it was asked, without what asks for its operations only. */
+  readonly asked: Asked[] = [];
+  readonly #path: string;
+  readonly #emulator = new Emulator({ merchantId });
+  #baudRate = 115_200;
+  #listener: LineListener | undefined;
+  /** Answers to these routes are held back. */
+  #held: string | undefined;
+  #release: (() => void)[] = [];
+  /** Answers to sales are long enough to be interrupted. */
+  #lengthy = false;
+  #watchers: { readonly route: string; resolve(asked: Asked): void }[] = [];
+
+  /** @param path The socket at the cable's other end. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Plugs the cable in; the terminal speaks at this speed from then on. */
+  plug(baudRate = this.#baudRate): void {
+    if (this.#listener !== undefined) return;
+    this.#baudRate = baudRate;
+    const config: LineConfig = {
+      ...{ path: this.#path, baudRate, dataBits: 8, parity: "none", stopBits: 1, flowControl: "none", crc16: "arc" },
+      ...{ recovery: "barrier", lateReplyMs: 30_000, queueCallsMax: 64, queueWaitMs: 15_000 },
+    };
+    this.#listener = new LineListener({
+      config,
+      open: cable(this.#path, msPerByte(config)),
+      services: serviceNames.map((service) => ({ contract: contracts[service], handler: (call) => this.#answer(call) })),
+      report: { discard: () => {}, state: () => {} },
+    });
+    this.#listener.start();
+  }
+
+  /** Pulls the cable, at once: what was on its way is lost. */
+  async unplug(): Promise<void> {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    await listener?.stop();
+  }
+
+  /** From now on a route's answers wait until `release`. */
+  hold(route: string): void {
+    this.#held = route;
+  }
+
+  /** From now on, until `release`, the answer to a sale is so long that the cable can be pulled in the middle of it. */
+  lengthen(): void {
+    this.#lengthy = true;
+  }
+
+  /** Lets the answers out that were held back, and is as usual from then on. */
+  release(): void {
+    this.#held = undefined;
+    this.#lengthy = false;
+    for (const release of this.#release.splice(0)) release();
+  }
+
+  /** The next request on this route, once it has come. */
+  next(route: string): Promise<Asked> {
+    return new Promise((resolve) => this.#watchers.push({ route, resolve }));
+  }
+
+  /** How often it was asked this. */
+  count(route: string, text: string): number {
+    return this.asked.filter((asked) => asked.route === route && asked.body.includes(text)).length;
+  }
+
+  async #answer(call: Call): Promise<Reply> {
+    const asked: Asked = { service: call.service, route: call.route, body: textOf(call), answer: undefined };
+    const isOurs = call.route !== "/supported_operations" && call.route !== "/check_connection";
+    if (isOurs) this.asked.push(asked);
+    const { reply } = this.#emulator.answer(call);
+    for (const watcher of this.#watchers.filter(({ route }) => route === call.route)) watcher.resolve(asked);
+    this.#watchers = this.#watchers.filter(({ route }) => route !== call.route);
+    if (this.#held === call.route) await new Promise<void>((resolve) => this.#release.push(resolve));
+    if (this.#lengthy && call.route === "/sale") return { ...reply, payload: [lengthyAnswer] };
+    asked.answer = Buffer.concat(reply.payload);
+    return reply;
+  }
+}
+
+/** A request's body in clear: fiscal's is unwrapped from its form. */
+function textOf({ service, body }: Call): string {
+  const text = Buffer.concat(body).toString();
+  if (service !== "fiscal") return text;
+  return Buffer.from(new URLSearchParams(text).get("data") ?? "", "base64").toString();
+}
