@@ -1,3 +1,5 @@
+import type { Config } from "../config/config.ts";
+import { adminDefaults } from "../config/limits.ts";
 import { HttpListener, type HttpListenerOptions } from "../http/listener.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { Listening } from "./served.ts";
@@ -166,10 +168,20 @@ export class BridgePorts {
 }
 
 /** systemd's sockets are others than the configuration's ports. */
-export function noSocket(path: string, port: number, sockets: readonly ListeningSocket[]): SocketsError {
+function noSocket(path: string, port: number, sockets: readonly ListeningSocket[]): SocketsError {
   const ports = sockets.map((each) => each.port).join(", ");
   return new SocketsError(
     `Cannot use the configuration: ${path} is ${port}, and systemd's posline.socket listens on ${ports}: set the port back, or add ` +
       `it there: sudo systemctl edit posline.socket, then sudo systemctl restart posline.socket posline`,
   );
+}
+
+/**
+ * The socket of systemd's that is the admin port's.
+ * @throws SocketsError when systemd has none where it is configured.
+ */
+export function socketForAdmin({ admin }: Config, sockets: readonly ListeningSocket[]): ListeningSocket | undefined {
+  const socket = sockets.find(({ port }) => port === (admin ?? adminDefaults).port);
+  if (socket === undefined && admin !== undefined && sockets.length > 0) throw noSocket("admin.port", admin.port, sockets);
+  return socket;
 }

@@ -1,6 +1,5 @@
 import { Status } from "../admin/status.ts";
 import type { Config } from "../config/config.ts";
-import { adminDefaults } from "../config/limits.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
 import { nowMs } from "../core/clock.ts";
@@ -16,7 +15,7 @@ import type { LineReport } from "../line/report.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { Admin } from "./admin.ts";
 import { type BridgeLine, bridgeLine } from "./bridge-line.ts";
-import { BridgePorts, noSocket, type Wanted } from "./bridge-ports.ts";
+import { BridgePorts, type PreparedPorts, socketForAdmin, type Wanted } from "./bridge-ports.ts";
 import { type ConduitOf, devices, emulatedLines, emulationOf } from "./conduits.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { expectLoad, setEngine } from "./engine.ts";
@@ -156,7 +155,13 @@ class RunningBridge implements Bridge {
     const served = servedBy(config);
     const validate = await validatorFor(served);
     const lines = this.#lines.prepare(sharedLines(config));
-    const ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate)));
+    let ports: PreparedPorts;
+    try {
+      ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate)));
+    } catch (error) {
+      await this.#lines.discard(lines);
+      throw error;
+    }
     this.#ports.take(ports);
     this.#lines.take(lines);
     this.#log.setLevel(config.log.level);
@@ -215,16 +220,6 @@ class RunningBridge implements Bridge {
       },
     };
   }
-}
-
-/**
- * The socket of systemd's that is the admin port's.
- * @throws SocketsError when systemd has none where it is configured.
- */
-function socketForAdmin({ admin }: Config, sockets: readonly ListeningSocket[]): ListeningSocket | undefined {
-  const socket = sockets.find(({ port }) => port === (admin ?? adminDefaults).port);
-  if (socket === undefined && admin !== undefined && sockets.length > 0) throw noSocket("admin.port", admin.port, sockets);
-  return socket;
 }
 
 type AdminRoutes = Readonly<Record<string, AdminRoute>>;

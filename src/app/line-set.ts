@@ -68,6 +68,12 @@ export class LineSet<L extends OnLine> {
     );
   }
 
+  /** Ends those that were made in vain. */
+  async discard(prepared: PreparedLines<L>): Promise<void> {
+    const made = [...prepared].filter(([name, running]) => this.#running.get(name) !== running);
+    await Promise.all(made.map(([, { onLine }]) => onLine.stop("the configuration was not taken", 0)));
+  }
+
   /** Lets them take the place of those that run. */
   take(prepared: PreparedLines<L>): void {
     const before = this.#running;

@@ -98,3 +98,15 @@ test("LineSet.stop() gives all lines a minute, also those that were ending witho
   await ended();
   assert.equal(stopped, true);
 });
+
+test("LineSet.discard() ends what was made in vain, and nothing that runs", async () => {
+  const set = setOf();
+  take(set, shared("a"));
+  const [running] = set.all;
+  const prepared = set.prepare([shared("a"), shared("b")]);
+  const made = prepared.get("b")?.onLine;
+  made?.end();
+  await set.discard(prepared);
+  assert.equal(made?.stops.length, 1);
+  assert.deepEqual([made?.started, running?.stops], [0, []]);
+});
