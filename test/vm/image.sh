@@ -1,9 +1,9 @@
 #!/bin/sh
-# image.sh SUITE FOLDER: makes vmlinuz, initrd.gz and disk.img of a clean Debian guest in FOLDER.
+# image.sh SUITE FOLDER MIRROR: makes vmlinuz, initrd.gz and disk.img of a clean Debian guest in FOLDER.
 #
 # The guest has systemd, udev, a guest agent and Debian's full kernel with what a USB serial adapter needs (the cloud kernel has no
 # USB); trixie also has Debian's own nodejs. There is no network, nothing of posline, and no package manager but dpkg. As root it
-# is made as root, else in a user namespace. POSLINE_VM_MIRROR names another mirror.
+# is made as root, else in a user namespace.
 set -eu
 
 case "$1" in
@@ -14,7 +14,7 @@ case "$1" in
     mkdir -p "$2"
     POSLINE_VM_FOLDER=$(realpath "$2")
     export POSLINE_VM_FOLDER
-    mirror=${POSLINE_VM_MIRROR:-http://deb.debian.org/debian}
+    mirror=$3
     # What Depends of the package asks for; on bookworm posline-standalone brings its own Node.
     case "$suite" in bookworm) node= ;; *) node=,nodejs ;; esac
     exec mmdebstrap --quiet --variant=essential --format=null --architectures=amd64 \

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { cacheDir, must } from "./host.ts";
+import { cacheDir, must, ran, Skipped } from "./host.ts";
 
 /** What is made from nothing and then kept: the guest's image, and another processor's libraries and Node. */
 
@@ -11,9 +11,41 @@ export type Suite = "trixie" | "bookworm";
 /** The folder with the guest's `vmlinuz`, `initrd.gz` and `disk.img`, made if its recipe has changed. */
 export function imageOf(suite: Suite): string {
   const recipe = join(import.meta.dirname, "image.sh");
-  return kept(`${suite}-`, readFileSync(recipe, "utf8") + (process.env["POSLINE_VM_MIRROR"] ?? ""), (folder) => {
-    must([recipe, suite, folder]);
+  return kept(`${suite}-`, readFileSync(recipe, "utf8"), (folder) => {
+    fetched([recipe, suite, folder, mirror()]);
   });
+}
+
+/**
+ * Debian's mirror: POSLINE_VM_MIRROR, or the one that this machine's apt has.
+ * @throws Skipped when there is none.
+ */
+function mirror(): string {
+  const named = process.env["POSLINE_VM_MIRROR"];
+  if (named !== undefined) return named;
+  const [own] = (ran(["apt-get", "indextargets", "--format", "$(REPO_URI)"]).stdout ?? "")
+    .split("\n")
+    .filter((uri) => uri !== "" && !uri.includes("security"));
+  if (own === undefined) throw new Skipped("this machine's apt has no mirror of Debian: name one by POSLINE_VM_MIRROR");
+  return own;
+}
+
+/** What apt says when nobody is there. */
+const unreachable = /Could not (resolve|connect)|Unable to connect|Temporary failure|Connection (refused|timed out|failed)/;
+
+/**
+ * Runs what fetches from the mirror.
+ * @throws Skipped when that can't be reached.
+ */
+function fetched(argv: readonly string[]): void {
+  try {
+    must(argv);
+  } catch (error) {
+    if (error instanceof Error && unreachable.test(error.message)) {
+      throw new Skipped(`Debian's mirror ${mirror()} can't be reached: name another by POSLINE_VM_MIRROR`);
+    }
+    throw error;
+  }
 }
 
 /** Processors that posline is built for and this machine hasn't got. */
@@ -29,8 +61,7 @@ export function foreignNode(architecture: keyof typeof foreign): readonly string
   const folder = kept(`${architecture}-`, JSON.stringify(foreign[architecture]), (made) => {
     const system = join(made, "system");
     const options = ["--quiet", "--variant=extract", "--format=directory", `--architectures=${architecture}`];
-    const mirror = process.env["POSLINE_VM_MIRROR"] ?? "http://deb.debian.org/debian";
-    must(["mmdebstrap", ...options, `--include=${packages.join(",")}`, "trixie", system, mirror]);
+    fetched(["mmdebstrap", ...options, `--include=${packages.join(",")}`, "trixie", system, mirror()]);
     // Where the loader is looked for: what is unpacked is below /usr alone.
     if (!existsSync(join(system, "lib"))) symlinkSync("usr/lib", join(system, "lib"));
     if (npm === undefined) return;
