@@ -1,5 +1,5 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import { Fault } from "../core/fault.ts";
+import { faultFrom } from "../core/fault.ts";
 import { type Exchange, unavailable } from "./exchange.ts";
 
 /**
@@ -64,7 +64,7 @@ export class Gate {
     try {
       await prepare();
     } catch (error) {
-      const fault = error instanceof Fault ? error : unavailable(this.#line, `it could not be prepared (${String(error)})`, 1);
+      const fault = faultFrom(error) ?? unavailable(this.#line, `it could not be prepared (${String(error)})`, 1);
       this.#refused(exchange, (one) => one.refuseWith(fault));
       return;
     }

@@ -147,3 +147,23 @@ test("journal whose folder is removed and made anew under a running bridge recor
     { onFailure: "refuse" },
   );
 });
+
+test("journal that can't be kept refuses what moves money under refuse, says why, and goes on when it can", async () => {
+  await withBench(
+    good,
+    async ({ terminal, folder, start }) => {
+      rmSync(folder, { recursive: true });
+      const bridge = await start();
+      const refused = await bridge.post("bank", "/sale", sale("C-1"));
+      assert.deepEqual([refused.status, refused.headers["x-posline-outcome"]], [503, "not-sent"]);
+      assert.match(refused.text, /its record can't be written .*nothing was sent, it is safe to send again/);
+      assert.equal((await bridge.post("bank", "/check", '{"pay_id":"C-1"}')).status, 200);
+      assert.equal((await ask(await bridge.port("admin"), "GET", "/readyz", "")).status, 503);
+      assert.ok(!terminal.calls.some(({ text }) => text.startsWith("/sale")));
+      mkdirSync(folder);
+      assert.equal((await bridge.post("bank", "/sale", sale("C-1"))).status, 200);
+      assert.equal((await ask(await bridge.port("admin"), "GET", "/readyz", "")).status, 200);
+    },
+    { onFailure: "refuse" },
+  );
+});
