@@ -1,10 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { Contract } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
-import type { ExchangeRecord } from "../core/log.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { type Answered, brokenFault, requestIds } from "./answer.ts";
 import { BoundedServer, type ListenOn, type Patience } from "./server.ts";
@@ -17,34 +15,25 @@ import { type Ending, recordOf, type Stray, type Visit, Visitor } from "./visit.
  */
 
 export interface HttpListenerOptions extends Settings {
-  readonly contract: Contract;
-  readonly report: {
-    exchange(record: ExchangeRecord): void;
-    /** Something failed that should not: a bug. */
-    error(error: unknown): void;
-  };
   /** How long a request may take to come, where not as `limits` says: a test can't wait that long. */
   readonly patience?: Patience;
 }
 
 export class HttpListener {
-  readonly #options: Pick<HttpListenerOptions, "contract" | "report">;
   #terms: Terms;
   readonly #newId = requestIds();
   readonly #server: BoundedServer<Visit>;
 
   constructor(options: HttpListenerOptions) {
-    const { contract, report, patience } = options;
-    this.#options = { contract, report };
-    this.#terms = termsOf(contract, options);
+    this.#terms = termsOf(options);
     this.#server = new BoundedServer<Visit>(
       {
         serve: (request, response, continueAsked) => this.#serve(request, response, continueAsked),
         left: (visit) => this.#left(visit),
         broken: (socket, errorCode, visit) => this.#broken(socket, errorCode, visit),
-        error: (error) => report.error(error),
+        error: (error) => this.#terms.report.error(error),
       },
-      patience,
+      options.patience,
     );
   }
 
@@ -57,11 +46,11 @@ export class HttpListener {
   }
 
   /**
-   * Takes requests by other settings from now on, on the connections that are open as well. Requests that began before end by
-   * the settings under which they began. The address stays.
+   * Takes requests by other settings from now on, or for another service, on the connections that are open as well. Requests that
+   * began before end by the settings under which they began. The address stays.
    */
   replace(settings: Settings): void {
-    this.#terms = termsOf(this.#options.contract, settings, this.#terms);
+    this.#terms = termsOf(settings, this.#terms);
   }
 
   /** Stops accepting; settles when the last answer has gone out. */
@@ -109,7 +98,7 @@ export class HttpListener {
   #admit(visit: Visit): boolean {
     const {
       request,
-      terms: { guard, answers },
+      terms: { contract, guard, answers },
     } = visit;
     visit.origin = guard.admit(request);
     if (request.method === "OPTIONS" && visit.origin !== undefined) {
@@ -119,9 +108,9 @@ export class HttpListener {
     }
     guard.checkKey(request);
     const path = pathOf(request.url ?? "/");
-    const route = routeOf(this.#options.contract, path);
+    const route = routeOf(contract, path);
     if (route === undefined) {
-      throw new Fault("route", `Cannot accept the request: ${this.#options.contract.service} has no such route`);
+      throw new Fault("route", `Cannot accept the request: ${contract.service} has no such route`);
     }
     visit.route = route;
     if (route.methods.some((method) => method === request.method)) return true;
@@ -130,12 +119,11 @@ export class HttpListener {
   }
 
   async #call(visit: Visit, pieces: readonly Buffer[]): Promise<void> {
-    const { contract } = this.#options;
     const {
       route,
       requestId,
       caller,
-      terms: { rules, handler, answers },
+      terms: { contract, rules, handler, answers },
     } = visit;
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
@@ -163,16 +151,9 @@ export class HttpListener {
   }
 
   #failed(visit: Visit, error: unknown): void {
-    const fault = error instanceof Fault ? error : this.#bug(error, visit.handed);
+    const fault = error instanceof Fault ? error : bug(error, visit);
     visit.last = this.#server.connections.endsWith(visit);
     this.#reportFault(visit, fault, visit.terms.answers.fault(visit, fault));
-  }
-
-  #bug(error: unknown, handed: boolean): Fault {
-    this.#options.report.error(error);
-    return handed
-      ? new Fault("broken", `Cannot answer: posline failed within: ${checkFirst[this.#options.contract.service]}`)
-      : new Fault("unavailable", "Cannot accept the request: posline failed within: nothing was sent");
   }
 
   /** The answer has gone out. */
@@ -204,12 +185,21 @@ export class HttpListener {
 
   /** A log that fails must not change an answer. */
   #report(visit: Visit | Stray, ending: Ending): void {
+    const { contract, report } = "terms" in visit ? visit.terms : this.#terms;
     try {
-      this.#options.report.exchange(recordOf(this.#options.contract.service, visit, ending));
+      report.exchange(recordOf(contract.service, visit, ending));
     } catch (error) {
-      this.#options.report.error(error);
+      report.error(error);
     }
   }
+}
+
+/** What is no fault is posline's own mistake. */
+function bug(error: unknown, { handed, terms: { contract, report } }: Visit): Fault {
+  report.error(error);
+  return handed
+    ? new Fault("broken", `Cannot answer: posline failed within: ${checkFirst[contract.service]}`)
+    : new Fault("unavailable", "Cannot accept the request: posline failed within: nothing was sent");
 }
 
 function pathOf(url: string): string {

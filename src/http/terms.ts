@@ -1,17 +1,24 @@
 import type { ServiceConfig } from "../config/config.ts";
 import type { Contract } from "../contract/contract.ts";
 import type { Handler } from "../core/call.ts";
+import type { ExchangeRecord } from "../core/log.ts";
 import type { RequestRules } from "../envelope/request.ts";
 import { Answers } from "./answer.ts";
 import { BodyReader } from "./body.ts";
 import { Guard } from "./guard.ts";
 import { bodiesMax } from "./limits.ts";
 
-/** What a configuration says of a service's port, its address aside. */
+/** What a configuration says of a port, its address aside: which service is there, and how. */
 export interface Settings {
+  readonly contract: Contract;
   readonly config: ServiceConfig;
   readonly rules: RequestRules;
   readonly handler: Handler;
+  readonly report: {
+    exchange(record: ExchangeRecord): void;
+    /** Something failed that should not: a bug. */
+    error(error: unknown): void;
+  };
 }
 
 /**
@@ -25,13 +32,15 @@ export interface Terms extends Settings {
 }
 
 /** @param before The terms until now: what is held under them counts on, unless bodies may be of another size. */
-export function termsOf(contract: Contract, { config, rules, handler }: Settings, before?: Terms): Terms {
+export function termsOf({ contract, config, rules, handler, report }: Settings, before?: Terms): Terms {
   const { allowHosts, allowOrigins, apiKey, bodyBytesMax, faultStatus } = config;
   const sameSize = before?.config.bodyBytesMax === bodyBytesMax;
   return {
+    contract,
     config,
     rules,
     handler,
+    report,
     guard: new Guard({ allowHosts, allowOrigins, apiKey }),
     answers: new Answers(contract, faultStatus),
     bodies: sameSize ? before.bodies : new BodyReader(bodyBytesMax, bodiesMax * bodyBytesMax),

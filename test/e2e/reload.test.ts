@@ -181,3 +181,19 @@ test("SIGHUP brings services and lines, takes them away, and moves them to other
     },
   );
 });
+
+test("SIGHUP lets two services change places, each with its own routes", async () => {
+  await withBench(
+    answering(() => good),
+    async ({ configOf, port, reload }) => {
+      const [other = 0] = await freePorts(1);
+      await reload(configOf({ services: { qr: { line: "till", port: other } } }));
+      const told = await reload(configOf({ bank: { port: other }, services: { qr: { line: "till", port } } }));
+      assert.equal(told["msg"], "the configuration was reloaded");
+      const qr = await ask(port, "POST", "/terminals", "");
+      assert.equal(qr.status, 404, "bank isn't there any more");
+      assert.match(qr.text, /"code":1\b.*qr has no such route/);
+      assert.equal((await ask(other, "POST", "/showqrcode", '{"pay_id":"1"}')).status, 404);
+    },
+  );
+});

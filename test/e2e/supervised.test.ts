@@ -119,7 +119,7 @@ test("serve answers for a service that isn't configured where systemd listens, a
     await up(systemd);
     // Every socket of the port, whatever its address.
     for (const host of ["127.0.0.1", "127.0.0.2"]) {
-      const answer = await fetch(`http://${host}:${qr}/check`, { method: "POST", body: '{"pay_id":"1"}' });
+      const answer = await fetch(`http://${host}:${qr}/showqrcode`, { method: "POST", body: '{"pay_id":"1"}' });
       assert.equal(answer.status, 200, host);
     }
     write({ qr: { line: "till", port: qr } });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import type { ServiceConfig } from "../../src/config/config.ts";
+import { contracts } from "../../src/contract/contracts.ts";
 import type { Handler } from "../../src/core/call.ts";
 import { ask, assertFault, Client, closeAll, held, listenerOf, replyOf, type Served, serve, settingsOf } from "./served.ts";
 
@@ -8,8 +9,8 @@ afterEach(closeAll);
 
 const sale = '{"pay_id":"A-1","amount":1}';
 
-function replace({ listener }: Served, config: Partial<ServiceConfig>, handler: Handler): void {
-  listener.replace(settingsOf({ config, handler }));
+function replace({ listener, contract, report }: Served, config: Partial<ServiceConfig>, handler: Handler): void {
+  listener.replace({ contract, report, ...settingsOf({ config, handler }) });
 }
 
 const newer: Handler = async () => replyOf('"newer"');
@@ -82,9 +83,23 @@ test("HttpListener.replace() counts the bodies that are held on, so that reloadi
 });
 
 test("HttpListener.listen() goes on with its own address after replace() named another", async () => {
-  const { listener } = listenerOf("bank");
+  const { listener, contract, report } = listenerOf("bank");
   const { port } = await listener.listen();
-  listener.replace(settingsOf({ config: { port: 1 }, handler: newer }));
+  listener.replace({ contract, report, ...settingsOf({ config: { port: 1 }, handler: newer }) });
   assert.equal((await ask(port, "POST", "/sale", sale)).text, '"newer"');
   await listener.close();
+});
+
+test("HttpListener.replace() puts another service on the port: its routes, its envelope, and its name in the log", async () => {
+  const served = await serve("bank");
+  const services: string[] = [];
+  const report = { ...served.report, exchange: ({ service }: { readonly service: string }) => services.push(service) };
+  served.listener.replace({ contract: contracts.qr, report, ...settingsOf({ handler: newer }) });
+  assert.equal((await ask(served.port, "POST", "/showqrcode", sale)).text, '"newer"');
+  assertFault(await ask(served.port, "POST", "/terminals"), "qr", "route");
+  served.listener.replace({ contract: contracts.fiscal, report, ...settingsOf({ handler: newer }) });
+  assert.equal((await ask(served.port, "GET", "/supported_operations")).text, '"newer"');
+  assertFault(await ask(served.port, "POST", "/sale", "no form"), "fiscal", "missing", 200);
+  assert.deepEqual(services, ["qr", "qr", "fiscal", "fiscal"]);
+  assert.deepEqual(served.records, []);
 });

@@ -17,6 +17,9 @@ export interface Served {
   readonly calls: Call[];
   readonly records: ExchangeRecord[];
   readonly errors: unknown[];
+  /** What its listener was made with, beside its settings. */
+  readonly contract: Settings["contract"];
+  readonly report: Settings["report"];
 }
 
 export function replyOf(text: string): Reply {
@@ -34,7 +37,7 @@ export interface Wishes {
 export const echo: Handler = async (call) => replyOf(`{"status":"success","route":"${call.route}"}`);
 
 /** Settings as a configuration gives them, on any free port. */
-export function settingsOf({ config: wished = {}, handler = echo, validate }: Wishes): Settings {
+export function settingsOf({ config: wished = {}, handler = echo, validate }: Wishes): Omit<Settings, "contract" | "report"> {
   const config = serviceConfigOf(wished);
   return { config, handler, rules: { check: config.check, merchantId: config.merchantId, validate } };
 }
@@ -44,17 +47,22 @@ export function listenerOf(service: ServiceName, wishes: Wishes = {}): Omit<Serv
   const records: ExchangeRecord[] = [];
   const errors: unknown[] = [];
   const { handler = echo, patience } = wishes;
+  const contract = contracts[service];
+  const report = {
+    exchange: (record: ExchangeRecord) => records.push(record),
+    error: (error: unknown) => errors.push(error),
+  };
   const listener = new HttpListener({
-    contract: contracts[service],
+    contract,
+    report,
     ...settingsOf(wishes),
     handler: (call) => {
       calls.push(call);
       return handler(call);
     },
-    report: { exchange: (record) => records.push(record), error: (error) => errors.push(error) },
     ...(patience === undefined ? {} : { patience }),
   });
-  return { listener, calls, records, errors };
+  return { listener, contract, report, calls, records, errors };
 }
 
 const open: { listener: HttpListener; sockets: Set<Socket> }[] = [];
