@@ -1,4 +1,5 @@
 import { loggedSentence } from "../core/log-text.ts";
+import { quoted } from "../core/shell-text.ts";
 import type { LineState, Shown, ShownJournal, ShownLine } from "./shown.ts";
 
 /** Whether the next request would be sent at once, and if not, why and what to do. */
@@ -52,9 +53,4 @@ function journalNotReady({ onFailure, live: { state } }: ShownJournal): readonly
   if (state === "ok" || onFailure !== "refuse") return [];
   const cure = "mend the disk; requests go on without a record under journal.onFailure relay";
   return [{ what: "journal", state: "failing", reason: loggedSentence(state), cure }];
-}
-
-/** A line's name as a shell takes it. */
-function quoted(name: string): string {
-  return /^[\w.-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }

@@ -97,7 +97,6 @@ class RunningBridge implements Bridge {
   readonly #report: HttpListenerOptions["report"];
   admin: Admin | undefined;
   #config: Config | undefined;
-  #hadLoad = false;
   #changed = () => {};
 
   constructor({ log, conduitOf, sockets, journal }: RunningOptions) {
@@ -105,8 +104,7 @@ class RunningBridge implements Bridge {
     this.#journal = journal;
     this.#report = {
       exchange: (record) => {
-        if (!this.#hadLoad) expectLoad();
-        this.#hadLoad = true;
+        expectLoad();
         log.exchange(record);
         this.#status.exchange(record);
       },

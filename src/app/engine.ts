@@ -13,11 +13,15 @@ export function setEngine(): void {
   setFlagsFromString("--always-sparkplug");
 }
 
+let isExpected = false;
+
 /**
  * Lets the space for new objects grow at once to the size that it would have in the end: left alone it doubles now and then while
  * there is load, for hours, which looks like a leak on five hundred boxes. Called with the first exchange: a box that only waits
  * doesn't need it.
  */
 export function expectLoad(): void {
+  if (isExpected) return;
+  isExpected = true;
   setFlagsFromString(`--semi-space-growth-factor=${growth}`);
 }

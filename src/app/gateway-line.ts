@@ -42,7 +42,6 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
   let view: GatewayView = { name, state: "down", reason: "it was not opened yet" };
   const ending = new AbortController();
   const grace = new Deadline(() => ending.abort());
-  let graceUntilMs = Number.POSITIVE_INFINITY;
   let finished: Promise<void> | undefined;
   const listener = new LineListener({
     config,
@@ -73,8 +72,7 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
     start: () => listener.start(),
     stop: async (_, graceMs) => {
       const now = nowMs();
-      graceUntilMs = Math.min(graceUntilMs, now + graceMs);
-      grace.set(graceUntilMs, now);
+      grace.hasten(now + graceMs, now);
       finished ??= listener.finish();
       await finished;
       grace.dispose();

@@ -62,7 +62,6 @@ class RunningGateway implements Gateway {
   admin: Admin | undefined;
   asking: readonly Asking[] = [];
   #config: Config | undefined;
-  #hadLoad = false;
   #changed = () => {};
 
   constructor(log: Log) {
@@ -127,8 +126,7 @@ class RunningGateway implements Gateway {
         observer.discard(discard);
       },
       exchange: (record) => {
-        if (!this.#hadLoad) expectLoad();
-        this.#hadLoad = true;
+        expectLoad();
         log.exchange(record);
         this.status.exchange(record);
       },

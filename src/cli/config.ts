@@ -2,6 +2,7 @@ import type { CommandModule, Options } from "yargs";
 import { type Config, ConfigError, secretKeys } from "../config/config.ts";
 import { type Environment, type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { fileSchema } from "../config/schema.ts";
+import { printable } from "../core/shell-text.ts";
 
 /** `posline config`: what every setting is and where it came from, or the schema of the file. */
 
@@ -83,7 +84,7 @@ function shown(key: string, value: unknown): string {
   if (isSecret(key, value)) return masked;
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(", ");
   // A control character in a path must not reach the terminal.
-  return String(value).replace(/\p{Cc}/gu, "\uFFFD");
+  return printable(String(value));
 }
 
 /** What most routes have stands in one row under the setting's own name; the others follow, by route. */

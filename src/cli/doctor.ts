@@ -1,4 +1,5 @@
 import type { CommandModule } from "yargs";
+import { printable } from "../core/shell-text.ts";
 import type { Examining, Report } from "../doctor/doctor.ts";
 import type { Finding, Level, ShownBytes } from "../doctor/finding.ts";
 import { sourceOptions } from "./config.ts";
@@ -81,11 +82,6 @@ function summary({ findings, first, verdict }: Report): string[] {
   const where = first.line === undefined ? "" : `line ${first.line}: `;
   const cure = first.cure === undefined ? [] : [`  ${printable(first.cure)}`];
   return [head, `First: ${printable(`${where}${first.what}`)}`, ...cure, said];
-}
-
-/** No control character from outside may reach the terminal. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, "\uFFFD");
 }
 
 /** The report as one JSON object. */

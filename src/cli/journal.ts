@@ -1,6 +1,7 @@
 import type { CommandModule } from "yargs";
 import { ConfigError } from "../config/config.ts";
 import { type Environment, loadConfig } from "../config/load.ts";
+import { printable } from "../core/shell-text.ts";
 import { type Operation, operationsOf } from "../journal/operations.ts";
 import { Follower, type Reading, readJournal } from "../journal/reading.ts";
 import { JournalError } from "../journal/reasons.ts";
@@ -172,11 +173,6 @@ function cellsOf({ time, service, route, key, amount, outcome, left, code, reque
   const ended = left ? `${outcome}, left` : outcome;
   const cells = [localTime(time), service, route, key ?? "-", amount ?? "-", ended, code?.toString() ?? "-", requestId];
   return cells.map(printable);
-}
-
-/** Ids are a till's own words: no control character of theirs may reach the terminal. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, "\uFFFD");
 }
 
 function localTime(iso: string): string {

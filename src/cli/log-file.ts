@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { codeOf } from "../core/error-code.ts";
 import type { Sink } from "../logs/view.ts";
 import { exitCodes } from "./exit.ts";
 
@@ -128,7 +129,7 @@ export async function readStream(
 }
 
 function unreadable(path: string, error: unknown): SourceError {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === "ENOENT") return new SourceError(`Cannot read ${path}: there is no such file: name the one the log goes to`);
   if (code === "EACCES" || code === "EPERM") {
     return new SourceError(`Cannot read ${path}: no permission: sudo posline logs ${path}`);

@@ -1,4 +1,5 @@
 import type { CommandModule } from "yargs";
+import { printable } from "../core/shell-text.ts";
 import type { Device } from "../line/devices.ts";
 
 /** `posline ports`: the serial devices of this box, which name to configure, and what stands in the way of using it. */
@@ -29,11 +30,6 @@ const noDevices = `There is no serial device on this box
     A USB serial adapter appears as /dev/ttyUSB0 (drivers ftdi_sio, cp210x, ch341, pl2303), a terminal's own USB as
     /dev/ttyACM0 (cdc_acm): sudo modprobe DRIVER tells whether this kernel has it
 `;
-
-/** USB strings are the adapter's own words: no control character of theirs may reach the terminal. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, "\uFFFD");
-}
 
 function adapterOf({ usb }: Device): string {
   if (usb === undefined) return "built in";

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { ServiceName } from "../core/call.ts";
+import { codeOf } from "../core/error-code.ts";
 import { type Draft, putService } from "./draft.ts";
 import { secretBytesMax } from "./limits.ts";
 import type { Environment } from "./overrides.ts";
@@ -31,6 +32,7 @@ function isThere(file: string): boolean {
   try {
     return readAtMost(file, secretBytesMax).toString("utf8").trim() !== "";
   } catch (error) {
-    return !(error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"));
+    const code = codeOf(error);
+    return code !== "ENOENT" && code !== "ENOTDIR";
   }
 }

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { codeOf } from "../core/error-code.ts";
 import { check } from "./check.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { applyCredentials } from "./credentials.ts";
@@ -83,7 +84,8 @@ function readFile(path: string, named: boolean, problems: readonly string[]): st
   try {
     bytes = readAtMost(path, fileBytesMax + 1);
   } catch (error) {
-    const missing = error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+    const code = codeOf(error);
+    const missing = code === "ENOENT" || code === "ENOTDIR";
     if (missing && !named) return undefined;
     throw new ConfigError([...problems, reason(error, path)], path);
   }

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
+import { codeOf } from "../core/error-code.ts";
 import { check, type Node } from "./check.ts";
 import { secretBytesMax } from "./limits.ts";
 
@@ -43,7 +44,7 @@ export function readAtMost(file: string, bytesMax: number): Buffer {
 
 /** Why a file can't be read, and what to do about it. */
 export function reason(error: unknown, file: string): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === "ENOENT" || code === "ENOTDIR") return "there is no such file: create it, or mend the path";
   if (code === "EACCES" || code === "EPERM") {
     return `permission denied: let posline's group read it: sudo chgrp GROUP ${file} && sudo chmod 640 ${file}`;

@@ -32,6 +32,11 @@ export class Deadline {
     return Math.max(0, now - this.#dueMs);
   }
 
+  /** Sets it to a moment that comes sooner than the one that is set; a later one changes nothing. */
+  hasten(dueMs: number, now: number): void {
+    if (dueMs < this.#dueMs) this.set(dueMs, now);
+  }
+
   clear(): void {
     this.#dueMs = Number.POSITIVE_INFINITY;
   }

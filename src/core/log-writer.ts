@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { isatty } from "node:tty";
+import { codeOf } from "./error-code.ts";
 
 /**
  * Where log lines leave. Several leave in one write; while the reader takes none they are held up to a bound, then dropped and
@@ -106,7 +107,7 @@ export class LogWriter {
       this.#refusals = 0;
       return true;
     } catch (error) {
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      const code = codeOf(error);
       if (code === "EAGAIN") return false;
       // A reader that went away (`posline serve | head`) must not end the service; a full disk may have room again later.
       this.#readerGone = code === "EPIPE" || code === "EBADF";

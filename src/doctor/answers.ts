@@ -1,9 +1,9 @@
 import type { LineConfig } from "../config/config.ts";
 import { isTexts } from "../contract/barrier.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { isObject } from "../core/json-object.ts";
-import type { JsonObject } from "../envelope/json.ts";
-import { quoted } from "../line/causes.ts";
+import { quoted } from "../core/shell-text.ts";
 import { type Finding, finding, type More } from "./finding.ts";
 import type { Interview } from "./interview.ts";
 import { answerMs } from "./interview.ts";

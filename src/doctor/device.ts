@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { heldBy, noPermission, permissionCures, quoted, serviceUser } from "../line/causes.ts";
+import { quoted } from "../core/shell-text.ts";
+import { heldBy, noPermission, permissionCures, serviceUser } from "../line/causes.ts";
 import { OpenError } from "../line/conduit.ts";
 import { accessTo, type Device, listDevices } from "../line/devices.ts";
 import { type Holder, lookForHolders } from "../line/holders.ts";

@@ -1,5 +1,5 @@
 import { type Config, emulatedPath, type LineConfig } from "../config/config.ts";
-import { quoted } from "../line/causes.ts";
+import { quoted } from "../core/shell-text.ts";
 import { listDevices } from "../line/devices.ts";
 import { type Account, serviceAccount } from "./accounts.ts";
 import { askLine } from "./asking.ts";

@@ -1,5 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
-import { type Cause, printable } from "../line/causes.ts";
+import { printable } from "../core/shell-text.ts";
+import type { Cause } from "../line/causes.ts";
 
 /**
  * What one check found. `ok`: as it should be. `note`: worth knowing. `warn`: works, and may hurt one day. `bad`: stands in the

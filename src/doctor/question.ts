@@ -1,7 +1,8 @@
 import type { Contract } from "../contract/contract.ts";
 import type { ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { type JsonObject, parseObject, textOf } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { parseObject, textOf } from "../envelope/json.ts";
 import { toLine } from "../envelope/request.ts";
 import { frameOf } from "../line/frame.ts";
 import type { Crc16 } from "../wire/crc16.ts";

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { type ServiceName, serviceNames } from "../core/call.ts";
+import { codeOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
@@ -104,8 +105,4 @@ function writeReason(error: unknown): string {
   }
   if (code === "ENOSPC") return "the disk is full: make room";
   return error instanceof Error ? error.message : String(error);
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,7 +1,5 @@
 import { isObject, type JsonObject } from "../core/json-object.ts";
 
-export type { JsonObject };
-
 /** The text of pieces that follow each other. A character may be cut between two of them. */
 export function textOf(pieces: readonly Buffer[]): string {
   const [only] = pieces;

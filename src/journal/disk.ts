@@ -1,7 +1,7 @@
 import type { BigIntStats } from "node:fs";
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
+import { codeOf } from "../core/error-code.ts";
 import { type Hold, takeHold } from "./hold.ts";
-import { codeOf } from "./reasons.ts";
 
 /**
  * What the journal asks of a disk. Each call runs in the thread pool, so a disk that dies blocks no exchange; how long one is

@@ -2,7 +2,8 @@ import { randomBytes, randomInt } from "node:crypto";
 import { chmod, open, readdir, rename, unlink } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { codeOf, JournalError } from "./reasons.ts";
+import { codeOf } from "../core/error-code.ts";
+import { JournalError } from "./reasons.ts";
 
 /**
  * One process at a time writes a journal. Who has it listens on a socket in its folder, `journal.lock.` and a random number;

@@ -1,3 +1,5 @@
+import { codeOf } from "../core/error-code.ts";
+
 /** Why the journal can't be kept or read, in words with their cure, told of its folder. */
 
 /** Something about the journal can't be done. */
@@ -48,8 +50,4 @@ export function readReason(error: unknown, folder: string): string {
 /** Where the journal of a folder is. */
 export function journalFile(folder: string): string {
   return `${folder.replace(/\/+$/, "")}/journal`;
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

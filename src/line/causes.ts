@@ -1,3 +1,5 @@
+import { printable, quoted } from "../core/shell-text.ts";
+
 /**
  * What can stand between posline and a device, and what mends it: the one place for these words, so that the log, the status,
  * the answer 503 and `posline doctor` say the same of the same trouble.
@@ -44,16 +46,6 @@ export function wordsOf({ cause, cure }: Cause): string {
 /** Names of processes and adapters are the words of others: no control character of theirs may reach a terminal. */
 function said(cause: string, cure: string): Cause {
   return { cause: printable(cause), cure: printable(cure) };
-}
-
-/** Text as a terminal may show it. */
-export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, "\uFFFD");
-}
-
-/** A path as a shell takes it. */
-export function quoted(path: string): string {
-  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 /** The device isn't there. `seen` are names of others that may be meant. */

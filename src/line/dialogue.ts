@@ -26,7 +26,6 @@ export class Dialogue {
   #stopping: Promise<void> | undefined;
   /** How long the exchange in flight may take, once it is to stop. */
   readonly #grace = new Deadline(() => this.#ended?.());
-  #graceUntilMs = Number.POSITIVE_INFINITY;
   #ended: (() => void) | undefined;
   /** When it last looked for what is due next. */
   #scheduledMs = 0;
@@ -65,8 +64,7 @@ export class Dialogue {
    */
   stop(graceMs: number, why: string): Promise<void> {
     const now = nowMs();
-    this.#graceUntilMs = Math.min(this.#graceUntilMs, now + graceMs);
-    this.#grace.set(this.#graceUntilMs, now);
+    this.#grace.hasten(now + graceMs, now);
     this.#stopping ??= this.#stop(why);
     return this.#stopping;
   }

@@ -1,5 +1,6 @@
 import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../core/error-code.ts";
 
 /**
  * Who has a device open. Linux tells it in two places: the descriptors of each process, which only its user and root may see,
@@ -57,7 +58,8 @@ async function lookInto(pid: number, proc: string, byDevice: ReadonlyMap<string,
   try {
     descriptors = await readdir(folder);
   } catch (error) {
-    const denied = error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
+    const code = codeOf(error);
+    const denied = code === "EACCES" || code === "EPERM";
     return !(denied && (await isProgram(pid, proc)));
   }
   for (const descriptor of descriptors) {

@@ -1,6 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { readUsbName, type UsbName, writeUsbName } from "../config/device-name.ts";
+import { codeOf } from "../core/error-code.ts";
 import {
   ambiguous,
   type Candidate,
@@ -53,7 +54,7 @@ async function follow(path: string): Promise<string> {
 }
 
 function isGone(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+  return codeOf(error) === "ENOENT";
 }
 
 async function findUsb(path: string, name: UsbName, { sys = "/sys", dev = "/dev" }: Trees): Promise<string> {

@@ -1,4 +1,5 @@
 import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
+import { codeOf } from "../core/error-code.ts";
 import { driverLockedBy, lockedBy, lockReturns, type Process } from "./causes.ts";
 import { OpenError } from "./conduit.ts";
 
@@ -138,8 +139,4 @@ function deviceNumber(major: number, minor: number): number {
 async function processOf(pid: number, proc: string): Promise<Process> {
   const name = await readFile(`${proc}/${pid}/comm`, "latin1").catch(() => "");
   return { pid, name: name.trim() };
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }

@@ -1,6 +1,7 @@
 import { writevSync } from "node:fs";
 import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
+import { codeOf } from "../core/error-code.ts";
 import { cannotSetUp, moved } from "./causes.ts";
 import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
 import type { Places } from "./devices.ts";
@@ -221,7 +222,8 @@ class SerialOpening implements Opening {
 }
 
 function isWait(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "EAGAIN" || error.code === "EINTR");
+  const code = codeOf(error);
+  return code === "EAGAIN" || code === "EINTR";
 }
 
 function textOf(error: unknown): string {

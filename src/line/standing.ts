@@ -1,5 +1,5 @@
 import { barrierIntervalMs } from "../config/limits.ts";
-import type { JsonObject } from "../envelope/json.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { Discard, Frame } from "../wire/decoded.ts";
 import type { LineRequest } from "./exchange.ts";
 import type { Peer } from "./peer.ts";

@@ -1,5 +1,5 @@
-import type { Outcome } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import type { ExchangeRecord } from "../core/log-fields.ts";
 
 /**
  * The log's lines, and how a technician reads them. This room does no I/O and has no clock: bytes in, text out.
@@ -10,21 +10,8 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
  */
 
 /** One request and what became of it. */
-export interface ExchangeEvent extends Stamped {
+export interface ExchangeEvent extends Stamped, Omit<ExchangeRecord, "requestBytes" | "replyBytes"> {
   readonly kind: "exchange";
-  readonly requestId: string;
-  readonly service: string;
-  readonly route: string;
-  readonly key: string | undefined;
-  readonly outcome: Outcome;
-  readonly httpStatus: number | undefined;
-  readonly status: string | undefined;
-  readonly code: number | undefined;
-  readonly queueMs: number;
-  readonly lineMs: number;
-  /** True when the caller left before the answer. */
-  readonly left: boolean;
-  readonly message: string | undefined;
 }
 
 /** A line's change of state, bytes that it discarded, a frame that came late. */

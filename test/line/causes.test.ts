@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import fc from "fast-check";
 import * as causes from "../../src/line/causes.ts";
 
 const { wordsOf } = causes;
@@ -86,16 +84,4 @@ test("No cause lets a control character of a process, an adapter or a path reach
     causes.kernelConsole(evil),
   ];
   for (const cause of all) assert.doesNotMatch(wordsOf(cause), /\p{Cc}/u);
-});
-
-test("quoted() gives a shell back the very path", () => {
-  fc.assert(
-    fc.property(
-      fc.string().map((text) => text.replaceAll("\0", "")),
-      (text) => {
-        assert.equal(execFileSync("sh", ["-c", `printf %s ${causes.quoted(text)}`], { encoding: "utf8" }), text);
-      },
-    ),
-    { numRuns: 20, examples: [["/dev/it's"], [""], ["$(date)"], ["/dev/ttyUSB0"]] },
-  );
 });
