@@ -1,14 +1,16 @@
+import { nowMs } from "../core/clock.ts";
 import { loggedSentence } from "../core/log-text.ts";
 import { quoted } from "../core/shell-text.ts";
-import type { LineState, Shown, ShownJournal, ShownLine } from "./shown.ts";
+import type { LineState, LiveService, Shown, ShownJournal, ShownLine } from "./shown.ts";
 
-/** Whether the next request would be sent at once, and if not, why and what to do. */
+/** Whether the next request would be sent at once to a terminal that is there, and if not, why and what to do. */
 
 /** Something that stands between a till and its terminal. */
 export interface NotReady {
-  readonly what: "process" | "line" | "journal";
+  readonly what: "process" | "line" | "service" | "journal";
   /** The line's name. */
   readonly line?: string;
+  readonly service?: string;
   readonly state: string;
   /** Why it is in that state, for people. */
   readonly reason: string;
@@ -42,10 +44,37 @@ const cures: Readonly<Record<LineState, ((name: string) => string) | undefined>>
   closed: () => "it was closed for good: systemctl restart posline",
 };
 
-function lineNotReady({ name, live: { state, reason } }: ShownLine): readonly NotReady[] {
+function lineNotReady({ name, live }: ShownLine): readonly NotReady[] {
+  const { state, reason } = live;
   const cure = cures[state];
-  if (cure === undefined) return [];
-  return [{ what: "line", line: name, state, reason: loggedSentence(reason), cure: cure(quoted(name)) }];
+  if (cure !== undefined) {
+    return [{ what: "line", line: name, state, reason: loggedSentence(reason), cure: cure(quoted(name)) }];
+  }
+  return servicesOf(live).flatMap(({ service, state: heard, cause }) =>
+    heard !== "unheard" || cause === undefined
+      ? []
+      : [
+          {
+            what: "service",
+            line: name,
+            service,
+            state: heard,
+            reason: loggedSentence(cause.cause),
+            cure: loggedSentence(cause.cure),
+          },
+        ],
+  );
+}
+
+const servicesOf = (live: ShownLine["live"]): readonly LiveService[] => live.liveness?.(nowMs()) ?? [];
+
+/** What readiness can't vouch for: services of clean lines of which nothing was heard, and which posline asks nothing by itself. */
+export function unprovenOf({ lines }: Shown): readonly string[] {
+  return lines.flatMap(({ name, live }) =>
+    servicesOf(live).flatMap(({ service, state }) =>
+      state === "unproven" ? [`${service} on line ${name} is not asked by posline: only a call shows whether it is there`] : [],
+    ),
+  );
 }
 
 /** One that fails while requests go on without a record is seen in the status: no till is kept waiting by it. */

@@ -5,6 +5,16 @@ import type { ServiceName } from "../core/call.ts";
 /** A bridge's line is down, recovering, idle, awaiting or closed; a gateway's is down or open. */
 export type LineState = "down" | "recovering" | "idle" | "awaiting" | "closed" | "open";
 
+/** Whether a service's terminal is there, as far as it was heard; see `line/liveness`. */
+export interface LiveService {
+  readonly service: ServiceName;
+  readonly state: "heard" | "unheard" | "unproven";
+  /** When it replied last, on `nowMs`'s scale; undefined when it did not since the line opened. */
+  readonly heardMs: number | undefined;
+  /** Why it is probably unheard, and what to do. */
+  readonly cause: { readonly cause: string; readonly cure: string } | undefined;
+}
+
 /** A line as it is now, read when somebody asks. */
 export interface LiveLine {
   readonly state: LineState;
@@ -16,6 +26,8 @@ export interface LiveLine {
   readonly waiting?: number | undefined;
   /** For how many milliseconds something that was due has not happened. */
   stalledMs?(now: number): number;
+  /** Which of its services were heard; absent where no terminal is at the other end, as in a gateway. */
+  liveness?(now: number): readonly LiveService[];
 }
 
 export interface ShownLine {

@@ -4,8 +4,8 @@ import type { ExchangeRecord } from "../core/log-fields.ts";
 import { logged, loggedSentence } from "../core/log-text.ts";
 import { count, type LineObserver, LineRecord, noOutcomes, type OutcomeCounts } from "./line-record.ts";
 import { type Offer, offerOf } from "./offer.ts";
-import { notReady } from "./readiness.ts";
-import type { Shown, ShownJournal, ShownLine, ShownService } from "./shown.ts";
+import { notReady, unprovenOf } from "./readiness.ts";
+import type { LiveService, Shown, ShownJournal, ShownLine, ShownService } from "./shown.ts";
 
 /**
  * What whoever looks after posline may ask of it: whether it runs, whether a till's next request would be sent, and how each line
@@ -90,10 +90,12 @@ export class Status {
     return { status: 200, text: jsonOf({ status: this.#stopping ? "stopping" : "ok" }) };
   }
 
-  /** Whether the next request would be sent at once. */
+  /** Whether the next request would be sent at once to a terminal that is there. */
   readyz(): StatusAnswer {
     const reasons = notReady(this.#shown, this.#stopping);
-    if (reasons.length === 0) return { status: 200, text: jsonOf({ status: "ready" }) };
+    const unproven = unprovenOf(this.#shown);
+    const notes = unproven.length === 0 ? {} : { notes: unproven };
+    if (reasons.length === 0) return { status: 200, text: jsonOf({ status: "ready", ...notes }) };
     return { status: 503, text: jsonOf({ status: "not ready", reasons }) };
   }
 
@@ -111,7 +113,7 @@ export class Status {
       /** As /readyz has it. */
       ready: notReady(this.#shown, this.#stopping).length === 0,
       lines: Object.fromEntries(lines.map((line) => [line.name, this.#lineShown(line, now)])),
-      services: Object.fromEntries(services.map((service) => [service.service, this.#serviceShown(service)])),
+      services: Object.fromEntries(services.map((service) => [service.service, this.#serviceShown(service, now)])),
       journal: journalShown(journal),
     };
     return { status: 200, text: jsonOf(shown) };
@@ -132,9 +134,11 @@ export class Status {
     };
   }
 
-  #serviceShown({ service, line, host, port, upstream }: ShownService) {
+  #serviceShown({ service, line, host, port, upstream }: ShownService, now: number) {
     const { counts, offer } = this.#service(service);
-    return { line, host, port, upstream, counters: counts, offer };
+    const live = this.#shown.lines.find(({ name }) => name === line)?.live.liveness?.(now);
+    const heard = live?.find((each) => each.service === service);
+    return { line, host, port, upstream, heard: heard && heardShown(heard, now), counters: counts, offer };
   }
 
   #recordOf(name: string): LineRecord {
@@ -148,6 +152,16 @@ export class Status {
     this.#services.set(service, record);
     return record;
   }
+}
+
+/** Whether a service was heard, and when last, since its line opened. */
+function heardShown({ state, heardMs, cause }: LiveService, now: number) {
+  return {
+    state,
+    agoMs: heardMs === undefined ? undefined : Math.round(now - heardMs),
+    reason: cause && loggedSentence(cause.cause),
+    cure: cause && loggedSentence(cause.cure),
+  };
 }
 
 function journalShown(journal: ShownJournal | undefined) {

@@ -23,7 +23,7 @@ import { lineReport, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
-import { summaryOf } from "./summary.ts";
+import { type LineView, summaryOf } from "./summary.ts";
 import type { Supervised } from "./supervision.ts";
 
 /**
@@ -132,7 +132,7 @@ class RunningBridge implements Bridge {
   }
 
   summary(): string {
-    return summaryOf(this.lines);
+    return summaryOf(this.lines.map(viewOf));
   }
 
   onChange(changed: () => void): void {
@@ -184,6 +184,14 @@ class RunningBridge implements Bridge {
         report.state(state, reason);
         this.#changed();
       },
+      unheard: (service, cause) => {
+        report.unheard(service, cause);
+        this.#changed();
+      },
+      heardAgain: (service) => {
+        report.heardAgain(service);
+        this.#changed();
+      },
     };
   }
 
@@ -218,6 +226,13 @@ class RunningBridge implements Bridge {
       },
     };
   }
+}
+
+/** A line as the summary shows it: a clean one may have a silent terminal. */
+function viewOf(line: Line): LineView {
+  const unheard = line.liveness(nowMs()).find(({ state }) => state === "unheard");
+  const { name, state, reason } = line;
+  return { name, state, reason, unheard: unheard?.cause?.cause };
 }
 
 type AdminRoutes = Readonly<Record<string, AdminRoute>>;

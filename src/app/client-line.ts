@@ -46,7 +46,14 @@ export async function openLine(
     config,
     peers: services.map((service) => linePeer(contracts[service], { ...rules, merchantId: idFor(service, id) })),
     open: open ?? (await import("../line/serial-port.ts")).serialPort(config),
-    report: { state: () => report(), discard: () => {}, late: () => {}, barrier: () => {} },
+    report: {
+      state: () => report(),
+      discard: () => {},
+      late: () => {},
+      barrier: () => {},
+      unheard: () => {},
+      heardAgain: () => {},
+    },
   });
   line.start();
   await within(openWaitMs, told);

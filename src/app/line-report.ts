@@ -1,4 +1,5 @@
 import type { LineFields, Log } from "../core/log.ts";
+import { wordsOf } from "../line/causes.ts";
 import type { LineReport } from "../line/report.ts";
 import type { Discard } from "../wire/decoded.ts";
 
@@ -11,12 +12,15 @@ export function lineReport(line: string, log: Log): LineReport {
     discard: (discard) => log.line("warn", "bytes were discarded", { line, ...discardFields(discard) }),
     // The change of state that follows is told; what is on offer is the status's affair.
     barrier: () => {},
+    unheard: (service, cause) => log.line("warn", `${service} does not answer`, { line, reason: wordsOf(cause) }),
+    heardAgain: (service) => log.line("info", `${service} answers again`, { line }),
   };
 }
 
-/** Tells both, in this order. */
-export function tee(one: LineReport, other: LineReport): LineReport {
+/** Tells both, in this order; what the other has no method for, it reads when it is asked. */
+export function tee(one: LineReport, other: Omit<LineReport, "unheard" | "heardAgain">): LineReport {
   return {
+    ...one,
     state: (state, reason) => {
       one.state(state, reason);
       other.state(state, reason);

@@ -24,6 +24,8 @@ export interface LineConfig {
   readonly recovery: "barrier" | "quiet";
   /** Milliseconds without a byte after which a late answer is no longer expected. */
   readonly lateReplyMs: number;
+  /** Milliseconds of idleness after which the terminal is asked whether it is still there; 0 asks nothing. */
+  readonly idleProbeMs: number;
   readonly queueCallsMax: number;
   readonly queueWaitMs: number;
   /** Modem lines to set after opening; unset leaves them to the driver. */

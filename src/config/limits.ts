@@ -72,6 +72,13 @@ export const bounds = {
     unit: "ms",
     why: `two barriers, ${barrierIntervalMs} ms apart, must fit in, and a line that recovers is closed to every till`,
   },
+  /** Its values between 0 and `idleProbeMsMin` are refused by a rule. */
+  idleProbeMs: {
+    min: 0,
+    max: 86_400_000,
+    unit: "ms",
+    why: "0 turns probing off, 5000 is the shortest pause that leaves the line to its tills, and a day is the longest that is of use",
+  },
   queueCallsMax: {
     min: 1,
     max: 10_000,
@@ -102,6 +109,9 @@ export const bounds = {
   port: { min: 1, max: 65_535, unit: "", why: "a TCP port is a number from 1 to 65535" },
 } as const satisfies Record<string, Bound>;
 
+/** Milliseconds between two idle probes at least, where there are any. */
+export const idleProbeMsMin = 5_000;
+
 /** Line settings in force when nobody set them: 115200 8N1 without flow control is what such terminals ship with. */
 export const lineDefaults = {
   baudRate: 115_200,
@@ -112,6 +122,7 @@ export const lineDefaults = {
   crc16: "arc",
   recovery: "barrier",
   lateReplyMs: 30_000,
+  idleProbeMs: 60_000,
   queueCallsMax: 64,
   queueWaitMs: 15_000,
 } as const;

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { serviceNames } from "../core/call.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
 import { readUsbName, writeUsbName } from "./device-name.ts";
-import { queueBytesMax } from "./limits.ts";
+import { idleProbeMsMin, queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
 
 /**
@@ -108,6 +108,11 @@ function refuseLines(config: Config, problems: string[]): void {
     if (users.length === 0 && allKnown) {
       // An error, not a warning: such a line is a service that was meant to use it and now talks to another terminal.
       problems.push(`lines.${name}: no service uses it: name it in a service's line, or take it out`);
+    }
+    if (line.idleProbeMs > 0 && line.idleProbeMs < idleProbeMsMin) {
+      problems.push(
+        `lines.${name}.idleProbeMs: ${line.idleProbeMs} is too short a pause between probes: use 0 (off) or at least ${idleProbeMsMin}`,
+      );
     }
     const bytes = line.queueCallsMax * Math.max(0, ...users.map(([, service]) => service.bodyBytesMax));
     if (bytes > queueBytesMax) {

@@ -56,6 +56,11 @@ export const line = {
       lineDefaults.lateReplyMs,
       "Silence after which a late answer isn't expected any more.",
     ),
+    idleProbeMs: bounded(
+      bounds.idleProbeMs,
+      lineDefaults.idleProbeMs,
+      "How long a line is idle before each service that has answered a probe before is asked whether it is still there; 0 turns it off.",
+    ),
     queueCallsMax: bounded(bounds.queueCallsMax, lineDefaults.queueCallsMax, "Calls that may wait for the line."),
     queueWaitMs: bounded(bounds.queueWaitMs, lineDefaults.queueWaitMs, "How long a call may wait for the line."),
     dtr: { type: "boolean", description: "Sets DTR after opening; absent leaves it to the driver, which raises it." },

@@ -80,10 +80,24 @@ export function standingFindings(line: string, told: Told | "none runs" | "no ad
   const { state } = stands;
   const reason = typeof stands["reason"] === "string" && stands["reason"] !== "" ? ` (${cut(stands["reason"])})` : "";
   const what = `the service says: line ${line} is ${cut(state)}${reason}`;
-  if (usable.includes(state)) return [finding("service", "ok", what, { line })];
+  if (usable.includes(state)) return [...silentFindings(line, told), finding("service", "ok", what, { line })];
   const cure = `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)} then asks the terminal itself`;
   return [finding("service", "bad", what, { line, cure })];
 }
 
+/** The services of a line that the posline that runs does not hear. Its line may be clean all the same. */
+function silentFindings(line: string, told: Told): Finding[] {
+  const services = told.status?.["services"];
+  if (!isObject(services)) return [];
+  return Object.entries(services).flatMap(([service, shown]) => {
+    const heard = isObject(shown) && shown["line"] === line ? shown["heard"] : undefined;
+    if (!isObject(heard) || heard["state"] !== "unheard") return [];
+    const { reason, cure } = heard;
+    const why = typeof reason === "string" ? `: ${cut(reason)}` : "";
+    const more = typeof cure === "string" ? { line, cure: cut(cure) } : { line };
+    return [finding("heard", "bad", `the service says: ${service} on line ${line} is not heard${why}`, more)];
+  });
+}
+
 /** Characters of the service's own words that are shown. */
-const cut = (text: string) => text.slice(0, 300);
+const cut = (text: string) => text.slice(0, 600);

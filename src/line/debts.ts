@@ -91,19 +91,24 @@ export class Debts {
     debt.askedAtMs = 0;
   }
 
-  /** An error came: whichever barrier of this framing was asked last may have been refused. */
-  refused(framing: Framing): void {
-    let last: Debt | undefined;
-    for (const peer of this.#peers) {
-      const debt = this.#debts.get(peer.service);
-      if (peer.framing !== framing || debt === undefined || debt.asked === 0) continue;
-      if (last === undefined || debt.askedAtMs > last.askedAtMs) last = debt;
+  /** Of the services of a framing that owe, the one whose barrier was asked last; undefined when none was asked. */
+  lastAsked(framing: Framing): { readonly service: ServiceName; readonly debt: Debt } | undefined {
+    let last: { readonly service: ServiceName; readonly debt: Debt } | undefined;
+    for (const { service, framing: its } of this.#peers) {
+      const debt = this.#debts.get(service);
+      if (its !== framing || debt === undefined || debt.asked === 0) continue;
+      if (last === undefined || debt.askedAtMs > last.debt.askedAtMs) last = { service, debt };
     }
-    if (last !== undefined) last.refusals++;
+    return last;
+  }
+
+  /** Whether a service has answered a barrier in this process. */
+  isAble(service: ServiceName): boolean {
+    return this.#able.has(service);
   }
 
   /** How many times more of a service is borne than of one that never answered a barrier. */
   patienceWith(service: ServiceName): number {
-    return this.#able.has(service) ? patience : 1;
+    return this.isAble(service) ? patience : 1;
   }
 }

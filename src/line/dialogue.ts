@@ -1,10 +1,13 @@
+import { present } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { readReply, rehearseReply } from "../envelope/reply.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { Channel } from "./channel.ts";
-import type { Exchange } from "./exchange.ts";
+import { Exchange, type LineRequest, type Outcome } from "./exchange.ts";
 import { msPerByte } from "./frame.ts";
+import { probeReplyMs } from "./limits.ts";
 import type { LineOptions } from "./line.ts";
+import type { Peer } from "./peer.ts";
 import type { LineReport } from "./report.ts";
 import { Standing } from "./standing.ts";
 import type { Turns } from "./turns.ts";
@@ -23,6 +26,7 @@ export class Dialogue {
   readonly #msPerByte: number;
 
   #current: Exchange | undefined;
+  readonly #name: string;
   #stopping: Promise<void> | undefined;
   /** How long the exchange in flight may take, once it is to stop. */
   readonly #grace = new Deadline(() => this.#ended?.());
@@ -30,11 +34,12 @@ export class Dialogue {
   /** When it last looked for what is due next. */
   #scheduledMs = 0;
 
-  constructor({ config, peers, open, report }: LineOptions, turns: Turns) {
+  constructor({ name, config, peers, open, report }: LineOptions, turns: Turns) {
+    this.#name = name;
     this.#report = report;
     this.#turns = turns;
     this.#msPerByte = msPerByte(config);
-    this.standing = new Standing(peers, config.lateReplyMs, report);
+    this.standing = new Standing(name, config, peers, report);
     this.#channel = new Channel(config, new Set(peers.map((peer) => peer.framing)), open, {
       opened: (now) => this.standing.opened(now),
       hushed: (now) => this.#hushed(now),
@@ -70,7 +75,7 @@ export class Dialogue {
   }
 
   async #stop(why: string): Promise<void> {
-    if (this.#current !== undefined) {
+    if (this.#current !== undefined && !this.standing.isProbing) {
       await new Promise<void>((resolve) => {
         this.#ended = resolve;
       });
@@ -125,6 +130,10 @@ export class Dialogue {
   /** Sends a request; only while it may be sent. */
   send(exchange: Exchange, now: number): void {
     this.standing.sent();
+    this.#write(exchange, now);
+  }
+
+  #write(exchange: Exchange, now: number): void {
     this.#current = exchange;
     exchange.sent(now);
     this.#channel.write(exchange.frame, now);
@@ -188,7 +197,7 @@ export class Dialogue {
       this.#fail(current, "broken", "an error came that may answer what was asked before it", now);
     } else {
       this.#current = undefined;
-      this.standing.replied(current.request);
+      this.standing.replied(current.request, now);
       current.answer(frame, read, now);
       this.standing.told(now);
       this.#ended?.();
@@ -197,14 +206,14 @@ export class Dialogue {
 
   #discarded(discard: Discard, now: number): void {
     this.#report.discard(discard);
-    if (this.#current !== undefined) this.#current.heard(discard.reason);
-    else this.standing.discarded(discard, now);
+    this.#current?.heard(discard.reason);
+    this.standing.discarded(discard, now);
   }
 
   /** Sent, and no good reply: told as unknown, or asked once more where that does no harm. */
   #fail(exchange: Exchange, kind: "timeout" | "broken", why: string, now: number): void {
     this.#current = undefined;
-    this.standing.failed(exchange.request, why, now);
+    this.standing.failed(exchange.request, kind, why, now);
     if (kind === "broken" && exchange.repeatable && this.#stopping === undefined) {
       this.#turns.takeAgain(exchange, now);
     } else {
@@ -221,11 +230,19 @@ export class Dialogue {
     let due = Number.POSITIVE_INFINITY;
     if (this.#channel.hushed && !this.#channel.writing) {
       if (this.#current !== undefined) due = this.#current.dueMs(this.#channel);
-      else if (!this.standing.recovering) due = this.#turns.wanting ? this.#channel.burstUntilMs || due : due;
+      else if (!this.standing.recovering) due = this.#sendDueMs;
       // A frame that has begun has clocks of its own, which a barrier's answer would only wind up again.
       else if (!this.#channel.begun) due = this.standing.dueMs(this.#channel.still);
+      due = Math.min(due, this.standing.reportDueMs);
     }
     this.#deadline.set(due, now);
+  }
+
+  /** When what waits may go out on a clean line, or a probe is due; a call that is being recorded, or pending bytes, come first. */
+  get #sendDueMs(): number {
+    const { burstUntilMs, still } = this.#channel;
+    if (this.#turns.wanting) return burstUntilMs === 0 ? Number.POSITIVE_INFINITY : burstUntilMs;
+    return still && this.#turns.isFree ? Math.max(this.standing.probeDueMs, burstUntilMs) : Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -241,8 +258,10 @@ export class Dialogue {
 
   #due(now: number): void {
     if (!this.#channel.hushed || this.#channel.writing) return;
+    this.standing.reportDue(now);
     if (this.#current !== undefined) this.#dueForReply(this.#current, now);
     else if (this.standing.recovering) this.#dueForRecovery(now);
+    else if (this.maySend && this.#turns.isFree) this.#probe(now);
     // Or a burst has had its time.
     this.#settled(now);
   }
@@ -255,7 +274,37 @@ export class Dialogue {
 
   #dueForRecovery(now: number): void {
     if (this.#channel.begun) return;
-    const barrier = this.standing.due(this.#channel.still, now);
+    const barrier = this.standing.due(this.#channel.still, now)?.barrier;
     if (barrier !== undefined) this.#channel.write(barrier, now);
   }
+
+  /**
+   * Asks a service on an idle line whether it is still there: an exchange like any other, so that an answer that stays out leads to
+   * the same proof as a call's. Whoever calls meanwhile waits behind it.
+   */
+  #probe(now: number): void {
+    const peer = this.standing.probeDue(now);
+    if (peer?.barrier === undefined) return;
+    const request = probeOf(peer);
+    const times = { cameMs: now, waitUntilMs: now };
+    this.standing.sent(true);
+    this.#write(new Exchange(this.#name, request, peer.barrier, times, nobody), now);
+  }
+}
+
+/** A probe's ending is the line's own affair: what it proves is noted where its answer comes, or stays out. */
+const nobody: Outcome = { resolve: () => {}, reject: () => {} };
+
+function probeOf({ service, framing }: Peer): LineRequest {
+  return {
+    service,
+    framing,
+    payload: [],
+    replyTimeoutMs: probeReplyMs,
+    urgent: false,
+    repeatable: false,
+    barrierShaped: true,
+    adviceWhenUnknown: "",
+    caller: present(),
+  };
 }

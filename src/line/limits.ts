@@ -21,6 +21,18 @@ export const payloadMsMax = 600_000;
  */
 export const drainMs = 200;
 
+/** Milliseconds without an answer after which a silent service is reported: five probes. Within a minute for all that can be seen. */
+export const silentWarnMs = 10_000;
+
+/** Milliseconds for which what came in place of an answer counts as its cause: five probes were sent since, and nothing more came. */
+export const evidenceMs = 10_000;
+
+/**
+ * Milliseconds an idle probe may take to be answered: whoever calls meanwhile waits for it. What needs no thought takes a few
+ * hundredths of a second; a terminal that takes longer is off, or busy.
+ */
+export const probeReplyMs = 5_000;
+
 /** Milliseconds a frame may take at least to be taken over by the system; long ones get twice their time on the wire more. */
 export const writeMsMin = 5_000;
 

@@ -6,6 +6,7 @@ import type { Open } from "./conduit.ts";
 import { Dialogue } from "./dialogue.ts";
 import { Exchange, type LineRequest, unavailable } from "./exchange.ts";
 import { frameOf } from "./frame.ts";
+import type { ServiceLiveness } from "./liveness.ts";
 import type { Peer } from "./peer.ts";
 import type { LineReport } from "./report.ts";
 import type { LineState } from "./states.ts";
@@ -37,7 +38,7 @@ export class Line {
     this.#turns = new Turns(
       name,
       config,
-      () => this.#dialogue.standing.whyWaiting,
+      () => this.#dialogue.standing.whyWaiting(nowMs()),
       () => this.#dialogue.proceed(nowMs()),
     );
     this.#dialogue = new Dialogue({ name, config, peers, open, report }, this.#turns);
@@ -49,7 +50,12 @@ export class Line {
 
   /** Why it is in its state, for people. */
   get reason(): string {
-    return this.#dialogue.standing.reason;
+    return this.#dialogue.standing.reason(nowMs());
+  }
+
+  /** How each service of the line does: whether it was heard since the opening, and when. */
+  liveness(now: number): readonly ServiceLiveness[] {
+    return this.#dialogue.standing.liveness(now);
   }
 
   get waiting(): number {

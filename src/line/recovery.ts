@@ -33,8 +33,13 @@ export interface RecoveryLimits {
 /** Answers to barriers of the process before that may still be on their way: it may have asked that often and then ended. */
 const leftOverAtStart = 2;
 
-/** What a frame is to a line that recovers: the answer to this service's barrier, or late. */
-export type Heard = ServiceName | "late";
+/**
+ * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's barrier, an error that may
+ * refuse it, or late.
+ */
+export type Heard =
+  | { readonly kind: "answer" | "refusal"; readonly service: ServiceName }
+  | { readonly kind: "late"; readonly service: ServiceName | undefined };
 
 export class Recovery {
   readonly #peers: readonly Peer[];
@@ -128,20 +133,21 @@ export class Recovery {
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
     const peer = reply === undefined ? undefined : this.#peerAnswering(framing, reply);
     if (peer === undefined) {
-      if (reply?.["status"] === "error") this.#debts.refused(framing);
+      const refusing = reply?.["status"] === "error" ? this.#debts.lastAsked(framing) : undefined;
+      if (refusing !== undefined) refusing.debt.refusals++;
       this.oweUnlessExplained(framing);
-      return "late";
+      return refusing === undefined ? { kind: "late", service: undefined } : { kind: "refusal", service: refusing.service };
     }
     const { service } = peer;
     const debt = this.#debts.of(service);
     if (debt === undefined || debt.asked === 0) {
       this.#leftOver.came(service);
-      return "late";
+      return { kind: "late", service };
     }
     this.#debts.answered(service, debt);
     this.#askAtMs = now;
     if (debt.answered > this.#leftOver.of(service)) this.#settle(service, debt, now);
-    return service;
+    return { kind: "answer", service };
   }
 
   /** Whether a reply can only be the answer to a barrier, and not to this request. */
@@ -166,8 +172,13 @@ export class Recovery {
     return true;
   }
 
-  /** The barrier to send now, if it is time for one; the caller sends it. */
-  barrierDue(now: number): readonly Buffer[] | undefined {
+  /** The services that have answered a barrier in this process, with theirs. */
+  get probed(): readonly Peer[] {
+    return this.#peers.filter(({ service }) => this.#debts.isAble(service));
+  }
+
+  /** The service whose barrier to send now, if it is time for one; the caller sends it. */
+  barrierDue(now: number): Peer | undefined {
     if (now < this.#askAtMs) return undefined;
     this.#askAtMs = now + this.#limits.barrierIntervalMs;
     const next = this.#debts.next();
@@ -178,7 +189,7 @@ export class Recovery {
     debt.asked++;
     debt.askedAtMs = now;
     this.#askedMs = now;
-    return peer.barrier;
+    return peer;
   }
 
   /** Settles by silence those for whom it lasted long enough; true when it settled any. */

@@ -11,6 +11,8 @@ test("tee() tells both all that a line says, each once, the first one first", ()
     discard: (...said) => heard.push([name, "discard", ...said]),
     late: (...said) => heard.push([name, "late", ...said]),
     barrier: (...said) => heard.push([name, "barrier", ...said]),
+    unheard: (...said) => heard.push([name, "unheard", ...said]),
+    heardAgain: (...said) => heard.push([name, "heard again", ...said]),
   });
   const both = tee(ear("log"), ear("status"));
   const [noise, late, answer] = [discard("noise", 3), frame(9), { operations: [] }];
@@ -31,4 +33,20 @@ test("tee() tells both all that a line says, each once, the first one first", ()
       ["status", ...each],
     ]),
   );
+});
+
+test("tee() gives the first alone what the other reads when it is asked: who is silent, and who answers again", () => {
+  const heard: unknown[] = [];
+  const { unheard, heardAgain } = tee(
+    {
+      ...{ state: () => {}, discard: () => {}, late: () => {}, barrier: () => {} },
+      unheard: (...said) => heard.push(said),
+      heardAgain: (...said) => heard.push(said),
+    },
+    { state: () => {}, discard: () => {}, late: () => {}, barrier: () => {} },
+  );
+  const cause = { cause: "not one byte comes back", cure: "switch it on" };
+  unheard("bank", cause);
+  heardAgain("bank");
+  assert.deepEqual(heard, [["bank", cause], ["bank"]]);
 });

@@ -19,6 +19,7 @@ test("loadConfig() fills in the defaults, and the contracts' ports and time-outs
     crc16: "arc",
     recovery: "barrier",
     lateReplyMs: 30_000,
+    idleProbeMs: 60_000,
     queueCallsMax: 64,
     queueWaitMs: 15_000,
   });

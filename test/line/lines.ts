@@ -4,6 +4,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { present, type ServiceName } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { linePeer } from "../../src/line/caller.ts";
+import type { Cause } from "../../src/line/causes.ts";
 import type { Open } from "../../src/line/conduit.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
 import { Line } from "../../src/line/line.ts";
@@ -32,6 +33,14 @@ export class Told implements LineReport {
   }
   late(): void {
     this.lates++;
+  }
+  /** What was reported of services that fell silent, and that answer again. */
+  readonly liveness: string[] = [];
+  unheard(service: string, { cause }: Cause): void {
+    this.liveness.push(`${service} unheard: ${cause}`);
+  }
+  heardAgain(service: string): void {
+    this.liveness.push(`${service} heard again`);
   }
   /** Each barrier that was answered, with its answer. */
   readonly barriers: { readonly service: string; readonly answer: object }[] = [];

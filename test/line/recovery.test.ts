@@ -38,7 +38,7 @@ class Proof {
 
   /** The text of the barrier that is sent now. */
   ask(): string | undefined {
-    const barrier = this.recovery.barrierDue(this.now);
+    const barrier = this.recovery.barrierDue(this.now)?.barrier;
     return barrier === undefined ? undefined : Buffer.concat(barrier).toString("latin1");
   }
 
@@ -49,7 +49,8 @@ class Proof {
 
   hear(framing: Framing, text: string): string {
     this.recovery.heardBytes(this.now);
-    return this.recovery.heard(framing, JSON.parse(text), this.now);
+    const { kind, service } = this.recovery.heard(framing, JSON.parse(text), this.now);
+    return kind === "answer" ? service : "late";
   }
 
   answer(service: ServiceName): string {

@@ -1,4 +1,5 @@
 import type { LineConfig } from "../../src/config/config.ts";
+import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, type Reply, serviceNames } from "../../src/core/call.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
@@ -49,8 +50,9 @@ export class CabledTerminal {
     if (this.#listener !== undefined) return;
     this.#baudRate = baudRate;
     const config: LineConfig = {
-      ...{ path: this.#path, baudRate, dataBits: 8, parity: "none", stopBits: 1, flowControl: "none", crc16: "arc" },
-      ...{ recovery: "barrier", lateReplyMs: 30_000, queueCallsMax: 64, queueWaitMs: 15_000 },
+      ...lineDefaults,
+      path: this.#path,
+      baudRate,
     };
     this.#listener = new LineListener({
       config,

@@ -1,0 +1,180 @@
+import type { LineConfig } from "../config/config.ts";
+import type { ServiceName } from "../core/call.ts";
+import type { Crc16 } from "../wire/crc16.ts";
+import type { Discard, Framing } from "../wire/decoded.ts";
+import { type Cause, echoes, garbles, late, notServed, otherCrc16, silent, wrongChecksum } from "./causes.ts";
+import { evidenceMs, silentWarnMs } from "./limits.ts";
+import type { Peer } from "./peer.ts";
+
+/**
+ * Whether the terminal behind a line is there. A clean line is no proof of it: silence proves that no late answer comes, and no
+ * terminal. The proof is a reply of the service itself, since the opening and since the last question that stayed unanswered.
+ *
+ * It sends nothing, has no clock, and decides nothing about calls: those are sent on a clean line, since a terminal may answer them
+ * and no probe. Readiness, log, status and doctor go by it.
+ */
+
+/**
+ * `heard`: it replied, and to all that was asked since. `unheard`: it did not reply since the opening, or to what was asked last.
+ * `unproven`: it did not reply yet, and posline asks it nothing by itself (`"recovery": "quiet"`, or fiscal without a merchantId).
+ */
+export type LivenessState = "heard" | "unheard" | "unproven";
+
+/** How one service on a line does. */
+export interface ServiceLiveness {
+  readonly service: ServiceName;
+  readonly state: LivenessState;
+  /** When it replied last, on `nowMs`'s scale; undefined when it did not since the opening. */
+  readonly heardMs: number | undefined;
+  /** Why it is probably unheard, and what to do; undefined while it isn't. */
+  readonly cause: Cause | undefined;
+}
+
+/** What came in place of a reply. */
+type Evidence = "echo" | "other crc16" | "checksum" | "noise" | "late";
+
+interface Service {
+  readonly name: ServiceName;
+  readonly framing: Framing;
+  readonly isProbed: boolean;
+  heardMs: number | undefined;
+  /** Since when it owes the answer to a question of posline's, or to a call that timed out; undefined while it doesn't. */
+  silentSinceMs: number | undefined;
+  isReported: boolean;
+}
+
+/** What is reported of a service that stops to reply, and that replies again. */
+export interface LivenessReport {
+  unheard(service: ServiceName, cause: Cause): void;
+  heardAgain(service: ServiceName): void;
+}
+
+export interface LivenessLine {
+  readonly name: string;
+  readonly config: Pick<LineConfig, "baudRate" | "crc16">;
+}
+
+export class Liveness {
+  readonly #line: LivenessLine;
+  readonly #services: readonly Service[];
+  readonly #report: LivenessReport;
+  #evidence: { readonly kind: Evidence; readonly atMs: number } | undefined;
+
+  constructor(line: LivenessLine, peers: readonly Peer[], report: LivenessReport) {
+    this.#line = line;
+    this.#report = report;
+    this.#services = peers.map(({ service, framing, barrier }) => ({
+      name: service,
+      framing,
+      isProbed: barrier !== undefined,
+      heardMs: undefined,
+      silentSinceMs: undefined,
+      isReported: false,
+    }));
+  }
+
+  /** Another device may be there now: nothing is known of it yet. */
+  opened(): void {
+    this.#evidence = undefined;
+    for (const service of this.#services) {
+      service.heardMs = undefined;
+      service.silentSinceMs = undefined;
+      service.isReported = false;
+    }
+  }
+
+  /** A reply of this service came: its answer, an error too. */
+  heard(name: ServiceName, now: number): void {
+    const service = this.#serviceOf(name);
+    if (service === undefined) return;
+    service.heardMs = now;
+    service.silentSinceMs = undefined;
+    this.#evidence = undefined;
+    if (!service.isReported) return;
+    service.isReported = false;
+    this.#report.heardAgain(name);
+  }
+
+  /** It was asked, and has not replied yet. */
+  unanswered(name: ServiceName, sinceMs: number): void {
+    const service = this.#serviceOf(name);
+    if (service !== undefined) service.silentSinceMs ??= sinceMs;
+  }
+
+  /** Bytes came that became no frame. */
+  discarded({ reason, checksum }: Discard, now: number): void {
+    const other: Crc16 = this.#line.config.crc16 === "arc" ? "umts" : "arc";
+    const fitsOther = checksum?.[other] !== undefined && checksum[other] === checksum.got;
+    this.#evidence = { kind: fitsOther ? "other crc16" : reason === "checksum" ? "checksum" : "noise", atMs: now };
+  }
+
+  /** A whole frame came that is not a reply. */
+  strayed(kind: "echo" | "noise" | "late", now: number): void {
+    this.#evidence = { kind, atMs: now };
+  }
+
+  /** When something is to be reported; Infinity when nothing is. */
+  get reportDueMs(): number {
+    let due = Number.POSITIVE_INFINITY;
+    for (const { isReported, silentSinceMs } of this.#services) {
+      if (!isReported && silentSinceMs !== undefined) due = Math.min(due, silentSinceMs + silentWarnMs);
+    }
+    return due;
+  }
+
+  /** Reports, once each, the services that have been silent for too long. */
+  reportDue(now: number): void {
+    for (const service of this.#services) {
+      const { name, isReported, silentSinceMs } = service;
+      if (isReported || silentSinceMs === undefined || now < silentSinceMs + silentWarnMs) continue;
+      service.isReported = true;
+      this.#report.unheard(name, this.#causeOf(service, now));
+    }
+  }
+
+  /** The cause that was reported of a service that is still silent, as it is now; undefined while there is none. */
+  trouble(now: number): Cause | undefined {
+    const service = this.#services.find(({ isReported }) => isReported);
+    return service === undefined ? undefined : this.#causeOf(service, now);
+  }
+
+  /** How each service of the line does. */
+  view(now: number): readonly ServiceLiveness[] {
+    return this.#services.map((service) => {
+      const state = stateOf(service);
+      const cause = state === "unheard" ? this.#causeOf(service, now) : undefined;
+      return { service: service.name, state, heardMs: service.heardMs, cause };
+    });
+  }
+
+  #serviceOf(name: ServiceName): Service | undefined {
+    return this.#services.find((service) => service.name === name);
+  }
+
+  /** What is likeliest, by what came in the last moments. */
+  #causeOf(service: Service, now: number): Cause {
+    const { name, config } = this.#line;
+    const evidence = this.#evidence !== undefined && now < this.#evidence.atMs + evidenceMs ? this.#evidence.kind : undefined;
+    switch (evidence) {
+      case "echo":
+        return echoes();
+      case "other crc16":
+        return otherCrc16(name, config.crc16 === "arc" ? "umts" : "arc");
+      case "checksum":
+        return wrongChecksum();
+      case "noise":
+        return garbles(name, config.baudRate);
+      case "late":
+        return late();
+      default:
+        if (this.#services.some((other) => stateOf(other) === "heard")) return notServed(service.name);
+        return silent(name, config.baudRate, service.framing === "length" ? config.crc16 : undefined);
+    }
+  }
+}
+
+function stateOf({ heardMs, silentSinceMs, isProbed }: Service): LivenessState {
+  if (silentSinceMs !== undefined) return "unheard";
+  if (heardMs !== undefined) return "heard";
+  return isProbed ? "unheard" : "unproven";
+}

@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { idleProbeMsMin, lineDefaults } from "../../src/config/limits.ts";
+import { probeReplyMs, silentWarnMs } from "../../src/line/limits.ts";
+import type { Line } from "../../src/line/line.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { encodeLength } from "../../src/wire/length.ts";
+import { FakeDevice } from "../support/fake-device.ts";
+import { barrierReply } from "../support/terminal.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "./lines.ts";
+
+/** Which terminals a line takes for present, why it says that one isn't, and what an idle line asks. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+interface Set {
+  readonly device: FakeDevice;
+  readonly line: Line;
+  readonly told: Told;
+  /** The first line of each request that came to the device. */
+  readonly asked: string[];
+  /** What the terminal does with a request; replaced to switch it off. */
+  terminal: Terminal;
+}
+
+type Terminal = (device: FakeDevice, framing: Framing, text: string) => void;
+
+const good = '{"status":"success"}';
+
+const healthy: Terminal = (device, framing, text) => device.reply(framing, barrierReply({ framing, text, number: 0 }) ?? good);
+const dead: Terminal = () => {};
+/** Answers calls, and no probe. */
+const unprobed: Terminal = (device, framing, text) => {
+  if (barrierReply({ framing, text, number: 0 }) === undefined) device.reply(framing, good);
+};
+const garbage: Terminal = (device) => device.send(Buffer.from([0xfe, 0x9c, 0xe0, 0x00, 0x18, 0xf8]));
+const echo: Terminal = (device, framing, text) => device.reply(framing, text);
+const otherCrc: Terminal = (device, framing, text) => {
+  const reply = Buffer.from(barrierReply({ framing, text, number: 0 }) ?? good);
+  device.send(Buffer.concat(encodeLength("umts", [reply])));
+};
+
+/** A line that has opened a moment ago. */
+async function opened(terminal: Terminal, setup: LineSetup = {}): Promise<Set> {
+  const asked: string[] = [];
+  const device = new FakeDevice((framing, text) => {
+    asked.push(text.split(/[\n&]/)[0] ?? "");
+    set.terminal(device, framing, text);
+  });
+  const set: Set = { device, asked, terminal, ...lineOver(device.open, setup) };
+  set.line.start();
+  await time.settle();
+  return set;
+}
+
+const states = ({ line }: Set) => Object.fromEntries(line.liveness(time.nowMs).map(({ service, state }) => [service, state]));
+const causes = ({ line }: Set) => line.liveness(time.nowMs).map(({ cause }) => cause?.cause ?? "");
+const idle = ({ line }: Set) => time.until(() => line.state === "idle");
+
+async function call(set: Set, id: string, settings: Parameters<typeof requestFor>[1] = {}) {
+  const end = ending(set.line, requestFor(id, settings));
+  await time.until(() => hasEnded(end));
+  return end;
+}
+
+test("Line.liveness() is unheard until a service's probe is answered, and heard then", async () => {
+  const set = await opened(healthy, { services: ["bank", "qr"] });
+  assert.deepEqual(states(set), { bank: "unheard", qr: "unheard" });
+  assert.ok(await idle(set));
+  assert.deepEqual(states(set), { bank: "heard", qr: "heard" });
+  assert.deepEqual(set.told.liveness, []);
+  await set.line.stop(0);
+});
+
+test("Line.liveness() of a silent terminal stays unheard on a clean line, and it is reported once, with its cause and its fix", async () => {
+  const set = await opened(dead);
+  await time.advance(silentWarnMs - 100);
+  assert.deepEqual(set.told.liveness, []);
+  await time.advance(500);
+  assert.deepEqual(set.told.liveness, ["bank unheard: the terminal does not answer, and not one byte comes back"]);
+  assert.match(set.line.reason, /not one byte comes back: 1\. switch the terminal on/);
+  const waiting = ending(set.line, requestFor("A"));
+  assert.ok(await idle(set));
+  assert.ok(hasEnded(waiting));
+  assert.match(
+    waiting.fault?.message ?? "",
+    /it is recovering \(the terminal does not answer, and not one byte comes back: 1\./,
+  );
+  await time.advance(600_000);
+  assert.equal(set.line.state, "idle");
+  assert.deepEqual(states(set), { bank: "unheard" });
+  assert.equal(set.told.liveness.length, 1);
+  assert.match(set.line.reason, /not one byte comes back/);
+  await set.line.stop(0);
+});
+
+test("Line.liveness() is heard by the reply to a call, where the terminal answers no probe", async () => {
+  const set = await opened(unprobed);
+  assert.ok(await idle(set));
+  assert.deepEqual(states(set), { bank: "unheard" });
+  assert.equal((await call(set, "A")).text, good);
+  assert.deepEqual(states(set), { bank: "heard" });
+  assert.equal(set.told.liveness.at(-1), "bank heard again");
+  await set.line.stop(0);
+});
+
+test("Line.liveness() is unheard again after a time-out, until the next reply", async () => {
+  const set = await opened(healthy);
+  assert.ok(await idle(set));
+  set.terminal = dead;
+  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 4_000 }));
+  await time.until(() => hasEnded(end));
+  assert.equal(end.fault?.kind, "timeout");
+  assert.deepEqual(states(set), { bank: "unheard" });
+  set.terminal = healthy;
+  assert.ok(await idle(set));
+  assert.deepEqual(states(set), { bank: "heard" });
+  // It answered again before anybody had to be told.
+  assert.deepEqual(set.told.liveness, []);
+  await set.line.stop(0);
+});
+
+test("Line.liveness() says nothing of the device that was there before a replug", async () => {
+  const set = await opened(healthy);
+  assert.ok(await idle(set));
+  set.terminal = dead;
+  set.device.unplug();
+  set.device.plug();
+  assert.ok(await time.until(() => set.line.state === "recovering"));
+  const [bank] = set.line.liveness(time.nowMs);
+  assert.equal(bank?.state, "unheard");
+  assert.equal(bank?.heardMs, undefined);
+  await set.line.stop(0);
+});
+
+for (const [name, terminal, cause] of [
+  ["sends garbage", garbage, /^bytes come that are not an answer: wrong speed/],
+  ["sends back what it is sent", echo, /^what posline sends comes back/],
+  ["uses the other checksum", otherCrc, /^the terminal uses the other checksum, CRC-16\/UMTS$/],
+] as const) {
+  test(`Line.liveness() names the cause of a terminal that ${name}, in report, reason and refusal alike`, async () => {
+    const set = await opened(terminal);
+    await time.advance(silentWarnMs + 500);
+    const [told = ""] = set.told.liveness;
+    assert.match(told.replace("bank unheard: ", ""), cause);
+    assert.match(causes(set).join(), cause);
+    const end = await call(set, "A");
+    assert.equal(end.fault?.outcome, "not-sent");
+    const words = set.line.reason;
+    assert.match(words, cause.source.startsWith("^the") ? /^the terminal uses the other checksum/ : cause);
+    assert.ok(end.fault.message.includes(words), `${end.fault.message} has ${words}`);
+    await set.line.stop(0);
+  });
+}
+
+test("Line.liveness() forgets noise that came once: a terminal that is silent since is called silent", async () => {
+  const set = await opened(dead);
+  await time.advance(200);
+  set.device.send(Buffer.from([0xff, 0xff]));
+  await time.advance(silentWarnMs + 1_000);
+  assert.match(set.line.reason, /not one byte comes back/);
+  await set.line.stop(0);
+});
+
+test("Line.liveness() of a service that the terminal lacks says so, beside one that answers", async () => {
+  const set = await opened(
+    (device, framing, text) => {
+      if (!text.startsWith(":8887")) healthy(device, framing, text);
+    },
+    { services: ["bank", "qr"] },
+  );
+  await time.advance(silentWarnMs + 3_000);
+  assert.deepEqual(set.told.liveness, ["qr unheard: qr does not answer, though another service on this line does"]);
+  await set.line.stop(0);
+});
+
+test("Line.liveness() counts an error in place of the probe's answer as heard: a terminal sent it", async () => {
+  const set = await opened((device, framing) => device.reply(framing, '{"status":"error","code":1}'), {
+    services: ["fiscal"],
+    merchantId,
+  });
+  await time.advance(silentWarnMs + 1_000);
+  assert.deepEqual(states(set), { fiscal: "heard" });
+  assert.deepEqual(set.told.liveness, []);
+  await set.line.stop(0);
+});
+
+test("Line.liveness() is unproven where posline asks nothing, and unheard there only after a time-out", async () => {
+  const quiet = await opened(dead, { config: { recovery: "quiet", lateReplyMs: 8_000 } });
+  const unsigned = await opened(dead, { services: ["fiscal"] });
+  assert.ok(await idle(quiet));
+  assert.ok(await idle(unsigned));
+  assert.deepEqual(states(quiet), { bank: "unproven" });
+  assert.deepEqual(states(unsigned), { fiscal: "unproven" });
+  await call(quiet, "A", { replyTimeoutMs: 4_000 });
+  assert.deepEqual(states(quiet), { bank: "unheard" });
+  quiet.terminal = healthy;
+  assert.ok(await idle(quiet));
+  assert.equal((await call(quiet, "B")).text, good);
+  assert.deepEqual(states(quiet), { bank: "heard" });
+  await Promise.all([quiet.line.stop(0), unsigned.line.stop(0)]);
+});
+
+// --- idle probes
+
+test("Line probes each service after idleProbeMs of idleness, tells no change of state, and keeps them heard", async () => {
+  const set = await opened(healthy, { services: ["bank", "qr"] });
+  assert.ok(await idle(set));
+  const [asked, told] = [set.asked.length, set.told.states.length];
+  await time.advance(lineDefaults.idleProbeMs - 100);
+  assert.equal(set.asked.length, asked);
+  await time.advance(200);
+  assert.deepEqual(set.asked.slice(asked), ["/supported_operations", ":8887/check_connection"]);
+  await time.advance(10 * lineDefaults.idleProbeMs);
+  assert.equal(set.asked.length, asked + 22);
+  assert.equal(set.told.states.length, told);
+  assert.deepEqual(states(set), { bank: "heard", qr: "heard" });
+  await set.line.stop(0);
+});
+
+test("Line probes nothing while calls come, with idleProbeMs 0, or of a service that never answered a probe", async () => {
+  const busy = await opened(healthy);
+  const off = await opened(healthy, { config: { idleProbeMs: 0 } });
+  const never = await opened(unprobed);
+  for (const set of [busy, off, never]) assert.ok(await idle(set));
+  assert.equal((await call(never, "A")).text, good);
+  const asked = [busy, off, never].map((set) => set.asked.length);
+  for (let times = 0; times < 20; times++) {
+    await time.advance(lineDefaults.idleProbeMs / 2);
+    assert.equal((await call(busy, `B${times}`)).text, good);
+  }
+  assert.deepEqual(
+    [busy, off, never].map((set) => set.asked.length),
+    [(asked[0] ?? 0) + 20, asked[1], asked[2]],
+  );
+  await Promise.all([busy, off, never].map((set) => set.line.stop(0)));
+});
+
+test("Line finds a terminal that is switched off while idle, and refuses the first sale as not sent", async () => {
+  const set = await opened(healthy);
+  assert.ok(await idle(set));
+  set.terminal = dead;
+  await time.advance(90_000);
+  assert.deepEqual(states(set), { bank: "unheard" });
+  assert.deepEqual(set.told.liveness, ["bank unheard: the terminal does not answer, and not one byte comes back"]);
+  const sale = await call(set, "A");
+  assert.equal(sale.fault?.outcome, "not-sent");
+  assert.deepEqual(
+    set.asked.filter((route) => route === "/sale"),
+    [],
+  );
+  set.terminal = healthy;
+  assert.ok(await idle(set));
+  assert.equal(set.told.liveness.at(-1), "bank heard again");
+  assert.equal((await call(set, "B")).text, good);
+  await set.line.stop(0);
+});
+
+test("Line lets a call wait for one probe at most, and sends it then", async () => {
+  const set = await opened(healthy, { services: ["bank", "qr"], config: { idleProbeMs: idleProbeMsMin } });
+  assert.ok(await idle(set));
+  const asked = set.asked.length;
+  let end: ReturnType<typeof ending> | undefined;
+  set.terminal = (device, framing, text) => {
+    // The call comes while the first of two probes is under way.
+    end ??= ending(set.line, requestFor("A"));
+    healthy(device, framing, text);
+  };
+  await time.until(() => end !== undefined && hasEnded(end));
+  assert.equal(end?.text, good);
+  assert.deepEqual(set.asked.slice(asked, asked + 2), ["/supported_operations", "/sale"]);
+  await set.line.stop(0);
+});
+
+test("Line whose idle probe is answered late gives no call that answer, and the terminal is heard again then", async () => {
+  const set = await opened(healthy);
+  assert.ok(await idle(set));
+  // It is asleep, and answers all at once when it wakes up.
+  const wakesMs = time.nowMs + lineDefaults.idleProbeMs + probeReplyMs + 1_000;
+  set.terminal = (device, framing, text) => time.after(Math.max(1, wakesMs - time.nowMs), () => healthy(device, framing, text));
+  await time.advance(lineDefaults.idleProbeMs + probeReplyMs + 500);
+  assert.deepEqual(states(set), { bank: "unheard" });
+  const sale = ending(set.line, requestFor("A"));
+  await time.until(() => hasEnded(sale));
+  assert.equal(sale.text, good);
+  assert.deepEqual(states(set), { bank: "heard" });
+  await set.line.stop(0);
+});
+
+test("Line.stop() waits for no probe", async () => {
+  const set = await opened(healthy);
+  assert.ok(await idle(set));
+  set.terminal = dead;
+  await time.advance(lineDefaults.idleProbeMs + 10);
+  assert.equal(set.line.state, "awaiting");
+  const before = time.nowMs;
+  await set.line.stop(60_000);
+  assert.ok(time.nowMs - before < 1_000);
+  assert.equal(set.line.state, "closed");
+});
+
+test("Line does not probe while a call is being recorded, and looks at no clock meanwhile", async () => {
+  const set = await opened(healthy, { config: { queueWaitMs: 600_000 } });
+  assert.ok(await idle(set));
+  const asked = set.asked.length;
+  ending(set.line, requestFor("A", { beforeSend: () => new Promise(() => {}) }));
+  const run = time.timersRun;
+  await time.advance(5 * lineDefaults.idleProbeMs);
+  assert.equal(set.asked.length, asked);
+  assert.ok(time.timersRun - run < 10, `${time.timersRun - run} timers`);
+  await set.line.stop(0);
+});
