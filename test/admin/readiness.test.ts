@@ -81,3 +81,48 @@ for (const onFailure of ["refuse", "relay"] as const) {
 test("Status.readyz() is 200 with nothing to show", () => {
   assert.equal(readyOf(new Status("1.2.3")).status, 200);
 });
+
+test("Status.readyz() is 503 while a service of a clean line is unheard, with the cause and the fix, and 200 once it is heard", () => {
+  const status = new Status("1.2.3");
+  let state: "heard" | "unheard" = "unheard";
+  const cause = { cause: "not one byte comes back", cure: "switch the terminal on" };
+  const liveness = () => [
+    { service: "bank" as const, state, heardMs: undefined, cause: state === "heard" ? undefined : cause },
+    { service: "qr" as const, state: "heard" as const, heardMs: 1, cause: undefined },
+  ];
+  status.show(oneLine(played("idle", { liveness })));
+  const { status: code, answer } = readyOf(status);
+  assert.equal(code, 503);
+  assert.equal(statusOf(status).ready, false);
+  assert.deepEqual(answer.reasons, [
+    { what: "service", line: "till", service: "bank", state: "unheard", reason: cause.cause, cure: cause.cure },
+  ]);
+  const { heard } = statusOf(status).services.bank;
+  assert.deepEqual(heard, { state: "unheard", reason: cause.cause, cure: cause.cure });
+  state = "heard";
+  assert.equal(readyOf(status).status, 200);
+});
+
+test("Status.readyz() is 200 where posline asks nothing, and says so", () => {
+  const status = new Status("1.2.3");
+  const liveness = () => [{ service: "bank" as const, state: "unproven" as const, heardMs: undefined, cause: undefined }];
+  status.show(oneLine(played("idle", { liveness })));
+  const { status: code, answer } = readyOf(status);
+  assert.equal(code, 200);
+  assert.deepEqual(answer, {
+    status: "ready",
+    notes: ["bank on line till is not asked by posline: only a call shows whether it is there"],
+  });
+});
+
+test("Status.readyz() of a line that recovers names the line alone, not its services too", () => {
+  const status = new Status("1.2.3");
+  const liveness = () => [
+    { service: "bank" as const, state: "unheard" as const, heardMs: undefined, cause: { cause: "why", cure: "do" } },
+  ];
+  status.show(oneLine(played("recovering", { liveness, reason: "why: do" })));
+  assert.deepEqual(
+    readyOf(status).answer.reasons.map(({ what }: { what: string }) => what),
+    ["line"],
+  );
+});

@@ -15,3 +15,9 @@ test("summaryOf counts lines by how they do, and says the reason of the first th
   assert.equal(summaryOf([line("down")]), "1 down (till: why)");
   assert.equal(summaryOf([]), "0 lines up");
 });
+
+test("summaryOf says of clean lines which terminal is not heard, after what is down", () => {
+  const unheard = { ...line("idle", "b"), unheard: "not one byte comes back" };
+  assert.equal(summaryOf([line("idle"), unheard]), "2 lines up (b: not one byte comes back)");
+  assert.equal(summaryOf([unheard, line("down", "c", "there is no device")]), "1 line up, 1 down (c: there is no device)");
+});

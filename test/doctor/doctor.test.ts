@@ -150,6 +150,24 @@ test("examine() asks the service that holds the line how it stands, and says how
   assert.equal(line.openings, 0);
 });
 
+test("examine() takes it from the service that a terminal is not heard, though its line is clean", async () => {
+  const { box, node } = soundBox({ admin: { port: 8880 } });
+  box.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  const heard = { state: "unheard", reason: "not one byte comes back", cure: "switch the terminal on" };
+  const services = {
+    bank: { line: "till", heard },
+    qr: { line: "till", heard: { state: "heard" } },
+    fiscal: { line: "other", heard },
+  };
+  box.web.set(...status({ ready: false, lines: { till: { state: "idle", reason: "proven" } }, services }));
+  const report = await look(box);
+  assert.equal(report.verdict, "bad");
+  const found = one(report, "heard", "bad");
+  assert.equal(found.what, "the service says: bank on line till is not heard: not one byte comes back");
+  assert.equal(found.cure, "switch the terminal on");
+  assert.equal(report.findings.filter(({ check }) => check === "heard").length, 1);
+});
+
 /** What the service answers to /status. */
 function status(body: object): [string, { status: number; body: string }] {
   return ["http://127.0.0.1:8880/status", { status: 200, body: JSON.stringify(body) }];

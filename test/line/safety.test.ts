@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
+import { idleProbeMsMin } from "../../src/config/limits.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
@@ -162,6 +163,8 @@ interface World {
   readonly apart: boolean;
   readonly signed: boolean;
   readonly slowWhenQueued: boolean;
+  /** Whether an idle line asks its terminal between the calls, as often as it may. */
+  readonly probes: boolean;
 }
 
 /** What must precede a call's first byte, in virtual time. */
@@ -227,7 +230,7 @@ class Life {
     const { line } = lineOver(this.#terminal.device.open, {
       services: serviceNames,
       merchantId: id,
-      config: { lateReplyMs, queueWaitMs: 60_000, queueCallsMax: 8 },
+      config: { lateReplyMs, queueWaitMs: 60_000, queueCallsMax: 8, idleProbeMs: this.#world.probes ? idleProbeMsMin : 0 },
     });
     line.start();
     return line;
@@ -307,6 +310,7 @@ const worldOf = (
     apart: fc.boolean(),
     signed: fc.boolean(),
     slowWhenQueued: fc.constant(slowWhenQueued),
+    probes: fc.boolean(),
   });
 
 // More than the default when the rules of recovery are changed: SAFETY_RUNS=40000 takes two minutes.
