@@ -5,6 +5,7 @@ import { printable } from "../core/shell-text.ts";
 import { type Operation, operationsOf } from "../journal/operations.ts";
 import { Follower, type Reading, readJournal } from "../journal/reading.ts";
 import { JournalError } from "../journal/reasons.ts";
+import { storedKey } from "../journal/record.ts";
 import { exitCodes } from "./exit.ts";
 
 /**
@@ -57,8 +58,9 @@ interface Shown {
  * Runs the command.
  * @returns the exit code: 0, 69 when the journal can't be read, 75 when `--unknown` found any, 78 for the configuration.
  */
-export async function runJournal(args: JournalArguments, surroundings: JournalSurroundings): Promise<number> {
+export async function runJournal(given: JournalArguments, surroundings: JournalSurroundings): Promise<number> {
   const { out, err } = surroundings;
+  const args = given.key === undefined ? given : { ...given, key: storedKey(given.key) };
   try {
     const folder = args.folder ?? (await folderOf(args, surroundings));
     const reading = await readJournal(folder);

@@ -74,6 +74,9 @@ function kept(text: string, name: keyof typeof charactersMax): string {
 const keptOf = (text: string | undefined, name: keyof typeof charactersMax) =>
   text === undefined ? undefined : kept(text, name);
 
+/** An operation's key as it is stored; given what is stored, the same. Who looks for a key asks for this. */
+export const storedKey = (key: string): string => kept(key, "key");
+
 /** A record's text. */
 export function writeRecord(record: JournalRecord | ProbeRecord): string {
   const time = new Date(record.timeMs).toISOString();
@@ -93,7 +96,7 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
     id: kept(requestId, "requestId"),
     service: kept(service, "service"),
     route: kept(route, "route"),
-    key: keptOf(key, "key"),
+    key: key === undefined ? undefined : storedKey(key),
     amount: keptOf(amount, "amount")?.replace(/[^\d.eE+-]/g, "?"),
     digest,
   });

@@ -64,6 +64,47 @@ test("posline journal shows a row an operation in local time, aligned, and a sum
   await next.close();
 });
 
+for (const [name, key, stored] of [
+  ["a card number", "4111111111111111", "411111******1111"],
+  ["a card number within", "order 4111111111111111 a", "order 411111******1111 a"],
+  ["too many characters", "K".repeat(70), `${"K".repeat(63)}…`],
+  ["a card number at the cut", `${"K".repeat(49)}-4111111111111111`, `${"K".repeat(49)}-411111******1…`],
+  ["a control character", "pay\t1", "pay\uFFFD1"],
+] as const) {
+  test(`posline journal --key finds a key with ${name} by what was sent and by what is shown`, async () => {
+    const { folder, journal } = await journalIn();
+    await record(journal, key, "answered");
+    await record(journal, "another", "answered");
+    for (const asked of [key, stored]) {
+      const { out } = await run({ folder, json: true, key: asked });
+      assert.deepEqual(
+        out
+          .trim()
+          .split("\n")
+          .map((row) => JSON.parse(row).key),
+        [stored],
+      );
+    }
+    const { out } = await run({ folder, key });
+    assert.match(out, /\n1 operation of /);
+    assert.ok(!/4111111111111111|K{70}/.test(out), "the summary names it as it is stored");
+    await journal.close();
+  });
+}
+
+test("posline journal --key --follow shows an operation whose key is stored masked", async () => {
+  const { folder, journal } = await journalIn();
+  const key = "4111111111111111";
+  let rounds = 0;
+  const again = async () => {
+    if (rounds++ === 0) await record(journal, key, "answered");
+    return rounds < 3;
+  };
+  const { out } = await run({ folder, json: true, key, follow: true }, {}, again);
+  assert.equal(JSON.parse(out.trim()).key, "411111******1111");
+  await journal.close();
+});
+
 test("posline journal says whose caller had left before the outcome", async () => {
   const { folder, journal } = await journalIn();
   await record(journal, "pay-1", "answered");
