@@ -50,6 +50,14 @@ export function endOf(operation: Operation, reply: JsonObject, success: boolean)
   return good ? undefined : end;
 }
 
+/** Whether a success says that nothing has ended yet: by a final field without a final value, or by a code of progress. */
+export function saysOpen(operation: Operation, { reply, words }: Answered): boolean {
+  const { values, pendingCodes } = operation.contract.finals;
+  const value = finalValue(operation, reply);
+  if (value === undefined) return isIn(pendingCodes, words.code);
+  return values.length > 0 && operation.recovery.ends[value] === undefined;
+}
+
 /**
  * Whether an end can only be this operation's own.
  * @param baseline What the question said before the start: "" when nothing, undefined when that isn't known.

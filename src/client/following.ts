@@ -9,6 +9,7 @@ import {
   isIn,
   type Operation,
   provesEnd,
+  saysOpen,
   saysUnprinted,
 } from "./evidence.ts";
 import { textOf } from "./exact-json.ts";
@@ -76,7 +77,7 @@ function afterNotSent({ recovery }: Operation, known: Known, delivery: Delivery 
 function afterSuccess(operation: Operation, known: Known, delivery: Answered): Next {
   const { reply, words } = delivery;
   const { success, startMayEnd } = operation.recovery;
-  if (success !== "followed") return { verdict: success, reply, words };
+  if (success !== "followed" && !saysOpen(operation, delivery)) return { verdict: success, reply, words };
   const end = startMayEnd ? endOf(operation, reply, true) : undefined;
   // The document that stood under the key before is another's (fiscal.md: a refund under the number of its sale)
   if (end !== undefined && !provesEnd(operation, known.baseline, reply))

@@ -16,7 +16,7 @@ export interface Recovery {
   readonly route: string;
   /**
    * What status "success" at the start means: that it is `followed` by questions, unless the answer holds a final state already,
-   * or that it has ended so.
+   * or that it has ended so, unless the answer says that it is open still.
    */
   readonly success: "followed" | Verdict;
   /** Fields beside the key of which each names the operation as well: a body that has one gets no key of its own. */
@@ -120,8 +120,8 @@ const fiscalDocument = {
 } as const;
 
 /**
- * Cash: a success says all, and code 5 is asked about, for the contract has only /sale and /refund resent after it. A document
- * that is gone was rolled back (States and transitions).
+ * Cash: a success says all, except with docStatus 0, which is polled (Errors, recovery behavior). Code 5 is asked about, for the
+ * contract has only /sale and /refund resent after it. A document that is gone was rolled back (States and transitions).
  */
 const fiscalCash = { ...fiscalDocument, success: "closed", resendCodes: [], absentWhenAccepted: "refused" } as const;
 

@@ -1,12 +1,52 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { absent, closed, settled } from "./fiscal-settling.ts";
+import { absent, closed, open, settled } from "./fiscal-settling.ts";
 import { error, lost, ok } from "./scripted.ts";
 
 for (const operation of ["deposit", "withdraw"] as const) {
   const route = `/${operation}`;
   test(`fiscal.settle says closed when ${route} answers success`, async () => {
     const { result, done } = await settled(operation, [[route, ok({ documentID: 3 })]]);
+    assert.equal(result, "closed");
+    done();
+  });
+  test(`fiscal.settle says closed when ${route} answers docStatus 1`, async () => {
+    const { result, done } = await settled(operation, [[route, closed]]);
+    assert.equal(result, "closed");
+    done();
+  });
+  for (const [name, answer] of [
+    ["docStatus 0", open],
+    ["docStatus 0 as text", ok({ docStatus: "0" })],
+    ["docStatus -1", ok({ docStatus: -1 })],
+    ["code 44", ok({ code: 44 })],
+  ] as const) {
+    test(`fiscal.settle polls /check_status and never resends after a success with ${name} from ${route}`, async () => {
+      const { result, service, done } = await settled(operation, [
+        [route, answer],
+        ["/check_status", open],
+        ["/check_status", closed],
+      ]);
+      assert.equal(result, "closed");
+      assert.deepEqual(service.seen[1]?.body, { documentExtID: "CASH-1" });
+      done();
+    });
+    test(`fiscal.settle says failed when ${route} answers a success with ${name} and is then rolled back`, async () => {
+      const { result, done } = await settled(operation, [
+        [route, answer],
+        ["/check_status", open],
+        ["/check_status", absent],
+      ]);
+      assert.equal(result, "failed");
+      done();
+    });
+  }
+  test(`fiscal.settle takes a success of ${route} about another documentExtID for none`, async () => {
+    const { result, done } = await settled(operation, [
+      [route, ok({ docStatus: 1, documentExtID: "CASH-2" })],
+      ["/check_status", absent],
+      [route, ok({ documentExtID: "CASH-1" })],
+    ]);
     assert.equal(result, "closed");
     done();
   });
