@@ -59,6 +59,14 @@ export function saysOpen(operation: Operation, { reply, words }: Answered): bool
 }
 
 /**
+ * Whether a success proves that the service knows the operation by the name that it was given. One with a message and no data
+ * may be a bridge's or gateway's word for an unknown outcome (qr has none but "in progress"); over a line no header tells.
+ */
+export function provesKnown(reply: JsonObject): boolean {
+  return isObject(reply["data"]) || textOf(reply["message"]) === undefined;
+}
+
+/**
  * Whether an end can only be this operation's own.
  * @param baseline What the question said before the start: "" when nothing, undefined when that isn't known.
  */

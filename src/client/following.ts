@@ -9,11 +9,12 @@ import {
   isIn,
   type Operation,
   provesEnd,
+  provesKnown,
   saysOpen,
   saysUnprinted,
 } from "./evidence.ts";
 import { textOf } from "./exact-json.ts";
-import { actionOf, isUntouched, type Known, stopped } from "./known.ts";
+import { actionOf, askedAbout, isUntouched, type Known } from "./known.ts";
 import type { Delivery, Words } from "./service.ts";
 
 /**
@@ -60,19 +61,21 @@ function afterStart(operation: Operation, known: Known, delivery: Delivery): Nex
     if (!operation.asks) return { verdict: "unknown", reply: undefined, words: delivery.words };
     return ask({ ...known, phase: "lost", doubt: true, absents: 0 });
   }
-  const learned = learn(operation, known, delivery.reply);
+  const learned = learn(operation, known, delivery);
   return delivery.success ? afterSuccess(operation, learned, delivery) : afterError(operation, learned, delivery);
 }
 
 function afterNotSent({ recovery }: Operation, known: Known, delivery: Delivery & { outcome: "not-sent" }): Next {
   const { words, passing, retryAfterMs } = delivery;
-  if (known.askOnly && !isUntouched(known)) return ask(stopped(known));
-  if (known.askOnly) return { verdict: recovery.refused, reply: undefined, words };
+  if (known.askOnly) return isUntouched(known) ? refused(recovery, words) : ask(askedAbout(known));
   if (passing) return { known, pause: "back-off", retryAfterMs };
   if (isIn(recovery.signCodes, words.code) && !known.signedAgain)
     return { known: { ...known, signedAgain: true }, pause: "none" };
-  return known.doubt ? ask({ ...known, phase: "lost" }) : { verdict: recovery.refused, reply: undefined, words };
+  // An earlier start that was lost, or refused by an error that leaves it open, isn't undone by this one
+  return isUntouched(known) ? refused(recovery, words) : ask(askedAbout(known));
 }
+
+const refused = ({ refused: verdict }: Recovery, words: Words): Next => ({ verdict, reply: undefined, words });
 
 function afterSuccess(operation: Operation, known: Known, delivery: Answered): Next {
   const { reply, words } = delivery;
@@ -121,7 +124,7 @@ function afterBaseline(operation: Operation, known: Known, delivery: Delivery): 
     if (before !== undefined) return { known: { ...known, phase: "ready", baseline: before }, pause: "none" };
     if (isIn(operation.recovery.refusals, words.code)) return { verdict: operation.recovery.refused, reply, words };
   } else if (delivery.outcome === "not-sent") {
-    if (!delivery.passing) return { verdict: operation.recovery.refused, reply: undefined, words: delivery.words };
+    if (!delivery.passing) return refused(operation.recovery, delivery.words);
     return { known, pause: "back-off", retryAfterMs: delivery.retryAfterMs };
   }
   return { known, pause: "interval" };
@@ -139,7 +142,7 @@ function afterQuestion(operation: Operation, known: Known, delivery: Delivery): 
   if (end !== undefined) {
     return provesEnd(operation, seen.baseline, reply) ? ended(operation, seen, end, delivery) : ask(seen);
   }
-  if (success || isIn(operation.contract.finals.pendingCodes, words.code)) return afterPending(seen);
+  if (success || isIn(operation.contract.finals.pendingCodes, words.code)) return afterPending(seen, reply);
   return operation.contract.finals.errorIsFinal ? afterFinalError(operation, seen, delivery) : ask(seen);
 }
 
@@ -150,8 +153,8 @@ function namesAnother({ recovery }: Operation, known: Known, reply: JsonObject):
 }
 
 /** It runs; and whatever the question named is the right name, since the service knows it. */
-function afterPending(known: Known): Next {
-  return ask({ ...known, phase: "accepted", learnedProven: true });
+function afterPending(known: Known, reply: JsonObject): Next {
+  return ask({ ...known, phase: "accepted", learnedProven: known.learnedProven || provesKnown(reply) });
 }
 
 function afterAbsent({ recovery }: Operation, known: Known, { reply, words }: Answered): Next {
@@ -216,9 +219,14 @@ function afterPrint(known: Known, delivery: Delivery): Next {
   return { verdict: printed ? "closed" : "unprinted", reply: undefined, words: delivery.words };
 }
 
-/** Takes over what only the start's answer tells (qr.md, Endpoints: data.trans must be saved and used). */
-function learn({ recovery }: Operation, known: Known, reply: JsonObject): Known {
+/**
+ * Takes over what only the start's answer tells (qr.md, Endpoints: data.trans must be saved and used). A success that tells none
+ * says that the system makes none, so the till's own is right; but not where an earlier start may have been answered with one.
+ */
+function learn({ recovery }: Operation, known: Known, { reply, success }: Answered): Known {
+  if (recovery.learns === undefined) return known;
   const data = reply["data"];
-  const told = recovery.learns !== undefined && isObject(data) ? textOf(data[recovery.learns]) : undefined;
-  return told === undefined ? known : { ...known, learned: told, learnedProven: true };
+  const told = isObject(data) ? textOf(data[recovery.learns]) : undefined;
+  if (told !== undefined) return { ...known, learned: told, learnedProven: true };
+  return success && isUntouched(known) && provesKnown(reply) ? { ...known, learnedProven: true } : known;
 }

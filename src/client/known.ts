@@ -66,6 +66,11 @@ export function isUntouched(known: Known): boolean {
 
 /** What is known once nothing may be sent any more that could begin it: what may have begun is asked about. */
 export function stopped(known: Known): Known {
-  const asked = known.phase === "ready" && !isUntouched(known);
-  return { ...known, askOnly: true, ...(asked && { phase: known.refusals > 0 ? "refused" : "lost", absents: 0 }) };
+  const stop = { ...known, askOnly: true };
+  return known.phase === "ready" && !isUntouched(known) ? askedAbout(stop) : stop;
+}
+
+/** What is known of one that was to be sent again and isn't: what an earlier start left behind is asked about. */
+export function askedAbout(known: Known): Known {
+  return { ...known, phase: known.refusals > 0 ? "refused" : "lost", absents: 0 };
 }

@@ -57,9 +57,57 @@ test("qr.settle says declined on status error once /check has known the payment 
   done();
 });
 
-test("qr.settle takes an error at /check for no proof while the trans is a guess", async () => {
-  const { result, done } = await settled([["/showqrcode", ok()], ...repeat(20, ["/check", refused])]);
-  assert.equal(result, "unknown");
+for (const [name, more, trans, answer] of [
+  ["the pay_id", {}, "P-1", ok()],
+  ["the body's trans", { trans: "MINE" }, "MINE", ok({ data: { qr: "https://pay.invalid/1" }, message: "show it" })],
+] as const) {
+  test(`qr.settle asks with ${name} where the start gave no data.trans, and an error at /check ends it: declined`, async () => {
+    const { result, code, asked, done } = await settled(
+      [
+        ["/showqrcode", answer],
+        ["/check", refused],
+      ],
+      more,
+    );
+    assert.deepEqual([result, code, asked], ["declined", 1, [trans]]);
+    done();
+  });
+}
+
+for (const [name, before] of [
+  ["was lost", lost],
+  ["was answered with an error", refused],
+] as const) {
+  test(`qr.settle takes an error at /check for no proof where an earlier start, which may have had a trans, ${name}`, async () => {
+    const { result, done } = await settled([
+      ["/showqrcode", before],
+      ["/check", refused],
+      ["/showqrcode", ok()],
+      ...repeat(19, ["/check", refused]),
+    ]);
+    assert.equal(result, "unknown");
+    done();
+  });
+}
+
+test("qr.settle takes a success that has a message alone for no proof of the trans: over a gateway it may stand for an unknown outcome", async () => {
+  const unsure = ok({ message: "outcome unknown: query /check with the same pay_id" });
+  const start = await settled([["/showqrcode", unsure], ...repeat(20, ["/check", refused])]);
+  assert.equal(start.result, "unknown");
+  start.done();
+  const question = await settled([["/showqrcode", lost], ["/check", unsure], ...repeat(19, ["/check", refused])]);
+  assert.equal(question.result, "unknown");
+  question.done();
+});
+
+test("qr.settle doesn't end by a resending that is turned away for good while its first start is in doubt", async () => {
+  const { result, done } = await settled([
+    ["/showqrcode", refused],
+    ["/check", refused],
+    ["/showqrcode", wrong],
+    ["/check", paid],
+  ]);
+  assert.equal(result, "approved");
   done();
 });
 
