@@ -41,13 +41,17 @@ export interface Ended {
 /** What followed from an answer. */
 export type Next = Onward | Ended;
 
-/** What an answer means for the operation. */
-export function after(operation: Operation, known: Known, delivery: Delivery): Next {
+/**
+ * What an answer means for the operation.
+ * @param sinceStartMs Milliseconds from the end of the last start, or from when this process took the operation up, to this request.
+ */
+export function after(operation: Operation, known: Known, delivery: Delivery, sinceStartMs: number): Next {
   switch (actionOf(known)) {
     case "start":
       return afterStart(operation, known, delivery);
     case "ask":
-      return known.phase === "baseline" ? afterBaseline(operation, known, delivery) : afterQuestion(operation, known, delivery);
+      if (known.phase === "baseline") return afterBaseline(operation, known, delivery);
+      return afterQuestion(operation, known, delivery, sinceStartMs);
     case "print":
       return afterPrint(known, delivery);
   }
@@ -130,10 +134,10 @@ function afterBaseline(operation: Operation, known: Known, delivery: Delivery): 
   return { known, pause: "interval" };
 }
 
-function afterQuestion(operation: Operation, known: Known, delivery: Delivery): Next {
+function afterQuestion(operation: Operation, known: Known, delivery: Delivery, sinceStartMs: number): Next {
   if (delivery.outcome === "not-sent") return { known, pause: "back-off", retryAfterMs: delivery.retryAfterMs };
   if (delivery.outcome === "unknown" || isAboutAnother(operation, delivery.reply)) return ask(known);
-  if (isAbsent(operation, delivery)) return afterAbsent(operation, known, delivery);
+  if (isAbsent(operation, delivery)) return afterAbsent(operation, known, delivery, sinceStartMs);
   const { reply, success, words } = delivery;
   // Only the start's answer names it: one that names another than was asked for is the start's own, or another payment's, late
   if (namesAnother(operation, known, reply)) return ask(known);
@@ -157,22 +161,23 @@ function afterPending(known: Known, reply: JsonObject): Next {
   return ask({ ...known, phase: "accepted", learnedProven: known.learnedProven || provesKnown(reply) });
 }
 
-function afterAbsent({ recovery }: Operation, known: Known, { reply, words }: Answered): Next {
+function afterAbsent({ recovery }: Operation, known: Known, { reply, words }: Answered, sinceStartMs: number): Next {
   // Something was known under this key before: that it is gone says nothing of ours
   if (known.baseline !== undefined && known.baseline !== "") return ask(known);
   // From now on whatever is found under the key can only be ours
   const seen = { ...known, absents: known.absents + 1, baseline: "" };
-  const refused: Next = { verdict: recovery.refused, reply, words: refusalWords(known, words) };
+  const end: Next = { verdict: recovery.refused, reply, words: refusalWords(known, words) };
+  const endAfter = (times: number) => (seen.absents >= times && sinceStartMs >= recovery.absentsAfterMs ? end : ask(seen));
   switch (known.phase) {
     case "refused":
-      return seen.absents >= recovery.absentsMinAfterError ? refused : ask(seen);
+      return endAfter(recovery.absentsMinAfterError);
     case "lost":
       if (recovery.absentWhenLost === "resend" && !known.askOnly) return again(recovery, seen);
-      return seen.absents >= recovery.absentsMin ? refused : ask(seen);
+      return endAfter(recovery.absentsMin);
     default:
-      if (recovery.absentWhenAccepted === "refused") return refused;
+      if (recovery.absentWhenAccepted === "refused") return end;
       if (!known.askOnly || recovery.absentWhenStopped === "ask") return ask(seen);
-      return seen.absents >= recovery.absentsMin ? refused : ask(seen);
+      return endAfter(recovery.absentsMin);
   }
 }
 

@@ -53,6 +53,8 @@ class Settling {
   readonly #steps: SettleStep[] = [];
   #token: Token;
   #starts = 0;
+  /** When the last start was answered or given up, for until then it may have waited to be sent; else when this process began. */
+  #startedMs: number;
   /** A request may have left: from here on nothing may stop the following but its own rules. */
   #begun = false;
   /** The closed document while its copy is printed. */
@@ -73,6 +75,7 @@ class Settling {
     this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
     this.#windowMs = windowOf(options.windowMs);
     this.#beganMs = this.#clock.nowMs();
+    this.#startedMs = this.#beganMs;
   }
 
   async run(isResumed: boolean): Promise<Settled> {
@@ -87,10 +90,11 @@ class Settling {
       await this.#tell({ type: this.#typeOf(action) });
       if (this.#isLeft) return this.#left();
       if (action === "start" && this.#heedStop(undefined)) continue;
+      const sinceStartMs = this.#clock.nowMs() - this.#startedMs;
       const delivery = await this.#deliver(action);
       endMs ??= this.#clock.nowMs() + this.#windowMs;
       this.#heedStop(action);
-      const next = after(this.#operation, this.#token.known, delivery);
+      const next = after(this.#operation, this.#token.known, delivery, sinceStartMs);
       if ("verdict" in next) return this.#end(next);
       await this.#goOn(next, delivery);
       if (this.#isLeft) return this.#left();
@@ -149,6 +153,7 @@ class Settling {
       ...(signal && { signal }),
       ...(askOnly && action === "start" && { withdrawn: askOnly }),
     });
+    if (action === "start") this.#startedMs = this.#clock.nowMs();
     const status = delivery.outcome !== "answered" ? undefined : delivery.success ? "success" : "error";
     this.#steps.push({ action, route: path, atMs, outcome: delivery.outcome, status, code: delivery.words.code });
     return delivery;

@@ -6,7 +6,7 @@ import { posts } from "./post.ts";
 /** The bank terminal service: card operations that are started and then polled. Sections named are the bank contract's. */
 
 /** Limits: initial command response time-out (recommended), 30 s. */
-const replyTimeoutMs = 30_000;
+export const replyTimeoutMs = 30_000;
 
 /** Endpoints, rule 1: polled with the same pay_id, every 1000-2000 ms. */
 const polling: Polling = { route: "/check", keys: ["pay_id"], intervalMs: { min: 1000, max: 2000 } };

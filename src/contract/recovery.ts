@@ -1,4 +1,5 @@
 import type { ServiceName } from "../core/call.ts";
+import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
 
 /**
  * What the contracts say of following an operation to its end, as data beside the tables of routes: what a start's answer means,
@@ -47,6 +48,8 @@ export interface Recovery {
   readonly absentsMin: number;
   /** The same after a start that was answered with an error which leaves it open. */
   readonly absentsMinAfterError: number;
+  /** Milliseconds after the last start in which it proves nothing, however often it is said: that start may be on its way still. */
+  readonly absentsAfterMs: number;
   /** How often the same request may go out again in one following. */
   readonly resendsMax: number;
   /**
@@ -77,6 +80,7 @@ const none = {
   // Three in a row, so that one that ran ahead of the start doesn't decide
   absentsMin: 3,
   absentsMinAfterError: 1,
+  absentsAfterMs: 0,
   resendsMax,
   baseline: false,
   print: undefined,
@@ -95,6 +99,8 @@ const bankOperation = {
   // Invalid parameters, unsupported currency, no original, unsupported operation, update required, application blocked
   refusals: [-29, -47, -16, -80, -100, -101],
   absentsMinAfterError: 3,
+  // After an error too: a gateway's -3 stands for an answer that it lost itself, of a start that runs on behind it
+  absentsAfterMs: bankReplyTimeoutMs,
 } as const;
 
 /** Rule 4: /confirm and /cancel are never sent again. */

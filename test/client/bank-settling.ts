@@ -1,4 +1,4 @@
-import { error, ok, over, type Script } from "./scripted.ts";
+import { error, ok, over, repeat, type Script } from "./scripted.ts";
 
 /** What the tests of bank.settle share: an operation, what a terminal says of it, and how it is followed over a script. */
 
@@ -9,11 +9,17 @@ export const declined = error(-20, { data: data("ERROR") });
 export const reversed = error(-1, { data: data("REVERSED") });
 export const absent = error(-15);
 
+/** "Not found" each second, from 1 s to 30 s after a start: only then is its time-out over (Limits). */
+export const absentTo30s = repeat(30, ["/check", absent]);
+/** The same of one that is resumed, which asks at once. */
+export const absentFrom0To30s = repeat(31, ["/check", absent]);
+
 export async function settled(
   operation: "sale" | "preauth" | "confirm" | "cancel" | "refund" | "xreport" | "closeShift",
   script: Script,
+  windowMs = 20_000,
 ) {
   const world = over(script);
-  const result = await world.client.bank.settle(operation, body, { ...world.options, windowMs: 20_000, intervalMs: 1000 });
+  const result = await world.client.bank.settle(operation, body, { ...world.options, windowMs, intervalMs: 1000 });
   return { ...world, ...result };
 }

@@ -12,8 +12,10 @@ export interface Fate {
   readonly checks: number;
   /** How the start is answered: truly; with an error though it runs; or with an error, the first time, and nothing is begun. */
   readonly start: "true" | "in-doubt" | "fails-once" | "refused";
-  /** The start's answer names what the question needs (qr). */
-  readonly tells: boolean;
+  /** Whether a start's answer names what the question needs (qr): each, the first alone, or none, for there is nothing to name. */
+  readonly tells: "each" | "first" | "none";
+  /** A success says that the document is open still; one that fails is rolled back later (fiscal's cash). */
+  readonly opens: boolean;
   /** Printing fails (fiscal). */
   readonly unprinted: boolean;
 }
@@ -119,12 +121,13 @@ export class QrModel extends Base {
     if (this.comesToNothing()) return error(1);
     this.begin(key, false);
     if (this.fate.start === "in-doubt" && this.starts === 1) return error(1);
-    return this.fate.tells ? ok({ data: { trans: "T-1" } }) : ok();
+    const told = this.fate.tells === "each" || (this.fate.tells === "first" && this.starts === 1);
+    return told ? ok({ data: { trans: "T-1" } }) : ok();
   }
 
   #check(key: string, trans: string): object {
     const { running } = this;
-    if (running?.key !== key || (this.fate.tells && trans !== "T-1")) return error(1);
+    if (running?.key !== key || (this.fate.tells !== "none" && trans !== "T-1")) return error(1);
     if (!this.ask(running)) return ok();
     return this.fate.end === "good" ? ok({ data: { rrn: "77" } }) : error(1);
   }
@@ -140,11 +143,16 @@ export class FiscalModel extends Base {
     }
     if (route === "/check_status") return this.#check(key);
     if (this.comesToNothing()) return error(this.fate.start === "refused" ? 6 : 5);
-    if (this.fate.end !== "good") return error(8);
+    const isCash = route === "/deposit" || route === "/withdraw";
+    const isOpen = isCash && this.fate.opens && this.fate.checks > 0;
+    if (this.fate.end !== "good" && !isOpen) return error(8);
     this.begin(key, false);
     if (this.fate.start === "in-doubt" && this.starts === 1) return error(5);
     const { running } = this;
-    if (running !== undefined && !running.ended) return route === "/sale" || route === "/refund" ? error(44) : ok();
+    if (running !== undefined && !running.ended) {
+      if (!isCash) return error(44);
+      return isOpen ? ok({ docStatus: 0, documentID: 5 }) : ok();
+    }
     if (this.fate.unprinted) return error(15, { printError: 1 });
     return this.#document();
   }
@@ -152,7 +160,10 @@ export class FiscalModel extends Base {
   #check(key: string): object {
     const { running } = this;
     if (running?.key !== key) return error(9);
-    return this.ask(running) ? this.#document() : ok({ docStatus: 0, documentID: 5 });
+    if (!this.ask(running)) return ok({ docStatus: 0, documentID: 5 });
+    if (this.fate.end === "good") return this.#document();
+    this.running = undefined;
+    return error(9);
   }
 
   #document(): object {

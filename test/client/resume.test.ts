@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SettleEvent } from "../../src/client/settled.ts";
 import { readToken } from "../../src/client/token.ts";
+import { absentFrom0To30s } from "./bank-settling.ts";
 import { busy, error, kept, lost, merchantId, ok, over, type Script } from "./scripted.ts";
 
 const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
@@ -95,9 +96,10 @@ test("resume() doesn't resend more often than settle() would have, over all proc
 
 test("resume() says declined for a start that was refused and then isn't found, with the start's code", async () => {
   const token = await tokenAt([["/sale", error(-3)]], "waiting");
-  const world = over(Array.from({ length: 3 }, () => ["/check", absent] as const));
-  const { result, code } = await world.client.resume(token, world.options);
+  const world = over(absentFrom0To30s);
+  const { result, code } = await world.client.resume(token, { ...world.options, intervalMs: 1000 });
   assert.deepEqual([result, code], ["declined", -3]);
+  world.done();
 });
 
 test("resume() of /cancel without a baseline takes nothing for its own, and doesn't resend", async () => {

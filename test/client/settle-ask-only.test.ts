@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
 import { readToken } from "../../src/client/token.ts";
+import { absentFrom0To30s, absentTo30s } from "./bank-settling.ts";
 import { busy, error, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
 
 const sale = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
@@ -12,7 +13,7 @@ const gone = error(9);
 const closed = ok({ docStatus: 1, documentID: 12 });
 
 /** Follows with a stop that comes while the given request is out, or before all when that is 0. */
-async function stoppedAt(request: number, script: Script, service: "bank" | "fiscal" = "bank") {
+async function stoppedAt(request: number, script: Script, service: "bank" | "fiscal" = "bank", windowMs = 20_000) {
   const world = over(script);
   const stop = new AbortController();
   if (request === 0) stop.abort();
@@ -22,7 +23,7 @@ async function stoppedAt(request: number, script: Script, service: "bank" | "fis
     if (world.service.seen.length === request) stop.abort();
     return answer;
   };
-  const options = { ...world.options, askOnly: stop.signal, windowMs: 20_000, intervalMs: 1000 };
+  const options = { ...world.options, askOnly: stop.signal, windowMs, intervalMs: 1000 };
   const { client } = world;
   const settled = await (service === "bank"
     ? client.bank.settle("sale", sale, options)
@@ -49,14 +50,14 @@ test("askOnly: an operation that runs is asked about to its end", async () => {
   assert.equal(result, "approved");
 });
 
-test('askOnly: a lost start is never resent, and the third "not found" in a row ends it', async () => {
-  assert.equal((await stoppedAt(1, [["/sale", lost], ...repeat(3, ["/check", absent])])).result, "declined");
+test('askOnly: a lost start is never resent, and "not found" ends it: for bank after 30 s, for fiscal the third', async () => {
+  assert.equal((await stoppedAt(1, [["/sale", lost], ...absentTo30s], "bank", 60_000)).result, "declined");
   const fiscal: Script = [["/sale", lost], ...repeat(3, ["/check_status", gone])];
   assert.equal((await stoppedAt(1, fiscal, "fiscal")).result, "failed");
 });
 
 test("askOnly that comes with the question's -15 keeps the resend from being sent", async () => {
-  assert.equal((await stoppedAt(2, [["/sale", lost], ...repeat(3, ["/check", absent])])).result, "declined");
+  assert.equal((await stoppedAt(2, [["/sale", lost], ...absentTo30s], "bank", 60_000)).result, "declined");
 });
 
 test("askOnly: fiscal code 5 is asked about, not resent", async () => {
@@ -109,12 +110,12 @@ test("resume() with askOnly resends nothing, and a token that was stopped stays 
   const first = await stoppedAt(1, [["/sale", lost], ...repeat(20, ["/check", error(-3)])]);
   assert.deepEqual([first.result, first.token.known.askOnly], ["unknown", true]);
   const token: unknown = JSON.parse(JSON.stringify(first.token));
-  const world = over(repeat(3, ["/check", absent]));
-  assert.equal((await world.client.resume(token, world.options)).result, "declined");
+  const world = over(absentFrom0To30s);
+  assert.equal((await world.client.resume(token, { ...world.options, intervalMs: 1000 })).result, "declined");
   world.done();
   const { known, ...rest } = readToken(token).token;
-  const again = over(repeat(3, ["/check", absent]));
-  const options = { ...again.options, askOnly: AbortSignal.abort() };
+  const again = over(absentFrom0To30s);
+  const options = { ...again.options, askOnly: AbortSignal.abort(), intervalMs: 1000 };
   assert.equal((await again.client.resume({ ...rest, known: { ...known, askOnly: false } }, options)).result, "declined");
   again.done();
 });

@@ -1,13 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { absent, approved, body, data, reversed, settled } from "./bank-settling.ts";
+import { absent, absentTo30s, approved, body, data, reversed, settled } from "./bank-settling.ts";
 import { error, lost, ok, over, repeat, type Script } from "./scripted.ts";
 
 for (const operation of ["confirm", "cancel"] as const) {
   const route = `/${operation}`;
-  test(`bank.settle never resends ${route} after a lost start (rule 4), and believes the third "not found" in a row`, async () => {
-    const { result, done } = await settled(operation, [["/check", absent], [route, lost], ...repeat(3, ["/check", absent])]);
+  test(`bank.settle never resends ${route} after a lost start (rule 4), and believes "not found" once its time-out is over`, async () => {
+    const { result, done } = await settled(operation, [["/check", absent], [route, lost], ...absentTo30s], 60_000);
     assert.equal(result, "declined");
+    done();
+  });
+  test(`bank.settle finds a lost ${route} that begins just before the start's time-out of 30 s is over (Limits)`, async () => {
+    const { result, done } = await settled(
+      operation,
+      [["/check", absent], [route, lost], ...absentTo30s.slice(1), ["/check", approved]],
+      60_000,
+    );
+    assert.equal(result, "approved");
     done();
   });
   test(`bank.settle never says approved for ${route} by the data of the original`, async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { absent, approved, body, settled } from "./bank-settling.ts";
-import { busy, error, lost, ok, over, repeat, type Script } from "./scripted.ts";
+import { absent, absentTo30s, approved, settled } from "./bank-settling.ts";
+import { busy, error, lost, ok, repeat, type Script } from "./scripted.ts";
 
 test("bank.settle asks first after a lost start, and polls when it runs (rule 3)", async () => {
   const { result, done } = await settled("sale", [
@@ -57,13 +57,17 @@ test("bank.settle says unknown when a resending after a lost start isn't let thr
 });
 
 test('bank.settle counts "not found" in a row: another answer between begins anew', async () => {
-  const { result, done } = await settled("confirm", [
-    ["/check", absent],
-    ["/confirm", lost],
-    ...repeat(2, ["/check", absent]),
-    ["/check", error(-3)],
-    ...repeat(3, ["/check", absent]),
-  ]);
+  const { result, done } = await settled(
+    "confirm",
+    [
+      ["/check", absent],
+      ["/confirm", lost],
+      ...repeat(28, ["/check", absent]),
+      ["/check", error(-3)],
+      ...repeat(3, ["/check", absent]),
+    ],
+    60_000,
+  );
   assert.equal(result, "declined");
   done();
 });
@@ -74,19 +78,22 @@ for (const operation of ["sale", "preauth", "refund", "confirm", "cancel"] as co
     const script: Script = [
       ...before,
       [`/${operation}`, error(-3)],
-      ...repeat(2, ["/check", absent]),
+      ...repeat(28, ["/check", absent]),
       ["/check", error(-3)],
       ...repeat(3, ["/check", absent]),
     ];
-    const world = over(script);
-    const { result, token } = await world.client.bank.settle(operation, body, world.options);
+    const { result, token, done } = await settled(operation, script, 60_000);
     assert.deepEqual([result, token.known.doubt], ["declined", true]);
-    world.done();
+    done();
   });
 }
 
 test("bank: -15 answered to a resent start is no reason to send it again", async () => {
-  const world = over([["/sale", lost], ["/check", absent], ["/sale", absent], ...repeat(3, ["/check", absent])]);
-  assert.equal((await world.client.bank.settle("sale", body, world.options)).result, "declined");
-  world.done();
+  const { result, done } = await settled(
+    "sale",
+    [["/sale", lost], ["/check", absent], ["/sale", absent], ...absentTo30s],
+    60_000,
+  );
+  assert.equal(result, "declined");
+  done();
 });

@@ -6,16 +6,28 @@ import { merchantId, type TestClock } from "./scripted.ts";
 
 /** A till whose requests and answers get lost, and whose process dies at any moment and is started again. */
 
-/** What befalls one request. `late`: nothing comes back, and it arrives after the next request has been answered. */
+/**
+ * What befalls one request. `late`: nothing comes back, and it arrives after the next request has been answered. `delayed`: the
+ * same, and it arrives just before the time-out of the contract is over.
+ */
 export const mishaps = ["none", "not-sent", "lost-before", "lost-after", "late", "dies-before", "dies-after"] as const;
 
-export type Mishap = (typeof mishaps)[number];
+export type Mishap = (typeof mishaps)[number] | "delayed";
+
+const scheduleOf = (each: readonly Mishap[]) =>
+  fc.array(
+    fc.oneof({ weight: 2, arbitrary: fc.constant<Mishap>("none") }, { weight: 3, arbitrary: fc.constantFrom(...each) }),
+    { maxLength: 14 },
+  );
 
 /** Mostly nothing befalls, so that operations come to an end. */
-export const schedule = fc.array(
-  fc.oneof({ weight: 2, arbitrary: fc.constant<Mishap>("none") }, { weight: 3, arbitrary: fc.constantFrom(...mishaps) }),
-  { maxLength: 14 },
-);
+export const schedule = scheduleOf(mishaps);
+
+/** For bank and qr, whose contracts say how long a start may take (Limits); fiscal's doesn't. */
+export const scheduleWithDelays = scheduleOf([...mishaps, "delayed", "delayed"]);
+
+/** Milliseconds: initial command response time-out, 30 s (bank.md and qr.md, Limits). */
+const delayMs = 30_000 - 1;
 
 type Carry = (request: TransportRequest) => Answer;
 
@@ -25,13 +37,24 @@ export class Fateful implements Transport {
   died = false;
   readonly #carry: Carry;
   readonly #schedule: readonly Mishap[];
+  readonly #clock: TestClock | undefined;
   #late: TransportRequest | undefined;
+  #delayed: readonly { readonly dueMs: number; readonly request: TransportRequest }[] = [];
   #leave: () => void = () => {};
   #count = 0;
 
-  constructor(carry: Carry, given: readonly Mishap[]) {
+  /** @param clock For a schedule with delays. */
+  constructor(carry: Carry, given: readonly Mishap[], clock?: TestClock) {
     this.#carry = carry;
     this.#schedule = given;
+    this.#clock = clock;
+  }
+
+  /** What was delayed until now, or to the very last, arrives. */
+  arrive(untilMs: number): void {
+    const due = this.#delayed.filter(({ dueMs }) => dueMs <= untilMs);
+    this.#delayed = this.#delayed.filter(({ dueMs }) => dueMs > untilMs);
+    for (const { request } of due) this.#carry(request);
   }
 
   /** A new process begins. */
@@ -42,6 +65,7 @@ export class Fateful implements Transport {
 
   async send(request: TransportRequest): Promise<Answer> {
     this.requests.push(request);
+    this.arrive(this.#clock?.nowMs() ?? 0);
     const mishap = this.#schedule[this.#count++] ?? "none";
     const late = this.#late;
     this.#late = undefined;
@@ -57,6 +81,7 @@ export class Fateful implements Transport {
     if (mishap === "not-sent") return failed("not-sent", "busy");
     if (mishap === "lost-after" || mishap === "dies-after") this.#carry(request);
     if (mishap === "late") this.#late = request;
+    if (mishap === "delayed") this.#delayed = [...this.#delayed, { dueMs: (this.#clock?.nowMs() ?? 0) + delayMs, request }];
     if (mishap === "dies-before" || mishap === "dies-after") {
       this.died = true;
       this.#leave();
@@ -84,7 +109,7 @@ export async function follow({ transport, clock, service, operation, body }: Til
     const onProgress = ({ token }: SettleEvent) => {
       if (!transport.died) stored = JSON.stringify(token);
     };
-    return { clock, signal: gone.signal, onProgress, windowMs: 60_000 };
+    return { clock, signal: gone.signal, onProgress, windowMs: 120_000 };
   };
   // Any operation of any service: the types hold them apart, and this law is about all of them
   const settle = client[service].settle as (...given: readonly unknown[]) => Promise<Settled>;

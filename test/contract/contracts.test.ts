@@ -5,6 +5,7 @@ import type { Contract } from "../../src/contract/contract.ts";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
+import { recoveries } from "../../src/contract/recovery.ts";
 import { packagesLoadedBy } from "./imports.ts";
 
 const pathsWhere = (contract: Contract, has: (route: Contract["routes"][number]) => boolean) =>
@@ -67,6 +68,12 @@ test("polling and barriers lead to read-only routes of the same contract", () =>
       assert.equal(routeOf(contract, path)?.effect, "none", `${contract.service} ${path}`);
     }
     assert.equal(routeOf(contract, contract.barrier.route)?.body, "none");
+  }
+});
+
+test("recoveries believe no bank operation to be absent before the reply time-out of its start is over", () => {
+  for (const { route, absentsAfterMs } of recoveries.bank) {
+    assert.equal(absentsAfterMs, routeOf(bank, route)?.replyTimeoutMs, route);
   }
 });
 
