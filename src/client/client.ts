@@ -58,7 +58,8 @@ export interface Client {
   readonly bank: ServiceClient<"bank">;
   readonly qr: ServiceClient<"qr">;
   /**
-   * Follows an operation on, by the token that `settle` gave: asks what became of it, and never sends blindly.
+   * Follows an operation on, by the last token that `settle` gave: asks what became of it, and never sends blindly. One that
+   * provably wasn't sent yet is sent; one that ended without being sent ends so at once.
    * @throws TypeError for what is no token.
    */
   resume(token: unknown, options?: SettleOptions): Promise<Settled>;

@@ -6,9 +6,10 @@ export type Action = "start" | "ask" | "print";
 /**
  * Where an operation is. `baseline`: not sent yet, what is known under its key has to be asked first. `ready`: to be sent, now or
  * again. `lost`: sent, nothing came back that says what became of it. `accepted`: it is known to have begun. `refused`: answered
- * with an error that leaves open whether it has begun. `printing`: ended, and its copy is being printed.
+ * with an error that leaves open whether it has begun. `printing`: ended, and its copy is being printed. `unsent`: ended, and never
+ * sent.
  */
-export const phases = ["baseline", "ready", "lost", "accepted", "refused", "printing"] as const;
+export const phases = ["baseline", "ready", "lost", "accepted", "refused", "printing", "unsent"] as const;
 
 export type Phase = (typeof phases)[number];
 
@@ -45,10 +46,12 @@ export function actionOf(known: Known): Action {
   return known.phase === "printing" ? "print" : "ask";
 }
 
-/** What is known when a process takes an operation up again: it may have been sent, by whoever stored the token. */
+/**
+ * What is known when a process takes an operation up again. `ready` was stored before a start, which may have been sent since;
+ * `baseline` before the question that comes first, and would have been replaced before a start.
+ */
 export function resumed(known: Known): Known {
   switch (known.phase) {
-    case "baseline":
     case "ready":
       return { ...known, phase: "lost", doubt: true };
     case "printing":
@@ -73,4 +76,12 @@ export function stopped(known: Known): Known {
 /** What is known of one that was to be sent again and isn't: what an earlier start left behind is asked about. */
 export function askedAbout(known: Known): Known {
   return { ...known, phase: known.refusals > 0 ? "refused" : "lost", absents: 0 };
+}
+
+/**
+ * What is known of one that ended because nothing was begun: resumed, it is never sent.
+ * @param answered Whether a start was answered; else none was sent.
+ */
+export function endedInNothing(known: Known, answered: boolean, refusal: Known["refusal"]): Known {
+  return { ...known, phase: answered ? "refused" : "unsent", refusal };
 }

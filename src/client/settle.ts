@@ -6,7 +6,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import type { Operation } from "./evidence.ts";
 import { writeObject } from "./exact-json.ts";
 import { after, type Ended, type Onward } from "./following.ts";
-import { type Action, actionOf, isUntouched, resumed, stopped } from "./known.ts";
+import { type Action, actionOf, endedInNothing, isUntouched, resumed, stopped } from "./known.ts";
 import { nameField, newToken } from "./new-token.ts";
 import type { Delivery, Service, Words } from "./service.ts";
 import { type Clock, Pauses, clock as realClock, windowOf } from "./settle-clock.ts";
@@ -27,7 +27,8 @@ export async function settle(service: Service, path: string, body: object, optio
 }
 
 /**
- * Follows an operation on that another process began: asks first, never sends blindly.
+ * Follows an operation on that another process began: asks first, never sends blindly. One that provably wasn't sent yet is
+ * sent; one that ended unsent has ended.
  * @throws TypeError for what is no token.
  */
 export async function resume(
@@ -79,8 +80,10 @@ class Settling {
   }
 
   async run(isResumed: boolean): Promise<Settled> {
-    this.#begun = isResumed;
-    if (isResumed) this.#starts = 1;
+    const { known } = this.#token;
+    if (known.phase === "unsent") return this.#unsent();
+    this.#begun = isResumed && !isUntouched(known);
+    if (this.#begun) this.#starts = 1;
     let endMs: number | undefined;
     for (;;) {
       if (this.#heedStop(undefined) && isUntouched(this.#token.known)) return this.#left();
@@ -202,7 +205,20 @@ class Settling {
     return this.#end({ verdict: untouched ? this.#recovery.refused : "unknown", reply: undefined, words });
   }
 
+  /** It had ended so before it was resumed. */
+  #unsent(): Promise<Settled> {
+    const { code, message } = this.#token.known.refusal ?? {};
+    const words = { code, message: `nothing was sent: ${message ?? "start it anew"}`, httpStatus: undefined };
+    return this.#end({ verdict: this.#recovery.refused, reply: undefined, words });
+  }
+
   async #end({ verdict, reply, words }: Ended): Promise<Settled> {
+    const { known } = this.#token;
+    if (verdict === this.#recovery.refused && isUntouched(known)) {
+      const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
+      const refusal = { code: words?.code, message: words?.message };
+      this.#token = { ...this.#token, known: endedInNothing(known, answered, refusal) };
+    }
     await this.#tell({ type: "final", reply });
     return {
       result: verdict,

@@ -15,7 +15,10 @@ export interface SettleEvent {
    * the service has it. `waiting`: for `waitMs`.
    */
   readonly type: SettleEventType;
-  /** By which the operation can be resumed from here: store it before this event's handler returns. */
+  /**
+   * By which the operation can be resumed from here: store it before this event's handler returns, in place of the one before.
+   * An older one may say that nothing was sent yet, and resumed it would be sent again.
+   */
   readonly token: Token;
   readonly waitMs?: number;
   /** The answer that was just had: the payment's QR code may be in it. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { SettleEvent } from "../../src/client/settled.ts";
 import { readToken } from "../../src/client/token.ts";
 import { absentFrom0To30s } from "./bank-settling.ts";
-import { busy, error, kept, lost, merchantId, ok, over, type Script } from "./scripted.ts";
+import { busy, error, kept, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
 const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const sale = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
@@ -102,8 +102,156 @@ test("resume() says declined for a start that was refused and then isn't found, 
   world.done();
 });
 
-test("resume() of /cancel without a baseline takes nothing for its own, and doesn't resend", async () => {
+test('resume() counts the 30 s in which "not found" proves nothing anew: no clock outlives its process', async () => {
+  const script: Script = [["/cancel", lost], ...repeat(29, ["/check", absent])];
+  const first = over([["/check", absent], ...script]);
+  const gone = new AbortController();
+  const { send } = first.service;
+  first.service.send = async (request) => {
+    if (first.service.seen.length === script.length) gone.abort();
+    return send.call(first.service, request);
+  };
+  const options = { clock: first.clock, signal: gone.signal, intervalMs: 1000 };
+  const { result, token } = await first.client.bank.settle("cancel", body, options);
+  assert.deepEqual([result, token.known.absents], ["unknown", 29]);
+  for (const [answers, expected] of [
+    [absentFrom0To30s, "declined"],
+    [[...absentFrom0To30s.slice(1), ["/check", approved]], "approved"],
+  ] as const) {
+    const world = over(answers);
+    assert.equal((await world.client.resume(kept(token), { ...world.options, intervalMs: 1000 })).result, expected);
+    world.done();
+  }
+});
+
+const baselines = [
+  ["before its first question", [], "asked"],
+  ["while it waits to ask again", [["/check", lost]], "waiting"],
+] as const;
+
+for (const [name, script, at] of baselines) {
+  test(`resume() of /cancel ${name} knows that nothing was sent: it asks, sends, and follows it to its end`, async () => {
+    const token = await tokenAt(script, at, "cancel");
+    const world = over([
+      ["/check", approved],
+      ["/cancel", ok()],
+      ["/check", ok({ data: { status: "REVERSED", txn_id: "7" } })],
+      ["/check", error(-1, { data: { status: "REVERSED", txn_id: "7" } })],
+    ]);
+    assert.equal((await world.client.resume(token, world.options)).result, "reversed");
+    assert.deepEqual(world.service.seen[1]?.body, body);
+    assert.deepEqual(
+      world.events.map(({ type }) => type).filter((type) => !["waiting", "in progress"].includes(type)),
+      ["asked", "sent", "asked", "asked", "final"],
+    );
+    world.done();
+  });
+}
+
+test("resume() of /cancel that has its baseline doesn't send when its token can't be stored, and rejects with the reason", async () => {
   const token = await tokenAt([], "asked", "cancel");
+  const world = over([["/check", approved]]);
+  const full = new Error("disk full");
+  const onProgress = ({ type }: SettleEvent) => {
+    if (type === "sent") throw full;
+  };
+  await assert.rejects(world.client.resume(token, { clock: world.clock, onProgress }), full);
+  world.done();
+});
+
+test('resume() never sends /cancel again by the token that was given with "sent", nor by any later one', async () => {
+  const first: Script = [
+    ["/check", absent],
+    ["/cancel", lost],
+    ["/check", error(-3)],
+  ];
+  const world = over(first);
+  await world.client.bank.settle("cancel", body, { ...world.options, windowMs: 1_500 });
+  world.done();
+  const sent = world.events.findIndex(({ type }) => type === "sent");
+  assert.deepEqual(
+    world.events.map(({ token }) => token.known.phase),
+    ["baseline", "ready", "lost", "lost", "lost"],
+  );
+  for (const { token } of world.events.slice(sent)) {
+    const again = over(absentFrom0To30s);
+    assert.equal((await again.client.resume(kept(token), { ...again.options, intervalMs: 1000 })).result, "declined");
+    again.done();
+  }
+});
+
+/** Ends in nothing, as settle() tells it. */
+async function endedInNothing(script: Script, options: { readonly signal?: AbortSignal; readonly askOnly?: AbortSignal }) {
+  const world = over(script);
+  const settled = await world.client.bank.settle("cancel", body, { ...world.options, ...options, windowMs: 5_000 });
+  world.done();
+  assert.equal(settled.result, "declined");
+  assert.deepEqual(world.events.at(-1)?.token ?? settled.token, settled.token);
+  return settled;
+}
+
+for (const [name, script, options, words] of [
+  ["the window's end", [["/check", absent], ...repeat(3, ["/cancel", busy])], {}, "the line is down"],
+  ["the end of a baseline that never came", repeat(3, ["/check", busy]), {}, "the line is down"],
+  [
+    "a refusal for good",
+    [
+      ["/check", absent],
+      ["/cancel", wrong],
+    ],
+    {},
+    "mend it",
+  ],
+  ["a refusal of its baseline", [["/check", error(-29)]], {}, "code -29"],
+  ["its caller's leaving", [], { signal: AbortSignal.abort() }, "the caller stopped it before it was sent"],
+  ["a stop", [], { askOnly: AbortSignal.abort() }, "the caller stopped it before it was sent"],
+] as const) {
+  test(`resume() of an operation that ended unsent by ${name} sends and asks nothing, and says so`, async () => {
+    const { token, message } = await endedInNothing(script, options);
+    assert.deepEqual([token.known.phase, message], ["unsent", words]);
+    for (let times = 0; times < 2; times++) {
+      const world = over([]);
+      const again = await world.client.resume(kept(token), world.options);
+      assert.deepEqual([again.result, again.message, again.steps], ["declined", `nothing was sent: ${words}`, []]);
+      assert.deepEqual([again.token, world.service.seen], [token, []]);
+      assert.deepEqual(
+        world.events.map(({ type }) => type),
+        ["final"],
+      );
+    }
+  });
+}
+
+test("resume() of a start that the service refused never sends it again: declined, with the start's code", async () => {
+  const first = over([["/sale", error(-47)]]);
+  const { result, token } = await first.client.bank.settle("sale", body, first.options);
+  assert.deepEqual([result, token.known.phase], ["declined", "refused"]);
+  const world = over(absentFrom0To30s);
+  const again = await world.client.resume(kept(token), { ...world.options, intervalMs: 1000 });
+  assert.deepEqual([again.result, again.code], ["declined", -47]);
+  world.done();
+});
+
+test('resume() reads a token of an older client: "ready" may have been sent, and a start without a baseline proves nothing', async () => {
+  // As posline 0.1.0 wrote it
+  const text =
+    '{"v":1,"service":"bank","route":"/cancel","body":"{\\"pay_id\\":\\"P-1\\",\\"amount\\":1500,\\"currency_name\\":\\"AZN\\"}",' +
+    '"known":{"phase":"ready","doubt":false,"resends":0,"signedAgain":false,"absents":0,"learnedProven":false,' +
+    '"unprinted":false,"copied":false,"refusals":0,"askOnly":false}}';
+  const world = over(repeat(11, ["/check", approved]));
+  const options = { ...world.options, windowMs: 10_000, intervalMs: 1000 };
+  assert.equal((await world.client.resume(JSON.parse(text), options)).result, "unknown");
+  world.done();
+});
+
+/** A token that an older client stored when it resumed one in its baseline: it may have been sent, and the baseline is lost. */
+async function lostBaseline(): Promise<unknown> {
+  const { token } = readToken(await tokenAt([], "asked", "cancel"));
+  return kept({ ...token, known: { ...token.known, phase: "lost", doubt: true } });
+}
+
+test("resume() of /cancel without a baseline takes nothing for its own, and doesn't resend", async () => {
+  const token = await lostBaseline();
   const world = over(Array.from({ length: 11 }, () => ["/check", approved] as const));
   const options = { ...world.options, windowMs: 10_000, intervalMs: 1000 };
   assert.equal((await world.client.resume(token, options)).result, "unknown");
@@ -111,7 +259,7 @@ test("resume() of /cancel without a baseline takes nothing for its own, and does
 });
 
 test("resume() of /cancel without a baseline takes nothing for its own that runs under its pay_id either", async () => {
-  const token = await tokenAt([], "asked", "cancel");
+  const token = await lostBaseline();
   const world = over([["/check", ok()], ...Array.from({ length: 10 }, () => ["/check", approved] as const)]);
   const options = { ...world.options, windowMs: 10_000, intervalMs: 1000 };
   assert.equal((await world.client.resume(token, options)).result, "unknown");
