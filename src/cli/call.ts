@@ -27,8 +27,9 @@ export interface CallArguments extends CallTarget {
 
 /** @returns the exit code: 0, 1 for declined, 64 usage, 69 not sent, 75 unknown, 78 for a configuration that can't be used. */
 export async function runCall(args: CallArguments): Promise<number> {
-  const following = new Following(args);
+  const following = new Following({ ...args, tokenFile: args.tokenFile ?? resumedFile(args) });
   try {
+    refuseWithoutWait(args);
     return args.resume === undefined ? await runNew(args, following) : await runResumed(args, args.resume, following);
   } catch (error) {
     const code =
@@ -37,6 +38,23 @@ export async function runCall(args: CallArguments): Promise<number> {
     // Whatever failed here, what was begun goes on.
     return following.told ? exitCodes.unknown : code;
   }
+}
+
+/**
+ * What says how an operation is followed has no meaning for one request.
+ * @throws UsageError naming the flag.
+ */
+function refuseWithoutWait({ wait, resume, window, tokenFile }: CallArguments): void {
+  if (wait === true || resume !== undefined) return;
+  const flags = Object.entries({ "--window": window, "--token-file": tokenFile });
+  const flag = flags.find(([, value]) => value !== undefined)?.[0];
+  if (flag === undefined) return;
+  throw new UsageError(`Cannot call: ${flag} is about an operation that is followed: add --wait, or leave ${flag} out`);
+}
+
+/** The file that a token is resumed from: it goes stale when the operation goes on, and is kept up to date like `--token-file`. */
+function resumedFile({ resume }: CallArguments): string | undefined {
+  return resume?.startsWith("@") === true && resume !== "@-" ? resume.slice(1) : undefined;
 }
 
 async function runNew(args: CallArguments, following: Following): Promise<number> {
@@ -56,7 +74,8 @@ async function runNew(args: CallArguments, following: Following): Promise<number
 }
 
 async function runResumed(args: CallArguments, text: string, following: Following): Promise<number> {
-  if (args.service !== undefined) throw new UsageError("Cannot resume: a token says all: leave service, route and body out");
+  if (args.service !== undefined || args.file !== undefined)
+    throw new UsageError("Cannot resume: a token says all: leave service, route and body (--file too) out");
   const token = await tokenIn(text);
   const named = serviceNames.find(
     (name) => typeof token === "object" && token !== null && "service" in token && token.service === name,
@@ -140,12 +159,16 @@ const options = {
   baud: { type: "number", requiresArg: true, describe: "The line's speed in baud (default 115200)" },
   file: { type: "string", requiresArg: true, describe: "Read the body from this file; - is standard input" },
   wait: { type: "boolean", describe: "Follow the operation to its end, by the contract's recovery rules" },
-  window: { type: "number", requiresArg: true, describe: "With --wait, follow it for so many seconds (default 180)" },
+  window: {
+    type: "number",
+    requiresArg: true,
+    describe: "With --wait or --resume, follow it for so many seconds (default 180)",
+  },
   resume: { type: "string", requiresArg: true, describe: "Follow an operation on, by the token that was printed, or @FILE" },
   "token-file": {
     type: "string",
     requiresArg: true,
-    describe: "With --wait, keep the token to resume with in this file all along",
+    describe: "With --wait or --resume, keep the token to resume with in this file all along",
   },
   config: { type: "string", requiresArg: true, describe: "Take merchantId and apiKey from this configuration file" },
   "merchant-id-file": {

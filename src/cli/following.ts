@@ -35,7 +35,13 @@ export class Following {
 
   /** True once an operation may have been begun whose end wasn't told. */
   get told(): boolean {
-    return this.#latest !== undefined;
+    return this.#open !== undefined;
+  }
+
+  /** The token of that operation. Before its baseline is known nothing was sent. */
+  get #open(): Token | undefined {
+    const token = this.#latest?.token;
+    return token?.known.phase === "baseline" ? undefined : token;
   }
 
   /** @returns the exit code. */
@@ -58,7 +64,7 @@ export class Following {
       this.#latest = undefined;
       return codeOf(settled);
     } finally {
-      if (this.#latest !== undefined) this.#printResume(this.#latest.token);
+      if (this.#open !== undefined) this.#printResume(this.#open);
       process.off("SIGINT", interrupted);
       for (const signal of leavingSignals) process.off(signal, ended);
       progress.stop();
@@ -98,12 +104,12 @@ export class Following {
 /** The session or the service manager ends: as a second Ctrl-C. */
 const leavingSignals = ["SIGTERM", "SIGHUP"] as const;
 
-function codeOf({ result, token, steps }: Settled): number {
+function codeOf({ result, token }: Settled): number {
   if (result === "unknown") return exitCodes.unknown;
   // What couldn't be printed was sold all the same.
   if (result === "approved" || result === "closed" || result === "unprinted") return exitCodes.ok;
   if (result === "reversed" && token.route === "/cancel") return exitCodes.ok;
-  return steps.every(({ outcome }) => outcome === "not-sent") ? exitCodes.unavailable : declinedCode;
+  return token.known.phase === "unsent" ? exitCodes.unavailable : declinedCode;
 }
 
 function textOfSettled({ result, data, code, message, token }: Settled): string {

@@ -156,6 +156,35 @@ test("posline call --wait exits with 69 when nothing could be sent in all the ti
   assert.equal(await process.ended(), 69, process.stderr);
 });
 
+test("posline call --resume of a token that ended unsent says so at once, and exits with 69", async () => {
+  const file = join(folder.path, "unsent-token");
+  const flags = ["--wait", "--window", "1", "--token-file", file, "--line", "/dev/nonexistent"];
+  const unsent = new PoslineProcess(["call", "bank", "sale", sale("CALL-9", 1500), ...flags]);
+  assert.equal(await unsent.ended(), 69, unsent.stderr);
+  const resumed = await caller("bank", "--resume", `@${file}`);
+  assert.equal(await resumed.ended(), 69, resumed.stderr);
+  const { result, key, message } = JSON.parse(resumed.stdout);
+  assert.deepEqual([result, key], ["declined", "CALL-9"]);
+  assert.match(message, /^nothing was sent: Cannot /);
+  assert.ok(resumed.stderr.endsWith(`declined: ${message}\n`), resumed.stderr);
+  assert.equal(JSON.parse((await call("bank", "check", '{"pay_id":"CALL-9"}')).stdout).code, -15);
+});
+
+test("posline call --resume @FILE of a cancel that was killed before its baseline was known sends it, and keeps FILE up to date", async () => {
+  const paid = await call("bank", "sale", sale("CALL-10", 1500), "--wait");
+  const body = { ...JSON.parse(sale("CALL-11", 1500)), rrn: JSON.parse(paid.stdout).data.rrn };
+  const file = join(folder.path, "baseline-token");
+  const flags = ["--wait", "--token-file", file, "--line", "/dev/nonexistent"];
+  const killed = new PoslineProcess(["call", "bank", "cancel", JSON.stringify(body), ...flags]);
+  await killed.until(() => (killed.stderr.includes("waiting") ? true : undefined), "the baseline to be asked");
+  assert.equal(await killed.ended("SIGKILL"), null);
+  assert.equal(JSON.parse(readFileSync(file, "utf8")).known.phase, "baseline");
+  const resumed = await caller("bank", "--resume", `@${file}`);
+  assert.equal(await resumed.ended(), 0, resumed.stderr);
+  assert.match(resumed.stderr, /bank \/cancel: asked\nbank \/cancel: sent\n/);
+  assert.equal(JSON.parse(readFileSync(file, "utf8")).known.phase, "accepted");
+});
+
 test("posline call reads the body from standard input and from a file", async () => {
   const file = join(folder.path, "body.json");
   writeFileSync(file, sale("CALL-6", 1500));
@@ -178,6 +207,9 @@ test("posline call says what is wrong with how it was called, and exits with 64"
     [["bank", "terminals", "--wait"], /can't be followed|operation/],
     [["bank", "sale", "{}", "--wait", "--window", "x"], /no number of seconds/],
     [["--resume", "{}", "bank"], /is no|choices|Invalid|a token says all/i],
+    [["--resume", "{}", "--file", "-"], /a token says all/],
+    [["bank", "sale", sale("CALL-0", 1500), "--window", "1"], /--window is .*: add --wait, or leave --window out/],
+    [["bank", "terminals", "--token-file", "t"], /--token-file is .*: add --wait, or leave --token-file out/],
   ] as const) {
     const process = await caller("bank", ...args);
     assert.equal(await process.ended(), 64, `${args.join(" ")}: ${process.stderr}`);
