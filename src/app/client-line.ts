@@ -5,8 +5,8 @@ import { lineDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type Handler, present, type ServiceName, serviceNames } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
+import { faultBody } from "../envelope/fault.ts";
 import { textOf } from "../envelope/json.ts";
-import { faultPayload } from "../envelope/reply.ts";
 import { lineCaller, linePeer } from "../line/caller.ts";
 import type { Open } from "../line/conduit.ts";
 import { Line } from "../line/line.ts";
@@ -107,7 +107,7 @@ class LineTransport implements Transport {
       return { ...answered, text: textOf(reply.payload) };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      return faultAnswer(service, error);
+      return faultAnswer(service, route, error);
     } finally {
       for (const each of left) each.removeEventListener("abort", leave);
     }
@@ -121,14 +121,13 @@ class LineTransport implements Transport {
 const answered = { outcome: "answered", httpStatus: undefined, retryAfterMs: undefined, reason: undefined } as const;
 
 /** A fault of the line as a bridge would answer it, so that both ways lead to the same errors. */
-function faultAnswer(service: ServiceName, { kind, message, outcome, httpStatus, details }: Fault): Answer {
-  const text = faultPayload(contracts[service], kind, message).toString();
-  const { retryAfterS } = details;
+function faultAnswer(service: ServiceName, route: string, fault: Fault): Answer {
+  const { retryAfterS } = fault.details;
   return {
-    outcome,
-    text,
-    httpStatus,
+    outcome: fault.outcome,
+    text: faultBody(contracts[service], route, fault).payload.toString(),
+    httpStatus: fault.httpStatus,
     retryAfterMs: retryAfterS === undefined ? undefined : retryAfterS * 1000,
-    reason: message,
+    reason: fault.message,
   };
 }

@@ -87,6 +87,8 @@ export const bank: Contract = {
     broken: -3,
   },
   faultsInOk: ["sign", "malformed", "missing"],
+  // No fault says it: rules 1 and 2 end nothing by an error without data, so -3 does as well and claims less
+  inProgress: { status: "success", code: undefined },
   barrier,
   // Rule 1: stop only on a final result in data. An error without data, such as -3, leaves the outcome open
   finals: {

@@ -1,5 +1,5 @@
 import type { ServiceName } from "../core/call.ts";
-import type { FaultKind } from "../core/fault.ts";
+import type { FaultKind, FaultOutcome } from "../core/fault.ts";
 import type { Framing } from "../wire/decoded.ts";
 
 /**
@@ -27,6 +27,12 @@ export interface Polling {
   readonly intervalMs: { readonly min: number; readonly max: number };
 }
 
+/**
+ * What a fault says in its body, for tills that read the body alone. `error`: the contract's error envelope. `in progress`: what
+ * the service answers while it can't tell the end yet. `none`: no word of the contract, since each would be taken for an end.
+ */
+export type FaultWord = "error" | "in progress" | "none";
+
 export interface Route {
   /** With its leading slash. */
   readonly path: string;
@@ -41,6 +47,13 @@ export interface Route {
   /** The field that names the operation, for logs and recovery. */
   readonly key: "pay_id" | "documentExtID" | undefined;
   readonly polling: Polling | undefined;
+  /** By a fault's outcome, the word that lets nobody take for an end, or send again, what isn't proven to allow it. */
+  readonly faultWords: Readonly<Record<FaultOutcome, FaultWord>>;
+  /**
+   * The highest HTTP status with which the error envelope is the service's own word. Above it, it may as well be a framework's or a
+   * proxy's, and the outcome is unknown.
+   */
+  readonly errorStatusMax: 299 | 499 | 599;
 }
 
 /** A code a service answers with. */
@@ -88,6 +101,8 @@ export interface Contract {
   readonly faultCodes: Readonly<Record<FaultKind, number>>;
   /** The kinds that travel in HTTP 200, as the service itself would send them. */
   readonly faultsInOk: readonly FaultKind[];
+  /** How the service says "in progress": its envelope's status, and its code where there is one. */
+  readonly inProgress: { readonly status: "success" | "error"; readonly code: number | undefined };
   readonly barrier: Barrier;
   readonly finals: Finals;
 }

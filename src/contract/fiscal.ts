@@ -27,11 +27,18 @@ const post = posts({ replyTimeoutMs, key: undefined });
 
 const document = { key: "documentExtID", polling } as const;
 
+/**
+ * Errors: code 5 has /sale and /refund sent again with the same documentExtID, as a time-out has. Of cash it says no such thing, so
+ * a till may take it for a document that was rolled back; 44 has it ask /check_status first, as a time-out of cash does.
+ */
+const cash = { ...document, faultWords: { "not-sent": "error", unknown: "in progress" } } as const;
+
 /** Endpoints. Every POST carries `data` and `sign`, so even a route whose JSON may be empty has a body. */
 const routes: readonly Route[] = [
   post("/supported_operations", "none", { methods: ["GET", "POST"], body: "none" }),
   post("/sale", "money", { ...document, replyTimeoutMs: slowReplyTimeoutMs }),
   post("/refund", "money", { ...document, replyTimeoutMs: slowReplyTimeoutMs }),
+  // Polled until docStatus 1, so that an error 5 ends nothing; 44 would claim that there is a document
   post("/check_status", "none", { key: "documentExtID" }),
   // "Only printing is recovered via /check_copy" (Errors, code 15): it puts the copy on paper, so twice would be two copies
   post("/check_copy", "print"),
@@ -43,8 +50,8 @@ const routes: readonly Route[] = [
   // "False or missing runs the normal print flow" (Endpoints, rule 1): by default it prints
   post("/x_report", "print", { replyTimeoutMs: slowReplyTimeoutMs }),
   // Cash in and out of the drawer is registered in the fiscal memory: twice would be wrong by an amount of money
-  post("/deposit", "money", document),
-  post("/withdraw", "money", document),
+  post("/deposit", "money", cash),
+  post("/withdraw", "money", cash),
   // Its reply isn't shown by the contract and it has no switch against printing: taken to print
   post("/dates_report", "print", { replyTimeoutMs: slowReplyTimeoutMs }),
   post("/get_info", "none"),
@@ -108,6 +115,7 @@ export const fiscal: Contract = {
     broken: 5,
   },
   faultsInOk: ["sign", "malformed", "missing"],
+  inProgress: { status: "error", code: 44 },
   barrier,
   // docStatus 1 is final even beside code 15, where only printing failed. An error without docStatus says nothing final
   finals: { field: ["docStatus"], values: [1], pendingCodes: [44], errorIsFinal: false, absentCodes: [9] },

@@ -1,7 +1,7 @@
 import type { Effect, Route } from "./contract.ts";
 
 /** Makes the routes of one contract out of what most of them have: POST, with a body, in their turn. */
-export function posts(common: Pick<Route, "replyTimeoutMs" | "key">) {
+export function posts(common: Pick<Route, "replyTimeoutMs" | "key"> & Partial<Pick<Route, "errorStatusMax">>) {
   return (path: string, effect: Effect, more: Partial<Route> = {}): Route => ({
     path,
     methods: ["POST"],
@@ -9,6 +9,8 @@ export function posts(common: Pick<Route, "replyTimeoutMs" | "key">) {
     effect,
     urgent: false,
     polling: undefined,
+    faultWords: { "not-sent": "error", unknown: "error" },
+    errorStatusMax: 599,
     ...common,
     ...more,
   });

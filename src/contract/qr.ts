@@ -10,18 +10,28 @@ const replyTimeoutMs = 30_000;
 /** Flow rule 2: polled with the same pay_id, trans and pay_system; `trans` comes from the reply of /showqrcode. */
 const polling: Polling = { route: "/check", keys: ["pay_id", "trans", "pay_system"], intervalMs: { min: 1000, max: 2000 } };
 
-const post = posts({ replyTimeoutMs, key: "pay_id" });
+/** Errors: its one code says nothing, so a server's failure (5xx) can't be told from a refusal of the service's by it. */
+const post = posts({ replyTimeoutMs, key: "pay_id", errorStatusMax: 499 });
+
+/** Flow rule 2 goes on while the answer is success without data, and both states and rule 3 lead there from a start. */
+const startWords = { "not-sent": "error", unknown: "in progress" } as const;
+
+/** States: status error on /check ends the payment, and no fault of asking may. */
+const checkWords = { "not-sent": "in progress", unknown: "in progress" } as const;
+
+/** Endpoints: these aren't polled, so success says that it was done and error that it was not. */
+const onceWords = { "not-sent": "error", unknown: "none" } as const;
 
 /** Endpoints. No route stops a payment that runs, so none is urgent: /cancel gives back what was paid. */
 const routes: readonly Route[] = [
   post("/check_connection", "none", { body: "none", key: undefined }),
-  post("/showqrcode", "money", { polling }),
-  // Asked again and again by design (flow rule 3), so it only reads
-  post("/check", "none"),
-  post("/cancel", "money"),
-  post("/refund", "money"),
+  post("/showqrcode", "money", { polling, faultWords: startWords }),
+  // Asked again and again by design (flow rule 3), so it only reads. Its error is believed with a status of success alone
+  post("/check", "none", { faultWords: checkWords, errorStatusMax: 299 }),
+  post("/cancel", "money", { faultWords: onceWords }),
+  post("/refund", "money", { faultWords: onceWords }),
   // Hands fiscal data to the payment system and may not be resent blindly (flow rule 3); the money has moved before
-  post("/final_confirm", "state"),
+  post("/final_confirm", "state", { faultWords: onceWords }),
 ];
 
 /** Only /check_connection answers with `data.systems` (Endpoints, responses). */
@@ -60,6 +70,7 @@ export const qr: Contract = {
   },
   // The HTTP status is all that tells these faults apart, since code 1 says nothing: none of them travels in 200
   faultsInOk: [],
+  inProgress: { status: "success", code: undefined },
   barrier,
   // States: data.rrn is success, status "error" is failure, success without data goes on
   finals: { field: ["data", "rrn"], values: [], pendingCodes: [], errorIsFinal: true, absentCodes: [] },

@@ -1,5 +1,3 @@
-import type { Contract } from "../contract/contract.ts";
-import type { FaultKind } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { parseObject, textOf } from "./json.ts";
 
@@ -32,8 +30,3 @@ export function rehearseReply(): void {
 }
 
 const rehearsal = [Buffer.from('{"status":"success","data":{"txn_id":"1","status":"APPROVED","rrn":"1"},"code":0}')];
-
-/** A fault in the service's own words: its error envelope, which every one of the three contracts writes alike. */
-export function faultPayload(contract: Contract, kind: FaultKind, message: string): Buffer {
-  return Buffer.from(JSON.stringify({ status: "error", code: contract.faultCodes[kind], message }));
-}

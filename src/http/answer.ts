@@ -3,18 +3,20 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Socket } from "node:net";
 import type { Contract } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
-import { Fault, type FaultKind, type Outcome } from "../core/fault.ts";
-import { faultPayload } from "../envelope/reply.ts";
+import { Fault, type Outcome } from "../core/fault.ts";
+import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts";
 import { preflightMaxAgeS } from "./limits.ts";
 
 /**
- * What is written back: the terminal's bytes, or a fault in the service's own envelope. Every answer says whether the request
+ * What is written back: the terminal's bytes, or a fault as `envelope/fault.ts` writes it. Every answer says whether the request
  * was sent (`X-Posline-Outcome`), which one it answers (`X-Request-Id`) and where the time went (`Server-Timing`).
  */
 
 /** What an answer needs to know of its request. */
 export interface Asked {
   readonly response: ServerResponse;
+  /** Without its query; undefined when no request could be read. */
+  readonly path: string | undefined;
   readonly requestId: string;
   readonly origin: string | undefined;
   /** True when the connection ends with this answer. */
@@ -22,9 +24,8 @@ export interface Asked {
 }
 
 /** What was answered, for the log. */
-export interface Answered {
+export interface Answered extends Pick<FaultBody, "status" | "code"> {
   readonly httpStatus: number;
-  readonly code: number;
   readonly bytes: number;
 }
 
@@ -89,20 +90,14 @@ export class Answers {
   }
 
   #faultParts(asked: Omit<Asked, "response">, fault: Fault) {
-    const payload = faultPayload(this.#contract, fault.kind, fault.message);
-    const httpStatus = this.#statusOf(fault);
+    const { word, status, code, payload } = faultBody(this.#contract, asked.path, fault);
+    const httpStatus = faultHttpStatus(this.#contract, word, fault, this.#faultStatus);
     const { queueMs = 0, lineMs = 0, retryAfterS, allow } = fault.details;
     const headers = this.#headers(asked, fault.outcome, payload.length, queueMs, lineMs);
     if (retryAfterS !== undefined) headers.push("Retry-After", String(retryAfterS));
     if (allow !== undefined) headers.push("Allow", allow.join(", "));
-    const answered: Answered = { httpStatus, code: this.#contract.faultCodes[fault.kind], bytes: payload.length };
+    const answered: Answered = { httpStatus, status, code, bytes: payload.length };
     return { answered, headers, payload };
-  }
-
-  #statusOf(fault: Fault): number {
-    if (this.#faultStatus !== undefined) return this.#faultStatus;
-    const kinds: readonly FaultKind[] = this.#contract.faultsInOk;
-    return kinds.includes(fault.kind) ? 200 : fault.httpStatus;
   }
 
   #headers(asked: Omit<Asked, "response">, outcome: Outcome, bytes: number, queueMs: number, lineMs: number): string[] {

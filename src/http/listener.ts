@@ -65,6 +65,7 @@ export class HttpListener {
       request,
       response,
       requestId: this.#newId(request.headers["x-request-id"]),
+      path: pathOf(request.url ?? "/"),
       caller: new Visitor(request),
       origin: undefined,
       route: undefined,
@@ -98,6 +99,7 @@ export class HttpListener {
   #admit(visit: Visit): boolean {
     const {
       request,
+      path,
       terms: { contract, guard, answers },
     } = visit;
     visit.origin = guard.admit(request);
@@ -107,7 +109,6 @@ export class HttpListener {
       return false;
     }
     guard.checkKey(request);
-    const path = pathOf(request.url ?? "/");
     const route = routeOf(contract, path);
     if (route === undefined) {
       throw new Fault("route", `Cannot accept the request: ${contract.service} has no such route`);
@@ -174,13 +175,14 @@ export class HttpListener {
     const fault = brokenFault(errorCode);
     const { answers, bodies } = visit?.terms ?? this.#terms;
     if (visit !== undefined) bodies.release(visit);
-    const asked: Visit | Stray = visit ?? { requestId: this.#newId(undefined), origin: undefined, last: true };
+    const asked: Visit | Stray = visit ?? { requestId: this.#newId(undefined), path: undefined, origin: undefined, last: true };
     this.#reportFault(asked, fault, answers.broken(socket, asked, fault));
   }
 
-  #reportFault(visit: Visit | Stray, { outcome, message, details }: Fault, { httpStatus, code, bytes }: Answered): void {
+  #reportFault(visit: Visit | Stray, { outcome, message, details }: Fault, answered: Answered): void {
     const { queueMs = 0, lineMs = 0 } = details;
-    this.#report(visit, { outcome, httpStatus, status: "error", code, queueMs, lineMs, replyBytes: bytes, message });
+    const { httpStatus, status, code, bytes } = answered;
+    this.#report(visit, { outcome, httpStatus, status, code, queueMs, lineMs, replyBytes: bytes, message });
   }
 
   /** A log that fails must not change an answer. */

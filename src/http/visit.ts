@@ -26,6 +26,8 @@ export interface Visit extends Held {
   readonly response: ServerResponse;
   readonly terms: Terms;
   readonly requestId: string;
+  /** As it was asked for, without its query. */
+  readonly path: string;
   readonly caller: Presence;
   origin: string | undefined;
   route: Route | undefined;
@@ -39,6 +41,7 @@ export interface Visit extends Held {
 /** What came that isn't even a request. */
 export interface Stray {
   readonly requestId: string;
+  readonly path: undefined;
   readonly origin: undefined;
   readonly last: true;
 }

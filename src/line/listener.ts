@@ -5,7 +5,7 @@ import { contracts } from "../contract/contracts.ts";
 import { type Call, type Presence, present, type Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
-import { faultPayload } from "../envelope/reply.ts";
+import { faultOnLine } from "../envelope/fault.ts";
 import { type LineRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { Channel } from "./channel.ts";
@@ -29,7 +29,7 @@ export interface LineExchange {
   /** Milliseconds that its service took. */
   readonly tookMs: number;
   readonly ending: Reply | Fault;
-  /** The payload that was given, or kept back. */
+  /** The payload that was given, or kept back; of no piece where nothing may be said. */
   readonly payload: readonly Buffer[];
   /** False when nobody awaited the answer any more, and none was given. */
   readonly given: boolean;
@@ -155,7 +155,7 @@ export class LineListener {
   }
 
   async #answer(job: Job): Promise<void> {
-    if ("broken" in job) return this.#write(job.broken, [refusal(job.broken, "Cannot read the frame: its CRC is wrong")]);
+    if ("broken" in job) return this.#write(job.broken, refusal(job.broken, "Cannot read the frame: its CRC is wrong"));
     const asked = this.#readCall(job.frame);
     if (asked === undefined) return this.#refuseUnread(job.frame);
     const { contract, handler, call } = asked;
@@ -163,10 +163,10 @@ export class LineListener {
     const waitedMs = beganMs - job.heardMs;
     this.#caller = call.caller;
     const ending = await this.#ending(handler, call, waitedMs);
-    const payload = payloadOf(contract, ending);
+    const payload = payloadOf(contract, call, ending);
     const tookMs = nowMs() - beganMs;
     const given = this.#isAwaited;
-    if (given) await this.#write(contract, payload);
+    if (given && payload.length > 0) await this.#write(contract, payload);
     this.#report({ call, waitedMs, tookMs, ending, payload, given });
   }
 
@@ -192,7 +192,7 @@ export class LineListener {
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx" && frame.framing === "stx");
     if (fiscal === undefined) return;
     const { contract } = fiscal;
-    await this.#write(contract, [refusal(contract, "Cannot read the request: it has no command, or a field twice")]);
+    await this.#write(contract, refusal(contract, "Cannot read the request: it has no command, or a field twice"));
   }
 
   /** Somebody's request that isn't carried out, since nobody awaits its answer by now. */
@@ -202,7 +202,7 @@ export class LineListener {
     const { call, contract } = asked;
     const ending = new Fault("unavailable", `Cannot send ${call.route}: whoever asked waits no more: nothing was sent`);
     const waitedMs = nowMs() - job.heardMs;
-    this.#report({ call, waitedMs, tookMs: 0, ending, payload: payloadOf(contract, ending), given: false });
+    this.#report({ call, waitedMs, tookMs: 0, ending, payload: payloadOf(contract, call, ending), given: false });
   }
 
   /** A log that fails must not change an answer. */
@@ -240,10 +240,9 @@ function readRequest({ framing, payload }: Frame): LineRequest | undefined {
   return framing === "stx" ? readFormLine(whole) : readTextLine(whole, contracts.qr.linePrefix);
 }
 
-const refusal = (contract: Contract, message: string) => faultPayload(contract, "malformed", message);
+const refusal = (contract: Contract, message: string) => faultOnLine(contract, undefined, new Fault("malformed", message));
 
-/** What an ending is on the line: the service's bytes, or a fault in its envelope. */
-function payloadOf(contract: Contract, ending: Reply | Fault): readonly Buffer[] {
-  if (!(ending instanceof Fault)) return ending.payload;
-  return ending.details.payload ?? [faultPayload(contract, ending.kind, ending.message)];
+/** What an ending is on the line: the service's bytes, or a fault. */
+function payloadOf(contract: Contract, { route }: Call, ending: Reply | Fault): readonly Buffer[] {
+  return ending instanceof Fault ? faultOnLine(contract, route, ending) : ending.payload;
 }

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contracts } from "../../src/contract/contracts.ts";
-import { type FaultKind, faultClasses } from "../../src/core/fault.ts";
-import { faultPayload, readReply } from "../../src/envelope/reply.ts";
+import { readReply } from "../../src/envelope/reply.ts";
 
 const read = (...pieces: readonly (string | Buffer)[]) => readReply(pieces.map((piece) => Buffer.from(piece)));
 
@@ -25,15 +23,4 @@ test("readReply() takes a reply without code or status, or with null in them", (
 
 test("readReply() takes nothing that is no JSON object", () => {
   for (const text of ["", "null", "1", "[]", '"x"', "{", "ERROR", "[".repeat(100_000)]) assert.equal(read(text), undefined);
-});
-
-test("faultPayload() writes the service's own error envelope for every kind", () => {
-  for (const contract of Object.values(contracts)) {
-    // Its keys are the kinds.
-    for (const kind of Object.keys(faultClasses) as FaultKind[]) {
-      const payload = JSON.parse(faultPayload(contract, kind, 'says "why"\u0002').toString());
-      assert.deepEqual(payload, { status: "error", code: contract.faultCodes[kind], message: 'says "why"\u0002' });
-      assert.ok(!faultPayload(contract, kind, "\u0002\u0003").includes(2), "a frame's text holds no STX");
-    }
-  }
 });

@@ -1,0 +1,83 @@
+import type { Contract, FaultWord } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import type { Fault, FaultOutcome } from "../core/fault.ts";
+import { readReply } from "./reply.ts";
+
+/**
+ * How a fault is written for whoever asked, over HTTP and on a line.
+ *
+ * A till on a line reads the body alone, and many do over HTTP. So a fault's body is never one that the contract lets a till read as
+ * final unless that is proven. Which word that leaves for a route and an outcome is the contract's (`faultWords`); here it is
+ * written, and nowhere else.
+ */
+
+/** A fault's body. */
+export interface FaultBody {
+  readonly word: FaultWord;
+  /** What stands in it under `status` and `code`. */
+  readonly status: "success" | "error" | undefined;
+  readonly code: number | undefined;
+  readonly payload: Buffer;
+}
+
+type Told = Pick<Fault, "kind" | "outcome" | "message">;
+
+/**
+ * Writes a fault's body.
+ * @param path What was asked for; undefined when no request could be read.
+ */
+export function faultBody(contract: Contract, path: string | undefined, { kind, outcome, message }: Told): FaultBody {
+  const word = wordOf(contract, path, outcome);
+  const { status, code } = envelopeOf(contract, word, kind);
+  return { word, status, code, payload: Buffer.from(JSON.stringify({ status, code, message })) };
+}
+
+/**
+ * The HTTP status of a fault.
+ * @param faultStatus 200 where tills throw other statuses away. A body without a word keeps its own, so that it is thrown away too.
+ */
+export function faultHttpStatus(
+  contract: Contract,
+  word: FaultWord,
+  { kind, httpStatus }: Pick<Fault, "kind" | "httpStatus">,
+  faultStatus: 200 | undefined,
+): number {
+  if (word === "none") return httpStatus;
+  return faultStatus ?? (contract.faultsInOk.includes(kind) ? 200 : httpStatus);
+}
+
+/**
+ * Writes a fault on a line. Where there is no word, nothing is written: the till's own time-out is the contract's "unknown".
+ *
+ * An upstream posline's own words are passed on where they may be an error here as well: it may be of before this rule.
+ * @param path As in `faultBody`.
+ */
+export function faultOnLine(contract: Contract, path: string | undefined, fault: Fault): readonly Buffer[] {
+  const { word, payload } = faultBody(contract, path, fault);
+  if (word === "none") return [];
+  const theirs = word === "error" ? fault.details.payload : undefined;
+  return theirs !== undefined && isError(theirs) ? theirs : [payload];
+}
+
+function isError(payload: readonly Buffer[]): boolean {
+  const read = readReply(payload);
+  return typeof read === "object" && read.status === "error";
+}
+
+function wordOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): FaultWord {
+  // A path that the contract doesn't have asks about no operation.
+  if (path !== undefined) return routeOf(contract, path)?.faultWords[outcome] ?? "error";
+  // What wasn't read may be any route's.
+  return contract.routes.every(({ faultWords }) => faultWords[outcome] === "error") ? "error" : "none";
+}
+
+function envelopeOf(contract: Contract, word: FaultWord, kind: Fault["kind"]): Pick<FaultBody, "status" | "code"> {
+  switch (word) {
+    case "error":
+      return { status: "error", code: contract.faultCodes[kind] };
+    case "in progress":
+      return contract.inProgress;
+    case "none":
+      return { status: undefined, code: undefined };
+  }
+}
