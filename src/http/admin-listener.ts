@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { AddressInfo, Socket } from "node:net";
 import type { AdminConfig } from "../config/config.ts";
 import { Fault, type FaultKind } from "../core/fault.ts";
-import { brokenFault } from "./answer.ts";
+import { brokenFault, safetyHeaders } from "./answer.ts";
 import { BodyReader, type Held } from "./body.ts";
 import type { Entered } from "./connections.ts";
 import { Guard } from "./guard.ts";
@@ -147,6 +147,7 @@ export class AdminListener {
       `HTTP/1.1 ${fault.httpStatus} ${STATUS_CODES[fault.httpStatus]}`,
       "Content-Type: application/json",
       `Content-Length: ${Buffer.byteLength(text)}`,
+      ...Object.entries(safetyHeaders).map(([name, value]) => `${name}: ${value}`),
       "Connection: close",
     ];
     socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
@@ -165,5 +166,6 @@ function errorText(message: string): string {
 
 function write(response: ServerResponse, status: number, text: string, more: Readonly<Record<string, string>>): void {
   const length = String(Buffer.byteLength(text));
-  response.writeHead(status, { "Content-Type": "application/json", "Content-Length": length, ...more }).end(text);
+  const headers = { "Content-Type": "application/json", "Content-Length": length, ...safetyHeaders, ...more };
+  response.writeHead(status, headers).end(text);
 }

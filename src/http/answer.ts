@@ -29,6 +29,11 @@ export interface Answered extends Pick<FaultBody, "status" | "code"> {
   readonly bytes: number;
 }
 
+/** On every answer of every port: no browser may take it for anything but its type says, and nobody may keep it. */
+export const safetyHeaders = { "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store" } as const;
+
+const safetyList = Object.entries(safetyHeaders).flat();
+
 /** Headers that a page may read beside the usual ones. */
 const exposed = "X-Posline-Outcome, X-Request-Id, Server-Timing, Retry-After";
 
@@ -80,6 +85,7 @@ export class Answers {
       ...["Access-Control-Allow-Headers", "Content-Type, X-API-Key, X-Request-Id"],
       ...["Access-Control-Max-Age", String(preflightMaxAgeS)],
       ...["Vary", "Origin"],
+      ...safetyList,
     ];
     // Older browsers ask before a public page reaches a private address.
     if (request.headers["access-control-request-private-network"] === "true") {
@@ -112,6 +118,7 @@ export class Answers {
       asked.requestId,
       "Server-Timing",
       `queue;dur=${hundredths(queueMs)}, line;dur=${hundredths(lineMs)}`,
+      ...safetyList,
     ];
     if (asked.origin !== undefined) {
       headers.push("Access-Control-Allow-Origin", asked.origin, "Vary", "Origin", "Access-Control-Expose-Headers", exposed);

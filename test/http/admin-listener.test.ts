@@ -47,6 +47,22 @@ test("AdminListener answers its routes with their own text and status", async ()
   assert.equal((await ask(port, "POST", "/thing")).status, 400);
 });
 
+test("AdminListener has nosniff and no-store on every answer, one on a bare connection too", async () => {
+  const { port } = await started();
+  for (const answer of [
+    await ask(port, "GET", "/thing"),
+    await ask(port, "POST", "/thing"),
+    await ask(port, "GET", "/nowhere"),
+    await ask(port, "DELETE", "/thing"),
+    await ask(port, "GET", "/broken"),
+    await ask(port, "GET", "/thing", "", { Host: "evil.example" }),
+    await new Client(port).write("no http\r\n\r\n").answer(),
+  ]) {
+    assert.equal(answer?.headers.get("x-content-type-options"), "nosniff", answer?.text);
+    assert.equal(answer?.headers.get("cache-control"), "no-store", answer?.text);
+  }
+});
+
 test("AdminListener answers 404 and 405 as JSON that says what there is", async () => {
   const { port } = await started();
   for (const path of ["/", "/thing/", "/THING", "//thing", "/thing%00", "/../thing", "/constructor"]) {

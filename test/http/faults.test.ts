@@ -125,3 +125,27 @@ test("HttpListener answers a qr /cancel of unknown outcome with 504 or 502 under
     assert.deepEqual([told, headers.get("x-posline-outcome")], [status, faultClasses[kind].outcome]);
   }
 });
+
+/** What any page that an answer is shown to, or that asks for it, must not do with it. */
+const safe = ["nosniff", "no-store"];
+const safety = (answer: Answer | undefined) => [
+  answer?.headers.get("x-content-type-options"),
+  answer?.headers.get("cache-control"),
+];
+
+test("HttpListener has nosniff and no-store on every answer: replies, faults, preflights and those on a bare connection", async () => {
+  const origin = "https://till.example";
+  const { port } = await serve("bank", { config: { allowOrigins: [origin] } });
+  const preflight = { Origin: origin, "Access-Control-Request-Method": "POST" };
+  for (const [status, answer] of [
+    [200, await ask(port, "POST", "/sale", '{"pay_id":"A"}')],
+    [200, await ask(port, "POST", "/sale", "")],
+    [404, await ask(port, "GET", "/favicon.ico")],
+    [403, await ask(port, "POST", "/sale", "{}", { Origin: "https://evil.example" })],
+    [204, await ask(port, "OPTIONS", "/sale", "", preflight)],
+    [400, await new Client(port).write("no http\r\n\r\n").answer()],
+  ] as const) {
+    assert.equal(answer?.status, status);
+    assert.deepEqual(safety(answer), safe, answer.text);
+  }
+});
