@@ -9,9 +9,10 @@ import type { Words } from "./caller-words.ts";
  * What an upstream's answer is to whoever asked on a line, where there is no HTTP status: the service's own bytes, or a fault.
  *
  * Passed on byte for byte: a JSON object that came with a status of success, whatever it says; one that another posline sent,
- * whose word on the outcome is believed; and an error in the service's envelope (`status` is "error" and `code` a number), whatever
- * its HTTP status, for the contracts leave that open. The number tells it from the JSON errors of proxies and frameworks, which
- * stand between and know nothing of the operation: taken for the service's, a proxy's 502 would end a payment that goes on.
+ * whose word on the outcome is believed; and an error in the service's envelope (`status` is "error" and `code` a number) up to the
+ * route's `errorStatusMax`, for the contracts leave the HTTP status of errors open. The number tells it from the JSON errors of
+ * proxies and frameworks, which stand between and know nothing of the operation: taken for the service's, a proxy's 502 would end a
+ * payment that goes on. Some of them write a number as well, so where an error ends a payment (qr /check) the status must agree.
  *
  * A status that says that the request was refused before anybody looked into it is told as not sent; anything else is unknown.
  */
@@ -21,7 +22,8 @@ export function judge(answer: HttpAnswer, words: Words): Pick<Reply, "payload" |
   if (read !== undefined) {
     const fault = fromPosline(answer, read);
     if (fault !== undefined) throw fault;
-    if (answer.outcome === "answered" || isSuccess(status) || (status !== 401 && isEnvelope(read))) {
+    const isError = status !== 401 && status <= words.route.errorStatusMax && isEnvelope(read);
+    if (answer.outcome === "answered" || isSuccess(status) || isError) {
       return { payload, status: read.status, code: read.code };
     }
   }

@@ -133,6 +133,28 @@ test("posline gateway tells an unknown outcome in the service's envelope, with w
   await gateway.ended("SIGTERM");
 });
 
+test("posline gateway says in progress of a qr /check that fails, and nothing of a /refund of unknown outcome, and goes on", async () => {
+  const { till, gateway } = await shopOf((heard, response) => {
+    if (heard.path === "/qr/check") response.writeHead(500).end('{"status":"error","code":1,"message":"failed"}');
+    else if (heard.path === "/qr/refund") response.destroy();
+    else byPath(heard, response);
+  });
+  const going = JSON.parse(await till.ask("length", ":8887/check\n{}"));
+  assert.deepEqual([Object.keys(going), going.status], [["status", "message"], "success"]);
+  assert.match(going.message, /HTTP 500/);
+  await till.send(till.frame("length", ':8887/refund\n{"pay_id":"R-1"}'));
+  const refund = await exchangeOf(gateway, (line) => line["route"] === "/refund");
+  assert.deepEqual(
+    [refund["outcome"], refund["key"], refund["replyBytes"], refund["left"], refund["status"], refund["code"]],
+    ["unknown", "R-1", 0, undefined, undefined, undefined],
+  );
+  assert.match(String(refund["message"]), /outcome unknown: query \/check with the same pay_id and trans$/);
+  // Whatever had been written of it would have come before this
+  assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
+  assert.equal(till.answers.length, 2);
+  assert.equal(await gateway.ended("SIGTERM"), 0);
+});
+
 test("posline gateway keeps the answer to a request back when the till has asked something else, and logs that it left", async () => {
   let release = () => {};
   const { till, upstream, gateway } = await shopOf((heard, response) => {

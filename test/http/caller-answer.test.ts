@@ -83,6 +83,29 @@ test("httpCaller() passes the service's own error envelope on byte for byte, wha
   }
 });
 
+test("httpCaller() takes an error that ends a qr payment for the service's own only with a status of success", async () => {
+  const text = '{"status":"error","code":1,"message":"declined"}';
+  const ask = async (status: number, headers: Record<string, string> = {}) =>
+    callerOf("qr", (await upstreamOf(answering(status, text, headers))).url)(callOf("qr", "/check", "{}"));
+  assert.equal(textOf(await ask(200)), text);
+  // Another posline says so, whatever status stands before it
+  assert.equal(textOf(await ask(500, { "X-Posline-Outcome": "answered" })), text);
+  for (const status of [400, 402, 409, 422, 429, 500, 502, 503, 504]) {
+    await failsAs(ask(status), "broken", new RegExp(`HTTP ${status}`));
+  }
+  await failsAs(ask(404), "route", /HTTP 404/);
+});
+
+test("httpCaller() doesn't know what became of a qr operation when a server that failed says error, and believes a refusal", async () => {
+  const text = '{"status":"error","code":1,"message":"failed"}';
+  for (const route of ["/showqrcode", "/cancel", "/refund", "/final_confirm"]) {
+    const ask = async (status: number) =>
+      callerOf("qr", (await upstreamOf(answering(status, text))).url)(callOf("qr", route, "{}"));
+    for (const status of [500, 502, 503]) await failsAs(ask(status), "broken", /query \/check with the same pay_id and trans$/);
+    for (const status of [400, 422]) assert.equal(textOf(await ask(status)), text);
+  }
+});
+
 test("httpCaller() tells a refusal before anything was done as not sent, with what to do", async () => {
   const refusals: readonly (readonly [number, FaultKind, RegExp])[] = [
     [401, "key", /API key: set apiKey/],
