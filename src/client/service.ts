@@ -85,7 +85,7 @@ export class Service {
     const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";
     const request = { service: this.contract.service, route: route.path, method, body } as const;
     const withdrawable = withdrawn === undefined ? request : { ...request, withdrawn };
-    return read(this.contract, await within(limitMs, signal, (limit) => this.#sent(withdrawable, limit)));
+    return read(this.contract, route, await within(limitMs, signal, (limit) => this.#sent(withdrawable, limit)));
   }
 
   /** The signed form. Looking the merchant's id up may take as long as it likes, so it has the limit of an answer. */
@@ -172,15 +172,19 @@ function unsent(message: string, passing: boolean): Delivery {
   return { outcome: "not-sent", passing, retryAfterMs: undefined, words };
 }
 
-/** Reads what a transport brought. An answer without a status of the contract is no answer: its outcome is unknown. */
-function read(contract: Contract, { outcome, text, httpStatus, retryAfterMs, reason }: Answer): Delivery {
+/**
+ * Reads what a transport brought. An answer without a status of the contract is no answer: its outcome is unknown. So it is with an
+ * error whose HTTP status says that it may be a framework's or a proxy's (the route's `errorStatusMax`).
+ */
+function read(contract: Contract, route: Route, { outcome, text, httpStatus, retryAfterMs, reason }: Answer): Delivery {
   const reply = text === undefined ? undefined : parseObject(text);
   const status = reply?.["status"];
   const words = { code: integerOf(reply?.["code"]), message: textOf(reply?.["message"]) ?? reason, httpStatus };
   if (outcome === "not-sent") {
     return { outcome, passing: isPassing(contract, words, retryAfterMs), retryAfterMs, words };
   }
-  if (outcome === "answered" && reply !== undefined && (status === "success" || status === "error")) {
+  const isTheirs = status === "success" || (status === "error" && (httpStatus ?? 200) <= route.errorStatusMax);
+  if (outcome === "answered" && reply !== undefined && isTheirs) {
     return { outcome, success: status === "success", reply, words };
   }
   const message = outcome === "answered" ? "the answer is none that the contract knows" : words.message;

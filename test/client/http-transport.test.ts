@@ -295,3 +295,23 @@ test("NotSentError tells when to try again, and whether that helps", async (t) =
     });
   }
 });
+
+const going = '{"status":"success","message":"Cannot send to line till: it is down"}';
+
+test("a qr check is what its outcome says, though its body says in progress (faults in 200)", async (t) => {
+  let outcome = "unknown";
+  const url = await served(t, (_, response) => response.writeHead(200, posline(outcome)).end(going));
+  const { qr } = createHttpClient({ qr: { url } });
+  const asked = { pay_id: "P-1", trans: "T-1", pay_system: "A" };
+  await assert.rejects(qr.check(asked), (error) => error instanceof UnknownError && /it is down/.test(error.message));
+  outcome = "not-sent";
+  await assert.rejects(qr.check(asked), (error) => error instanceof NotSentError && error.passing && error.code === undefined);
+});
+
+for (const status of [400, 409, 422, 500]) {
+  test(`a qr check that is answered with HTTP ${status} and an error is unknown: whose error it is isn't known`, async (t) => {
+    const url = await served(t, (_, response) => response.writeHead(status).end('{"status":"error","code":1}'));
+    const { qr } = createHttpClient({ qr: { url } });
+    await assert.rejects(qr.check({ pay_id: "P-1", trans: "T-1", pay_system: "A" }), UnknownError);
+  });
+}

@@ -111,6 +111,29 @@ test("qr.settle doesn't end by a resending that is turned away for good while it
   done();
 });
 
+/** What a gateway writes on its line where it doesn't know: a bridge before it can't tell it from the service's own. */
+const doubt = ok({ message: "No answer to it: the upstream answered with HTTP 500" });
+
+test("qr.settle still says declined on status error at /check after a gateway's doubts, when data.trans was given", async () => {
+  const { result, done } = await settled([
+    ["/showqrcode", shown],
+    ["/check", doubt],
+    ["/check", refused],
+  ]);
+  assert.equal(result, "declined");
+  done();
+});
+
+test("qr.settle takes an error at /check that comes with an HTTP error status for no end", async () => {
+  const { result, done } = await settled([
+    ["/showqrcode", shown],
+    ["/check", { ...refused, httpStatus: 422 }],
+    ["/check", paid],
+  ]);
+  assert.equal(result, "approved");
+  done();
+});
+
 test("qr.settle asks first after a lost /showqrcode, and polls on when it runs (flow rule 3)", async () => {
   const { result, done } = await settled([
     ["/showqrcode", lost],

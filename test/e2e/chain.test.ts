@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { createHttpClient } from "../../src/client/client.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
-import { Upstream } from "../http/upstream.ts";
+import { type Answer, Upstream } from "../http/upstream.ts";
 import type { BridgeProcess } from "../support/bridge-process.ts";
 import { type Chain, startedChain } from "./chain.ts";
 
@@ -96,3 +97,45 @@ test("bridge and gateway hand an error of the service on, whatever its HTTP stat
   bank.answer = usual;
   assert.equal(answer.text, text);
 });
+
+/** How an upstream fails once to say how a payment goes. */
+const failures: Readonly<Record<string, Answer>> = {
+  "HTTP 500 with an error envelope": (_, response) => response.writeHead(500).end('{"status":"error","code":1}'),
+  "HTTP 502 with a page": (_, response) => response.writeHead(502).end("<html>"),
+  "HTTP 404": (_, response) => response.writeHead(404).end(),
+  "a cut connection": (_, response) => response.destroy(),
+};
+
+for (const [name, failure] of Object.entries(failures)) {
+  test(`bridge, gateway and client end a qr payment as approved though the upstream answered one /check with ${name}`, async () => {
+    const qr = serviceOf("qr");
+    const usual = qr.answer;
+    const checks = [
+      failure,
+      ...["{", '{"data":{"rrn":"77"},'].map(
+        (start): Answer =>
+          (_, response) =>
+            response.end(`${start}"status":"success"}`),
+      ),
+    ];
+    qr.answer = (heard, response) => {
+      if (heard.path === "/check") checks.shift()?.(heard, response);
+      else if (heard.path === "/showqrcode") response.end('{"status":"success","data":{"trans":"T-1"}}');
+      else usual(heard, response);
+    };
+    const client = createHttpClient({ qr: { url: `http://127.0.0.1:${await bridge.port("qr")}` } });
+    const body = { amount: 1500, currency: "944", currency_name: "AZN", pay_system: "A" };
+    const { result, data, steps } = await client.qr.settle("showqrcode", body, { intervalMs: 50 });
+    qr.answer = usual;
+    assert.deepEqual([result, data?.rrn], ["approved", "77"]);
+    assert.deepEqual(
+      steps.map(({ route, status }) => [route, status]),
+      [
+        ["/showqrcode", "success"],
+        ["/check", "success"],
+        ["/check", "success"],
+        ["/check", "success"],
+      ],
+    );
+  });
+}
