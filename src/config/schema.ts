@@ -41,7 +41,10 @@ const common = {
     default: serviceDefaults.check,
     description: "What is checked of a request before it is sent: its envelope, its whole schema, or nothing.",
   },
-  faultStatus: { enum: [200], description: "Puts posline's own faults into HTTP 200, for tills that discard other statuses." },
+  faultStatus: {
+    enum: [200],
+    description: "Puts posline's own faults into HTTP 200 where a body can tell them, for tills that discard other statuses.",
+  },
   allowOrigins: {
     type: "array",
     maxItems: 64,

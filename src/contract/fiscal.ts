@@ -96,7 +96,8 @@ export const fiscal: Contract = {
     { code: 44, name: "DOCUMENT_STILL_PROCESSING", meaning: "document processing in progress" },
   ],
   // Errors, rule 2: sign 1, unparseable 2, missing field 3. What isn't about the request's content is 5, after which the
-  // contract has a till resend with the same documentExtID: right after `not-sent`, and harmless after `unknown`
+  // contract has a till resend with the same documentExtID: right after `not-sent`, and harmless after `unknown`. Shifts, reports
+  // and copies have no code for what isn't known either; no rule takes their 5 for an end, and money doesn't hang on them
   faultCodes: {
     sign: 1,
     malformed: 2,

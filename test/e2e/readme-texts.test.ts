@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { exitCodes } from "../../src/cli/exit.ts";
 import { journalDefaults } from "../../src/config/limits.ts";
 import { endingsTable } from "../../src/emulator/outcomes.ts";
+import { faultTable } from "../../src/envelope/fault-table.ts";
 import { transitionTable } from "../../src/line/states.ts";
 import { blocks, commands, readme, root, runs } from "./readme.ts";
 
@@ -24,6 +25,10 @@ function textsOf(folder: string): string {
 
 test("README's table of states is the code's", () => {
   assert.ok(readme.includes(transitionTable()), `print it anew:\n${transitionTable()}`);
+});
+
+test("README's table of faults is what is written of them", () => {
+  assert.ok(readme.includes(faultTable()), `print it anew:\n${faultTable()}`);
 });
 
 test("README's table of endings is the emulator's", () => {

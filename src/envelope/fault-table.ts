@@ -1,0 +1,69 @@
+import type { Contract } from "../contract/contract.ts";
+import { contracts } from "../contract/contracts.ts";
+import { serviceNames } from "../core/call.ts";
+import { Fault, type FaultKind, type FaultOutcome, faultClasses } from "../core/fault.ts";
+import { type FaultBody, faultBody, faultHttpStatus, faultOnLine } from "./fault.ts";
+
+/** What each fault is on each route, over HTTP and on a line, as a table for people: asked of what writes them, cell by cell. */
+
+// Its keys are the kinds.
+const kinds = Object.keys(faultClasses) as FaultKind[];
+
+const outcomes: readonly FaultOutcome[] = ["not-sent", "unknown"];
+
+/** The table as Markdown, for README. */
+export function faultTable(): string {
+  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  const titles = ["service", "route", "outcome", "body", "HTTP status", "with `faultStatus: 200`", "a gateway's line"];
+  const rows = serviceNames.flatMap((service) => rowsOf(contracts[service]).map((cells) => [service, ...cells]));
+  return [titles, titles.map(() => "---"), ...rows].map(row).join("\n");
+}
+
+/** The rows of a service; the routes on which every fault is the plain error envelope stand last, together. */
+function rowsOf(contract: Contract): readonly (readonly string[])[] {
+  const rows = outcomes.flatMap((outcome) => {
+    const routesBy = new Map<string, { readonly cells: readonly string[]; readonly routes: string[] }>();
+    for (const { path, faultWords } of contract.routes) {
+      if (faultWords[outcome] === "error") continue;
+      const cells = cellsOf(contract, path, outcome);
+      const group = routesBy.get(cells.join()) ?? { cells, routes: [] };
+      group.routes.push(`\`${path}\``);
+      routesBy.set(cells.join(), group);
+    }
+    const others = routesBy.size === 0 ? "each" : "the others";
+    return [
+      ...[...routesBy.values()].map(({ cells, routes }) => [routes.join(", "), outcome, ...cells]),
+      [others, outcome, ...cellsOf(contract, contract.barrier.route, outcome)],
+    ];
+  });
+  const isAmbiguous = contract.routes.some(({ faultWords }) => faultWords["not-sent"] !== "error");
+  return isAmbiguous ? [...rows, ["not readable as HTTP", "not-sent", ...cellsOf(contract, undefined, "not-sent")]] : rows;
+}
+
+/** Body, HTTP status, HTTP status under `faultStatus: 200`, and what is written on a line. */
+function cellsOf(contract: Contract, path: string | undefined, outcome: FaultOutcome): readonly string[] {
+  const faults = kinds.filter((kind) => faultClasses[kind].outcome === outcome).map((kind) => new Fault(kind, ""));
+  const bodies = faults.map((fault) => faultBody(contract, path, fault));
+  const statuses = (faultStatus: 200 | undefined) =>
+    faults.map((fault, n) => ({
+      kind: fault.kind,
+      own: fault.httpStatus,
+      status: faultHttpStatus(contract, bodies[n]?.word ?? "error", fault, faultStatus),
+    }));
+  const silent = faults.every((fault) => faultOnLine(contract, path, fault).length === 0);
+  return [bodyText(bodies), statusText(statuses(undefined)), statusText(statuses(200)), silent ? "silence" : "the body"];
+}
+
+/** All of one word, with the codes that it has. */
+function bodyText(bodies: readonly FaultBody[]): string {
+  const codes = [...new Set(bodies.flatMap(({ code }) => code ?? []))].sort((one, other) => other - one).join(", ");
+  const [{ word, status } = {}] = bodies;
+  if (word === "none") return "`message` alone";
+  return `${word === "in progress" ? "in progress: " : ""}\`${status}\`${codes === "" ? "" : ` ${codes}`}`;
+}
+
+function statusText(all: readonly { readonly kind: FaultKind; readonly own: number; readonly status: number }[]): string {
+  if (all.every(({ status }) => status === 200)) return "200";
+  const in200 = all.filter(({ status }) => status === 200).map(({ kind }) => kind);
+  return in200.length === 0 ? "its own" : `its own; ${in200.join(", ")}: 200`;
+}
