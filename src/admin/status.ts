@@ -2,6 +2,7 @@ import type { ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { ExchangeRecord } from "../core/log-fields.ts";
 import { logged, loggedSentence } from "../core/log-text.ts";
+import { printableJson } from "../core/shell-text.ts";
 import { count, type LineObserver, LineRecord, noOutcomes, type OutcomeCounts } from "./line-record.ts";
 import { type Offer, offerOf } from "./offer.ts";
 import { notReady, unprovenOf } from "./readiness.ts";
@@ -188,12 +189,7 @@ function journalShown(journal: ShownJournal | undefined) {
   };
 }
 
-/** Characters that a terminal carries out, or that turn a text around, beyond those that JSON escapes by itself. */
-const unprintable = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
 /** Indented, for it is read by people as often as by programs. */
 function jsonOf(shown: unknown): string {
-  const text = JSON.stringify(shown, null, 2);
-  const safe = text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return `${safe}\n`;
+  return `${printableJson(JSON.stringify(shown, null, 2))}\n`;
 }

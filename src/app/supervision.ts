@@ -1,4 +1,5 @@
 import type { Log } from "../core/log.ts";
+import { printable } from "../core/shell-text.ts";
 import { type Environment, type ListeningSocket, passedDescriptors, socketAt } from "../systemd/descriptors.ts";
 import { type Notifier, notifier } from "../systemd/notifier.ts";
 import { startWatchdog, watchdogPeriodMs } from "../systemd/watchdog.ts";
@@ -101,6 +102,6 @@ export class Supervision {
   /** systemd takes lines: a name from a configuration must not add one. */
   #summary(): string {
     const summary = this.#supervised.summary?.() ?? "running";
-    return `${summary}${this.#note}`.replace(/\p{Cc}/gu, " ");
+    return printable(`${summary}${this.#note}`);
   }
 }

@@ -8,6 +8,7 @@ import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { printableJson, printableLines } from "../core/shell-text.ts";
 import { type CallTarget, clientFor, textIn } from "./call-target.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { declinedCode, Following } from "./following.ts";
@@ -34,7 +35,7 @@ export async function runCall(args: CallArguments): Promise<number> {
   } catch (error) {
     const code =
       exitCodeOf(error) ?? (error instanceof TypeError || error instanceof RangeError ? exitCodes.usage : exitCodes.bug);
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${printableLines(error instanceof Error ? error.message : String(error))}\n`);
     // Whatever failed here, what was begun goes on.
     return following.told ? exitCodes.unknown : code;
   }
@@ -105,7 +106,7 @@ async function ask(client: Client, service: ServiceName, route: Route, body: Jso
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
     if (error instanceof RejectedError) out(writeObject(error.reply));
-    process.stderr.write(`${error.message}\n${error.advice}\n`);
+    process.stderr.write(`${printableLines(`${error.message}\n${error.advice}`)}\n`);
     if (error instanceof NotSentError) return exitCodes.unavailable;
     return error instanceof UnknownError ? exitCodes.unknown : declinedCode;
   }
@@ -144,8 +145,9 @@ function windowOf({ window }: CallArguments): { readonly windowMs?: number } {
   return { windowMs: window * 1_000 };
 }
 
-function out(text: string): void {
-  process.stdout.write(`${text}\n`);
+/** What a service says is escaped where a terminal would obey it; the value stays. */
+function out(json: string): void {
+  process.stdout.write(`${printableJson(json)}\n`);
 }
 
 const options = {

@@ -2,7 +2,7 @@ import type { CommandModule, Options } from "yargs";
 import { type Config, ConfigError, secretKeys } from "../config/config.ts";
 import { type Environment, type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { fileSchema } from "../config/schema.ts";
-import { printable } from "../core/shell-text.ts";
+import { printable, printableJson, printableLines } from "../core/shell-text.ts";
 
 /** `posline config`: what every setting is and where it came from, or the schema of the file. */
 
@@ -40,10 +40,15 @@ const masked = "****";
 
 /** The settings as a table, in the order of the file, each with where it came from. */
 export function render(loaded: Loaded): string {
-  const rows = rowsOf(loaded);
+  // A control character in a path or a name must not reach the terminal.
+  const rows = rowsOf(loaded).map(({ path, value, origin }) => ({
+    path: printable(path),
+    value: printable(value),
+    origin: printable(origin),
+  }));
   const widths = { path: widest(rows.map((row) => row.path)), value: widest(rows.map((row) => row.value)) };
   const table = rows.map((row) => `${row.path.padEnd(widths.path)}  ${row.value.padEnd(widths.value)}  ${row.origin}`);
-  const warnings = loaded.warnings.map((warning) => `warning: ${warning}`);
+  const warnings = loaded.warnings.map((warning) => `warning: ${printable(warning)}`);
   return `${[...table, ...(warnings.length > 0 ? ["", ...warnings] : [])].join("\n")}\n`;
 }
 
@@ -51,7 +56,7 @@ export function render(loaded: Loaded): string {
 export function renderJson(loaded: Loaded): string {
   const { config, origins, file, emulated, warnings } = loaded;
   const shown = { file: file ?? null, emulated, config, origins: Object.fromEntries(origins), warnings };
-  return `${JSON.stringify(shown, (key, value: unknown) => (isSecret(key, value) ? masked : value), 2)}\n`;
+  return `${printableJson(JSON.stringify(shown, (key, value: unknown) => (isSecret(key, value) ? masked : value), 2))}\n`;
 }
 
 /** A secret is known by its key; an object under such a key is a line that happens to be called so. */
@@ -83,8 +88,7 @@ function rowsOf({ config, origins }: Loaded): Row[] {
 function shown(key: string, value: unknown): string {
   if (isSecret(key, value)) return masked;
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(", ");
-  // A control character in a path must not reach the terminal.
-  return printable(String(value));
+  return String(value);
 }
 
 /** What most routes have stands in one row under the setting's own name; the others follow, by route. */
@@ -122,7 +126,7 @@ export async function runConfig(args: ConfigArguments, { env, file, out, err }: 
     return 0;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    err(`${error.message}\n`);
+    err(`${printableLines(error.message)}\n`);
     return error.exitCode;
   }
 }

@@ -1,5 +1,5 @@
 import type { CommandModule } from "yargs";
-import { printable } from "../core/shell-text.ts";
+import { printable, printableJson } from "../core/shell-text.ts";
 import type { Examining, Report } from "../doctor/doctor.ts";
 import type { Finding, Level, ShownBytes } from "../doctor/finding.ts";
 import { sourceOptions } from "./config.ts";
@@ -86,7 +86,7 @@ function summary({ findings, first, verdict }: Report): string[] {
 
 /** The report as one JSON object. */
 export function renderJson({ file, ...report }: Report, time: Date): string {
-  return `${JSON.stringify({ time, file: file ?? null, ...report }, undefined, 2)}\n`;
+  return `${printableJson(JSON.stringify({ time, file: file ?? null, ...report }, undefined, 2))}\n`;
 }
 
 const codes = { ok: exitCodes.ok, bad: exitCodes.unavailable, config: exitCodes.config } as const;
@@ -102,7 +102,7 @@ export interface Surroundings {
 /** @returns the exit code: 0 when nothing stands in the way, 69 when something does, 78 for the configuration. */
 export async function runDoctor(args: DoctorArguments, { examine, look, out, err }: Surroundings): Promise<number> {
   const { config, line, baud } = args;
-  const report = await examine({ wanted: { config, line, baud }, progress: (text) => err(`${text} ...\n`) });
+  const report = await examine({ wanted: { config, line, baud }, progress: (text) => err(`${printable(text)} ...\n`) });
   out(args.json === true ? renderJson(report, new Date()) : render(report, look));
   return codes[report.verdict];
 }

@@ -4,6 +4,7 @@ import type { Settled, SettleEvent } from "../client/settled.ts";
 import type { Token } from "../client/token.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { replaceFile } from "../core/replace-file.ts";
+import { printableJson } from "../core/shell-text.ts";
 import { type CallTarget, flagsOf, quoted } from "./call-target.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 import { Progress } from "./progress.ts";
@@ -59,7 +60,7 @@ export class Following {
         onProgress: (event) => this.#show(event),
       });
       progress.end(settled);
-      process.stdout.write(`${textOfSettled(settled)}\n`);
+      process.stdout.write(`${printableJson(textOfSettled(settled))}\n`);
       if (settled.result === "unknown") this.#printResume(settled.token);
       this.#latest = undefined;
       return codeOf(settled);
@@ -97,7 +98,8 @@ export class Following {
   }
 
   #printResume(token: Token): void {
-    process.stderr.write(`Resume it with: posline call --resume ${quoted(JSON.stringify(token))}${flagsOf(this.#target)}\n`);
+    const json = printableJson(JSON.stringify(token));
+    process.stderr.write(`Resume it with: posline call --resume ${quoted(json)}${flagsOf(this.#target)}\n`);
   }
 }
 

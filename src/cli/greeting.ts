@@ -3,6 +3,7 @@ import type { Listening } from "../app/served.ts";
 import type { ServiceConfig } from "../config/config.ts";
 import { emulatedMerchantId } from "../config/overrides.ts";
 import type { ServiceName } from "../core/call.ts";
+import { printableLines } from "../core/shell-text.ts";
 import { signOf } from "../envelope/sign.ts";
 
 /** What a person is greeted with who starts an emulator: where it is reached, and commands that work when they are pasted. */
@@ -43,7 +44,7 @@ export function greeting({ title, listening, admin, devices, services, anySign }
     "",
     "",
   ];
-  return lines.join("\n");
+  return printableLines(lines.join("\n"));
 }
 
 const urlHost = (host: string) => (host.includes(":") ? `[${host}]` : host);

@@ -1,7 +1,7 @@
 import type { CommandModule } from "yargs";
 import { ConfigError } from "../config/config.ts";
 import { type Environment, loadConfig } from "../config/load.ts";
-import { printable } from "../core/shell-text.ts";
+import { printable, printableJson, printableLines } from "../core/shell-text.ts";
 import { type Operation, operationsOf } from "../journal/operations.ts";
 import { Follower, type Reading, readJournal } from "../journal/reading.ts";
 import { JournalError } from "../journal/reasons.ts";
@@ -72,11 +72,11 @@ export async function runJournal(given: JournalArguments, surroundings: JournalS
     return args.unknown === true && operations.length > 0 ? exitCodes.unknown : exitCodes.ok;
   } catch (error) {
     if (error instanceof ConfigError) {
-      err(`${error.message}\n`);
+      err(`${printableLines(error.message)}\n`);
       return error.exitCode;
     }
     if (!(error instanceof JournalError)) throw error;
-    err(`${error.message}\n`);
+    err(`${printableLines(error.message)}\n`);
     return exitCodes.unavailable;
   }
 }
@@ -149,7 +149,8 @@ async function follow(
 /** Records that a following remembers, to tell what an outcome belongs to. */
 const recordsKept = 4_096;
 
-const jsonOf = (operations: readonly Shown[]) => operations.map((operation) => `${JSON.stringify(operation)}\n`).join("");
+const jsonOf = (operations: readonly Shown[]) =>
+  operations.map((operation) => `${printableJson(JSON.stringify(operation))}\n`).join("");
 
 const titles = ["TIME", "SERVICE", "ROUTE", "KEY", "AMOUNT", "OUTCOME", "CODE", "REQUEST"];
 /** Characters that each column has at least, so that rows that follow stand below the others. */

@@ -1,5 +1,5 @@
 import type { CommandModule } from "yargs";
-import { printable } from "../core/shell-text.ts";
+import { printable, printableJson } from "../core/shell-text.ts";
 import type { Device } from "../line/devices.ts";
 
 /** `posline ports`: the serial devices of this box, which name to configure, and what stands in the way of using it. */
@@ -21,6 +21,11 @@ export function render(devices: readonly Device[]): string {
     if (index > 0 && device !== undefined) lines.push(...notesOf(device).map((note) => `    ${printable(note)}`));
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** The same as JSON. */
+export function renderJson(devices: readonly Device[]): string {
+  return `${printableJson(JSON.stringify(devices, undefined, 2))}\n`;
 }
 
 const noDevices = `There is no serial device on this box
@@ -74,6 +79,6 @@ export const portsCommand: CommandModule<object, PortsArguments> = {
     // Loaded when it is run, so that registering the command costs nothing.
     const { listDevices } = await import("../line/devices.ts");
     const devices = await listDevices();
-    process.stdout.write(args.json === true ? `${JSON.stringify(devices, undefined, 2)}\n` : render(devices));
+    process.stdout.write(args.json === true ? renderJson(devices) : render(devices));
   },
 };

@@ -1,8 +1,9 @@
 import type { WriteStream } from "node:tty";
 import spinner, { type Spinner } from "yocto-spinner";
 import type { Settled, SettleEvent } from "../client/settled.ts";
+import { printable } from "../core/shell-text.ts";
 
-/** How an operation goes, for a person: a spinner on a terminal, a line a step elsewhere. */
+/** How an operation goes, for a person: a spinner on a terminal, a line a step elsewhere. Keys and messages are words of others. */
 export class Progress {
   readonly #stream: Pick<WriteStream, "write" | "isTTY">;
   readonly #spinner: Spinner | undefined;
@@ -20,15 +21,12 @@ export class Progress {
 
   /** A word that stays, whatever comes after it. */
   say(text: string): void {
-    if (this.#spinner === undefined) this.#stream.write(`${text}\n`);
-    else {
-      this.#spinner.clear();
-      this.#stream.write(`${text}\n`);
-    }
+    this.#spinner?.clear();
+    this.#stream.write(`${printable(text)}\n`);
   }
 
   end({ result, message }: Settled): void {
-    const text = message === undefined ? result : `${result}: ${message}`;
+    const text = printable(message === undefined ? result : `${result}: ${message}`);
     if (this.#spinner === undefined) this.#stream.write(`${text}\n`);
     else if (result === "approved" || result === "closed") this.#spinner.success(text);
     else if (result === "unknown" || result === "unprinted") this.#spinner.warning(text);

@@ -5,6 +5,7 @@ import type { Supervised, Supervision } from "../app/supervision.ts";
 import type { Config } from "../config/config.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { type Log, openLog } from "../core/log.ts";
+import { printableLines } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { exitCodeOf, exitCodes } from "./exit.ts";
@@ -54,7 +55,7 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
   } catch (error) {
     const code = exitCodeOf(error);
     if (code === undefined) throw error;
-    process.stderr.write(`${reasonOf(error)}\n`);
+    process.stderr.write(`${printableLines(reasonOf(error))}\n`);
     return code;
   }
   nameProcess();
@@ -73,7 +74,7 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
     return exitCodes.ok;
   } catch (error) {
     log.process("error", `cannot ${verb}`, { error: reasonOf(error) });
-    process.stderr.write(`${reasonOf(error)}\n`);
+    process.stderr.write(`${printableLines(reasonOf(error))}\n`);
     return exitCodeOf(error) ?? exitCodes.unavailable;
   } finally {
     supervision?.end();

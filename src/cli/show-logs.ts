@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { printableLines } from "../core/shell-text.ts";
 import { wantsAll } from "../logs/filter.ts";
 import { readSince, sinceExamples } from "../logs/since.ts";
 import { View } from "../logs/view.ts";
@@ -40,7 +41,7 @@ export async function runLogs(args: LogsArguments): Promise<number> {
   } catch (error) {
     const code = exitCodeOf(error);
     if (code === undefined) throw error;
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${printableLines(error instanceof Error ? error.message : String(error))}\n`);
     return code;
   } finally {
     for (const signal of signals) process.off(signal, leave);

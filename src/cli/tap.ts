@@ -2,6 +2,7 @@ import { ByteLengthParser } from "@serialport/parser-byte-length";
 import type { CommandModule } from "yargs";
 import { ConfigError, type LineConfig } from "../config/config.ts";
 import { type Flags, loadConfig } from "../config/load.ts";
+import { printable, printableLines } from "../core/shell-text.ts";
 import type { Opening } from "../line/conduit.ts";
 import { sourceOptions } from "./config.ts";
 import { exitCodes } from "./exit.ts";
@@ -74,7 +75,7 @@ export async function runTap(args: TapArguments): Promise<number> {
     [line] = Object.values(config.lines);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${printableLines(error.message)}\n`);
     return error.exitCode;
   }
   if (line === undefined || args.raw !== true) {
@@ -98,7 +99,7 @@ async function listen(line: LineConfig): Promise<number> {
       heard: (n: number) => dump.push(Buffer.from(space.subarray(0, n))),
       wrote: () => {},
       lost: (reason: string) => {
-        process.stderr.write(`Cannot go on: ${reason}\n`);
+        process.stderr.write(`Cannot go on: ${printable(reason)}\n`);
         resolve(exitCodes.unavailable);
       },
     };
@@ -107,7 +108,7 @@ async function listen(line: LineConfig): Promise<number> {
         opening = opened;
       },
       (error: unknown) => {
-        process.stderr.write(`Cannot tap: ${error instanceof Error ? error.message : String(error)}\n`);
+        process.stderr.write(`Cannot tap: ${printable(error instanceof Error ? error.message : String(error))}\n`);
         resolve(exitCodes.unavailable);
       },
     );

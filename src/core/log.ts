@@ -11,6 +11,7 @@ import {
 import { isJournald, priorityPrefix } from "./log-journald.ts";
 import { loggedSentence } from "./log-text.ts";
 import { LogWriter } from "./log-writer.ts";
+import { printableJson } from "./shell-text.ts";
 
 /**
  * The log: NDJSON on standard output, a line an exchange, and what a technician needs to know of lines. The only importer of
@@ -76,6 +77,7 @@ export function openLog(level: LogLevel, { fd = 1, journald }: LogOptions = {}):
     droppedLine: (dropped) =>
       `${prefixed ? priorityPrefix(40) : ""}{"level":"warn","time":"${isoNow()}","dropped":${dropped},"msg":"log lines were dropped: the reader took none"}\n`,
   });
+  const lines = new LineWriter(writer, prefixed);
   const logger: Logger = pino(
     {
       level,
@@ -83,7 +85,7 @@ export function openLog(level: LogLevel, { fd = 1, journald }: LogOptions = {}):
       timestamp: () => `,"time":"${isoNow()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    prefixed ? Object.assign(new PrefixedWriter(writer), { [Symbol.for("pino.metadata")]: true }) : writer,
+    prefixed ? Object.assign(lines, { [Symbol.for("pino.metadata")]: true }) : lines,
   );
   let exchanges = logger.isLevelEnabled("info");
   const put = ({ level: at, fields, message }: Line, leftOut: number) =>
@@ -130,18 +132,22 @@ interface Line {
   readonly message: string;
 }
 
-/** Puts a line's priority in front of it. */
-class PrefixedWriter {
-  /** Set by pino before each `write`, for it is asked to. */
+/** Takes pino's lines, with their priority in front where it is wanted. */
+class LineWriter {
+  /** Set by pino before each `write` where it is asked to. */
   lastLevel = 0;
   readonly #writer: LogWriter;
+  readonly #prefixed: boolean;
 
-  constructor(writer: LogWriter) {
+  constructor(writer: LogWriter, prefixed: boolean) {
     this.#writer = writer;
+    this.#prefixed = prefixed;
   }
 
+  /** Whatever shows the log later, no terminal is to obey what a till or a device said of itself. */
   write(line: string): void {
-    this.#writer.write(priorityPrefix(this.lastLevel) + line);
+    const safe = printableJson(line);
+    this.#writer.write(this.#prefixed ? priorityPrefix(this.lastLevel) + safe : safe);
   }
 }
 

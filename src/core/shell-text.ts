@@ -1,8 +1,38 @@
 /** Text that goes to a terminal, and words that are pasted into a shell. */
 
-/** Text as a terminal may show it: what others say of themselves (tills, adapters, files) carries no control character there. */
+/**
+ * Characters that a terminal obeys (control characters, C1 too), that break or turn a line round (line separators, direction
+ * marks), or that nobody sees (zero-width and other format characters): in a key, a name or a message from outside they could
+ * forge or hide what stands beside it.
+ */
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Text as a terminal may show it: what others say of themselves (tills, adapters, files) carries no such character there. */
 export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, "\uFFFD");
+  return text.replace(unsafe, "\uFFFD");
+}
+
+/** The same for a text of several lines, which keeps its line breaks. */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
+/**
+ * A JSON text of the same value that a terminal may show: within its strings such characters are escaped (`\u009b`). The line
+ * breaks and tabs between values stay.
+ */
+export function printableJson(json: string): string {
+  // Most texts are plain ASCII, and the log asks for each of its lines.
+  if (!/[^\t\n\r -~]/.test(json)) return json;
+  return json.replace(unsafe, (found) => (/[\t\n\r]/.test(found) ? found : escaped(found)));
+}
+
+/** By UTF-16 units, as JSON has it: a character beyond U+FFFF takes two escapes. */
+function escaped(text: string): string {
+  return text
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
 }
 
 /** A path or a name as a shell takes it for one word. */

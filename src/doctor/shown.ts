@@ -1,3 +1,4 @@
+import { printable } from "../core/shell-text.ts";
 import type { ShownBytes } from "./finding.ts";
 
 /**
@@ -39,10 +40,10 @@ export function shown(bytes: Buffer, { direction, atMs, text, secret }: Showing)
   };
 }
 
-/** What a text has no business to show: the secret, and control characters. */
+/** What a text has no business to show: the secret, and what a terminal would obey; of line breaks a space is left. */
 function masked(text: string, secret: string | undefined): string {
   const open = secret === undefined ? text : text.replaceAll(secret, "****");
-  return open.replace(/\p{Cc}/gu, " ");
+  return printable(open.replace(/\p{Cc}/gu, " "));
 }
 
 function hiddenIn(bytes: Buffer, secret: string | undefined): (at: number) => boolean {

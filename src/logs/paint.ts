@@ -1,3 +1,5 @@
+import { printable, printableJson } from "../core/shell-text.ts";
+
 /** What reaches a terminal: colours of posline's own making, and text that can't command it. */
 
 /** Colours by what they say. */
@@ -24,20 +26,12 @@ export function withoutColours(text: string): string {
   return text.replace(/\u001b\[[\d;]*m/g, "");
 }
 
-/**
- * Control characters, line separators, and the marks that turn the direction of text round: a key or a crash's trace could hide
- * or forge what stands beside it.
- */
-const commanding = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-
-/** Text from outside as it may be shown: nothing in it commands a terminal. */
+/** Text from outside as it may be shown: nothing in it commands a terminal. A key or a crash's trace could forge what stands beside it. */
 export function plain(text: string): string {
-  return text.replaceAll("\t", "    ").replace(commanding, "\uFFFD");
+  return printable(text.replaceAll("\t", "    "));
 }
 
 /** A JSON text that may be shown, of the same value: escaped within its strings, and with spaces between them. */
 export function plainJson(json: string): string {
-  return json.replace(commanding, (mark) =>
-    mark === "\t" || mark === "\r" || mark === "\n" ? " " : `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return printableJson(json.replace(/[\t\r\n]/g, " "));
 }

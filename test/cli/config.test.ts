@@ -6,6 +6,7 @@ import { after, test } from "node:test";
 import yargs from "yargs";
 import { type ConfigArguments, configCommand, runConfig } from "../../src/cli/config.ts";
 import type { Environment } from "../../src/config/load.ts";
+import { evil, obeyed } from "../support/evil-text.ts";
 
 const stateFolder = "/var/lib/posline";
 const folder = mkdtempSync(join(tmpdir(), "posline-cli-config-"));
@@ -139,4 +140,28 @@ test("configCommand refuses --line together with --emulated, and unknown flags, 
     await assert.rejects(async () => parser.parseAsync(), words);
     assert.equal(ran, false);
   }
+});
+
+test("posline config lets nothing of a file reach the terminal that commands it: as a table, as JSON, as a problem", async () => {
+  // The file itself refuses C0 and DEL in a path.
+  const written = evil.replaceAll("\u001b", "").replaceAll("\u007f", "");
+  const odd = join(folder, `${written}.json`);
+  const line = { path: `/dev/${written}`, dataBits: 7 };
+  writeFileSync(odd, JSON.stringify({ lines: { till: line }, services: { bank: { line: "till" } } }));
+  for (const json of [false, true]) {
+    const { code, out } = await run({ config: odd, json });
+    assert.equal(code, 0);
+    assert.match(out, /é/);
+    assert.doesNotMatch(out, obeyed);
+    if (json) assert.equal(JSON.parse(out).config.lines.till.path, line.path);
+  }
+  writeFileSync(
+    odd,
+    JSON.stringify({ lines: { till: line, [written]: line }, services: { bank: { line: written, [evil]: 1 } } }),
+  );
+  const { code, err } = await run({ config: odd });
+  assert.equal(code, 78);
+  assert.match(err, /é/);
+  assert.ok(err.split("\n").length > 2, "each problem on its own line");
+  assert.doesNotMatch(err, obeyed);
 });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { render, renderJson, runDoctor } from "../../src/cli/doctor.ts";
-import type { Report } from "../../src/doctor/doctor.ts";
-import type { Finding } from "../../src/doctor/finding.ts";
+import type { Examining, Report } from "../../src/doctor/doctor.ts";
+import type { Finding, ShownBytes } from "../../src/doctor/finding.ts";
+import { evil, obeyed } from "../support/evil-text.ts";
 
 const bad: Finding = {
   check: "holder",
@@ -108,4 +109,23 @@ test("posline doctor exits with 0, 69 or 78 by what it found, and tells on stand
     assert.equal(JSON.parse(out.join("")).verdict, verdict);
     assert.deepEqual(err, ["asking bank ...\n"]);
   }
+});
+
+test("posline doctor lets no C1 control, direction mark or invisible character through, nor as JSON, nor while it waits", async () => {
+  const frames: ShownBytes[] = [{ direction: "received", atMs: 1, bytes: 1, hex: "41", text: evil }];
+  const finding: Finding = { ...bad, what: evil, cause: evil, cure: evil, frames };
+  const lines = [{ name: evil, path: evil, baudRate: 9_600, format: "8N1" }];
+  const told: Report = { ...report, lines, findings: [finding], first: finding };
+  assert.doesNotMatch(render(told, plain), obeyed);
+  const json = renderJson(told, new Date(0));
+  assert.doesNotMatch(json, obeyed);
+  assert.equal(JSON.parse(json).findings[0].what, evil);
+  const err: string[] = [];
+  const examine = async ({ progress }: Examining) => {
+    progress?.(evil);
+    return told;
+  };
+  await runDoctor({}, { examine, look: plain, out: () => {}, err: (text) => err.push(text) });
+  assert.equal(err.length, 1);
+  assert.doesNotMatch(err.join(), obeyed);
 });

@@ -7,6 +7,7 @@ import { type JournalArguments, runJournal } from "../../src/cli/journal.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { journalFile } from "../../src/journal/reasons.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
+import { evil, obeyed } from "../support/evil-text.ts";
 
 /** `posline journal` over a journal in a real file, while it is written and afterwards. */
 
@@ -234,4 +235,17 @@ test("openJournal() makes a file of its full size that its group may read, and r
   await record(second.journal, "A", "answered");
   assert.equal(second.journal.state, "ok");
   await second.journal.close();
+});
+
+test("posline journal lets nothing of a request reach the terminal that commands it, as a table, as JSON or in a refusal", async () => {
+  const { folder, journal } = await journalIn();
+  await record(journal, evil, "unknown");
+  for (const json of [false, true]) {
+    const { out } = await run({ folder, json });
+    assert.match(out, /é/);
+    assert.doesNotMatch(out, obeyed);
+  }
+  await journal.close();
+  assert.doesNotMatch((await run({ folder: join(root, evil) })).err, obeyed);
+  assert.doesNotMatch((await run({ folder, key: evil })).out, obeyed);
 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { render } from "../../src/cli/ports.ts";
+import { render, renderJson } from "../../src/cli/ports.ts";
 import type { Device } from "../../src/line/devices.ts";
+import { evil, obeyed } from "../support/evil-text.ts";
 
 const ftdi: Device = {
   path: "/dev/ttyUSB0",
@@ -80,4 +81,12 @@ test("posline ports lets no control character of an adapter reach the terminal",
 
 test("posline ports says what to check when there is no device", () => {
   for (const hint of ["cable", "dmesg | tail", "ttyUSB", "ttyACM", "cdc_acm"]) assert.ok(render([]).includes(hint), hint);
+});
+
+test("posline ports lets no C1 control, direction mark or invisible character of an adapter reach the terminal, nor as JSON", () => {
+  const usb = { vendorId: "1a86", productId: "7523", serialNumber: evil, manufacturer: evil, product: evil };
+  const device = { ...ftdi, usb, usbName: `usb:1a86:7523:${evil}`, byId: [`/dev/serial/by-id/${evil}`] };
+  assert.doesNotMatch(render([{ ...device, holders: [{ pid: 812, name: evil }] }]), obeyed);
+  assert.doesNotMatch(renderJson([device]), obeyed);
+  assert.deepEqual(JSON.parse(renderJson([device]))[0].usb, usb);
 });

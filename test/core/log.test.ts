@@ -5,7 +5,8 @@ import type { Readable, Writable } from "node:stream";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { LineFields, Log, ProcessFields } from "../../src/core/log.ts";
-import { record, written } from "./written.ts";
+import { evil, obeyed } from "../support/evil-text.ts";
+import { record, textOf, written } from "./written.ts";
 
 test("Log.exchange() writes a line with exactly the fields that may be logged", () => {
   const [line] = written("info", (log) => log.exchange(record));
@@ -198,4 +199,25 @@ test("Log writes what else is told of lines and of the process, its ids without 
     error: "no 411111******1111",
     msg: "p",
   });
+});
+
+test("Log escapes what a terminal obeys, what turns a line round and what nobody sees, and keeps the value", () => {
+  for (const journald of [false, true]) {
+    const text = textOf(
+      "info",
+      (log) => {
+        log.exchange({ ...record, requestId: evil, key: evil, message: evil });
+        log.line("warn", evil, { line: evil, reason: evil });
+        log.process("error", evil, { path: evil, error: evil });
+      },
+      journald,
+    );
+    assert.doesNotMatch(text, obeyed);
+    const lines = text.trimEnd().split("\n");
+    assert.equal(lines.length, 3);
+    const [exchange, line, process] = lines.map((each) => JSON.parse(journald ? each.replace(/^<\d>/, "") : each));
+    assert.deepEqual([exchange.requestId, exchange.key, exchange.message], [evil, evil, evil]);
+    assert.deepEqual([line.line, line.reason, line.msg], [evil, evil, evil]);
+    assert.deepEqual([process.path, process.error, process.msg], [evil, evil, evil]);
+  }
 });

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { scratchFolder } from "../support/bridge-process.ts";
+import { evil, obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 
 /** `posline call` and the package, against the emulated bridge that `npm start` runs. */
@@ -236,4 +238,38 @@ test("the package gives a client by import and by require, and it settles a sale
     assert.equal(result, "approved");
     await client.close();
   }
+});
+
+test("posline call prints a service's words as a terminal may show them, and its JSON keeps the value", async () => {
+  const replies = new Map([
+    ["/terminals", { status: "success", code: 0, data: { terminals: [evil] } }],
+    ["/sale", { status: "error", code: -20, message: evil, data: { pay_id: "E-1", message: evil } }],
+    ["/check", { status: "error", code: -20, message: evil, data: { pay_id: "E-1", message: evil } }],
+  ]);
+  const service = createHttpServer((request, response) => {
+    response.setHeader("X-Posline-Outcome", "answered");
+    request
+      .resume()
+      .on("end", () => response.end(JSON.stringify(replies.get(request.url ?? "") ?? { status: "success", code: 0 })));
+  }).listen(0, "127.0.0.1");
+  await once(service, "listening");
+  // A server that listens on TCP has an address of this form.
+  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  const asked = async (...args: readonly string[]) => {
+    const process = new PoslineProcess(["call", ...args, "--url", url]);
+    await process.ended();
+    assert.doesNotMatch(process.stdout, obeyed);
+    assert.doesNotMatch(process.stderr, obeyed);
+    return process;
+  };
+  assert.deepEqual(JSON.parse((await asked("bank", "terminals")).stdout).data.terminals, [evil]);
+  const rejected = await asked("bank", "check", '{"pay_id":"E-1"}');
+  assert.equal(JSON.parse(rejected.stdout).message, evil);
+  assert.match(rejected.stderr, /é/);
+  const key = "E\u202e\u009b1";
+  const body = JSON.stringify({ pay_id: key, amount: 1, currency_name: "EUR" });
+  const followed = await asked("bank", "sale", body, "--wait", "--window", "1");
+  assert.equal(JSON.parse(followed.stdout).key, key);
+  assert.match(followed.stderr, /^bank \/sale: pay_id E/);
+  service.close();
 });

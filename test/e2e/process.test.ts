@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { BridgeProcess } from "../support/bridge-process.ts";
-import { bundle } from "../support/posline-process.ts";
+import { obeyed } from "../support/evil-text.ts";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
 import { withBridge } from "../support/with-bridge.ts";
 
@@ -130,5 +131,29 @@ test("bundle runs where there are no node_modules, with the prebuild beside it",
     terminal.unplug();
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("A command that can't begin says why, and nothing of its configuration commands the terminal", async () => {
+  const odd = "\u009b2J\u202e\u200bé";
+  const folder = mkdtempSync(join(tmpdir(), "posline-odd-"));
+  const config = join(folder, "c.json");
+  writeFileSync(
+    config,
+    JSON.stringify({ lines: { till: { path: `/dev/${odd}`, [odd]: 1 } }, services: { bank: { line: odd } } }),
+  );
+  try {
+    for (const [args, code] of [
+      [["serve", "--config", config], 78],
+      [["tap", "--raw", "--config", config], 78],
+      [["tap", "--raw", "--line", `/dev/${odd}`], 69],
+    ] as const) {
+      const process = new PoslineProcess(args, { env: { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined } });
+      assert.equal(await process.ended(), code, process.stderr);
+      assert.match(process.stderr, /é/);
+      assert.doesNotMatch(process.stdout + process.stderr, obeyed);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { lineKeptBytesMax } from "../../src/logs/lines.ts";
 import { withoutColours } from "../../src/logs/paint.ts";
 import { View } from "../../src/logs/view.ts";
+import { evil, obeyed } from "../support/evil-text.ts";
 import { checksum, late, notSent, sale, shown, shownOf, stamp, trace, unknown } from "./sample.ts";
 
 const keys = [
@@ -131,4 +132,17 @@ test("View.cut() ends a part of a line, so that what follows stands for itself",
   view.bytes(Buffer.from(`${JSON.stringify(sale)}\n`));
   assert.equal(out[0], '{"level":"inf\n');
   assert.match(String(out[1]), /A-1/);
+});
+
+test("View lets no C1 control, direction mark or invisible character of a key, a message or a trace through", () => {
+  const lines = [
+    { ...sale, key: evil },
+    { ...notSent, message: evil },
+    { ...late, reason: evil, line: evil },
+  ];
+  for (const json of [false, true]) {
+    const text = shown([...lines, `at ${evil}`], { json });
+    assert.doesNotMatch(withoutColours(text), obeyed);
+    if (json) assert.equal(JSON.parse(text.split("\n")[0] ?? "").key, evil);
+  }
 });
