@@ -1,17 +1,26 @@
-import { realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { closeSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 
 /**
  * Replaces a file by a new one that is on the disk before it takes the old one's place: at any moment, also after a power cut,
  * there is one whole file, and a part never takes the place of a whole. Where a link leads is replaced, and the link stays. Only
  * its owner may read the new file.
+ *
+ * The new file is made beside it under a name that nobody can have foreseen, and made by this or not at all: in a folder that
+ * others may write to, a link of theirs must not lead what is written elsewhere.
  * @throws the system's error when it can't be written; the file is as it was then, and nothing is left beside it.
  */
 export function replaceFile(path: string, text: string): void {
   const target = behindLink(path);
-  const beside = `${target}.${process.pid}.new`;
+  const beside = `${target}.${randomBytes(8).toString("hex")}.new`;
+  const file = openSync(beside, "wx", 0o600);
   try {
-    // Unlike the package for this, it writes until all is written or says why not.
-    writeFileSync(beside, text, { flush: true, mode: 0o600 });
+    try {
+      // Unlike the package for this, it writes until all is written or says why not.
+      writeFileSync(file, text, { flush: true });
+    } finally {
+      closeSync(file);
+    }
     renameSync(beside, target);
   } catch (error) {
     remove(beside);

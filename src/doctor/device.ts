@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { quoted } from "../core/shell-text.ts";
-import { heldBy, noPermission, permissionCures, serviceUser } from "../line/causes.ts";
+import { heldBy, killOf, noPermission, permissionCures, serviceUser } from "../line/causes.ts";
 import { OpenError } from "../line/conduit.ts";
 import { accessTo, type Device, listDevices } from "../line/devices.ts";
 import { type Holder, lookForHolders } from "../line/holders.ts";
@@ -90,9 +90,8 @@ export async function stopWords(node: string, box: Box, processes: Processes): P
   const units = holders.map(({ pid }) => ({ pid, unit: nameOf(pid, processes) }));
   const [first] = units;
   if (first?.unit === "posline.service") return "sudo systemctl stop posline.socket posline";
-  return first?.unit?.endsWith(".service")
-    ? `sudo systemctl stop ${first.unit}`
-    : `sudo kill ${units.map(({ pid }) => pid).join(" ")}`;
+  if (first?.unit?.endsWith(".service")) return `sudo systemctl stop ${first.unit}`;
+  return killOf(units.map(({ pid }) => pid)) ?? "let it close the device";
 }
 
 /** Whether this user may open the device, and whether the service's user may. */

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
+import { killOf } from "../line/causes.ts";
 import { type Box, textAt } from "./box.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Processes, poslineOf } from "./processes.ts";
@@ -67,14 +68,16 @@ async function takenFinding(
   if (isSocket && holders.every(({ pid }) => pid === 1)) {
     return finding("port", "ok", `${where} is held by systemd for posline (posline.socket)`, more);
   }
-  const [stranger] = holders;
+  // systemd holds the sockets of its units beside whoever it gave them to.
+  const stranger = holders.find(({ pid }) => pid !== 1) ?? holders[0];
   const taken = `${where} on ${address} is taken`;
   if (stranger === undefined) {
     const cause = "by another user's process, which this user can't see";
     return finding("port", "bad", taken, { ...more, cause, cure: `sudo ss -ltnp 'sport = :${port}' shows which: stop it` });
   }
   const { pid, name, unit } = stranger;
-  const cure = unit === undefined ? `sudo kill ${pid}, or configure another port` : `sudo systemctl disable --now ${unit}`;
+  const kill = killOf([pid]) ?? "systemctl list-sockets shows whose it is: stop that unit";
+  const cure = unit === undefined ? `${kill}, or configure another port` : `sudo systemctl disable --now ${unit}`;
   return finding("port", "bad", `${taken} by process ${pid} (${name})`, { ...more, cure });
 }
 

@@ -100,11 +100,34 @@ export function heldBy(path: string, holder: Process | undefined): Cause {
   return said(`${path} is in use by ${processWords(holder)}`, stopOf(path, holder));
 }
 
-/** A process left a lock file of the device, and is alive. */
+/** A lock file of the device names a process that is alive, and whose user made the file. */
 export function lockedBy(path: string, holder: Process, file: string): Cause {
   if (holder.pid === process.pid) return heldByUs(path);
+  if (!mayBeStopped(holder)) return wronglyLockedBy(path, holder, file);
   const cure = `${stopOf(path, holder)}; or, if it doesn't use the device, sudo rm ${quoted(file)}`;
   return said(`${path} is in use by ${processWords(holder)}`, cure);
+}
+
+/**
+ * A lock file names a process that is alive, and of another user than the file, or one that posline runs under: the number belongs
+ * to another process by now, or somebody made it up. Stopping that process would do harm and help nothing.
+ */
+export function wronglyLockedBy(path: string, holder: Process, file: string): Cause {
+  const cure = `sudo rm ${quoted(file)}, unless sudo posline ports shows that the process has the device`;
+  return said(`${file} says that ${processWords(holder)} uses ${path}, which is doubtful`, cure);
+}
+
+/** A lock file names a process that is alive, and this user may not see whose it is. */
+export function perhapsLockedBy(path: string, holder: Process, file: string): Cause {
+  if (!mayBeStopped(holder)) return wronglyLockedBy(path, holder, file);
+  const cure = `sudo posline ports shows whether it does: if not, sudo rm ${quoted(file)}; if so, ${stopOf(path, holder)}`;
+  return said(`${file} says that ${processWords(holder)} uses ${path}`, cure);
+}
+
+/** A lock file may name a process, and may not be read. */
+export function lockUnreadable(path: string, file: string): Cause {
+  const cure = `sudo posline ports shows who has the device: if nobody has, sudo rm ${quoted(file)}`;
+  return said(`${file} says that ${path} is in use, and may not be read`, cure);
 }
 
 /** A process holds the driver's lock of the device. */
@@ -244,6 +267,17 @@ export const permissionCures = {
 
 const processWords = ({ pid, name }: Process) => (name === "" ? `process ${pid}` : `process ${pid} (${name})`);
 
+/** Whether a process may be killed: not the first one of all, nor this one, nor the one that started it. */
+function mayBeStopped({ pid }: Pick<Process, "pid">): boolean {
+  return pid > 1 && pid !== process.pid && pid !== process.ppid;
+}
+
+/** The command that ends processes; undefined where none of them is one that may be stopped. */
+export function killOf(pids: readonly number[]): string | undefined {
+  const others = pids.filter((pid) => mayBeStopped({ pid }));
+  return others.length === 0 ? undefined : `sudo kill ${others.join(" ")}`;
+}
+
 /** What stops a process: a service by its unit, since a killed one is started again. */
 function stopOf(path: string, { pid, name }: Process): string {
   if (/^ModemManager/.test(name)) return modemManagerCure;
@@ -251,9 +285,11 @@ function stopOf(path: string, { pid, name }: Process): string {
   if (/^a?getty$/.test(name)) return gettyCure(path);
   if (name === "gpsd") return "sudo systemctl disable --now gpsd.socket gpsd.service";
   if (name === "ser2net") return "sudo systemctl disable --now ser2net";
+  const kill = killOf([pid]);
+  if (kill === undefined) return "let it close the device, and do not kill it: posline runs under it";
   // Node names its main thread, and so the process, differently from version to version.
   const perhapsUs = /^posline|^node|MainThread$/.test(name);
-  return perhapsUs ? `sudo systemctl stop posline if it is the service, else sudo kill ${pid}` : `stop it: sudo kill ${pid}`;
+  return perhapsUs ? `sudo systemctl stop posline if it is the service, else ${kill}` : `stop it: ${kill}`;
 }
 
 const nodeName = (path: string) => path.replace(/^.*\//, "");

@@ -1,6 +1,16 @@
-import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { link, open, readFile, rename, rmdir, stat, unlink } from "node:fs/promises";
 import { codeOf } from "../core/error-code.ts";
-import { driverLockedBy, lockedBy, lockReturns, type Process } from "./causes.ts";
+import {
+  driverLockedBy,
+  lockedBy,
+  lockReturns,
+  lockUnreadable,
+  type Process,
+  perhapsLockedBy,
+  wronglyLockedBy,
+} from "./causes.ts";
 import { OpenError } from "./conduit.ts";
 
 /**
@@ -9,6 +19,10 @@ import { OpenError } from "./conduit.ts";
  *
  * It is the lock file that minicom, ser2net and mgetty know (UUCP: `LCK..ttyUSB0` with the process id in ten columns). Where
  * there is no folder for it that we may write in, the kernel's list of locks is all there is to go by.
+ *
+ * Everybody may write into that folder, so whatever stands under the name is looked at without trust: it is never waited for, no
+ * link is followed, little of it is read, and nothing is written over. A file that names a living process is obeyed whoever made
+ * it, since two programs on one device are worse than none; anything else is taken away, or left where that isn't allowed.
  */
 
 /** A lock held. */
@@ -48,30 +62,82 @@ async function takeLockFile(device: string, folder: string, proc: string): Promi
       return { file, release: () => releaseFile(file) };
     }
     if (made === "no folder") return noLock;
-    const pid = await readPid(file);
-    if (pid !== undefined && isAlive(pid, file)) {
-      throw new OpenError(lockedBy(device, await processOf(pid, proc), file));
+    const found = await look(file);
+    if (found.kind === "unreadable") throw new OpenError(lockUnreadable(device, file));
+    if (found.kind === "lock" && isAlive(found.pid, file)) {
+      const holder = await processOf(found.pid, proc);
+      const isOwner = await runsAs(found, proc);
+      const cause = isOwner === undefined ? perhapsLockedBy : isOwner ? lockedBy : wronglyLockedBy;
+      throw new OpenError(cause(device, holder, file));
     }
-    // Its process is gone. Where we may not take its file away, the kernel's list of locks is all there is, as without a folder.
-    if (!(await takeAway(file))) return noLock;
+    // Its process is gone, or it is no lock file. Where we may not take it away, the kernel's list of locks is all there is, as
+    // without a folder.
+    if (!(await takeAway(file, found))) return noLock;
   }
   throw new OpenError(lockReturns(device, file));
 }
 
-/**
- * Takes a stale lock file away, and only that one: between the look and the deed another process may have put its own there,
- * which goes back to its place. False when we may not.
- */
-async function takeAway(file: string): Promise<boolean> {
-  const aside = `${file}.${process.pid}.stale`;
+/** What stands under a lock file's name. */
+type Found =
+  | { readonly kind: "lock"; readonly pid: number; readonly uid: number }
+  /** A file without a process id, a link, a pipe, a socket or a device; or nothing any more. */
+  | { readonly kind: "stray" | "folder" }
+  /** A file that may name a process. */
+  | { readonly kind: "unreadable" };
+
+/** Bytes of a lock file that are read: the number is in the first ten columns, and some programs write their name behind it. */
+const readBytes = 64;
+
+/** Linux gives no process a higher number (PID_MAX_LIMIT). */
+const pidMax = 4_194_304;
+
+/** Without waiting for the other end of a pipe, following a link, or making a terminal our own. */
+const lookFlags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW | constants.O_NOCTTY;
+
+async function look(file: string): Promise<Found> {
   try {
-    await rename(file, aside);
+    const handle = await open(file, lookFlags);
+    try {
+      const facts = await handle.stat();
+      if (facts.isDirectory()) return { kind: "folder" };
+      if (!facts.isFile()) return { kind: "stray" };
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(readBytes), 0, readBytes, 0);
+      const pid = pidIn(buffer.toString("latin1", 0, bytesRead));
+      return pid === undefined ? { kind: "stray" } : { kind: "lock", pid, uid: facts.uid };
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    // Gone by now; a link; a socket; a device without a driver.
+    const isStray = ["ENOENT", "ELOOP", "ENXIO", "ENODEV"].includes(codeOf(error) ?? "");
+    return { kind: isStray ? "stray" : "unreadable" };
+  }
+}
+
+/** The process id in a lock file's text; undefined when there is none in it. */
+function pidIn(text: string): number | undefined {
+  const pid = Number(/^\s*(\d{1,10})(?:\s|$)/.exec(text)?.[1] ?? 0);
+  return pid > 0 && pid <= pidMax ? pid : undefined;
+}
+
+/**
+ * Takes away what is no lock, and only that: between the look and the deed another process may have put its own lock there, which
+ * goes back to its place. False when we may not.
+ */
+async function takeAway(file: string, found: Found): Promise<boolean> {
+  const aside = besides(file);
+  try {
+    // A folder is never moved with what is in it.
+    if (found.kind === "folder") await rmdir(file);
+    else await rename(file, aside);
   } catch (error) {
     // Somebody else took it away.
     return codeOf(error) === "ENOENT";
   }
-  const pid = await readPid(aside);
-  if (pid !== undefined && isAlive(pid, file)) await link(aside, file).catch(() => {});
+  if (found.kind === "folder") return true;
+  const moved = await look(aside);
+  const isLock = moved.kind === "unreadable" || (moved.kind === "lock" && isAlive(moved.pid, file));
+  if (isLock) await link(aside, file).catch(() => {});
   await unlink(aside).catch(() => {});
   return true;
 }
@@ -79,32 +145,36 @@ async function takeAway(file: string): Promise<boolean> {
 async function releaseFile(file: string): Promise<void> {
   if (!held.delete(file)) return;
   // Somebody who thought it stale may have put another in its place.
-  if ((await readPid(file)) === process.pid) await unlink(file).catch(() => {});
+  const found = await look(file);
+  if (found.kind === "lock" && found.pid === process.pid) await unlink(file).catch(() => {});
 }
 
 /** Makes the file with its content in one step, so that nobody reads half a number. */
 async function makeLockFile(file: string): Promise<"made" | "exists" | "no folder"> {
-  const draft = `${file}.${process.pid}`;
+  const draft = besides(file);
   try {
-    await writeFile(draft, `${String(process.pid).padStart(10)}\n`, { mode: 0o644 });
+    // Made here or not at all: a file or a link of that name is somebody else's.
+    const handle = await open(draft, "wx", 0o644);
+    try {
+      // The service's umask would keep the number from the programs that it is written for.
+      await handle.chmod(0o644);
+      await handle.writeFile(`${String(process.pid).padStart(10)}\n`);
+      await link(draft, file);
+      return "made";
+    } catch (error) {
+      return codeOf(error) === "EEXIST" ? "exists" : "no folder";
+    } finally {
+      await handle.close();
+      await unlink(draft).catch(() => {});
+    }
   } catch {
     return "no folder";
   }
-  try {
-    await link(draft, file);
-    return "made";
-  } catch (error) {
-    return codeOf(error) === "EEXIST" ? "exists" : "no folder";
-  } finally {
-    await unlink(draft).catch(() => {});
-  }
 }
 
-/** The process id in a lock file; undefined when there is none in it. */
-async function readPid(file: string): Promise<number | undefined> {
-  const text = await readFile(file, "latin1").catch(() => "");
-  const pid = Number.parseInt(text.trim(), 10);
-  return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+/** A name beside a lock file that nobody can have foreseen. */
+function besides(file: string): string {
+  return `${file}.${randomBytes(8).toString("hex")}`;
 }
 
 /** Asked of the kernel and not of /proc, which hides other users' processes from a confined service. */
@@ -116,6 +186,20 @@ function isAlive(pid: number, file: string): boolean {
   } catch (error) {
     return codeOf(error) !== "ESRCH";
   }
+}
+
+/**
+ * Whether a process runs as the user whose lock file names it, so that it can have made the file; undefined where this user may not
+ * see that.
+ */
+async function runsAs(
+  { pid, uid }: { readonly pid: number; readonly uid: number },
+  proc: string,
+): Promise<boolean | undefined> {
+  const status = await readFile(`${proc}/${pid}/status`, "latin1").catch(() => "");
+  // Real, effective, saved: a program may have its rights from its file.
+  const uids = /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(status)?.slice(1);
+  return uids?.map(Number).includes(uid);
 }
 
 /** Looks whether a process holds the driver's lock (flock) of the device. */

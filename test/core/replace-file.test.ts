@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { replaceFile } from "../../src/core/replace-file.ts";
@@ -67,4 +68,41 @@ test("replaceFile() throws what the system says, leaves what was there, and no s
   assert.throws(() => replaceFile(join(file, "inside"), "text"), { code: "ENOTDIR" });
   assert.deepEqual(readdirSync(home).sort(), ["file", "taken"]);
   assert.equal(readFileSync(file, "utf8"), "one");
+});
+
+test("replaceFile() follows no link and writes over nothing where its new file might be made", () => {
+  const home = newHome();
+  const path = join(home, "file");
+  const diary = join(home, "diary");
+  writeFileSync(diary, "dear");
+  // The names that could be foreseen.
+  symlinkSync(diary, `${path}.${process.pid}.new`);
+  symlinkSync(diary, `${path}.new`);
+  replaceFile(path, "one");
+  assert.equal(readFileSync(path, "utf8"), "one");
+  assert.ok(lstatSync(path).isFile());
+  assert.equal(readFileSync(diary, "utf8"), "dear");
+  assert.equal(readdirSync(home).length, 4);
+});
+
+test("replaceFile() has the new file on the disk before it takes the old one's place", async () => {
+  const path = join(newHome(), "file");
+  const { fsyncSync, renameSync } = fs;
+  const done: string[] = [];
+  try {
+    fs.fsyncSync = (fd) => {
+      done.push(`${fs.fstatSync(fd).size} bytes are on the disk`);
+      fsyncSync(fd);
+    };
+    fs.renameSync = (from, to) => {
+      done.push("renamed");
+      renameSync(from, to);
+    };
+    syncBuiltinESMExports();
+    replaceFile(path, "one");
+  } finally {
+    Object.assign(fs, { fsyncSync, renameSync });
+    syncBuiltinESMExports();
+  }
+  assert.deepEqual(done, ["3 bytes are on the disk", "renamed"]);
 });

@@ -309,6 +309,19 @@ test("examine() tells who has a port: nobody, posline, systemd for posline, a st
   assert.match(one(await look(socket), "port").what, /systemd for posline/);
 });
 
+test("examine() never advises to kill the first process, which holds the sockets of other units", async () => {
+  const { box, node } = soundBox();
+  box.listening("0100007F", 8888, 5001).running(1, "systemd", { opens: ["socket:[5001]", node] });
+  const report = await look(box);
+  assert.equal(
+    one(report, "port", "bad").cure,
+    "systemctl list-sockets shows whose it is: stop that unit, or configure another port",
+  );
+  for (const { cure = "" } of report.findings) assert.doesNotMatch(cure, /kill 1\b/);
+  box.running(90, "cupsd", { unit: "cups.service", opens: ["socket:[5001]"] });
+  assert.match(one(await look(box), "port", "bad").what, /taken by process 90 \(cupsd\)$/);
+});
+
 test("examine() lets a port be that is taken on another address, and reads IPv6", async () => {
   const { box } = soundBox();
   box.listening("0A00A8C0", 8888, 5001);

@@ -1,12 +1,22 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { accessSync, constants, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { BridgeProcess } from "../support/bridge-process.ts";
+import { BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
@@ -155,5 +165,42 @@ test("A command that can't begin says why, and nothing of its configuration comm
     }
   } finally {
     rmSync(folder, { recursive: true });
+  }
+});
+
+/** The lock file of a device, where the bridge looks for it. */
+const lockFileOf = (device: string) => `/run/lock/LCK..${device.replace("/dev/", "").replaceAll("/", "_")}`;
+
+test("A lock file that is a pipe, a link without an end or a sparse giant keeps neither the line down nor SIGTERM waiting", async () => {
+  const strays: readonly ((file: string) => void)[] = [
+    (file) => assert.equal(spawnSync("mkfifo", [file]).status, 0),
+    (file) => symlinkSync("/dev/zero", file),
+    (file) => {
+      writeFileSync(file, "");
+      truncateSync(file, 10 * 1024 ** 3);
+    },
+  ];
+  for (const make of strays) {
+    const folder = scratchFolder();
+    const terminal = new Terminal(
+      join(folder.path, "tty"),
+      answering(() => '{"status":"success"}'),
+    );
+    const lockFile = lockFileOf(terminal.device);
+    let bridge: BridgeProcess | undefined;
+    try {
+      // Where that folder may not be written, nobody puts anything there.
+      if (isWritable("/run/lock")) make(lockFile);
+      bridge = await startedBridge({ lines: { till: { path: terminal.link } }, services: { bank: { line: "till" } } });
+      const began = performance.now();
+      assert.equal(await bridge.ended("SIGTERM"), 0);
+      assert.ok(performance.now() - began < 3_000, `${performance.now() - began} ms`);
+      assert.equal(existsSync(lockFile), false);
+    } finally {
+      await bridge?.stop("SIGKILL");
+      rmSync(lockFile, { force: true });
+      terminal.unplug();
+      folder.remove();
+    }
   }
 });

@@ -45,6 +45,20 @@ test("Every cause that a process holds the device knows this very process", () =
   }
 });
 
+test("No cause advises to kill the first process of all, this one, or the one that started it", () => {
+  for (const name of ["systemd", "posline", "bash", ""]) {
+    for (const pid of [0, 1, process.pid, process.ppid]) {
+      const holder = { pid, name };
+      const file = "/run/lock/LCK..ttyS0";
+      const told = [causes.heldBy(path, holder), causes.driverLockedBy(path, holder), causes.lockedBy(path, holder, file)];
+      told.push(causes.wronglyLockedBy(path, holder, file), causes.perhapsLockedBy(path, holder, file));
+      for (const { cure } of told) assert.doesNotMatch(cure, /kill \d/);
+    }
+  }
+  assert.equal(causes.killOf([1, 812, process.ppid, 813]), "sudo kill 812 813");
+  assert.equal(causes.killOf([1]), undefined);
+});
+
 test("ambiguous() tells each candidate with its names ready to paste as JSON, and not endlessly many", () => {
   const candidate = { device: "/dev/ttyUSB0", serialNumber: 'A"5', names: ['usb:0403:6001:A"5'] };
   assert.match(
@@ -75,6 +89,9 @@ test("No cause lets a control character of a process, an adapter or a path reach
     causes.heldBy(evil, holder),
     causes.lockedBy(evil, holder, evil),
     causes.driverLockedBy(evil, holder),
+    causes.wronglyLockedBy(evil, holder, evil),
+    causes.perhapsLockedBy(evil, holder, evil),
+    causes.lockUnreadable(evil, evil),
     causes.lockReturns(evil, evil),
     causes.cannotOpen(evil, evil),
     causes.cannotSetUp(evil, evil),
