@@ -1,5 +1,5 @@
 import type { BigIntStats } from "node:fs";
-import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
+import { type FileHandle, open, rename, rm, stat, unlink } from "node:fs/promises";
 import { codeOf } from "../core/error-code.ts";
 import { type Hold, takeHold } from "./hold.ts";
 
@@ -33,7 +33,7 @@ export interface Disk {
   open(path: string): Promise<DiskFile>;
   /** The file of a name; undefined when there is none. */
   factsOf(path: string): Promise<FileFacts | undefined>;
-  /** Makes a file anew, or empties the one that is there. */
+  /** Makes a file anew; one that is there is removed. */
   create(path: string, mode: number): Promise<DiskFile>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
@@ -95,9 +95,11 @@ export const nodeDisk: Disk = {
   hold: takeHold,
   open: async (path) => new NodeFile(await open(path, "r+")),
   create: async (path, mode) => {
-    const handle = await open(path, "w+", mode);
+    // A new one and never one that is there: a link that somebody left under the name would lead the writing elsewhere.
+    await rm(path, { force: true });
+    const handle = await open(path, "wx+", mode);
     try {
-      // The umask may have taken the group's share, and a file that was there may have another mode.
+      // The umask may have taken the group's share.
       await handle.chmod(mode);
     } catch (error) {
       await handle.close().catch(() => {});

@@ -1,5 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,6 +40,23 @@ test("nodeDisk.create() leaves neither a file nor a descriptor when the mode can
   chmod.mock.restore();
   assert.deepEqual(readdirSync(root), []);
   assert.deepEqual(openOfRoot(), []);
+});
+
+test("nodeDisk.create() makes a new file in the place of what is there, and writes through no link", async () => {
+  const folder = mkdtempSync(join(root, "planted-"));
+  const [path, diary] = [join(folder, "journal.new"), join(folder, "diary")];
+  writeFileSync(diary, "dear");
+  for (const plant of [() => symlinkSync(diary, path), () => writeFileSync(path, "a longer text from before")]) {
+    plant();
+    const file = await nodeDisk.create(path, 0o640);
+    await file.write(Buffer.from("abc"), 0);
+    await file.close();
+    assert.ok(lstatSync(path).isFile());
+    assert.equal(readFileSync(path, "utf8"), "abc");
+    rmSync(path);
+  }
+  assert.equal(readFileSync(diary, "utf8"), "dear");
+  rmSync(folder, { recursive: true });
 });
 
 test("nodeDisk tells a file by what it is, not by its name", async () => {
