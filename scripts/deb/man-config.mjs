@@ -78,7 +78,9 @@ export function configPage(schema, about) {
     ".SH SECRETS",
     roff(
       "The merchant's id and the bank's key are best left out of this file: put into /etc/posline/credentials/merchant-id " +
-        "and /etc/posline/credentials/api-key, readable by root alone, they are taken at the next systemctl restart posline.",
+        "and /etc/posline/credentials/api-key, readable by root alone, they are taken at the next systemctl restart posline. " +
+        "The package gives this file to root and to group posline to read (0640); posline warns at its start of a file with " +
+        "secrets that every user of the box may read.",
     ),
     ".SH PORTS",
     roff(

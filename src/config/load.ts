@@ -4,6 +4,7 @@ import { check } from "./check.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { applyCredentials } from "./credentials.ts";
 import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
+import { deniedFile, exposedAdmin, readableSecrets } from "./exposure.ts";
 import { JsonError, parseJson } from "./json.ts";
 import { fileBytesMax, gatewayMarginMs } from "./limits.ts";
 import { applyEnvironment, applyFlags, type Environment, type Flags, leaveDevices, refuseUnknown } from "./overrides.ts";
@@ -23,6 +24,8 @@ export interface Sources {
   readonly file?: string | undefined;
   readonly env: Environment;
   readonly flags: Flags;
+  /** The box's groups; the tests have files of their own. */
+  readonly groups?: string | undefined;
 }
 
 /** A configuration that can be used, and where it came from. */
@@ -45,7 +48,7 @@ export interface Loaded {
  * Loads the configuration: defaults ← file ← environment ← flags.
  * @throws ConfigError with every problem there is.
  */
-export async function loadConfig({ file: fallback = defaultFile, env, flags }: Sources): Promise<Loaded> {
+export async function loadConfig({ file: fallback = defaultFile, env, flags, groups }: Sources): Promise<Loaded> {
   const problems: string[] = [];
   refuseUnknown(env, problems);
   const named = flags.config ?? env["POSLINE_CONFIG"];
@@ -74,7 +77,8 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags }: S
   const warnings =
     flags.gateway === undefined
       ? warningsOf(config, flags.emulate !== undefined)
-      : [...lineWarnings(config), ...gatewayWarnings(config)];
+      : [...lineWarnings(config), ...gatewayWarnings(config), ...exposedAdmin(config)];
+  warnings.push(...readableSecrets(config, { file, origins: draft.origins, ...(groups === undefined ? {} : { groups }) }));
   return { config, origins: draft.origins, file, emulated: flags.emulated === true, warnings };
 }
 
@@ -87,7 +91,8 @@ function readFile(path: string, named: boolean, problems: readonly string[]): st
     const code = codeOf(error);
     const missing = code === "ENOENT" || code === "ENOTDIR";
     if (missing && !named) return undefined;
-    throw new ConfigError([...problems, reason(error, path)], path);
+    const denied = code === "EACCES" || code === "EPERM";
+    throw new ConfigError([...problems, denied ? deniedFile(path) : reason(error, path)], path);
   }
   if (bytes.length > fileBytesMax) throw new ConfigError([...problems, `it is larger than ${fileBytesMax} bytes`], path);
   return bytes.toString("utf8");

@@ -2,6 +2,7 @@ import { realpathSync } from "node:fs";
 import { serviceNames } from "../core/call.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
 import { readUsbName, writeUsbName } from "./device-name.ts";
+import { exposedAdmin, exposedServices } from "./exposure.ts";
 import { idleProbeMsMin, queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
 
@@ -40,7 +41,7 @@ const unrecorded =
  * @param played Whether posline plays the services, and asks nobody anything.
  */
 export function warningsOf(config: Config, played = false): string[] {
-  const warnings = lineWarnings(config);
+  const warnings = [...lineWarnings(config), ...exposedServices(config), ...exposedAdmin(config)];
   if (isUnrecorded(config.journal)) warnings.push(unrecorded);
   else if (config.journal !== false && config.journal.folder === undefined) {
     warnings.push(
@@ -49,10 +50,6 @@ export function warningsOf(config: Config, played = false): string[] {
     );
   }
   for (const [name, service] of services(config)) {
-    if (!isLoopback(service.host) && service.apiKey === undefined) {
-      const cure = name === "bank" ? "set apiKey" : "keep it on 127.0.0.1, or behind a firewall";
-      warnings.push(`services.${name}.host: whoever reaches ${service.host} on the network can use the terminal: ${cure}`);
-    }
     const line = config.lines[service.line];
     if (name === "fiscal" && service.merchantId === undefined && !played && line?.recovery === "barrier") {
       warnings.push(
@@ -173,10 +170,6 @@ const addressOf = (host: string) => (host === "localhost" ? "127.0.0.1" : host);
 /** Whether two hosts can't both listen on one port. */
 function meet(one: string, other: string): boolean {
   return addressOf(one) === addressOf(other) || wildcards.has(one) || wildcards.has(other);
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 /** A browser leaves a scheme's own port out of the origin that it sends: with it, the entry would never match. */

@@ -32,7 +32,7 @@ export async function loadSetup(wanted: Wanted, box: Box): Promise<Setup> {
   const env = await environmentOf(box, wanted);
   const file = join(box.etc, "posline", "posline.json");
   try {
-    const loaded = await load(wanted, { env, file });
+    const loaded = await load(wanted, { env, file, groups: join(box.etc, "group") });
     const lines = withBaud(pick(wanted, loaded.config), wanted.baud);
     return { findings: findingsOf(loaded), config: loaded.config, file: loaded.file, lines };
   } catch (error) {
@@ -56,7 +56,7 @@ async function environmentOf(box: Box, wanted: Wanted): Promise<Box["env"]> {
   return { STATE_DIRECTORY: box.state, ...(mayRead ? { CREDENTIALS_DIRECTORY: credentials } : {}), ...box.env };
 }
 
-type Places = { readonly env: Box["env"]; readonly file: string };
+type Places = { readonly env: Box["env"]; readonly file: string; readonly groups: string };
 
 /** A device that a line of the file has is that line; another one is a line of its own. */
 async function load({ config, line }: Wanted, places: Places): Promise<Loaded> {
@@ -99,5 +99,5 @@ function findingsOf({ config, file, emulated, warnings }: Loaded): Finding[] {
 /** A problem as it is worded where it is found; what mends it stands in it. */
 function problem(text: string): Finding {
   const denied = /permission denied/i.test(text);
-  return finding("config", "bad", text, denied ? { cure: "or look as root: sudo posline doctor" } : {});
+  return finding("config", "bad", text, denied ? { cure: "sudo posline doctor" } : {});
 }

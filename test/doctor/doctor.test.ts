@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { Places } from "../../src/doctor/box.ts";
 import { examine, type Report } from "../../src/doctor/doctor.ts";
@@ -79,6 +80,29 @@ test("examine() tells every problem of a configuration as it is worded there, an
   assert.equal(one(report, "node").level, "ok");
   assert.equal(one(report, "device").cure, "posline doctor --line usb:0403:6001:A50285BI looks at the first of them");
   assert.equal(line.openings, 0);
+});
+
+test("examine() warns of secrets that every user may read, and tells a user who may not read the file to use sudo", async () => {
+  const { box } = soundBox({ services: { bank: { line: "till", apiKey: "GEHEIM-K" } } });
+  const file = box.at("etc/posline/posline.json");
+  box.write("etc/group", "root:x:0:\nposline:x:990:\n");
+  chmodSync(file, 0o644);
+  // What others can't pass isn't theirs to read.
+  for (let folder = dirname(file); folder !== tmpdir(); folder = dirname(folder)) chmodSync(folder, 0o755);
+  const exposed = one(await look(box), "config", "warn");
+  assert.match(exposed.what, /^services\.bank\.apiKey: every user .*: sudo chgrp posline .* && sudo chmod 640 /);
+  chmodSync(file, 0o640);
+  assert.deepEqual(levels(await look(box), "config"), ["ok"]);
+  chmodSync(file, 0);
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) process.seteuid?.(65_534);
+  try {
+    const denied = one(await look(box), "config", "bad");
+    assert.match(denied.what, /^permission denied: run this command with sudo/);
+    assert.equal(denied.cure, "sudo posline doctor");
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+  }
 });
 
 test("examine() looks at the line that is named, by its name, its device, or one that no file has", async () => {

@@ -3,6 +3,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   accessSync,
+  chmodSync,
   constants,
   cpSync,
   existsSync,
@@ -202,5 +203,32 @@ test("A lock file that is a pipe, a link without an end or a sparse giant keeps 
       terminal.unplug();
       folder.remove();
     }
+  }
+});
+
+test("serve and gateway warn once at the start of secrets that every user may read, with the command that closes the file", async () => {
+  const folder = scratchFolder();
+  // A folder that every user may pass, unlike those of other tests.
+  chmodSync(folder.path, 0o755);
+  const config = join(folder.path, "posline.json");
+  const bank = { line: "till", apiKey: "GEHEIM-K", upstream: "http://127.0.0.1:1" };
+  writeFileSync(config, JSON.stringify({ lines: { till: { path: "/dev/absent0" } }, services: { bank } }));
+  chmodSync(config, 0o644);
+  const env = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined, POSLINE_ADMIN_PORT: undefined };
+  try {
+    for (const command of ["serve", "gateway"]) {
+      const posline = new PoslineProcess([command, "--config", config], { env: { ...env, POSLINE_JOURNAL: "false" } });
+      await posline.logged((line) => line["line"] === "till", "the line to be tried");
+      assert.equal(await posline.ended("SIGTERM"), 0);
+      const told = posline.log.filter(({ level, msg }) => level === "warn" && /every user/.test(String(msg)));
+      assert.equal(told.length, 1, command);
+      assert.match(
+        String(told[0]?.["msg"]),
+        new RegExp(`^services\\.bank\\.apiKey: every user of this box may read ${config}: .*chmod 6[04]0 ${config}$`),
+      );
+      assert.doesNotMatch(posline.stdout + posline.stderr, /GEHEIM/);
+    }
+  } finally {
+    folder.remove();
   }
 });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import { listOf, makePackages, missing, noDpkg, packageIn, root, textIn, unpack, version } from "./packages.ts";
+import { folder, listOf, makePackages, missing, noDpkg, packageIn, root, textIn, unpack, version } from "./packages.ts";
 
 let out = "";
 let tree = "";
@@ -98,6 +98,40 @@ test("the maintainer scripts are scripts that sh takes, and never restart or sto
     .replaceAll(/^#.*\n/gm, "")
     .trim();
   assert.match(prerm, /^set -e\n+if \[ "\$1" = remove \] .*then\n(?: {2}.*\n)*fi$/);
+});
+
+/** Runs a package's postinst in a folder that stands for the system; what only a real one has does nothing. */
+function configured(mode: number, group: string | undefined): { readonly mode: number; readonly called: string } {
+  const [system, bin] = [folder(), folder()];
+  mkdirSync(join(system, "etc/posline"), { recursive: true });
+  const config = join(system, "etc/posline/posline.json");
+  writeFileSync(config, readFileSync(join(tree, "etc/posline/posline.json")));
+  chmodSync(config, mode);
+  if (group !== undefined) writeFileSync(join(system, "etc/group"), `root:x:0:\nposline:x:${group}:\nlp:x:7:posline\n`);
+  else writeFileSync(join(system, "etc/group"), "root:x:0:\n");
+  const called = join(system, "called");
+  writeFileSync(called, "");
+  for (const name of ["systemd-sysusers", "deb-systemd-helper", "deb-systemd-invoke", "systemctl", "udevadm", "chgrp"]) {
+    const note = name === "chgrp" ? `echo "chgrp $*" >> ${called}` : "exit 0";
+    writeFileSync(join(bin, name), `#!/bin/sh\n${note}\n`, { mode: 0o755 });
+  }
+  // Nobody has overridden anything.
+  writeFileSync(join(bin, "dpkg-statoverride"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  execFileSync("sh", [join(tree, "DEBIAN/postinst"), "configure", ""], {
+    env: { PATH: `${bin}:${process.env["PATH"] ?? ""}`, DPKG_ROOT: system },
+  });
+  return { mode: statSync(config).mode & 0o777, called: readFileSync(called, "utf8").replaceAll(system, "") };
+}
+
+test("a package's postinst gives the configuration to root and the service's group alone, and keeps another choice", {
+  skip: noDpkg,
+}, () => {
+  const given = { mode: 0o640, called: "chgrp 990 /etc/posline/posline.json\n" };
+  assert.deepEqual(configured(0o644, "990"), given);
+  for (const mode of [0o600, 0o640, 0o660]) assert.deepEqual(configured(mode, "990"), { mode, called: "" });
+  // The service's group already, and readable by all: somebody has wanted that.
+  assert.deepEqual(configured(0o644, String(process.getegid?.())), { mode: 0o644, called: "" });
+  assert.deepEqual(configured(0o644, undefined), { mode: 0o644, called: "" });
 });
 
 test("lintian finds no error", { skip: noDpkg || missing("lintian", "sudo apt-get install lintian") }, () => {

@@ -51,6 +51,7 @@ export const install: BoxProof = {
 export async function assertInstalled({ box: { guest }, figure }: BoxStage): Promise<void> {
   assert.equal(await guest.sh("systemctl is-active posline.service posline.socket"), "active\nactive");
   assert.equal(await guest.sh("systemctl is-enabled posline.service posline.socket"), "enabled\nenabled");
+  assert.equal(await guest.sh("stat -c '%U:%G %a' /etc/posline/posline.json"), "root:posline 640");
   const listening = await guest.sh("ss -Hltn | awk '{ print $4 }'");
   for (const port of [...Object.values(ports), adminPort])
     assert.match(listening, new RegExp(`^127\\.0\\.0\\.1:${port}$`, "m"));

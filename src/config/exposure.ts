@@ -1,0 +1,119 @@
+import { readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { serviceNames } from "../core/call.ts";
+import { quoted } from "../core/shell-text.ts";
+import { type Config, secretKeys } from "./config.ts";
+
+/**
+ * What of the configuration others can get at who have no business with it: files with secrets that every user of the box may read,
+ * and services that the network reaches. All of it works, so it is a warning, with the command that closes it.
+ */
+
+/** The group of the service's user, which reads the files that root owns. */
+const serviceGroup = "posline";
+
+/** Where the configuration came from. */
+export interface Sources {
+  /** Its file. */
+  readonly file: string | undefined;
+  readonly origins: ReadonlyMap<string, string>;
+  /** The box's groups. */
+  readonly groups?: string;
+}
+
+/** Files with secrets that every user may read: the configuration's own, and those that hold one secret each. */
+export function readableSecrets({ services }: Config, { file, origins, groups = "/etc/group" }: Sources): string[] {
+  const settingsOf = new Map<string, string[]>();
+  for (const name of serviceNames) {
+    for (const [key, value] of Object.entries(services[name] ?? {})) {
+      if (!secretKeys.has(key) || typeof value !== "string") continue;
+      const setting = `services.${name}.${key}`;
+      const origin = origins.get(setting) ?? "";
+      const from = origin.startsWith("file ") ? origin.slice("file ".length) : undefined;
+      if (from === undefined) continue;
+      const told = from === file ? setting : `${setting}File`;
+      settingsOf.set(from, [...(settingsOf.get(from) ?? []), told]);
+    }
+  }
+  return [...settingsOf].flatMap(([path, settings]) => {
+    const facts = openToAll(path);
+    if (facts === undefined) return [];
+    return [`${settings.join(", ")}: every user of this box may read ${path}: ${closing(path, facts, groups)}`];
+  });
+}
+
+/** What is known of a file that every user may read; undefined for one that only some may, or none. */
+function openToAll(file: string): Stats | undefined {
+  try {
+    const path = realpathSync(file);
+    const facts = statSync(path);
+    if (!facts.isFile() || (facts.mode & 0o004) === 0) return undefined;
+    // A folder that others may not pass keeps all that is in it.
+    for (let folder = dirname(path); ; folder = dirname(folder)) {
+      if ((statSync(folder).mode & 0o001) === 0) return undefined;
+      if (folder === dirname(folder)) return facts;
+    }
+  } catch {
+    // A pipe of the shell's, or gone since it was read.
+    return undefined;
+  }
+}
+
+/** The command that closes a file to others, and leaves it to whoever runs posline. */
+function closing(file: string, { uid }: Stats, groups: string): string {
+  const path = quoted(file);
+  if (hasServiceGroup(groups)) return `sudo chgrp ${serviceGroup} ${path} && sudo chmod 640 ${path}`;
+  if (uid === process.geteuid?.()) return `chmod 600 ${path}`;
+  return `sudo chgrp ${process.getegid?.()} ${path} && sudo chmod 640 ${path}`;
+}
+
+function hasServiceGroup(groups: string): boolean {
+  try {
+    return new RegExp(`^${serviceGroup}:`, "m").test(readFileSync(groups, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+/** Why this user may not read the configuration's file, which the package gives to root and the service's group alone. */
+export function deniedFile(file: string): string {
+  const path = quoted(file);
+  return (
+    "permission denied: run this command with sudo; if the service itself says so, " +
+    `sudo chgrp ${serviceGroup} ${path} && sudo chmod 640 ${path}`
+  );
+}
+
+/** A service's port that the network reaches. */
+export function exposedServices({ services }: Config): string[] {
+  return serviceNames.flatMap((name) => {
+    const service = services[name];
+    if (service === undefined || isLoopback(service.host)) return [];
+    const { host, port, apiKey } = service;
+    if (apiKey !== undefined) {
+      const cure = `keep it on 127.0.0.1, behind a proxy with TLS or ${tunnel(port)}`;
+      return [
+        `services.${name}.host: callers send the API key to ${host} in the clear, where the network can read it: ${cure}`,
+      ];
+    }
+    const cure = name === "bank" ? "set apiKey" : "keep it on 127.0.0.1, or behind a firewall";
+    return [`services.${name}.host: whoever reaches ${host} on the network can use the terminal: ${cure}`];
+  });
+}
+
+/** An admin port that the network reaches: it asks for no key. */
+export function exposedAdmin({ admin }: Config): string[] {
+  if (admin === undefined || isLoopback(admin.host)) return [];
+  const { host, port } = admin;
+  return [
+    `admin.host: everybody on the network who reaches ${host} can read the status, with the keys of unknown operations: ` +
+      `keep it on 127.0.0.1, and look at it through ${tunnel(port)}`,
+  ];
+}
+
+/** What brings a port of this box to another one, encrypted. */
+const tunnel = (port: number) => `ssh -N -L ${port}:127.0.0.1:${port} USER@BOX`;
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
