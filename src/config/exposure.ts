@@ -13,7 +13,7 @@ import { type Config, secretKeys } from "./config.ts";
 const serviceGroup = "posline";
 
 /** Where the configuration came from. */
-export interface Sources {
+interface ReadFrom {
   /** Its file. */
   readonly file: string | undefined;
   readonly origins: ReadonlyMap<string, string>;
@@ -22,7 +22,7 @@ export interface Sources {
 }
 
 /** Files with secrets that every user may read: the configuration's own, and those that hold one secret each. */
-export function readableSecrets({ services }: Config, { file, origins, groups = "/etc/group" }: Sources): string[] {
+export function readableSecrets({ services }: Config, { file, origins, groups = "/etc/group" }: ReadFrom): string[] {
   const settingsOf = new Map<string, string[]>();
   for (const name of serviceNames) {
     for (const [key, value] of Object.entries(services[name] ?? {})) {
