@@ -68,3 +68,6 @@ export const restMsMax = 32;
 
 /** Bytes that may lie unread at most: half of what the kernel holds for a tty. */
 export const restBytesMax = 2_048;
+
+/** Bytes read at once from which on the kernel's 4095 were, or nearly were, full, and the sender had to wait: a rest costs its time. */
+export const fullBytesMin = 3_072;

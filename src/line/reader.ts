@@ -6,6 +6,7 @@ import { msPerByte } from "./frame.ts";
 import {
   burstMsMax,
   corruptQuietMs,
+  fullBytesMin,
   payloadMsMax,
   restAfterMs,
   restBeforeMs,
@@ -33,6 +34,8 @@ export class Reader {
   #pieceBytes = 0;
   /** The last bytes were left to gather. */
   #rested = false;
+  /** The frame that is coming filled the kernel's buffer. */
+  #fills = false;
 
   constructor(config: LineConfig, framings: ReadonlySet<Framing>) {
     this.#decoder = createDecoder({
@@ -63,7 +66,9 @@ export class Reader {
     else if (this.#beganMs === undefined || decoded.length > 0) {
       this.#beganMs = now;
       this.#pieceBytes = n;
+      this.#fills = false;
     }
+    if (n >= fullBytesMin) this.#fills = true;
     return decoded;
   }
 
@@ -99,16 +104,17 @@ export class Reader {
   /**
    * Milliseconds until the frame that is coming could be whole, and a little less; 0 when that isn't known or is soon. The pace
    * is measured, and the faster of this frame's and the last one's counts: what a USB adapter does has little to do with the
-   * baud rate.
+   * baud rate. Bytes that would fill the kernel's buffer meanwhile are not left to gather: their sender would have to wait.
    */
   restMs(): number {
     const missing = this.#decoder.missingBytes;
-    if (this.#beganMs === undefined || missing === 0) return 0;
+    if (this.#beganMs === undefined || missing === 0 || this.#fills) return 0;
     const pace = Math.max(this.#lastPace, paceOf(this.#decoder.pendingBytes, this.heardMs - this.#beganMs));
     if (pace === 0) return 0;
     // The last piece may come as much sooner as a piece takes.
     const wholeInMs = (missing - this.#pieceBytes) / pace;
-    const restMs = Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax, restBytesMax * this.#msPerByte));
+    const gatheredMs = restBytesMax / Math.max(pace, 1 / this.#msPerByte);
+    const restMs = Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax, gatheredMs));
     this.#rested = restMs >= restMsMin;
     return this.#rested ? restMs : 0;
   }

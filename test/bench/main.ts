@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { lineEfficiency } from "./efficiency.ts";
 import { framers } from "./framers.ts";
 import { growth } from "./growth.ts";
+import { largeReply } from "./large-reply.ts";
 import { benchDir } from "./machine.ts";
 import { nodes } from "./nodes.ts";
 import { type Bench, Report, type SectionName } from "./report.ts";
@@ -21,6 +22,7 @@ const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
   framers,
   roundtrip,
   line: lineEfficiency,
+  large: largeReply,
   start,
   growth,
   nodes,

@@ -1,12 +1,13 @@
 """Plays a bank terminal on a pty of its own: answers every length frame at once, or at the pace of a real line.
 
-Usage: responder.py LINK [BAUD PIECE_BYTES WARM_UP]
+Usage: responder.py LINK [BAUD PIECE_BYTES WARM_UP | REPLY_BYTES]
 
 Prints one JSON line when LINK can be opened. With a baud rate it answers as a line of 8N1 would: the request takes its wire
 time from the moment its first byte came, the reply follows without a pause, in pieces of PIECE_BYTES, each handed over when
 its last byte would have come. Everything is scheduled from the request's first byte, so a late piece delays no other. The first WARM_UP exchanges
 are answered at once, for the bridge's compiler. When the
-line has been idle for a moment after a burst, it prints the burst as one JSON line.
+line has been idle for a moment after a burst, it prints the burst as one JSON line. With REPLY_BYTES it answers at once with a reply
+of that size.
 """
 
 import json
@@ -16,7 +17,7 @@ import sys
 import time
 import tty
 
-from wire import REPLY_FRAME, REQUEST_FRAME, answer
+from wire import REPLY_FRAME, REQUEST_FRAME, answer, large_reply
 
 BITS_PER_BYTE = 10
 # A burst has ended when nothing came for this long.
@@ -47,7 +48,7 @@ def frame_bytes(pending: bytes) -> int:
     return whole if len(pending) >= whole else 0
 
 
-def serve_at_once(master: int) -> None:
+def serve_at_once(master: int, the_reply: bytes) -> None:
     pending = b""
     read, write = os.read, os.write
     while True:
@@ -55,7 +56,7 @@ def serve_at_once(master: int) -> None:
         while pending:
             # Nearly always the one request, whole and alone.
             if pending == REQUEST_FRAME:
-                reply, pending = REPLY_FRAME, b""
+                reply, pending = the_reply, b""
             elif n := frame_bytes(pending):
                 reply, pending = answer(pending[:n]), pending[n:]
             else:
@@ -155,12 +156,14 @@ def serve_paced(master: int, baud: int, piece_bytes: int, warm_up: int) -> None:
 
 def main() -> None:
     link = sys.argv[1]
+    numbers = [int(text) for text in sys.argv[2:]]
+    reply = large_reply(numbers[0]) if len(numbers) == 1 else REPLY_FRAME
     master = open_line(link)
     print(json.dumps({"ready": 1}), flush=True)
-    if len(sys.argv) > 2:
-        serve_paced(master, *map(int, sys.argv[2:5]))
+    if len(numbers) > 1:
+        serve_paced(master, *numbers)
     else:
-        serve_at_once(master)
+        serve_at_once(master, reply)
 
 
 main()

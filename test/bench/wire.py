@@ -40,6 +40,12 @@ SYSTEMS_FRAME = frame(b'{"status":"success","data":{"systems":[]}}')
 UNKNOWN_FRAME = frame(b'{"status":"error","code":-80,"message":"operation not supported"}')
 
 
+def large_reply(payload_bytes: int) -> bytes:
+    """A reply of this size, with all of its frame."""
+    head, tail = b'{"status":"success","code":0,"data":"', b'"}'
+    return frame(head + b"x" * (payload_bytes - len(head) - len(tail)) + tail)
+
+
 def answer(request: bytes) -> bytes:
     """The reply frame to a whole request frame."""
     if request.startswith(b"/check\n", 4):

@@ -102,6 +102,83 @@ test("Reader never rests when that would make an evenly paced frame late, whatev
   );
 });
 
+/** Bytes that the kernel holds for a tty. */
+const kernelBytes = 4_095;
+
+/**
+ * Lets a frame come from a sender that waits while the kernel's buffer is full, as on USB, and gives the rests, and the milliseconds
+ * that it took. A read takes all that the kernel holds, and the sender's next bytes follow.
+ */
+function pour(reader: Reader, bytes: Buffer, beganMs: number, bytesPerMs: number): { rests: number[]; tookMs: number } {
+  const rests: number[] = [];
+  let [sent, read, now] = [0, 0, beganMs];
+  const pass = (ms: number) => {
+    now += ms;
+    sent = Math.min(bytes.length, read + kernelBytes, sent + Math.floor(ms * bytesPerMs));
+  };
+  while (read < bytes.length) {
+    pass(Math.max(0.01, 64 / bytesPerMs));
+    while (read < sent) {
+      const space = reader.space();
+      const n = Math.min(space.length, sent - read);
+      space.set(bytes.subarray(read, read + n));
+      reader.heard(n, now);
+      read += n;
+    }
+    const restMs = reader.restMs();
+    if (restMs === 0) continue;
+    rests.push(restMs);
+    // A timer is late.
+    pass(restMs + 1);
+  }
+  return { rests, tookMs: now - beganMs };
+}
+
+const large = frame("length", JSON.stringify({ status: "success", note: "x".repeat(1_000_000) }));
+
+test("Reader.restMs() is 0 all along a frame that would fill the kernel's buffer within a rest", () => {
+  for (const bytesPerMs of [1_000, 10_000, 60_000]) {
+    const reader = newReader();
+    assert.deepEqual(pour(reader, large, 1_000, bytesPerMs).rests, []);
+    assert.deepEqual(pour(reader, large, 5_000, bytesPerMs).rests, []);
+  }
+});
+
+test("Reader.restMs() is 0 when the kernel's buffer was found full, however slowly the last frame came", () => {
+  const reader = newReader();
+  come(reader, reply, 1_000, 1 / msPerByte, 8);
+  hear(reader, large.subarray(0, kernelBytes), 2_000);
+  assert.equal(reader.restMs(), 0);
+});
+
+test("Reader rests no more in a frame that turned out to fill the kernel's buffer, and rests again in a slow one after it", () => {
+  const reader = newReader();
+  hear(reader, large.subarray(0, 8), 1_000);
+  hear(reader, large.subarray(8, 16), 1_002);
+  assert.ok(reader.restMs() > 0, "it comes slowly");
+  hear(reader, large.subarray(16, 16 + kernelBytes), 1_034);
+  for (let now = 1_034, read = 16 + kernelBytes; read < 40_000; read += 50, now += 5) {
+    hear(reader, large.subarray(read, read + 50), now);
+    assert.equal(reader.restMs(), 0);
+  }
+  reader.reset();
+  hear(reader, reply.subarray(0, 8), 9_000);
+  hear(reader, reply.subarray(8, 24), 9_001.4);
+  assert.ok(reader.restMs() > 0);
+});
+
+test("Reader makes no frame much later than a sender that never has to wait, whatever its speed", () => {
+  fc.assert(
+    fc.property(fc.double({ min: 5, max: 20_000, noNaN: true }), fc.boolean(), (bytesPerMs, afterSlow) => {
+      const reader = newReader();
+      if (afterSlow) come(reader, reply, 1_000, 1 / msPerByte, 8);
+      const { tookMs } = pour(reader, large, 10_000, bytesPerMs);
+      assert.ok(tookMs <= 1.1 * (large.length / bytesPerMs) + restMsMax + 2, `${tookMs} ms at ${bytesPerMs} bytes a ms`);
+    }),
+    { numRuns: 40 },
+  );
+});
+
 test("Reader forgets the pace of a frame that was whole when a rest ended", () => {
   const reader = newReader();
   hear(reader, reply.subarray(0, 8), 0);
