@@ -35,7 +35,7 @@ export interface Emulating {
   readonly listening: readonly Listening[];
   readonly devices: readonly Device[];
   readonly admin: Admin | undefined;
-  /** Stops at once: nothing that it does takes long, and no money waits for it. */
+  /** Stops as soon as the answers that are being written are out: nothing else takes long, and no money waits for it. */
   stop(): Promise<void>;
 }
 

@@ -35,7 +35,11 @@ export interface Opening {
   readonly wroteBytes: number;
   /** The device that it came to, as a real path (`/dev/ttyUSB0`): what was configured may lead to another one next time. */
   readonly device?: string;
-  /** Gives the conduit back at once, dropping what was not sent yet. Settles within a second; never rejects. */
+  /**
+   * Gives the conduit back. What was taken over of whole writes leaves first, for as long as twice its time on the wire at most; what
+   * is left then is dropped. A write under way, or a loss, drops all of it at once. Beside that it settles within a second; it never
+   * rejects.
+   */
   close(): Promise<void>;
 }
 

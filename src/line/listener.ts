@@ -68,6 +68,9 @@ export class LineListener {
   #busy = false;
   #finishing = false;
   #finished: (() => void) | undefined;
+  #stopped = false;
+  /** The last write, which ends when it is out or its opening is lost, and what ends it. */
+  #writing: Promise<void> = Promise.resolve();
   #wrote: (() => void) | undefined;
   readonly #idStart = randomBytes(4).toString("hex");
   #count = 0;
@@ -90,9 +93,14 @@ export class LineListener {
     this.#channel.start();
   }
 
-  /** Gives the device back; what was asked and isn't answered yet stays without an answer. */
+  /**
+   * Gives the device back once the answer that is being written is out, within a write's own time; what was asked and isn't
+   * answered yet stays without an answer.
+   */
   async stop(): Promise<void> {
-    this.#abandon();
+    this.#stopped = true;
+    this.#dropRequests();
+    await this.#writing;
     await this.#channel.stop();
   }
 
@@ -115,12 +123,17 @@ export class LineListener {
 
   /** Nobody waits for answers any more. */
   #abandon(): void {
-    this.#requests.drop();
+    this.#dropRequests();
     this.#wrote?.();
+  }
+
+  #dropRequests(): void {
+    this.#requests.drop();
     this.#caller.onGone?.();
   }
 
   #heard(decoded: readonly Decoded[]): void {
+    if (this.#stopped) return;
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
@@ -224,13 +237,14 @@ export class LineListener {
 
   #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {
     const frame = frameOf(contract.framing, payload, this.#options.config.crc16);
-    return new Promise((resolve) => {
+    this.#writing = new Promise((resolve) => {
       this.#wrote = () => {
         this.#wrote = undefined;
         resolve();
       };
       this.#channel.write(frame, nowMs());
     });
+    return this.#writing;
   }
 }
 

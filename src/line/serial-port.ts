@@ -1,12 +1,15 @@
 import { writevSync } from "node:fs";
 import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
+import { nowMs } from "../core/clock.ts";
 import { codeOf } from "../core/error-code.ts";
 import { cannotSetUp, moved } from "./causes.ts";
 import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
 import type { Places } from "./devices.ts";
+import { drained } from "./drain.ts";
+import { msPerByte } from "./frame.ts";
 import { resolveDevice } from "./identity.ts";
-import { closeMs, writeBytesMax } from "./limits.ts";
+import { adapterBytesMax, closeMs, drainMsMin, kernelBytesMax, writeBytesMax } from "./limits.ts";
 import { type Lock, takeLock } from "./lock.ts";
 import { type Reading, readFrom } from "./tty-reader.ts";
 
@@ -47,7 +50,7 @@ async function openLocked(device: string, config: LineConfig, lock: Lock, ear: E
       ...(config.rts === undefined ? {} : { rts: config.rts }),
     };
     if (Object.keys(lines).length > 0) await port.set(lines);
-    return new SerialOpening(port, device, lock, ear);
+    return new SerialOpening(port, device, lock, ear, config);
   } catch (error) {
     await port.close().catch(() => {});
     throw error instanceof OpenError ? error : new OpenError(cannotSetUp(device, String(error)));
@@ -97,14 +100,20 @@ class SerialOpening implements Opening {
   #pieces: readonly Buffer[] = [];
   #toWrite = 0;
   wroteBytes = 0;
+  readonly #msPerByte: number;
+  readonly #rtscts: boolean;
+  /** Until when what was taken over may lie in the system: twice its time on the wire, since a device may hold the flow up. */
+  #leavesByMs = 0;
   readonly device: string;
 
-  constructor(port: LinuxPortBinding, device: string, lock: Lock, ear: Ear) {
+  constructor(port: LinuxPortBinding, device: string, lock: Lock, ear: Ear, config: LineConfig) {
     if (port.fd === null) throw new Error("it has no descriptor");
     this.#port = port;
     this.device = device;
     this.#lock = lock;
     this.#ear = ear;
+    this.#msPerByte = msPerByte(config);
+    this.#rtscts = config.flowControl === "rtscts";
     this.#fd = port.fd;
     this.#start = setImmediate(() => this.#read());
     // An exception within a poller's callback ends the process, and on Node 26 what is done in it may wait for the next event:
@@ -127,14 +136,17 @@ class SerialOpening implements Opening {
 
   /** Once only: the binding's poller doesn't survive being stopped twice. */
   async #close(): Promise<void> {
+    const takesBytes = this.#open && this.wroteBytes === this.#toWrite;
     this.#open = false;
     clearImmediate(this.#start);
     clearTimeout(this.#rest);
+    this.#reading?.pause();
     const port = this.#port;
     port.poller.stop();
-    // Without the flush, closing waits for output that a stopped line will never take.
-    const closed = port
-      .flush()
+    const isEmpty = takesBytes && (await this.#drained());
+    // Without the flush, closing waits for output that a stopped line will never take. Where nothing is known to be left there is
+    // none: a pty counts as empty as soon as it is written, and the flush would take from its reader what it hasn't read yet.
+    const closed = (isEmpty ? Promise.resolve() : port.flush())
       .catch(() => {})
       .then(() => {
         // Before the port: whoever closes last may have to wait, and the port does it in a thread.
@@ -149,6 +161,16 @@ class SerialOpening implements Opening {
     await Promise.race([closed, overdue]);
     clearTimeout(timer);
     await this.#lock.release();
+  }
+
+  /** Lets what was taken over leave. False when some of it is left, or may be. */
+  async #drained(): Promise<boolean> {
+    const dueMs = Math.max(this.#leavesByMs, nowMs()) + drainMsMin;
+    if (!(await drained(this.#port, dueMs, this.#rtscts))) return false;
+    // Half of what is left until then is the wire's own time.
+    const wireMs = Math.min((this.#leavesByMs - nowMs()) / 2, adapterBytesMax * this.#msPerByte);
+    if (wireMs > 0) await new Promise((resolve) => setTimeout(resolve, wireMs));
+    return true;
   }
 
   #read(): void {
@@ -180,7 +202,7 @@ class SerialOpening implements Opening {
   #writeOn(): void {
     while (this.#open && this.wroteBytes < this.#toWrite) {
       try {
-        this.wroteBytes += writevSync(this.#fd, this.#nextPieces());
+        this.#took(writevSync(this.#fd, this.#nextPieces()));
       } catch (error) {
         if (!isWait(error)) {
           this.#lost(`writing to it failed: ${textOf(error)}`);
@@ -191,6 +213,13 @@ class SerialOpening implements Opening {
       }
     }
     if (this.#open) this.#ear.wrote();
+  }
+
+  #took(bytes: number): void {
+    this.wroteBytes += bytes;
+    const now = nowMs();
+    const leavesByMs = Math.max(now, this.#leavesByMs) + 2 * bytes * this.#msPerByte;
+    this.#leavesByMs = Math.min(leavesByMs, now + 2 * kernelBytesMax * this.#msPerByte);
   }
 
   /** The next bytes to write, as views. */

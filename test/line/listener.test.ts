@@ -4,6 +4,7 @@ import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Handler, ServiceName } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { writeMsMin } from "../../src/line/limits.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
@@ -211,6 +212,38 @@ test("LineListener.stop() gives the device back while a request is answered", as
   await till.listener.stop();
   assert.equal(till.device.isOpen, false);
   assert.equal(till.calls[0]?.caller.gone, true);
+});
+
+test("LineListener.stop() lets the answer that is being written go out whole, and answers nothing more", async () => {
+  const till = await new Till(["bank"], async ({ route }) => replyOf(`{"route":"${route}"}`)).open();
+  till.device.takesBytes = 5;
+  till.device.reply("length", "/sale\n{}");
+  till.device.reply("length", "/check\n{}");
+  await time.settle();
+  let stopped = false;
+  const stopping = till.listener.stop().then(() => {
+    stopped = true;
+  });
+  till.device.reply("length", "/refund\n{}");
+  await time.advance(1_000);
+  assert.deepEqual([stopped, till.device.isOpen], [false, true]);
+  till.device.takeRest();
+  await stopping;
+  assert.deepEqual(await till.answers(), ['{"route":"/sale"}']);
+  assert.deepEqual([till.device.isOpen, till.calls.length], [false, 1]);
+});
+
+test("LineListener.stop() gives up an answer that the device doesn't take within a write's time", async () => {
+  const till = await new Till(["bank"]).open();
+  till.device.takesBytes = 5;
+  till.device.reply("length", "/sale\n{}");
+  await time.settle();
+  let stopped = false;
+  void till.listener.stop().then(() => {
+    stopped = true;
+  });
+  assert.ok(await time.until(() => stopped, 2 * writeMsMin));
+  assert.equal(till.device.isOpen, false);
 });
 
 test("LineListener tells that it opened, was lost and couldn't be opened", async () => {

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import fs, { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, afterEach, test } from "node:test";
+import { after, afterEach, type TestContext, test } from "node:test";
+import { LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../../src/config/config.ts";
 import type { Ear, Opening } from "../../src/line/conduit.ts";
 import { closeMs } from "../../src/line/limits.ts";
@@ -172,6 +173,88 @@ test("serialPort's write waits while the tty takes nothing, and close() gives up
   await opening.close();
   assert.ok(performance.now() - began < closeMs + 500);
   assert.deepEqual(ear.losses, []);
+});
+
+/** Notes in which order ports are drained, flushed and closed, and does so. */
+function orderOf(t: TestContext): string[] {
+  const order: string[] = [];
+  for (const call of ["drain", "flush", "close"] as const) {
+    const really = LinuxPortBinding.prototype[call];
+    t.mock.method(LinuxPortBinding.prototype, call, function (this: LinuxPortBinding) {
+      order.push(call);
+      return really.call(this);
+    });
+  }
+  return order;
+}
+
+test("serialPort's close() drains what was taken over, and flushes nothing of it: a late reader gets all", async (t) => {
+  const order = orderOf(t);
+  const got: Buffer[] = [];
+  const pty = newPty((bytes) => got.push(bytes));
+  pty.pause();
+  const { ear, opening } = await opened(pty.path, { baudRate: 921_600 });
+  const answer = Buffer.alloc(9_000, "answer ");
+  opening.write([answer]);
+  await until(() => ear.writes === 1, "the write");
+  await opening.close();
+  assert.deepEqual(order, ["drain", "close"]);
+  pty.resume();
+  await until(() => Buffer.concat(got).length >= answer.length, "all bytes");
+  assert.ok(Buffer.concat(got).equals(answer));
+});
+
+test("serialPort's close() flushes what a device doesn't take within its time, which ends the drain, and then closes", async (t) => {
+  const order = orderOf(t);
+  const pty = newPty();
+  const { opening } = await opened(pty.path);
+  let flushed = () => {};
+  t.mock.method(LinuxPortBinding.prototype, "drain", () => {
+    order.push("drain");
+    return new Promise<void>((resolve) => {
+      flushed = resolve;
+    });
+  });
+  opening.write([Buffer.alloc(100)]);
+  const closed = opening.close();
+  await until(() => order.includes("flush"), "the flush");
+  flushed();
+  await closed;
+  assert.deepEqual(order, ["drain", "flush", "close"]);
+  assert.equal(existsSync(lockOf(pty)), false);
+});
+
+test("serialPort's close() drains nothing once the device is lost, nor while a write is under way", async (t) => {
+  const order = orderOf(t);
+  const lost = newPty();
+  const one = await opened(lost.path);
+  one.opening.write([Buffer.alloc(100)]);
+  lost.unplug();
+  await until(() => one.ear.losses.length > 0, "the loss");
+  await one.opening.close();
+  assert.deepEqual(order.splice(0), ["flush", "close"]);
+  const stuck = newPty();
+  stuck.pause();
+  const other = await opened(stuck.path);
+  other.opening.write([Buffer.alloc(200_000)]);
+  assert.equal(other.ear.writes, 0);
+  await other.opening.close();
+  assert.deepEqual(order, ["flush", "close"]);
+});
+
+test("serialPort's close() ends by itself where the device hangs up meanwhile", async (t) => {
+  const pty = newPty();
+  const { ear, opening } = await opened(pty.path, { baudRate: 9_600 });
+  opening.write([Buffer.alloc(100)]);
+  const drain = LinuxPortBinding.prototype.drain;
+  t.mock.method(LinuxPortBinding.prototype, "drain", async function (this: LinuxPortBinding) {
+    pty.unplug();
+    await until(() => !pty.isOpen, "the end of the pty");
+    return drain.call(this);
+  });
+  await opening.close();
+  assert.deepEqual(ear.losses, []);
+  assert.equal(existsSync(lockOf(pty)), false);
 });
 
 test("serialPort sends nothing on an opening that was to go out on the one before", async () => {

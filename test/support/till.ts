@@ -19,13 +19,13 @@ export function nullModem(one: string, other: string): { unplug(): void } {
 export class Till {
   readonly answers: string[] = [];
   readonly #pty: Pty;
+  readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: (1 << 24) - 1 });
   #waiting: (() => void)[] = [];
   #gaveUp = false;
 
   constructor(link: string) {
-    const decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: (1 << 24) - 1 });
     this.#pty = new Pty((bytes) => {
-      for (const item of decoder.push(bytes)) {
+      for (const item of this.#decoder.push(bytes)) {
         this.answers.push(item.kind === "frame" ? Buffer.concat(item.payload).toString() : `discarded: ${item.reason}`);
       }
       for (const wake of this.#waiting.splice(0)) wake();
@@ -38,6 +38,20 @@ export class Till {
 
   send(bytes: Uint8Array): Promise<void> {
     return this.#pty.write(bytes);
+  }
+
+  /** Reads nothing until `resume`: what comes lies in the kernel. */
+  pause(): void {
+    this.#pty.pause();
+  }
+
+  resume(): void {
+    this.#pty.resume();
+  }
+
+  /** Gives up a frame of which only a part came, as a till does after a silence. */
+  giveUpPending(): void {
+    this.#decoder.reset();
   }
 
   /** Asks, and resolves with the next answer. */

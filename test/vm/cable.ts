@@ -9,14 +9,18 @@ import { type Ear, type Open, OpenError, type Opening } from "../../src/line/con
 /** Milliseconds between two deliveries while bytes are on their way. */
 const deliverEveryMs = 4;
 
-/** @param msPerByte Milliseconds that a byte takes. */
-export function cable(path: string, msPerByte: number): Open {
+/**
+ * @param msPerByte Milliseconds that a byte takes.
+ * @param pulled Pulls it at once, whatever is on its way.
+ */
+export function cable(path: string, msPerByte: number, pulled: AbortSignal): Open {
   return async (ear) => {
     const socket = createConnection(path);
     await new Promise<void>((resolve, reject) => {
       socket.once("connect", resolve);
       socket.once("error", (error) => reject(new OpenError(`the box is off: ${error.message}`)));
     });
+    pulled.addEventListener("abort", () => socket.destroy());
     return new CableOpening(socket, ear, msPerByte);
   };
 }

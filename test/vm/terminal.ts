@@ -33,6 +33,7 @@ export class CabledTerminal {
   readonly #emulator = new Emulator({ merchantId });
   #baudRate = 115_200;
   #listener: LineListener | undefined;
+  #pull = new AbortController();
   /** Answers to these routes are held back. */
   #held: string | undefined;
   #release: (() => void)[] = [];
@@ -54,9 +55,10 @@ export class CabledTerminal {
       path: this.#path,
       baudRate,
     };
+    this.#pull = new AbortController();
     this.#listener = new LineListener({
       config,
-      open: cable(this.#path, msPerByte(config)),
+      open: cable(this.#path, msPerByte(config), this.#pull.signal),
       services: serviceNames.map((service) => ({ contract: contracts[service], handler: (call) => this.#answer(call) })),
       report: { discard: () => {}, state: () => {} },
     });
@@ -67,6 +69,7 @@ export class CabledTerminal {
   async unplug(): Promise<void> {
     const listener = this.#listener;
     this.#listener = undefined;
+    this.#pull.abort();
     await listener?.stop();
   }
 

@@ -1,0 +1,64 @@
+import { nowMs } from "../core/clock.ts";
+import { drainsMax, heldUpMs } from "./limits.ts";
+
+/**
+ * Waits until the system has sent what a port took over. The system call for that, tcdrain, has no timeout: while a device holds
+ * the flow up it blocks one of the few threads that also write the journal, and the process can't exit before it returns. Flushing
+ * ends it with most drivers, but those of USB adapters (usb-serial) have nothing to flush. So it has a limit here, few run at a
+ * time, and none begins while CTS says that the device takes nothing.
+ */
+
+/** What is used of serialport's port. */
+export interface Drainable {
+  drain(): Promise<void>;
+  get(): Promise<{ readonly cts: boolean }>;
+}
+
+let draining = 0;
+/** Those that wait for their turn to drain; what they wrote leaves meanwhile. */
+const waiting: (() => void)[] = [];
+
+/**
+ * Resolves with true once nothing is left of what was written. Resolves with false when that isn't so by `dueMs`, or when the
+ * device is gone: then what is left must be dropped, which also ends a drain under way.
+ * @param dueMs On `nowMs`'s scale.
+ * @param rtscts Whether the device may hold the flow up by CTS.
+ */
+export function drained(port: Drainable, dueMs: number, rtscts: boolean): Promise<boolean> {
+  return new Promise((resolve) => {
+    const limit = setTimeout(() => resolve(false), Math.max(0, dueMs - nowMs()));
+    const end = (isEmpty: boolean) => {
+      clearTimeout(limit);
+      resolve(isEmpty);
+    };
+    drain(port, dueMs, rtscts).then(end, () => end(false));
+  });
+}
+
+async function drain(port: Drainable, dueMs: number, rtscts: boolean): Promise<boolean> {
+  while (rtscts && (await isHeldUp(port))) {
+    if (nowMs() >= dueMs) return false;
+    await new Promise((resolve) => setTimeout(resolve, heldUpMs));
+  }
+  // Whoever ends hands its place on.
+  if (draining === drainsMax) await new Promise<void>((resolve) => waiting.push(resolve));
+  else draining++;
+  try {
+    if (nowMs() >= dueMs) return false;
+    await port.drain();
+    return true;
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) draining--;
+    else next();
+  }
+}
+
+/** A pty has no such signal. */
+async function isHeldUp(port: Drainable): Promise<boolean> {
+  try {
+    return !(await port.get()).cts;
+  } catch {
+    return false;
+  }
+}

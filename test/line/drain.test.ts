@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { type Drainable, drained } from "../../src/line/drain.ts";
+import { drainsMax } from "../../src/line/limits.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+
+/** How long is waited for what was written to leave, with the clock in the test's hand. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+/** A port that drains when a test says so. */
+class SlowPort implements Drainable {
+  /** Undefined where it has no such signal. */
+  cts: boolean | undefined = true;
+  drains = 0;
+  /** Ends the drain: well, or as on a device that is gone. */
+  end: (error?: Error) => void = () => {};
+
+  drain(): Promise<void> {
+    this.drains++;
+    return new Promise((resolve, reject) => {
+      this.end = (error) => (error === undefined ? resolve() : reject(error));
+    });
+  }
+
+  async get(): Promise<{ readonly cts: boolean }> {
+    if (this.cts === undefined) throw new Error("ENOTTY: inappropriate ioctl for device");
+    return { cts: this.cts };
+  }
+}
+
+/** Begins to drain, and gives how that ended: undefined until it has. */
+function draining(port: SlowPort, limitMs: number, rtscts = false): { isEmpty?: boolean } {
+  const end: { isEmpty?: boolean } = {};
+  void drained(port, time.nowMs + limitMs, rtscts).then((isEmpty) => {
+    end.isEmpty = isEmpty;
+  });
+  return end;
+}
+
+test("drained() is true once the system has sent all, and false where that fails", async () => {
+  const [well, gone] = [new SlowPort(), new SlowPort()];
+  const ends = [draining(well, 1_000), draining(gone, 1_000)];
+  await time.advance(500);
+  assert.deepEqual(ends, [{}, {}]);
+  well.end();
+  gone.end(new Error("EIO: i/o error"));
+  await time.settle();
+  assert.deepEqual(ends, [{ isEmpty: true }, { isEmpty: false }]);
+});
+
+test("drained() is false at its limit, and lets another port have its place when the drain has ended", async () => {
+  const stuck = Array.from({ length: drainsMax }, () => new SlowPort());
+  const ends = stuck.map((port) => draining(port, 1_000));
+  const last = new SlowPort();
+  const lastEnd = draining(last, 3_000);
+  await time.advance(1_001);
+  assert.ok(ends.every(({ isEmpty }) => isEmpty === false));
+  assert.equal(last.drains, 0, "the threads are taken");
+  for (const port of stuck) port.end();
+  await time.settle();
+  assert.equal(last.drains, 1);
+  last.end();
+  await time.settle();
+  assert.deepEqual(lastEnd, { isEmpty: true });
+});
+
+test("drained() of many ports drains no more than drainsMax at a time, and all of them", async () => {
+  const all = Array.from({ length: 3 * drainsMax }, () => new SlowPort());
+  const ends = all.map((port) => draining(port, 60_000));
+  for (let n = 0; n < all.length; n++) {
+    await time.settle();
+    const begun = all.filter(({ drains }) => drains > 0).length;
+    assert.equal(begun, Math.min(all.length, n + drainsMax));
+    all[n]?.end();
+  }
+  await time.settle();
+  assert.ok(ends.every(({ isEmpty }) => isEmpty === true));
+});
+
+test("drained() begins no drain whose limit passed while others had the threads", async () => {
+  const others = Array.from({ length: drainsMax }, () => new SlowPort());
+  for (const port of others) draining(port, 60_000);
+  const late = new SlowPort();
+  const lateEnd = draining(late, 1_000);
+  await time.advance(1_001);
+  assert.deepEqual(lateEnd, { isEmpty: false });
+  for (const port of others) port.end();
+  await time.settle();
+  assert.equal(late.drains, 0);
+  const next = new SlowPort();
+  draining(next, 1_000);
+  await time.settle();
+  assert.equal(next.drains, 1, "its place was handed on");
+  next.end();
+  await time.settle();
+});
+
+test("drained() waits for CTS before it drains, where that holds the flow up", async () => {
+  const port = new SlowPort();
+  port.cts = false;
+  const end = draining(port, 1_000, true);
+  await time.advance(900);
+  assert.deepEqual([port.drains, end], [0, {}]);
+  port.cts = true;
+  assert.ok(await time.until(() => port.drains === 1));
+  port.end();
+  await time.settle();
+  assert.deepEqual(end, { isEmpty: true });
+});
+
+test("drained() never drains while CTS is off, so nothing blocks for ever, and is false at its limit", async () => {
+  const port = new SlowPort();
+  port.cts = false;
+  const end = draining(port, 1_000, true);
+  await time.advance(1_001);
+  assert.deepEqual(end, { isEmpty: false });
+  await time.advance(1_000);
+  assert.equal(port.drains, 0);
+});
+
+test("drained() drains a port that has no CTS, or whose CTS holds nothing up", async () => {
+  for (const [cts, rtscts] of [
+    [undefined, true],
+    [false, false],
+  ] as const) {
+    const port = new SlowPort();
+    port.cts = cts;
+    const end = draining(port, 1_000, rtscts);
+    await time.settle();
+    port.end();
+    await time.settle();
+    assert.deepEqual(end, { isEmpty: true });
+  }
+});
