@@ -57,7 +57,8 @@ async function lineMs(path: string, folder: string): Promise<number> {
   const config = { ...lineDefaults, path };
   const contract = contracts.bank;
   const peers = [linePeer(contract, { crc16: config.crc16, quiet: false, merchantId: undefined })];
-  const report = { state: () => {}, discard: () => {}, late: () => {}, barrier: () => {} };
+  const nothing = () => {};
+  const report = { state: nothing, discard: nothing, late: nothing, barrier: nothing, unheard: nothing, heardAgain: nothing };
   const line = new Line({ name: "large", config, peers, open: serialPort(config, folder), report });
   try {
     line.start();
