@@ -151,7 +151,7 @@ function members(node: Node, value: Record<string, unknown>, path: string, probl
 }
 
 /** A key as a message may show it: on one line and not endless. */
-function printable(key: string): string {
+export function printable(key: string): string {
   const plain = /^[\w/$-]+$/.test(key) ? key : JSON.stringify(key);
   return plain.length > 80 ? `${plain.slice(0, 77)}...` : plain;
 }

@@ -1,3 +1,5 @@
+import { printable } from "./check.ts";
+
 /**
  * Parses JSON and says where it goes wrong. `JSON.parse` names no line, and its messages quote the text around the error, which
  * in this file may be a secret: after a failure the text is walked once more, by the grammar of RFC 8259, to find the spot.
@@ -32,6 +34,57 @@ export function parseJson(text: string): unknown {
 const space = /[ \t\n\r]*/y;
 const string = /"(?:[ !#-[\]-\u{10ffff}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
 const scalar = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
+
+/** A key that an object has twice, where: `lines.till.baudRate`, and the lines of the text on which it stands. */
+export interface RepeatedKey {
+  readonly path: string;
+  readonly lines: readonly [first: number, second: number];
+}
+
+const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|\n/g;
+
+/** An object or list that is open: the keys that it had, with their lines, or how many items came before this one. */
+interface Open {
+  readonly keys: Map<string, number> | undefined;
+  key: string;
+  items: number;
+  /** The next text is a key. */
+  beforeKey: boolean;
+}
+
+/**
+ * The keys that stand twice in one object; `JSON.parse` takes the last of them without a word, and whoever edits the first wonders.
+ * @param text JSON, as `parseJson` took it.
+ */
+export function repeatedKeys(text: string): readonly RepeatedKey[] {
+  const repeated: RepeatedKey[] = [];
+  const open: Open[] = [];
+  let line = 1;
+  for (const [found] of text.matchAll(token)) {
+    const inner = open.at(-1);
+    if (found === "\n") line++;
+    else if (found === "{") open.push({ keys: new Map(), key: "", items: 0, beforeKey: true });
+    else if (found === "[") open.push({ keys: undefined, key: "", items: 0, beforeKey: false });
+    else if (found === "}" || found === "]") open.pop();
+    else if (inner === undefined) continue;
+    else if (found === ":") inner.beforeKey = false;
+    else if (found === ",") {
+      inner.items++;
+      inner.beforeKey = inner.keys !== undefined;
+    } else if (inner.beforeKey) {
+      inner.key = String(JSON.parse(found));
+      const first = inner.keys?.get(inner.key);
+      if (first === undefined) inner.keys?.set(inner.key, line);
+      else repeated.push({ path: pathOf(open), lines: [first, line] });
+    }
+  }
+  return repeated;
+}
+
+function pathOf(open: readonly Open[]): string {
+  const steps = open.map(({ keys, key, items }) => (keys === undefined ? `[${items}]` : `.${printable(key)}`));
+  return steps.join("").replace(/^\./, "");
+}
 
 type Closer = "}" | "]";
 

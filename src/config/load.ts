@@ -5,7 +5,7 @@ import { type Config, ConfigError } from "./config.ts";
 import { applyCredentials } from "./credentials.ts";
 import { type Draft, draftOf, draftOfOneLine } from "./draft.ts";
 import { deniedFile, exposedAdmin, readableSecrets } from "./exposure.ts";
-import { JsonError, parseJson } from "./json.ts";
+import { JsonError, parseJson, repeatedKeys } from "./json.ts";
 import { fileBytesMax, gatewayMarginMs } from "./limits.ts";
 import { applyEnvironment, applyFlags, type Environment, type Flags, leaveDevices, refuseUnknown } from "./overrides.ts";
 import { resolveDraft } from "./resolve.ts";
@@ -105,6 +105,9 @@ function draftOfText(text: string, path: string, problems: string[]): Draft {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new ConfigError([...problems, error.message], path);
+  }
+  for (const { path: key, lines } of repeatedKeys(text)) {
+    problems.push(`${key}: it stands twice, on line ${lines[0]} and on line ${lines[1]}: keep one`);
   }
   // What `check` hands back has the file's shape, short of what was wrong and is among the problems.
   const checked = (check(fileSchema, parsed, "", problems) ?? {}) as Partial<FileShape>;

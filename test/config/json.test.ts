@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { JsonError, parseJson } from "../../src/config/json.ts";
+import { JsonError, parseJson, repeatedKeys } from "../../src/config/json.ts";
 
 function errorOf(text: string): JsonError {
   try {
@@ -107,3 +107,20 @@ test("parseJson() places an error that one inserted character makes no later tha
 test("parseJson() survives any depth of nesting", () => {
   assert.equal(errorOf("[".repeat(200_000)).message, "line 1, column 200001: the file ends where a value belongs");
 });
+
+for (const [text, repeated] of [
+  ['{"a":{"a":1},"b":[{"a":1},{"a":2}],"c":"a"}', []],
+  ['{"a":1,"a":2}', [{ path: "a", lines: [1, 1] }]],
+  ['{\n"a": 1,\n"b": 2,\n"a": 3,\n"a": 4}', ["2,4", "2,5"].map((at) => ({ path: "a", lines: at.split(",").map(Number) }))],
+  ['{"a":{"b":[0,{"c":"x\\n\\"","d":{},\n"\\u0063":[]}]}}', [{ path: "a.b[1].c", lines: [1, 2] }]],
+  ['{"a":{"x":1,"y":[",","{"],"x":2},"a":{"x":3}}', ["a.x", "a"].map((path) => ({ path, lines: [1, 1] }))],
+  ['{"":1,"":2,"two words":1,"two words":2}', ['""', '"two words"'].map((path) => ({ path, lines: [1, 1] }))],
+  ['{"__proto__":1,"__proto__":2}', [{ path: "__proto__", lines: [1, 1] }]],
+  ["[1,2]", []],
+  ['"a"', []],
+] as const) {
+  test(`repeatedKeys() finds ${repeated.length} in ${JSON.stringify(text)}`, () => {
+    JSON.parse(text);
+    assert.deepEqual(repeatedKeys(text), repeated);
+  });
+}

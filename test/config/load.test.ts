@@ -168,6 +168,21 @@ test("loadConfig() tells a syntax error by line and column, and never quotes a s
   for (const text of texts) assert.doesNotMatch((await problemsOf(text)).join(), /GEHEIM/);
 });
 
+test("loadConfig() refuses a key that stands twice anywhere, with its path and both lines, and never a secret", async () => {
+  const text = `{
+    "lines": { "till": { "path": "/dev/ttyS0", "baudRate": 9600,
+                         "b\\u0061udRate": 115200 } },
+    "services": { "bank": { "line": "till", "apiKey": "GEHEIM", "replyTimeoutMs": { "/sale": 40000, "/sale": 50000 },
+                            "apiKey": "GEHEIM-2" } },
+    "lines": { "till": { "path": "/dev/ttyS0" } } }`;
+  assert.deepEqual(await problemsOf(text), [
+    "lines.till.baudRate: it stands twice, on line 2 and on line 3: keep one",
+    "services.bank.replyTimeoutMs./sale: it stands twice, on line 4 and on line 4: keep one",
+    "services.bank.apiKey: it stands twice, on line 4 and on line 5: keep one",
+    "lines: it stands twice, on line 2 and on line 6: keep one",
+  ]);
+});
+
 test("loadConfig() carries the problems of all layers in one ConfigError of exit code 78, without any secret", async () => {
   const bad = {
     lines: { till: { path: "/dev/ttyUSB0", baudRte: 9_600 } },
