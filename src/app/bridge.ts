@@ -222,6 +222,7 @@ class RunningBridge implements Bridge {
         config,
         rules: { check: config.check, merchantId, validate },
         handler: lineCaller({ contract, line, replyTimeoutMs, merchantId, ledger: this.#journal }),
+        refusal: () => line.refusal,
         report: this.#report,
       },
     };

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { lingerMs } from "./limits.ts";
+import { lingerMs, waitingRequestsMax } from "./limits.ts";
 
 /** A request, as far as its connection needs to know it. */
 export interface Entered {
@@ -18,6 +18,8 @@ interface Connection<V> {
   readonly visits: V[];
   /** The request that was answered before it had come to its end, if that was the last one. */
   cutShort: IncomingMessage | undefined;
+  /** The request that came while as many waited as may; its answer is the connection's last. */
+  oneTooMany: V | undefined;
 }
 
 /**
@@ -35,7 +37,7 @@ export class Connections<V extends Entered> {
   /** @param left Called with each request whose connection closed before its answer went out. */
   opened(socket: Socket, left: (visit: V) => void): void {
     const visits: V[] = [];
-    this.#connections.set(socket, { visits, cutShort: undefined });
+    this.#connections.set(socket, { visits, cutShort: undefined, oneTooMany: undefined });
     socket.on("close", () => {
       this.#connections.delete(socket);
       for (const visit of visits) left(visit);
@@ -43,7 +45,23 @@ export class Connections<V extends Entered> {
   }
 
   entered(visit: V): void {
-    this.#connections.get(visit.request.socket)?.visits.push(visit);
+    const connection = this.#connections.get(visit.request.socket);
+    if (connection === undefined) return;
+    const { visits } = connection;
+    visits.push(visit);
+    // Those that are answered, and that nothing holds up, are only about to go out.
+    const first = visits.findIndex(({ response }) => !response.writableEnded);
+    if (visits.length - first > waitingRequestsMax) connection.oneTooMany = visit;
+  }
+
+  /** Whether a request came while as many of its connection waited as may: it is to be refused. */
+  isOneTooMany(visit: V): boolean {
+    return this.#connections.get(visit.request.socket)?.oneTooMany === visit;
+  }
+
+  /** Whether nothing more may come on a connection: its last request is already refused. */
+  isFull(socket: Socket): boolean {
+    return this.#connections.get(socket)?.oneTooMany !== undefined;
   }
 
   /** The answer has gone out. */
@@ -59,9 +77,11 @@ export class Connections<V extends Entered> {
     if (this.#closing && visits.length === 0) socket.end();
   }
 
-  /** Whether the connection ends with this request's answer: while the service shuts down, with its last one. */
-  endsWith({ request }: V): boolean {
-    return this.#closing && this.#connections.get(request.socket)?.visits.length === 1;
+  /** Whether the connection ends with this request's answer: with that of one too many, and while the service shuts down with its last. */
+  endsWith(visit: V): boolean {
+    const connection = this.#connections.get(visit.request.socket);
+    if (connection === undefined) return false;
+    return connection.oneTooMany === visit || (this.#closing && connection.visits.length === 1);
   }
 
   /** From now on each connection ends with its last answer. */

@@ -28,6 +28,12 @@ export const headersBytesMax = 8 * 1024;
 export const connectionsMax = 16_384;
 
 /**
+ * Requests of one connection that may wait for their answers (pipelining). No till sends a second one before it has its answer, and what
+ * waits takes memory until the terminal has answered all before it. One more is refused; what comes behind that ends the connection.
+ */
+export const waitingRequestsMax = 8;
+
+/**
  * Connections that the system keeps until they are accepted, as many as Linux allows by default. Of a socket of systemd's these are
  * whoever comes while posline restarts.
  */

@@ -5,6 +5,7 @@ import type { Call } from "../core/call.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { type Answered, brokenFault, requestIds } from "./answer.ts";
+import { waitingRequestsMax } from "./limits.ts";
 import { BoundedServer, type ListenOn, type Patience } from "./server.ts";
 import { type Settings, type Terms, termsOf } from "./terms.ts";
 import { type Ending, recordOf, type Stray, type Visit, Visitor } from "./visit.ts";
@@ -82,7 +83,9 @@ export class HttpListener {
     response.sendDate = false;
     response.on("finish", () => this.#finished(visit));
     try {
+      if (this.#server.connections.isOneTooMany(visit)) throw tooManyWaiting();
       if (!this.#admit(visit)) return;
+      refuseNow(terms);
       terms.bodies.read(
         request,
         visit,
@@ -128,6 +131,8 @@ export class HttpListener {
     } = visit;
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
+      // Once more, since the body may have taken its time: nobody parses what is refused anyway.
+      refuseNow(visit.terms);
       const { body, key } = readHttpBody(contract, route, pieces, rules);
       visit.key = key;
       visit.handed = true;
@@ -194,6 +199,19 @@ export class HttpListener {
       report.error(error);
     }
   }
+}
+
+/** @throws Fault when any call would be refused now. */
+function refuseNow({ refusal }: Terms): void {
+  const fault = refusal?.();
+  if (fault !== undefined) throw fault;
+}
+
+function tooManyWaiting(): Fault {
+  const state = `${waitingRequestsMax} requests of its connection wait for their answers, which is the limit`;
+  return new Fault("unavailable", `Cannot accept the request: ${state}: nothing was sent, it is safe to send again`, {
+    retryAfterS: 1,
+  });
 }
 
 /** What is no fault is posline's own mistake. */

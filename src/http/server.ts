@@ -54,12 +54,12 @@ export class BoundedServer<V extends Entered> {
         requireHostHeader: false,
         joinDuplicateHeaders: true,
       },
-      (request, response) => answering.serve(request, response, false),
+      (request, response) => this.#serve(request, response, false),
     );
     this.#server.maxConnections = limits.connectionsMax;
     this.#server.on("connection", (socket: Socket) => this.connections.opened(socket, (visit) => answering.left(visit)));
-    this.#server.on("checkContinue", (request, response) => answering.serve(request, response, true));
-    this.#server.on("checkExpectation", (request, response) => answering.serve(request, response, false));
+    this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
+    this.#server.on("checkExpectation", (request, response) => this.#serve(request, response, false));
     // A server that isn't given other streams has sockets.
     this.#server.on("clientError", (error, socket) => this.#broken(error, socket as Socket));
   }
@@ -100,6 +100,12 @@ export class BoundedServer<V extends Entered> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
+    // Each that waits takes memory, also one that is only to be refused: its answer would wait for those before it.
+    if (this.connections.isFull(request.socket)) request.socket.destroy();
+    else this.#answering.serve(request, response, continueAsked);
   }
 
   #broken({ code }: NodeJS.ErrnoException, socket: Socket): void {

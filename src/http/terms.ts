@@ -1,6 +1,7 @@
 import type { ServiceConfig } from "../config/config.ts";
 import type { Contract } from "../contract/contract.ts";
 import type { Handler } from "../core/call.ts";
+import type { Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import type { RequestRules } from "../envelope/request.ts";
 import { Answers } from "./answer.ts";
@@ -14,6 +15,11 @@ export interface Settings {
   readonly config: ServiceConfig;
   readonly rules: RequestRules;
   readonly handler: Handler;
+  /**
+   * The fault with which the handler would refuse any call that comes now, so that its body needn't be read; absent where that can't
+   * be known before.
+   */
+  readonly refusal?: () => Fault | undefined;
   readonly report: {
     exchange(record: ExchangeRecord): void;
     /** Something failed that should not: a bug. */
@@ -32,15 +38,12 @@ export interface Terms extends Settings {
 }
 
 /** @param before The terms until now: what is held under them counts on, unless bodies may be of another size. */
-export function termsOf({ contract, config, rules, handler, report }: Settings, before?: Terms): Terms {
+export function termsOf(settings: Settings, before?: Terms): Terms {
+  const { contract, config } = settings;
   const { allowHosts, allowOrigins, apiKey, bodyBytesMax, faultStatus } = config;
   const sameSize = before?.config.bodyBytesMax === bodyBytesMax;
   return {
-    contract,
-    config,
-    rules,
-    handler,
-    report,
+    ...settings,
     guard: new Guard({ allowHosts, allowOrigins, apiKey }),
     answers: new Answers(contract, faultStatus),
     bodies: sameSize ? before.bodies : new BodyReader(bodyBytesMax, bodiesMax * bodyBytesMax),

@@ -80,6 +80,11 @@ export class Line {
     this.#dialogue.start();
   }
 
+  /** Why a call that came now would be refused; undefined when it would be sent, or wait. */
+  get refusal(): Fault | undefined {
+    return this.#refusal(this.#sendsNow);
+  }
+
   /**
    * Sends a request when its turn comes and waits for the reply.
    * @throws Fault `unavailable` (not sent), `timeout` or `broken` (unknown).
@@ -87,8 +92,9 @@ export class Line {
   run(request: LineRequest): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const now = nowMs();
-      const sendsNow = this.#dialogue.maySend && this.#turns.isFree;
-      const refusal = this.#refusal(request, sendsNow);
+      const sendsNow = this.#sendsNow;
+      const left = request.caller.gone ? unavailable(this.name, "the caller has left", 1) : undefined;
+      const refusal = left ?? this.#refusal(sendsNow);
       if (refusal !== undefined) {
         reject(refusal);
         return;
@@ -118,10 +124,13 @@ export class Line {
     return this.#dialogue.stop(graceMs, why);
   }
 
-  #refusal({ caller }: LineRequest, sendsNow: boolean): Fault | undefined {
+  get #sendsNow(): boolean {
+    return this.#dialogue.maySend && this.#turns.isFree;
+  }
+
+  #refusal(sendsNow: boolean): Fault | undefined {
     if (this.#dialogue.stopping) return unavailable(this.name, this.#whyStopping, 5);
     if (this.#dialogue.standing.isAway) return unavailable(this.name, `it is down (${this.reason})`, 1);
-    if (caller.gone) return unavailable(this.name, "the caller has left", 1);
     if (sendsNow || !this.#turns.isFull) return undefined;
     return unavailable(this.name, `${this.#turns.size} calls are waiting, which is the limit`, 1);
   }

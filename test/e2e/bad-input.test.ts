@@ -60,6 +60,26 @@ const badInputs: readonly Bad[] = [
   },
 ];
 
+test("bridge refuses a call at once while its line is down, before its body has come", async () => {
+  const success = answering(() => '{"status":"success"}');
+  await withBridge({ services }, success, async ({ bridge, terminal }) => {
+    const seen = bridge.log.length;
+    terminal.unplug();
+    await bridge.state("till", "down", seen);
+    const socket = connect(await bridge.port("qr"), "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write("POST /check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n");
+    const [head] = await once(socket.setEncoding("latin1"), "data");
+    assert.match(head, /^HTTP\/1\.1 503 /);
+    assert.match(head, /^X-Posline-Outcome: not-sent\r$/m);
+    assert.match(head, /^Retry-After: 1\r$/m);
+    assert.match(head, /Cannot send to line till: it is down \(.*\): nothing was sent, it is safe to send again/);
+    socket.destroy();
+    const refused = await bridge.logged(({ outcome }) => outcome === "not-sent", "the refusal", seen);
+    assert.deepEqual([refused["route"], refused["httpStatus"], refused["requestBytes"]], ["/check", 503, 0]);
+  });
+});
+
 test("bridge answers bad input of every kind in the service's own envelope, sends none of it, and goes on", async () => {
   const success = answering(() => '{"status":"success"}');
   await withBridge({ services }, success, async ({ bridge, terminal }) => {

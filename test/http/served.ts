@@ -32,14 +32,21 @@ export interface Wishes {
   readonly handler?: Handler;
   readonly patience?: NonNullable<HttpListenerOptions["patience"]>;
   readonly validate?: HttpListenerOptions["rules"]["validate"];
+  readonly refusal?: HttpListenerOptions["refusal"];
 }
 
 export const echo: Handler = async (call) => replyOf(`{"status":"success","route":"${call.route}"}`);
 
 /** Settings as a configuration gives them, on any free port. */
-export function settingsOf({ config: wished = {}, handler = echo, validate }: Wishes): Omit<Settings, "contract" | "report"> {
+export function settingsOf({
+  config: wished = {},
+  handler = echo,
+  validate,
+  refusal,
+}: Wishes): Omit<Settings, "contract" | "report"> {
   const config = serviceConfigOf(wished);
-  return { config, handler, rules: { check: config.check, merchantId: config.merchantId, validate } };
+  const rules = { check: config.check, merchantId: config.merchantId, validate };
+  return { config, handler, rules, ...(refusal === undefined ? {} : { refusal }) };
 }
 
 export function listenerOf(service: ServiceName, wishes: Wishes = {}): Omit<Served, "port"> {

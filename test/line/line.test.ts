@@ -355,3 +355,26 @@ test("Line.stop() twice is one stop, and an opening that comes after it is close
   assert.equal(set.device.isOpen, false);
   assert.equal(set.device.openings, 1);
 });
+
+test("Line says beforehand with which fault it would refuse a call, in the same words", async () => {
+  const set = setOf(() => {}, { config: { queueCallsMax: 1 } });
+  const same = async (what: string) => {
+    const { refusal } = set.line;
+    const end = ending(set.line, requestFor("X"));
+    await time.settle();
+    assert.match(refusal?.message ?? "", new RegExp(what));
+    assert.deepEqual(refusal, end.fault);
+    assert.equal(refusal?.details.retryAfterS, end.fault?.details.retryAfterS);
+  };
+  assert.ok(await idle(set));
+  assert.equal(set.line.refusal, undefined);
+  ending(set.line, requestFor("A"));
+  assert.equal(set.line.refusal, undefined, "one more may wait");
+  ending(set.line, requestFor("B"));
+  await same("1 calls are waiting, which is the limit");
+  set.device.unplug();
+  await time.settle();
+  await same("it is down");
+  void set.line.stop(0);
+  await same("posline is shutting down");
+});

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { Fault } from "../../src/core/fault.ts";
+import { ask, assertFault, Client, closeAll, held, replyOf, serve } from "./served.ts";
+
+/** What is answered while no call could be sent, and behind more requests of one connection than may wait. */
+
+afterEach(closeAll);
+
+const sale = '{"pay_id":"A-1","amount":1}';
+const down = () =>
+  new Fault("unavailable", "Cannot send to line till: it is down: nothing was sent", { retryAfterS: 1, queueMs: 0 });
+
+test("HttpListener refuses a call that can't be sent now before its body came, as its handler would", async () => {
+  const late = await serve("bank", { handler: () => Promise.reject(down()) });
+  const expected = await ask(late.port, "POST", "/sale", sale, { "X-Request-Id": "id-1" });
+  const { port, calls, records } = await serve("bank", { refusal: down });
+  const client = new Client(port).ask("POST", "/sale", "", { "Content-Length": "20000", "X-Request-Id": "id-1" });
+  const answer = await client.answer();
+  assert.ok(answer);
+  assertFault(answer, "bank", "unavailable");
+  assert.equal(answer.headers.get("retry-after"), "1");
+  assert.deepEqual({ ...answer }, { ...expected });
+  assert.equal(calls.length, 0);
+  // Its body and its id are what nobody read.
+  assert.deepEqual(records, [{ ...late.records[0], key: undefined, requestBytes: 0 }]);
+});
+
+test("HttpListener drops the body of a call that it refused at once, and the connection stays usable", async () => {
+  let isDown = true;
+  const { port, calls } = await serve("bank", { refusal: () => (isDown ? down() : undefined) });
+  const client = new Client(port).ask("POST", "/sale", "", { "Content-Length": "200000" });
+  assert.equal((await client.answer())?.status, 503);
+  isDown = false;
+  client.write("x".repeat(200_000));
+  assert.equal((await client.ask("POST", "/sale", sale).answer())?.status, 200);
+  assert.equal(calls.length, 1);
+});
+
+test("HttpListener doesn't ask for a body that it won't take", async () => {
+  const { port } = await serve("bank", { refusal: down });
+  const client = new Client(port).ask("POST", "/sale", "", { "Content-Length": "20", Expect: "100-continue" });
+  const answer = await client.answer();
+  assert.equal(answer?.status, 503);
+  assert.equal(answer?.headers.get("connection"), "close");
+});
+
+test("HttpListener tells what is wrong with the request itself before it tells that none can be sent", async () => {
+  const { port } = await serve("bank", { config: { apiKey: "K", bodyBytesMax: 1024 }, refusal: down });
+  const key = { "X-API-Key": "K" };
+  for (const [method, path, headers, status] of [
+    ["POST", "/sale", { ...key, Host: "evil.example" }, 421],
+    ["POST", "/sale", { ...key, Origin: "https://evil.example" }, 403],
+    ["POST", "/sale", {}, 401],
+    ["POST", "/sael", key, 404],
+    ["GET", "/sale", key, 405],
+    ["POST", "/sale", key, 503],
+    ["GET", "/supported_operations", key, 503],
+  ] as const) {
+    assert.equal((await ask(port, method, path, method === "POST" ? sale : "", headers)).status, status, `${method} ${path}`);
+  }
+});
+
+test("HttpListener doesn't parse a body that came while no call could be sent any more", async () => {
+  let isDown = false;
+  const { port, calls, records } = await serve("qr", { refusal: () => (isDown ? down() : undefined) });
+  const client = new Client(port).ask("POST", "/check", "", { "Content-Length": "10" });
+  assert.equal((await ask(port, "POST", "/check", sale)).status, 200);
+  isDown = true;
+  const answer = await client.write("no JSON...").answer();
+  assert.equal(answer?.status, 503);
+  assert.deepEqual([calls.length, records.at(-1)?.requestBytes], [1, 10]);
+});
+
+/** A connection whose requests wait until the test answers them. */
+async function waiting(count: number) {
+  const { handler, nth } = held();
+  const served = await serve("bank", { handler });
+  const client = new Client(served.port);
+  for (let i = 0; i < count; i++) client.ask("POST", "/sale", sale);
+  for (let i = 0; i < Math.min(count, 8); i++) await nth(i);
+  return { ...served, client, nth };
+}
+
+test("HttpListener takes 8 requests that wait on one connection, refuses the 9th in its turn and ends the connection with that", async () => {
+  const { client, nth, calls, records } = await waiting(9);
+  await new Promise(setImmediate);
+  assert.equal(records[0]?.httpStatus, 503);
+  for (let i = 0; i < 8; i++) {
+    (await nth(i)).give(replyOf(`"${i}"`));
+    assert.equal((await client.answer())?.text, `"${i}"`);
+  }
+  const refused = await client.answer();
+  assert.ok(refused);
+  assertFault(refused, "bank", "unavailable");
+  assert.match(refused.text, /8 requests of its connection wait for their answers/);
+  assert.equal(refused.headers.get("retry-after"), "1");
+  assert.equal(refused.headers.get("connection"), "close");
+  assert.equal(await client.rest(), "");
+  assert.equal(calls.length, 8);
+});
+
+test("HttpListener takes a 9th request of a connection once one of 8 is answered", async () => {
+  const { client, nth } = await waiting(8);
+  (await nth(0)).give(replyOf('"0"'));
+  assert.equal((await client.answer())?.text, '"0"');
+  client.ask("POST", "/refund", sale);
+  assert.equal((await nth(8)).call.route, "/refund");
+});
+
+test("HttpListener cuts a connection that goes on asking behind the refused one: who waited there has left, others haven't", async () => {
+  const other = await waiting(1);
+  const client = new Client(other.port);
+  // In one piece, as much as a read takes.
+  client.write(`POST /sale HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${sale.length}\r\n\r\n${sale}`.repeat(700));
+  assert.equal(await client.rest(), "");
+  // One of another connection, eight of this one.
+  assert.equal(other.calls.length, 9);
+  assert.deepEqual(
+    other.calls.map(({ caller }) => caller.gone),
+    [false, ...Array.from({ length: 8 }, () => true)],
+  );
+  (await other.nth(0)).give(replyOf("{}"));
+  assert.equal((await other.client.answer())?.status, 200);
+});
+
+test("HttpListener answers any number of pipelined requests that wait for nobody", async () => {
+  const { port } = await serve("bank");
+  const client = new Client(port);
+  for (let i = 0; i < 100; i++) client.ask("POST", "/nowhere", "{}");
+  for (let i = 0; i < 100; i++) assert.equal((await client.answer())?.status, 404);
+});
