@@ -20,8 +20,8 @@ export interface BridgeLine extends OnLine {
 /** Makes a line with its services' peers. */
 export function bridgeLine({ name, config, served }: SharedLine, place: Place, conduit: Conduit, told: LineReport): BridgeLine {
   const quiet = config.recovery === "quiet";
-  const peers = served.map(({ service, config: { merchantId } }) =>
-    linePeer(contracts[service], { crc16: config.crc16, quiet, merchantId }),
+  const peers = served.map(({ service, config: { merchantId, replyBytesMax } }) =>
+    linePeer(contracts[service], { crc16: config.crc16, quiet, merchantId, replyBytesMax }),
   );
   const report: LineReport = {
     ...told,

@@ -112,8 +112,8 @@ class RunningBridge implements Bridge {
     };
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, conduitOf(shared), this.#reportOf(shared.name)),
-      // Its own requests are signed by it.
-      lasting: ({ config: { merchantId } }) => merchantId,
+      // A line signs its own requests with the one, and its decoder is made for the other.
+      lasting: ({ config: { merchantId, replyBytesMax } }) => [merchantId, replyBytesMax],
     });
     this.#ports = new BridgePorts(sockets, { exchange: log.exchange, error: this.#report.error });
   }

@@ -1,7 +1,7 @@
-import type { MerchantId } from "../client/service.ts";
+import type { ServicesOptions } from "../client/client.ts";
 import { type Answer, failed, type Transport, type TransportRequest } from "../client/transport.ts";
 import type { LineConfig } from "../config/config.ts";
-import { lineDefaults } from "../config/limits.ts";
+import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type Handler, present, type ServiceName, serviceNames } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
@@ -32,8 +32,9 @@ const closeGraceMs = 5_000;
 /** Opens a line and gives the transport over it. */
 export async function openLine(
   { services = serviceNames, open, ...settings }: LineClientOptions,
-  merchantId: MerchantId | undefined,
+  options: ServicesOptions,
 ): Promise<Transport> {
+  const merchantId = options.fiscal?.merchantId;
   const config: LineConfig = { ...lineDefaults, ...settings };
   const id = typeof merchantId === "function" ? await merchantId() : merchantId;
   const rules = { crc16: config.crc16, quiet: config.recovery === "quiet" };
@@ -44,7 +45,10 @@ export async function openLine(
   const line = new Line({
     name: config.path,
     config,
-    peers: services.map((service) => linePeer(contracts[service], { ...rules, merchantId: idFor(service, id) })),
+    peers: services.map((service) => {
+      const { replyBytesMax = serviceDefaults.replyBytesMax } = options[service] ?? {};
+      return linePeer(contracts[service], { ...rules, merchantId: idFor(service, id), replyBytesMax });
+    }),
     open: open ?? (await import("../line/serial-port.ts")).serialPort(config),
     report: {
       state: () => report(),

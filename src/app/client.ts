@@ -25,7 +25,7 @@ export type ClientOptions = HttpClientOptions | (ServicesOptions & { readonly li
 export function createClient(options: ClientOptions = {}): Client {
   if (!("line" in options)) return createHttpClient(options);
   const { line, ...services } = options;
-  const open = async () => (await import("./client-line.ts")).openLine(line, services.fiscal?.merchantId);
+  const open = async () => (await import("./client-line.ts")).openLine(line, services);
   return createClientOver(new LateTransport(open), services);
 }
 

@@ -48,10 +48,13 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
     open: place.open(serialPort(config)),
     answering: "newest",
     services: served.map(({ service, config: each }) => {
-      const { replyTimeoutMs, apiKey } = each;
+      const { replyTimeoutMs, replyBytesMax, apiKey } = each;
       const contract = contracts[service];
       const upstream = upstreamOf(service, each);
-      return { contract, handler: httpCaller({ contract, upstream, replyTimeoutMs, apiKey, stop: ending.signal }) };
+      return {
+        contract,
+        handler: httpCaller({ contract, upstream, replyTimeoutMs, replyBytesMax, apiKey, stop: ending.signal }),
+      };
     }),
     report: {
       ...told,
@@ -83,7 +86,8 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
 /** A request's line in the log, with the same fields as a bridge's. */
 function recordOf({ call, waitedMs, tookMs, ending, payload, given }: LineExchange): ExchangeRecord {
   // A fault may be an upstream posline's, with a code of its own.
-  const read = ending instanceof Fault ? readReply(payload) : ending;
+  const told = ending instanceof Fault ? readReply(payload) : ending;
+  const read = typeof told === "string" ? undefined : told;
   return {
     requestId: call.requestId,
     service: call.service,

@@ -68,7 +68,12 @@ class RunningGateway implements Gateway {
     this.#log = log;
     this.#lines = new LineSet({
       make: (shared, place) => gatewayLine(shared, place, this.#reportOf(shared.name)),
-      lasting: ({ service, config }) => [upstreamOf(service, config), config.apiKey, config.replyTimeoutMs],
+      lasting: ({ service, config }) => [
+        upstreamOf(service, config),
+        config.apiKey,
+        config.replyTimeoutMs,
+        config.replyBytesMax,
+      ],
     });
   }
 

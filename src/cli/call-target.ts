@@ -1,5 +1,6 @@
 import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
+import type { Config } from "../config/config.ts";
 import { loadConfig } from "../config/load.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import type { ServiceName } from "../core/call.ts";
@@ -21,14 +22,19 @@ const inputBytesMax = 1_048_576;
 
 /** @throws TypeError for an address that is none; UsageError; ConfigError. */
 export async function clientFor(target: CallTarget, service: ServiceName): Promise<Client> {
-  const { merchantId, apiKey } = await secretsFor(target);
-  const url = target.url === undefined ? {} : { url: target.url };
-  const secrets = {
-    fiscal: { ...url, ...(merchantId !== undefined && { merchantId }) },
-    bank: { ...url, ...(apiKey !== undefined && { apiKey }) },
-    qr: url,
+  const { config } = target;
+  const configured = config === undefined ? {} : (await loadConfig({ env: process.env, flags: { config } })).config.services;
+  const { merchantId, apiKey } = await secretsFor(target, configured);
+  const common = (name: ServiceName) => {
+    const { replyBytesMax } = configured[name] ?? {};
+    return { ...(target.url !== undefined && { url: target.url }), ...(replyBytesMax !== undefined && { replyBytesMax }) };
   };
-  if (target.line === undefined) return createClient(secrets);
+  const services = {
+    fiscal: { ...common("fiscal"), ...(merchantId !== undefined && { merchantId }) },
+    bank: { ...common("bank"), ...(apiKey !== undefined && { apiKey }) },
+    qr: common("qr"),
+  };
+  if (target.line === undefined) return createClient(services);
   if (service === "fiscal" && merchantId === undefined) {
     throw new UsageError(
       "Cannot call fiscal on a line: there is no merchantId to sign with: name its file by --merchant-id-file",
@@ -36,7 +42,7 @@ export async function clientFor(target: CallTarget, service: ServiceName): Promi
   }
   const { line: path, baud } = target;
   // Only the service that is asked: one that isn't there would hold the line up.
-  return createClient({ ...secrets, line: { path, services: [service], ...(baud !== undefined && { baudRate: baud }) } });
+  return createClient({ ...services, line: { path, services: [service], ...(baud !== undefined && { baudRate: baud }) } });
 }
 
 /** The flags that name the same target, quoted for a shell. */
@@ -58,19 +64,16 @@ export function quoted(word: string): string {
 }
 
 /** From a file of its own, the environment, or the bridge's configuration. */
-async function secretsFor({
-  merchantIdFile,
-  apiKeyFile,
-  config,
-}: CallTarget): Promise<Partial<Record<"merchantId" | "apiKey", string>>> {
+async function secretsFor(
+  { merchantIdFile, apiKeyFile }: CallTarget,
+  services: Config["services"],
+): Promise<Partial<Record<"merchantId" | "apiKey", string>>> {
   const { env } = process;
-  const services = config === undefined ? undefined : (await loadConfig({ env, flags: { config } })).config.services;
   const merchantId =
     (await secretIn(merchantIdFile ?? env["POSLINE_MERCHANT_ID_FILE"])) ??
     env["POSLINE_MERCHANT_ID"] ??
-    services?.fiscal?.merchantId;
-  const apiKey =
-    (await secretIn(apiKeyFile ?? env["POSLINE_API_KEY_FILE"])) ?? env["POSLINE_API_KEY"] ?? services?.bank?.apiKey;
+    services.fiscal?.merchantId;
+  const apiKey = (await secretIn(apiKeyFile ?? env["POSLINE_API_KEY_FILE"])) ?? env["POSLINE_API_KEY"] ?? services.bank?.apiKey;
   return { ...(merchantId !== undefined && { merchantId }), ...(apiKey !== undefined && { apiKey }) };
 }
 

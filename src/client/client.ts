@@ -25,6 +25,8 @@ export interface ServiceTarget {
   readonly url?: string;
   /** Milliseconds to wait for an answer, for all routes; by default a little longer than the bridge itself waits. */
   readonly timeoutMs?: number;
+  /** Bytes of the largest answer that is taken; the outcome of a larger one is unknown. Default: 1 MiB, as the bridge's. */
+  readonly replyBytesMax?: number;
 }
 
 /** The secrets of the services, and how long to wait for them. */
@@ -71,12 +73,12 @@ export interface Client {
 
 /**
  * A client over HTTP.
- * @throws TypeError for a url or a key that no request can be built of.
+ * @throws TypeError for a url, a key or a size that no request can be built of.
  */
 export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOptions = {}): Client {
   const target = (service: ServiceName) => {
-    const { url = `http://127.0.0.1:${contracts[service].port}` } = services[service] ?? {};
-    return targetOf(service, url, service === "bank" ? services.bank?.apiKey : undefined);
+    const { url = `http://127.0.0.1:${contracts[service].port}`, replyBytesMax } = services[service] ?? {};
+    return targetOf(service, url, service === "bank" ? services.bank?.apiKey : undefined, replyBytesMax);
   };
   const targets = { fiscal: target("fiscal"), bank: target("bank"), qr: target("qr") };
   return createClientOver(new HttpTransport(targets, fetchWith), services);

@@ -1,3 +1,4 @@
+import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
 
 /** Where a service listens, checked when the client is made: what no request could be built of must not be found out by a payment. */
@@ -6,6 +7,8 @@ export interface HttpTarget {
   readonly url: string;
   /** Sent as `X-API-Key`. */
   readonly apiKey: string | undefined;
+  /** Bytes of the largest answer that is read. */
+  readonly replyBytesMax: number;
 }
 
 /** Ports that fetch refuses (Fetch standard, port blocking), and 0, at which nothing can listen. */
@@ -17,10 +20,15 @@ const refusedPorts: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Checks an address and a key. No message quotes either: an address may hold a password.
+ * Checks an address, a key and a size. No message quotes the first two: an address may hold a password.
  * @throws TypeError for what no request can be built of.
  */
-export function targetOf(service: ServiceName, url: string, apiKey: string | undefined): HttpTarget {
+export function targetOf(
+  service: ServiceName,
+  url: string,
+  apiKey: string | undefined,
+  replyBytesMax: number = serviceDefaults.replyBytesMax,
+): HttpTarget {
   const { protocol, username, password, port, search, hash } = parsed(service, url);
   if (protocol !== "http:" && protocol !== "https:") {
     throw new TypeError(`Cannot call ${service}: its url begins with ${protocol}: give one of http or https`);
@@ -32,7 +40,10 @@ export function targetOf(service: ServiceName, url: string, apiKey: string | und
   if (apiKey !== undefined && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey))) {
     throw wrong(service, "its apiKey is not made of visible ASCII characters alone: look for a space or a line's end in it");
   }
-  return { url: url.replace(/\/+$/, ""), apiKey };
+  if (!Number.isInteger(replyBytesMax) || replyBytesMax < 1 || replyBytesMax > payloadBytesMax) {
+    throw wrong(service, `its replyBytesMax is ${replyBytesMax}: give a whole number from 1 to ${payloadBytesMax}`);
+  }
+  return { url: url.replace(/\/+$/, ""), apiKey, replyBytesMax };
 }
 
 function parsed(service: ServiceName, url: string): URL {

@@ -10,9 +10,6 @@ import { type Answer, failed, type Transport, type TransportRequest } from "./tr
  * proves it.
  */
 
-/** Bytes of an answer that are read at most: posline passes 8 MiB on, and nothing honest is larger. */
-const replyBytesMax = 8 * 1024 * 1024;
-
 export class HttpTransport implements Transport {
   readonly #targets: Readonly<Record<ServiceName, HttpTarget>>;
   readonly #fetch: typeof fetch;
@@ -24,7 +21,7 @@ export class HttpTransport implements Transport {
   }
 
   async send(request: TransportRequest, signal: AbortSignal): Promise<Answer> {
-    const { url, apiKey } = this.#targets[request.service];
+    const { url, apiKey, replyBytesMax } = this.#targets[request.service];
     const address = `${url}${request.route}`;
     const parts = init(request, apiKey);
     try {
@@ -43,7 +40,7 @@ export class HttpTransport implements Transport {
       return failed(provesUnsent(error) ? "not-sent" : "unknown", wordsOf(error));
     }
     try {
-      return answerOf(response, await textOf(response));
+      return answerOf(response, await textOf(response, replyBytesMax));
     } catch (error) {
       return { ...failed("unknown", `the answer broke off: ${wordsOf(error)}`), httpStatus: response.status };
     }
@@ -62,7 +59,7 @@ function init({ service, method, body }: TransportRequest, apiKey: string | unde
   return { ...rules, body };
 }
 
-async function textOf(response: Response): Promise<string> {
+async function textOf(response: Response, replyBytesMax: number): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return "";
   const decoder = new TextDecoder();
@@ -74,7 +71,7 @@ async function textOf(response: Response): Promise<string> {
     bytes += value.byteLength;
     if (bytes > replyBytesMax) {
       await reader.cancel();
-      throw new Error(`it is larger than ${replyBytesMax} bytes`);
+      throw new Error(`it is larger than ${replyBytesMax} bytes (replyBytesMax)`);
     }
     text += decoder.decode(value, { stream: true });
   }

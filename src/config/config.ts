@@ -43,6 +43,8 @@ export interface ServiceConfig {
   /** Milliseconds by route, for every route of the contract. */
   readonly replyTimeoutMs: Readonly<Record<string, number>>;
   readonly bodyBytesMax: number;
+  /** Bytes of the largest reply that is believed; what is larger leaves the outcome unknown. */
+  readonly replyBytesMax: number;
   /** What is checked of a request: its envelope, its whole schema, or nothing. */
   readonly check: "envelope" | "contract" | "none";
   /** Puts all faults of posline into HTTP 200. */

@@ -18,11 +18,8 @@ export const barrierIntervalMs = 2_000;
 /** Milliseconds without a byte after which a freshly opened line counts as empty: old bytes survive the driver's flush. */
 export const silenceMs = 50;
 
-/**
- * Largest payload in bytes believed of a reply. Base64 print data and terminal lists run to some hundred kB; the length field
- * could announce 4 GiB, which nothing but a broken header does.
- */
-export const replyPayloadBytesMax = 8 * 1024 * 1024;
+/** Largest payload in bytes of any frame; no setting allows more. The length field could announce 4 GiB. */
+export const payloadBytesMax = 8 * 1024 * 1024;
 
 /**
  * Bytes of request bodies that may wait for one line: `queueCallsMax` times the largest `bodyBytesMax` of its services. A box
@@ -91,12 +88,18 @@ export const bounds = {
     unit: "ms",
     why: "a call that waits longer than ten minutes would be sent to a customer who has left",
   },
-  /** Smaller than what a reply may hold: a till must not be able to send what the wire refuses to carry back. */
   bodyBytesMax: {
     min: 1_024,
-    max: replyPayloadBytesMax,
+    max: payloadBytesMax,
     unit: "bytes",
     why: "a receipt with a few items needs 1 kB, and a frame's payload ends at 8 MiB",
+  },
+  /** A reply that is too large leaves its outcome unknown, so the least is more than most ever are. */
+  replyBytesMax: {
+    min: 64 * 1024,
+    max: payloadBytesMax,
+    unit: "bytes",
+    why: "print data takes tens of kB, and a frame's payload ends at 8 MiB",
   },
   /** Every operation takes two records of 512 bytes. */
   journalBytes: {
@@ -127,8 +130,16 @@ export const lineDefaults = {
   queueWaitMs: 15_000,
 } as const;
 
-/** Service settings in force when nobody set them; port and reply time-outs come from the contract. */
-export const serviceDefaults = { host: "127.0.0.1", bodyBytesMax: 1024 * 1024, check: "envelope" } as const;
+/**
+ * Service settings in force when nobody set them; port and reply time-outs come from the contract. A receipt of a thousand items
+ * takes 200 kB, in Base64 too; terminal lists and print data run to some hundred kB.
+ */
+export const serviceDefaults = {
+  host: "127.0.0.1",
+  bodyBytesMax: 256 * 1024,
+  replyBytesMax: 1024 * 1024,
+  check: "envelope",
+} as const;
 
 /** The admin page's address when `admin` is there without one. */
 export const adminDefaults = { host: "127.0.0.1", port: 8880 } as const;

@@ -36,6 +36,11 @@ const common = {
       "it must be a URL in lower case up to its path, http or https, without user, password, ? and #, such as http://127.0.0.1:8888",
   },
   bodyBytesMax: bounded(bounds.bodyBytesMax, serviceDefaults.bodyBytesMax, "The largest request body taken."),
+  replyBytesMax: bounded(
+    bounds.replyBytesMax,
+    serviceDefaults.replyBytesMax,
+    "The largest reply taken; the outcome of a request whose reply is larger is unknown.",
+  ),
   check: {
     enum: ["envelope", "contract", "none"],
     default: serviceDefaults.check,

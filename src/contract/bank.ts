@@ -54,6 +54,7 @@ export const bank: Contract = {
   envelope: "text",
   replyContentType: "application/json",
   routes,
+  decisive: ["pay_id", "rrn", "terminal", "merchant", "amount", "tips", "cashback", "currency_name"],
   codes: [
     { code: -80, name: undefined, meaning: "operation not supported" },
     { code: -29, name: undefined, meaning: "invalid request parameters or body" },

@@ -96,6 +96,11 @@ export interface Contract {
   readonly envelope: "text" | "form";
   readonly replyContentType: string;
   readonly routes: readonly Route[];
+  /**
+   * The fields at the top of a request that say which operation it is, by whom, and over how much money. One that stands there
+   * twice is refused: the till's parser may read the first of them and the terminal's the last.
+   */
+  readonly decisive: readonly string[];
   readonly codes: readonly Code[];
   /** The code in the body of each kind of fault that posline itself answers (design: faults). */
   readonly faultCodes: Readonly<Record<FaultKind, number>>;

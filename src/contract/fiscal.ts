@@ -71,6 +71,11 @@ export const fiscal: Contract = {
   envelope: "form",
   replyContentType: "application/json; charset=utf-8",
   routes,
+  // A receipt's amounts stand in its items and payments
+  decisive: [
+    ...["documentExtID", "documentID", "parentDocID", "parentDocNum"],
+    ...["amount", "items", "payments", "extraPayments"],
+  ],
   codes: [
     { code: 0, name: "OK", meaning: "success" },
     { code: 1, name: "AUTH_ERROR", meaning: "signature/auth error" },

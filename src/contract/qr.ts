@@ -49,6 +49,7 @@ export const qr: Contract = {
   envelope: "text",
   replyContentType: "application/json",
   routes,
+  decisive: ["pay_id", "trans", "rrn", "pay_system", "amount", "currency", "currency_name"],
   // Errors: "code (typically 1)"; the contract lists no other
   codes: [{ code: 1, name: undefined, meaning: "implementation or system error" }],
   faultCodes: {

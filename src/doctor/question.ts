@@ -2,7 +2,8 @@ import type { Contract } from "../contract/contract.ts";
 import type { ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { parseObject, textOf } from "../envelope/json.ts";
+import { textOf } from "../envelope/json.ts";
+import { readReply } from "../envelope/reply.ts";
 import { toLine } from "../envelope/request.ts";
 import { frameOf } from "../line/frame.ts";
 import type { Crc16 } from "../wire/crc16.ts";
@@ -86,10 +87,10 @@ export class Question {
   /** What a frame is to this question: its own answer, an error that may be the answer to anything, or neither. */
   kindOf({ item }: Heard): Answer["kind"] | undefined {
     if (item.kind !== "frame" || item.framing !== this.contract.framing) return undefined;
-    const json = parseObject(textOf(item.payload));
-    if (json === undefined) return undefined;
-    if (this.contract.barrier.isAnswer(json)) return "barrier";
-    return json["status"] === "error" ? "error" : undefined;
+    const read = readReply(item.payload);
+    if (typeof read === "string") return undefined;
+    if (this.contract.barrier.isAnswer(read.json)) return "barrier";
+    return read.status === "error" ? "error" : undefined;
   }
 
   /** Takes the answer. */
@@ -97,13 +98,14 @@ export class Question {
     const kind = this.kindOf(heard);
     const { item, crc16, atMs } = heard;
     if (kind === undefined || item.kind !== "frame") return;
-    const text = textOf(item.payload);
+    const read = readReply(item.payload);
+    const json = typeof read === "string" ? {} : read.json;
     // Who answers by a reading was asked by it, unless he looks at no checksum.
     const asked = this.sent.findLast((sending) => sending.crc16 === crc16) ?? this.sent.at(-1);
-    this.answer = { kind, json: parseObject(text) ?? {}, crc16, ms: atMs - (asked?.atMs ?? atMs) };
+    this.answer = { kind, json, crc16, ms: atMs - (asked?.atMs ?? atMs) };
     this.late = late || asked !== this.sent.at(-1);
     // An error may be the late answer to a sale, whose content is nobody's affair.
-    this.#show(heard, kind === "barrier" ? text : undefined);
+    this.#show(heard, kind === "barrier" ? textOf(item.payload) : undefined);
   }
 
   /** Takes what came in its time and is no answer. */
@@ -114,7 +116,7 @@ export class Question {
       return;
     }
     // A frame of no service's: what was sent, come back.
-    if (parseObject(textOf(item.payload)) === undefined && this.garbage.length === 0) {
+    if (typeof readReply(item.payload) === "string" && this.garbage.length === 0) {
       this.garbage = Buffer.concat(frameOf(item.framing, item.payload, crc16));
     }
     this.#show(heard, undefined);

@@ -1,11 +1,14 @@
 import { isObject, type JsonObject } from "../core/json-object.ts";
 
+/** Pieces that follow each other as one; only where there are several, they are copied. */
+export function wholeOf(pieces: readonly Buffer[]): Buffer {
+  const [only] = pieces;
+  return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
+}
+
 /** The text of pieces that follow each other. A character may be cut between two of them. */
 export function textOf(pieces: readonly Buffer[]): string {
-  const [only] = pieces;
-  if (only === undefined) return "";
-  const whole = pieces.length === 1 ? only : Buffer.concat(pieces);
-  return whole.toString("utf8");
+  return pieces.length === 0 ? "" : wholeOf(pieces).toString("utf8");
 }
 
 /** The JSON object in a text; undefined when it is no JSON, or JSON of another kind. */
@@ -23,12 +26,10 @@ export function parseObject(text: string): JsonObject | undefined {
 const keyCharactersMax = 64;
 
 /**
- * The operation's id from a request: a string, or a number from those who send one (FIELD-NOTES: types are loose). A number
+ * An operation's id from its field in a request: a string, or a number from those who send one (FIELD-NOTES: types are loose). A number
  * beyond 2^53 has lost digits by now, and a wrong id in a log is worse than none.
  */
-export function keyOf(body: JsonObject, field: string | undefined): string | undefined {
-  if (field === undefined) return undefined;
-  const value = body[field];
+export function keyOf(value: unknown): string | undefined {
   if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
   return typeof value === "string" && value !== "" ? value.slice(0, keyCharactersMax) : undefined;
 }

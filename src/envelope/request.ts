@@ -1,10 +1,12 @@
+import { isUtf8 } from "node:buffer";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
-import { keyOf, parseObject, textOf } from "./json.ts";
+import { keyOf, wholeOf } from "./json.ts";
+import { Names, readMembers } from "./members.ts";
 import { signMatches, signOf } from "./sign.ts";
 
 /**
@@ -48,23 +50,17 @@ export function readHttpBody(contract: Contract, route: Route, pieces: readonly 
 }
 
 function readText(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
-  const text = textOf(pieces);
-  if (text.trim() === "") {
+  const text = wholeOf(pieces);
+  if (isBlank(text)) {
     if (route.body === "none" || rules.check === "none") return { body: [], key: undefined };
     throw new Fault("missing", `Cannot accept ${route.path}: the body is empty: send the operation's JSON object`);
   }
-  const json = parseObject(text);
-  if (json === undefined) {
-    if (rules.check === "none") return { body: pieces, key: undefined };
-    throw new Fault("malformed", `Cannot accept ${route.path}: the body is no JSON object: mend the request`);
-  }
-  checkContract(contract, route, json, rules);
-  return { body: pieces, key: keyOf(json, route.key) };
+  return { body: pieces, key: readJson(contract, route, text, "the body", rules) };
 }
 
 function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], rules: RequestRules): ReadRequest {
-  const text = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
-  if (route.body === "none" && textOf(pieces).trim() === "") return { body: [], key: undefined };
+  const text = wholeOf(pieces);
+  if (route.body === "none" && isBlank(text)) return { body: [], key: undefined };
   const form = parseForm(text);
   checkPairs(route, form);
   if (form.data === undefined) throw missingData(route);
@@ -74,15 +70,49 @@ function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], r
   if (rules.check === "none") return { body, key: undefined };
   const data = unescapeValue(form.data);
   const sign = unescapeValue(form.sign);
-  const json = readData(route, data);
+  const key = readJson(contract, route, decodeData(route, data), "what data holds", rules);
   if (sign === "") throw missingSign(route);
   // What is no Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
   if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: the sign is no Base64: rebuild the sign`);
   if (rules.merchantId !== undefined && !signMatches(sign, data, rules.merchantId)) {
     throw new Fault("sign", `Cannot accept ${route.path}: the sign does not fit data and merchantId: rebuild the sign`);
   }
-  checkContract(contract, route, json, rules);
-  return { body, key: keyOf(json, route.key) };
+  return { body, key };
+}
+
+/** Whether there is nothing but white space. */
+function isBlank(text: Buffer): boolean {
+  return text.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));
+}
+
+/**
+ * Checks a request's JSON and gives the operation's id in it.
+ *
+ * Two parsers may read one text in two ways, and then the till sells one thing and the terminal another: what is no UTF-8 becomes
+ * other characters, and of a field that stands there twice one takes the first and another the last.
+ */
+function readJson(contract: Contract, route: Route, text: Buffer, what: string, rules: RequestRules): string | undefined {
+  const read = readMembers(text, decisiveOf(contract));
+  if (rules.check !== "none") {
+    const refuse = (state: string) => new Fault("malformed", `Cannot accept ${route.path}: ${what} ${state}`);
+    if (typeof read === "string") throw refuse(`is ${read}: mend the request`);
+    if (!isUtf8(text)) throw refuse("is not UTF-8: encode its text as UTF-8");
+    if (read.twice !== undefined) throw refuse(`has ${read.twice} twice: send it once`);
+    checkContract(contract, route, text, rules);
+  }
+  return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.value(route.key));
+}
+
+/** By contract: made once, and forgotten with one that a test made. */
+const decisive = new WeakMap<Contract, Names>();
+
+function decisiveOf(contract: Contract): Names {
+  let names = decisive.get(contract);
+  if (names === undefined) {
+    names = new Names(Object.fromEntries(contract.decisive.map((field) => [field, true])));
+    decisive.set(contract, names);
+  }
+  return names;
 }
 
 const dataPair = Buffer.from("data=");
@@ -128,19 +158,15 @@ function isBase64(text: string): boolean {
 
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-function readData(route: Route, data: string): JsonObject {
+function decodeData(route: Route, data: string): Buffer {
   if (data === "") throw missingData(route);
   if (!isBase64(data)) throw new Fault("malformed", `Cannot accept ${route.path}: data is no Base64: mend the request`);
-  const json = parseObject(Buffer.from(data, "base64").toString("utf8"));
-  if (json === undefined) {
-    throw new Fault("malformed", `Cannot accept ${route.path}: data is Base64, but of no JSON object: mend the request`);
-  }
-  return json;
+  return Buffer.from(data, "base64");
 }
 
-function checkContract(contract: Contract, route: Route, json: JsonObject, rules: RequestRules): void {
+function checkContract(contract: Contract, route: Route, text: Buffer, rules: RequestRules): void {
   if (rules.check !== "contract" || rules.validate === undefined) return;
-  const problem = rules.validate(contract.service, route.path, json);
+  const problem = rules.validate(contract.service, route.path, JSON.parse(text.toString("utf8")));
   if (problem !== undefined) throw new Fault(problem.kind, problem.message);
 }
 

@@ -19,7 +19,7 @@ import type { Words } from "./caller-words.ts";
 export function judge(answer: HttpAnswer, words: Words): Pick<Reply, "payload" | "status" | "code"> {
   const { status, payload } = answer;
   const read = readReply(payload);
-  if (read !== undefined) {
+  if (typeof read !== "string") {
     const fault = fromPosline(answer, read);
     if (fault !== undefined) throw fault;
     const isError = status !== 401 && status <= words.route.errorStatusMax && isEnvelope(read);
@@ -32,7 +32,7 @@ export function judge(answer: HttpAnswer, words: Words): Pick<Reply, "payload" |
     const state = refused.state(words.contract);
     throw new Fault(refused.kind, `Cannot carry out ${words.route.path}: ${state}: nothing was carried out`);
   }
-  if (isSuccess(status)) throw words.unknown("broken", "what the upstream answered is no JSON object");
+  if (typeof read === "string" && isSuccess(status)) throw words.unknown("broken", `what the upstream answered is ${read}`);
   const elsewhere = status >= 300 && status < 400 ? ", a redirection: let upstream name the place itself" : "";
   throw words.unknown("broken", `the upstream answered with HTTP ${status}${elsewhere}`);
 }

@@ -1,6 +1,5 @@
 import { type IncomingMessage, request } from "node:http";
 import type { Socket } from "node:net";
-import { replyPayloadBytesMax } from "../config/limits.ts";
 import * as limits from "./limits.ts";
 
 /** One request and its answer on a connection of their own. Whatever fails here failed after the request began to go out. */
@@ -13,6 +12,8 @@ export interface Conversation {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: readonly Buffer[];
+  /** Bytes of the answer's body. */
+  readonly answerBytesMax: number;
   /** Milliseconds to the answer's last byte. */
   readonly timeoutMs: number;
   readonly stop: AbortSignal;
@@ -42,7 +43,7 @@ export class Unanswered extends Error {
  * @throws Unanswered
  */
 export function converse(conversation: Conversation): Promise<HttpAnswer> {
-  const { connection, host, method, path, headers, body, timeoutMs, stop } = conversation;
+  const { connection, host, method, path, headers, body, answerBytesMax, timeoutMs, stop } = conversation;
   return new Promise((resolve, reject) => {
     const end = (finish: () => void) => {
       clearTimeout(timer);
@@ -65,7 +66,7 @@ export function converse(conversation: Conversation): Promise<HttpAnswer> {
     let answers = false;
     asking.on("response", (response) => {
       answers = true;
-      read(response, (answer) => end(() => resolve(answer)), fail);
+      read(response, answerBytesMax, (answer) => end(() => resolve(answer)), fail);
     });
     // Once it answers, the answer's own end counts: whoever refuses a body needn't read all of it.
     asking.on("error", (error) => {
@@ -82,6 +83,7 @@ export function converse(conversation: Conversation): Promise<HttpAnswer> {
 /** Reads a whole answer, and tells a failure of it. Whatever comes first counts: a promise settles once. */
 function read(
   response: IncomingMessage,
+  bytesMax: number,
   done: (answer: HttpAnswer) => void,
   fail: (kind: "broken", why: string) => void,
 ): void {
@@ -89,7 +91,7 @@ function read(
   let bytes = 0;
   response.on("data", (piece: Buffer) => {
     bytes += piece.length;
-    if (bytes > replyPayloadBytesMax) fail("broken", `the answer is larger than ${replyPayloadBytesMax} bytes`);
+    if (bytes > bytesMax) fail("broken", `the answer is larger than ${bytesMax} bytes (replyBytesMax)`);
     else payload.push(piece);
   });
   response.on("end", () => {

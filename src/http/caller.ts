@@ -26,6 +26,8 @@ export interface HttpCallerOptions {
   readonly upstream: string;
   /** Milliseconds by route, from the call's coming to the last byte of its answer. */
   readonly replyTimeoutMs: Readonly<Record<string, number>>;
+  /** Bytes of the largest answer that is taken. */
+  readonly replyBytesMax: number;
   /** Sent as `X-API-Key`. */
   readonly apiKey: string | undefined;
   /** Ends what is in flight; its outcome is then unknown. */
@@ -63,6 +65,7 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
         path: `${upstream.pathname.replace(/\/+$/, "")}${message.path}`,
         headers: headersOf(call, message.contentType, options.apiKey),
         body: message.body,
+        answerBytesMax: options.replyBytesMax,
         timeoutMs: Math.max(1, dueMs - nowMs()),
         stop,
       });

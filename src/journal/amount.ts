@@ -16,8 +16,7 @@ export interface BodyFields {
  */
 export function bodyFields(contract: Contract, keyField: string | undefined, body: readonly Buffer[]): BodyFields {
   const text = jsonOf(contract, body);
-  const json = keyField === undefined ? undefined : parseObject(text);
-  return { amount: amountIn(text), key: json === undefined ? undefined : keyOf(json, keyField) };
+  return { amount: amountIn(text), key: keyField === undefined ? undefined : keyOf(parseObject(text)?.[keyField]) };
 }
 
 /** The text that should be a JSON object; empty when there is none. */

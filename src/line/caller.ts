@@ -1,3 +1,4 @@
+import { serviceDefaults } from "../config/limits.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { Call, Handler, Reply } from "../core/call.ts";
@@ -72,19 +73,29 @@ async function runRecorded(line: Line, request: LineRequest, begin: () => Ledger
   return reply;
 }
 
+/** What a line must know of a service beside its contract. */
+export interface PeerRules {
+  readonly crc16: Crc16;
+  readonly quiet: boolean;
+  readonly merchantId: string | undefined;
+  /** Bytes of the largest reply that is taken, where not the default. */
+  readonly replyBytesMax?: number;
+}
+
 /**
  * A service as its line's recovery sees it.
  *
  * Without the merchant's id a fiscal barrier can't be signed, and the terminal would answer an error, which proves nothing: then
  * there is no barrier.
  */
-export function linePeer(contract: Contract, rules: { crc16: Crc16; quiet: boolean; merchantId: string | undefined }): Peer {
+export function linePeer(contract: Contract, rules: PeerRules): Peer {
   const { barrier, framing, service } = contract;
   const signable = contract.envelope !== "form" || rules.merchantId !== undefined;
   const asks = signable && !rules.quiet;
   return {
     service,
     framing,
+    replyBytesMax: rules.replyBytesMax ?? serviceDefaults.replyBytesMax,
     barrier: asks ? frameOf(framing, toLine(contract, barrier.route, [], rules.merchantId), rules.crc16) : undefined,
     isBarrierAnswer: (reply) => barrier.isAnswer(reply),
   };

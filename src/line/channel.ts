@@ -30,9 +30,16 @@ export interface ChannelUser {
   failed(reason: string): void;
 }
 
+/** What comes over a channel. */
+export interface Traffic {
+  readonly framings: ReadonlySet<Framing>;
+  /** Bytes of the largest payload; what is larger is discarded. */
+  readonly payloadBytesMax: number;
+}
+
 export class Channel {
   readonly #config: LineConfig;
-  readonly #framings: ReadonlySet<Framing>;
+  readonly #traffic: Traffic;
   readonly #user: ChannelUser;
   readonly #opener: Opener;
   readonly #msPerByte: number;
@@ -46,12 +53,12 @@ export class Channel {
   #hushUntilMs: number | undefined;
   #hushGiveUpMs = 0;
 
-  constructor(config: LineConfig, framings: ReadonlySet<Framing>, open: Open, user: ChannelUser) {
+  constructor(config: LineConfig, traffic: Traffic, open: Open, user: ChannelUser) {
     this.#config = config;
-    this.#framings = framings;
+    this.#traffic = traffic;
     this.#user = user;
     this.#msPerByte = msPerByte(config);
-    this.#reader = new Reader(config, framings);
+    this.#reader = this.#newReader();
     const ear: Ear = {
       space: () => this.#reader.space(),
       heard: (n) => this.#heard(n),
@@ -142,10 +149,14 @@ export class Channel {
     this.#schedule(now);
   }
 
+  #newReader(): Reader {
+    return new Reader(this.#config, this.#traffic.framings, this.#traffic.payloadBytesMax);
+  }
+
   #opened(opening: Opening): void {
     const now = nowMs();
     this.#opening = opening;
-    this.#reader = new Reader(this.#config, this.#framings);
+    this.#reader = this.#newReader();
     this.#writing = false;
     this.#hushUntilMs = now + silenceMs;
     this.#hushGiveUpMs = now + silenceMsMax;

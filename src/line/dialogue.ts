@@ -1,9 +1,10 @@
-import { present } from "../core/call.ts";
+import { payloadBytesMax } from "../config/limits.ts";
+import { present, type ServiceName } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { readReply, rehearseReply } from "../envelope/reply.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { Channel } from "./channel.ts";
-import { Exchange, type LineRequest, type Outcome } from "./exchange.ts";
+import { Exchange, type LineRequest, type Outcome, tooLarge } from "./exchange.ts";
 import { msPerByte } from "./frame.ts";
 import { probeReplyMs } from "./limits.ts";
 import type { LineOptions } from "./line.ts";
@@ -24,6 +25,7 @@ export class Dialogue {
   readonly #channel: Channel;
   readonly #deadline = new Deadline(() => this.#due(nowMs()));
   readonly #msPerByte: number;
+  readonly #replyBytesMax: ReadonlyMap<ServiceName, number>;
 
   #current: Exchange | undefined;
   readonly #name: string;
@@ -40,7 +42,12 @@ export class Dialogue {
     this.#turns = turns;
     this.#msPerByte = msPerByte(config);
     this.standing = new Standing(name, config, peers, report);
-    this.#channel = new Channel(config, new Set(peers.map((peer) => peer.framing)), open, {
+    this.#replyBytesMax = new Map(peers.map(({ service, replyBytesMax }) => [service, replyBytesMax]));
+    const traffic = {
+      framings: new Set(peers.map((peer) => peer.framing)),
+      payloadBytesMax: Math.max(...this.#replyBytesMax.values()),
+    };
+    this.#channel = new Channel(config, traffic, open, {
       opened: (now) => this.standing.opened(now),
       hushed: (now) => this.#hushed(now),
       heard: (decoded, now) => this.#heard(decoded, now),
@@ -181,17 +188,20 @@ export class Dialogue {
 
   #framed(frame: Frame, now: number): void {
     const read = readReply(frame.payload);
+    const json = typeof read === "string" ? undefined : read.json;
     const current = this.#current;
     if (this.standing.recovering) {
-      this.standing.framed(frame, read?.json, now);
-    } else if (current === undefined || this.standing.isStray(frame, read?.json, current.request)) {
-      this.standing.strayed(frame, read?.json, now);
+      this.standing.framed(frame, json, now);
+    } else if (current === undefined || this.standing.isStray(frame, json, current.request)) {
+      this.standing.strayed(frame, json, now);
     } else if (this.#channel.writing) {
       // Not the reply, so the next frame may not be it either.
       this.#report.late(frame);
       this.#fail(current, "broken", "a frame came before the request was out", now);
-    } else if (read === undefined) {
-      this.#fail(current, "broken", "the reply is no JSON object", now);
+    } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) {
+      this.#fail(current, "broken", tooLarge, now);
+    } else if (typeof read === "string") {
+      this.#fail(current, "broken", `the reply is ${read}`, now);
     } else if (read.status !== "success" && this.standing.isDoubtful(frame, now)) {
       this.#report.late(frame);
       this.#fail(current, "broken", "an error came that may answer what was asked before it", now);
@@ -202,6 +212,11 @@ export class Dialogue {
       this.standing.told(now);
       this.#ended?.();
     }
+  }
+
+  /** On a shared line a reply may be larger than its own service allows. */
+  #replyBytesMaxOf({ request: { service } }: Exchange): number {
+    return this.#replyBytesMax.get(service) ?? payloadBytesMax;
   }
 
   #discarded(discard: Discard, now: number): void {

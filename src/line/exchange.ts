@@ -29,6 +29,9 @@ export interface LineRequest {
   readonly beforeSend?: (() => Promise<void>) | undefined;
 }
 
+/** Why a reply failed that has more bytes than its service may answer. */
+export const tooLarge = "the reply is larger than replyBytesMax allows";
+
 /** Where an exchange ends: its promise. */
 export interface Outcome {
   resolve(reply: Reply): void;
@@ -52,7 +55,8 @@ export class Exchange implements Waiting {
   #sentMs = 0;
   /** By when the reply must have begun; Infinity until the request is written. */
   #answerDueMs = Number.POSITIVE_INFINITY;
-  #corrupt = false;
+  /** Why what came is no reply; undefined while nothing like one came. */
+  #corrupt: DiscardReason | undefined;
   /** How often it was sent; a second time only what changes nothing. */
   #sendings = 0;
 
@@ -88,7 +92,7 @@ export class Exchange implements Waiting {
   sent(now: number): void {
     this.#sentMs = now;
     this.#answerDueMs = Number.POSITIVE_INFINITY;
-    this.#corrupt = false;
+    this.#corrupt = undefined;
     this.#sendings++;
   }
 
@@ -99,18 +103,19 @@ export class Exchange implements Waiting {
 
   /** Bytes came that became no frame. Noise may come before a reply; a broken frame is taken to be the reply. */
   heard(reason: DiscardReason): void {
-    this.#corrupt ||= reason !== "noise";
+    if (reason !== "noise") this.#corrupt ??= reason;
   }
 
   /** When it fails for want of a good reply. A frame that has begun to come has clocks of its own. */
   dueMs({ begun, heardMs }: { readonly begun: boolean; readonly heardMs: number }): number {
-    if (this.#corrupt) return Math.min(heardMs + corruptQuietMs, this.#answerDueMs);
+    if (this.#corrupt !== undefined) return Math.min(heardMs + corruptQuietMs, this.#answerDueMs);
     return begun ? Number.POSITIVE_INFINITY : this.#answerDueMs;
   }
 
   /** Why it is due. */
   get dueFor(): { readonly kind: "timeout" | "broken"; readonly why: string } {
-    if (this.#corrupt) return { kind: "broken", why: "the reply came corrupt" };
+    if (this.#corrupt === "oversize") return { kind: "broken", why: tooLarge };
+    if (this.#corrupt !== undefined) return { kind: "broken", why: "the reply came corrupt" };
     return { kind: "timeout", why: `no reply came within ${this.request.replyTimeoutMs} ms` };
   }
 

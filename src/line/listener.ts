@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { LineConfig } from "../config/config.ts";
+import { payloadBytesMax } from "../config/limits.ts";
 import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type Call, type Presence, present, type Reply } from "../core/call.ts";
@@ -79,7 +80,8 @@ export class LineListener {
     this.#options = options;
     const { config, open, services, report, answering = "all" } = options;
     this.#requests = new Requests(answering, (job) => this.#givenUp(job));
-    this.#channel = new Channel(config, new Set(services.map(({ contract }) => contract.framing)), open, {
+    const traffic = { framings: new Set(services.map(({ contract }) => contract.framing)), payloadBytesMax };
+    this.#channel = new Channel(config, traffic, open, {
       opened: () => report.state("the device opened", true),
       hushed: () => {},
       heard: (decoded) => this.#heard(decoded),

@@ -7,6 +7,8 @@ export type BarrierJudge = (reply: Readonly<Record<string, unknown>>) => boolean
 export interface Peer {
   readonly service: ServiceName;
   readonly framing: Framing;
+  /** Bytes of the largest reply that is taken for one of its requests. */
+  readonly replyBytesMax: number;
   /** The barrier, framed and ready to send; undefined when there is none, and only silence settles the service. */
   readonly barrier: readonly Buffer[] | undefined;
   /** Whether a reply can only be the answer to this service's barrier. */

@@ -1,5 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
-import { headerMs, payloadMsMin, replyPayloadBytesMax } from "../config/limits.ts";
+import { headerMs, payloadBytesMax, payloadMsMin } from "../config/limits.ts";
 import type { Decoded, Decoder, Discard, Framing } from "../wire/decoded.ts";
 import { createDecoder } from "../wire/decoder.ts";
 import { msPerByte } from "./frame.ts";
@@ -37,12 +37,13 @@ export class Reader {
   /** The frame that is coming filled the kernel's buffer. */
   #fills = false;
 
-  constructor(config: LineConfig, framings: ReadonlySet<Framing>) {
+  /** @param payloadMax Bytes of the largest payload that may come, where not the largest of all. */
+  constructor(config: LineConfig, framings: ReadonlySet<Framing>, payloadMax: number = payloadBytesMax) {
     this.#decoder = createDecoder({
       stx: framings.has("stx"),
       length: framings.has("length"),
       crc16: config.crc16,
-      payloadBytesMax: replyPayloadBytesMax,
+      payloadBytesMax: payloadMax,
     });
     this.#msPerByte = msPerByte(config);
   }

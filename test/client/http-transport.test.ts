@@ -198,10 +198,27 @@ test("HttpTransport takes addresses of which one was reached for unknown", async
   await assert.rejects(createHttpClient({ fetch: failing }).bank.sale(sale), UnknownError);
 });
 
-test("HttpTransport takes an answer beyond 8 MiB for unknown", async (t) => {
-  const url = await served(t, (_, response) => response.end(`{"status":"success","data":"${"x".repeat(9 * 1024 * 1024)}"}`));
-  await assert.rejects(createHttpClient({ bank: { url } }).bank.sale(sale), /larger than/);
+test("HttpTransport takes an answer beyond replyBytesMax for unknown, which is 1 MiB unless said otherwise", async (t) => {
+  const answer = (bytes: number) => `{"status":"success","x":"${"x".repeat(bytes - 27)}"}`;
+  let bytes = 1_048_576;
+  const url = await served(t, (_, response) => response.end(answer(bytes)));
+  const usual = createHttpClient({ bank: { url } });
+  const larger = createHttpClient({ bank: { url, replyBytesMax: 8_388_608 } });
+  await usual.bank.sale(sale);
+  bytes++;
+  const isUnknown = (error: unknown) => error instanceof UnknownError && /larger than 1048576 bytes/.test(error.message);
+  await assert.rejects(usual.bank.sale(sale), isUnknown);
+  bytes = 8_388_608;
+  await larger.bank.sale(sale);
+  bytes++;
+  await assert.rejects(larger.bank.sale(sale), UnknownError);
 });
+
+for (const replyBytesMax of [0, -1, 1.5, Number.NaN, 8_388_609]) {
+  test(`createHttpClient() refuses a replyBytesMax of ${replyBytesMax}`, () => {
+    assert.throws(() => createHttpClient({ qr: { replyBytesMax } }), TypeError);
+  });
+}
 
 test("a call is unknown when no answer comes within timeoutMs, whatever the transport does", async () => {
   const never = () => new Promise<Response>(() => {});

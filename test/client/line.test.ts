@@ -45,7 +45,7 @@ function terminal(t: TestContext, asked: Handler) {
     return settled;
   };
   const connect = async (more: Partial<LineClientOptions> = {}) => {
-    const transport = await openLine({ ...options, ...more }, merchantId);
+    const transport = await openLine({ ...options, ...more }, { fiscal: { merchantId } });
     const client = createClientOver(transport, { fiscal: { merchantId } });
     t.after(async () => {
       await outcome(client.close());
@@ -205,7 +205,7 @@ test("a call that is left while the line is opening is not-sent", async () => {
 
 test("LineTransport.send() with a signal that is aborted already, or withdrawn, is not-sent", async (t) => {
   const open = () => Promise.reject(new OpenError("there is no device"));
-  const transport = await openLine({ path: "/dev/none", services: ["bank"], open }, undefined);
+  const transport = await openLine({ path: "/dev/none", services: ["bank"], open }, {});
   t.after(() => transport.close());
   const request = { service: "bank", route: "/sale", method: "POST", body: "{}" } as const;
   const left = await transport.send(request, AbortSignal.abort());

@@ -104,7 +104,7 @@ export function lineWorld(terminal: Terminal, baudRate: number, services: readon
   const begin = () => {
     const device = mortal(far.near);
     const gone = new AbortController();
-    const transport = openLine({ path: "memory", baudRate, open: device.open, services }, merchantId);
+    const transport = openLine({ path: "memory", baudRate, open: device.open, services }, { fiscal: { merchantId } });
     const life = transport.then((each) => ({ client: createClientOver(each, { fiscal: { merchantId } }), gone }));
     const die = () => {
       device.die();

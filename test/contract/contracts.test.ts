@@ -6,6 +6,8 @@ import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
+import { schemas } from "../../src/contract/schema.ts";
+import { isObject } from "../../src/core/json-object.ts";
 import { packagesLoadedBy } from "./imports.ts";
 
 const pathsWhere = (contract: Contract, has: (route: Contract["routes"][number]) => boolean) =>
@@ -59,6 +61,22 @@ test("fiscal routes that wait for a customer or a long print have three minutes,
   const slow = pathsWhere(fiscal, (route) => route.replyTimeoutMs === 180_000);
   assert.deepEqual(slow, ["/sale", "/refund", "/close_shift", "/x_report", "/dates_report"]);
   assert.ok(fiscal.routes.every((route) => slow.includes(route.path) || route.replyTimeoutMs === 60_000));
+});
+
+function fieldsOf(schema: object | undefined): string[] {
+  const properties: unknown = schema !== undefined && "properties" in schema ? schema.properties : {};
+  return isObject(properties) ? Object.keys(properties) : [];
+}
+
+test("decisive fields are those that the contract's requests have, with every key and whatever a polling goes by among them", () => {
+  for (const contract of Object.values(contracts)) {
+    const { service, routes, decisive } = contract;
+    const named = routes.flatMap(({ key, polling }) => [...(key === undefined ? [] : [key]), ...(polling?.keys ?? [])]);
+    for (const name of named) assert.ok(decisive.includes(name), `${service} ${name}`);
+    const fields = new Set(Object.values(schemas[service]).flatMap(({ request }) => fieldsOf(request)));
+    for (const name of decisive) assert.ok(fields.has(name), `${service} has no field ${name}`);
+    assert.equal(new Set(decisive).size, decisive.length);
+  }
 });
 
 test("polling and barriers lead to read-only routes of the same contract", () => {

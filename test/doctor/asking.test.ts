@@ -14,7 +14,15 @@ import { FakeLine } from "./fake-line.ts";
 const merchantId = "MERCHANT-1";
 
 function servicesOf(names: readonly ServiceName[], signed = true): Config["services"] {
-  const common = { line: "till", host: "127.0.0.1", replyTimeoutMs: {}, bodyBytesMax: 1024, allowOrigins: [], allowHosts: [] };
+  const common = {
+    line: "till",
+    host: "127.0.0.1",
+    replyTimeoutMs: {},
+    bodyBytesMax: 1024,
+    replyBytesMax: 65_536,
+    allowOrigins: [],
+    allowHosts: [],
+  };
   const entries = names.map((name) => [
     name,
     { ...common, check: "envelope", port: contracts[name].port, ...(name === "fiscal" && signed ? { merchantId } : {}) },

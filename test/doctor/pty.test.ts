@@ -19,6 +19,7 @@ const common = {
   host: "127.0.0.1",
   replyTimeoutMs: {},
   bodyBytesMax: 1024,
+  replyBytesMax: 65_536,
   allowOrigins: [],
   allowHosts: [],
 } as const;

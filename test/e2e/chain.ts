@@ -21,7 +21,7 @@ export async function startedChain(merchantId: string, urlOf: (service: ServiceN
   await gateway.logged((line) => line["state"] === "open", "the gateway's line to open");
   const bridge = await startedBridge({
     lines: { till: { path: near } },
-    services: { fiscal: { line: "till", merchantId }, bank: { line: "till" }, qr: { line: "till" } },
+    services: { fiscal: { line: "till", merchantId }, bank: { line: "till", bodyBytesMax: 1_048_576 }, qr: { line: "till" } },
   });
   return {
     bridge,

@@ -16,7 +16,7 @@ let bridge: BridgeProcess;
 let end: () => Promise<void>;
 
 before(async () => {
-  const services = { fiscal: { merchantId }, bank: {}, qr: {} };
+  const services = { fiscal: { merchantId }, bank: { bodyBytesMax: 1_048_576 }, qr: {} };
   ({ terminal, bridge, end } = await startedPair(
     { services },
     answering(() => oddReply),

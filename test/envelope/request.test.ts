@@ -226,3 +226,80 @@ for (const [json, key] of [
     assert.equal(read("bank", "/check", json).key, key);
   });
 }
+
+// What two parsers would read in two ways
+
+const invalidUtf8: readonly [name: string, bytes: Buffer][] = [
+  ["a lone byte of Latin-1", Buffer.from([0xe9])],
+  ["a sequence that is cut short", Buffer.from("☕").subarray(0, 2)],
+  ["an overlong slash", Buffer.from([0xc0, 0xaf])],
+  ["half of a surrogate pair", Buffer.from([0xed, 0xa0, 0x80])],
+  ["a code point beyond the last", Buffer.from([0xf4, 0x90, 0x80, 0x80])],
+  ["a byte that never occurs", Buffer.from([0xff])],
+];
+
+const dataForm = (json: Buffer) => {
+  const encoded = json.toString("base64");
+  return `data=${encoded}&sign=${signOf(encoded, merchantId)}`;
+};
+
+for (const [name, bytes] of invalidUtf8) {
+  const json = Buffer.concat([Buffer.from('{"pay_id":"A","documentExtID":"A","x":"'), bytes, Buffer.from('"}')]);
+
+  test(`readHttpBody() refuses ${name} as malformed, in data as well, unless check is none`, () => {
+    assertRefused("malformed", () => read("bank", "/sale", [json]));
+    assertRefused("malformed", () => read("qr", "/check", [json.subarray(0, 40), json.subarray(40)]));
+    assertRefused("malformed", () => read("fiscal", "/sale", dataForm(json), strict));
+    assert.equal(read("bank", "/sale", [json], blind).key, "A");
+    assert.deepEqual(read("bank", "/sale", [json], blind).body, [json]);
+    assert.equal(textOf(read("fiscal", "/sale", dataForm(json), blind).body), dataForm(json));
+  });
+}
+
+test("readHttpBody() takes every character of UTF-8, escaped and not", () => {
+  const json = Buffer.from('{"pay_id":"Ä☕😀\\u00e9\\ud83d\\ude00","documentExtID":"ÄÖ"}');
+  assert.equal(read("bank", "/check", [json]).key, "Ä☕😀é😀");
+  assert.equal(read("fiscal", "/sale", dataForm(json), strict).key, "ÄÖ");
+});
+
+const twice: readonly [service: ServiceName, path: string, json: string][] = [
+  ["bank", "/sale", '{"pay_id":"A","amount":1,"pay_id":"B"}'],
+  ["bank", "/sale", '{"pay_id":"A","amount":1,"amount":1000}'],
+  ["bank", "/sale", '{"pay_id":"A","pay\\u005fid":"B"}'],
+  ["bank", "/sale", '{"\\u0061mount":1,"pay_id":"A","a\\u006Dount":2}'],
+  ["bank", "/refund", '{"pay_id":"A","rrn":"1","amount":1,"rrn":"2"}'],
+  ["bank", "/terminals", '{"pay_id":"A","pay_id":"A"}'],
+  ["qr", "/check", '{"pay_id":"A","trans":"1","pay_system":"X","trans":"2"}'],
+  ["qr", "/showqrcode", '{"pay_system":"X","pay_id":"A","pay_system":"Y"}'],
+  ["fiscal", "/sale", '{"documentExtID":"A","items":[],"documentExtID":"B"}'],
+  ["fiscal", "/sale", '{"documentExtID":"A","items":[{"itemPrice":1}],"items":[{"itemPrice":2}]}'],
+  ["fiscal", "/check_status", '{"documentID":1,"documentID":2}'],
+  ["fiscal", "/deposit", '{"amount":1, "amount" : 2}'],
+];
+
+for (const [service, path, json] of twice) {
+  test(`readHttpBody() refuses ${service} ${path} ${json} as malformed, unless check is none`, () => {
+    const body = service === "fiscal" ? dataForm(Buffer.from(json)) : json;
+    assertRefused("malformed", () => read(service, path, body));
+    assertRefused("malformed", () => read(service, path, body, { ...whole, merchantId }));
+    assert.equal(textOf(read(service, path, body, blind).body), body);
+  });
+}
+
+test("readHttpBody() takes a field twice that decides nothing, or that stands within another", () => {
+  assert.equal(
+    read("bank", "/sale", '{"pay_id":"A","language":"a","language":"b","txn_config":{"pay_id":1,"pay_id":2}}').key,
+    "A",
+  );
+  const json = Buffer.from('{"documentExtID":"A","items":[{"amount":1},{"amount":2}],"docTime":1,"docTime":2}');
+  assert.equal(read("fiscal", "/sale", dataForm(json), strict).key, "A");
+});
+
+test("readHttpBody() takes a body however deep it nests, and finds what stands behind that", () => {
+  for (const levels of [1, 63, 64, 65, 1000, 100_000]) {
+    const nested = `{"x":${'[{"a":'.repeat(levels)}1${"}]".repeat(levels)},"pay_id":"A"`;
+    assert.equal(read("bank", "/sale", `${nested}}`).key, "A");
+    assertRefused("malformed", () => read("bank", "/sale", `${nested},"pay_id":"A"}`));
+    assertRefused("malformed", () => read("bank", "/sale", `${nested}]`));
+  }
+});

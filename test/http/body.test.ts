@@ -4,7 +4,7 @@ import { afterEach, test } from "node:test";
 import fc from "fast-check";
 import type { Reply } from "../../src/core/call.ts";
 import { bodiesMax, bodyBytesFree } from "../../src/http/limits.ts";
-import { ask, Client, closeAll, replyOf, type Served, serve } from "./served.ts";
+import { ask, assertFault, Client, closeAll, replyOf, type Served, serve } from "./served.ts";
 
 afterEach(closeAll);
 
@@ -40,12 +40,17 @@ for (const [name, body, status] of [
   });
 }
 
-test("HttpListener relays bytes that are no UTF-8 within a JSON text as they are: the terminal decides", async () => {
-  const { port, calls } = await serve("bank");
+test("HttpListener refuses bytes that are no UTF-8 within a JSON text, and relays them as they are where nothing is checked", async () => {
   const body = Buffer.concat([Buffer.from('{"pay_id":"A'), Buffer.from([0xff, 0xc3]), Buffer.from('"}')]);
-  const client = new Client(port).write(`POST /sale HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`);
-  assert.equal((await client.write(body).answer())?.status, 200);
-  assert.deepEqual(Buffer.concat(calls[0]?.body ?? []), body);
+  const head = `POST /check HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const strict = await serve("qr");
+  const refused = await new Client(strict.port).write(head).write(body).answer();
+  assert.ok(refused);
+  assertFault(refused, "qr", "malformed");
+  assert.equal(strict.calls.length, 0);
+  const blind = await serve("qr", { config: { check: "none" } });
+  assert.equal((await new Client(blind.port).write(head).write(body).answer())?.status, 200);
+  assert.deepEqual(Buffer.concat(blind.calls[0]?.body ?? []), body);
 });
 
 test("HttpListener relays a body that comes in chunks, byte by byte", async () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
-import { replyPayloadBytesMax } from "../../src/config/limits.ts";
+import { payloadBytesMax } from "../../src/config/limits.ts";
 import type { FaultKind } from "../../src/core/fault.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { bareServer, callerOf, callOf, endAll, failsAs, textOf, upstreamOf } from "./calling.ts";
+import { bareServer, callerOf, callOf, endAll, failsAs, replyBytesMax, textOf, upstreamOf } from "./calling.ts";
 import type { Answer } from "./upstream.ts";
 
 const time = new VirtualTime();
@@ -49,11 +49,11 @@ test("httpCaller() fails as unknown on an answer that is no JSON object, is too 
     "broken",
     /is no JSON object/,
   );
-  const large = Buffer.alloc(replyPayloadBytesMax, 0x20);
+  const large = Buffer.alloc(replyBytesMax, 0x20);
   await failsAs(
     ask((_, response) => void response.write(large, () => response.end("{}"))),
     "broken",
-    /larger than 8388608 bytes/,
+    /larger than 65536 bytes \(replyBytesMax\)/,
   );
   await failsAs(
     ask((_, response) => response.writeHead(200, { "x-a": "a".repeat(20_000) }).end("{}")),
@@ -62,11 +62,13 @@ test("httpCaller() fails as unknown on an answer that is no JSON object, is too 
   );
 });
 
-test("httpCaller() takes an answer of just the largest size", async () => {
-  const text = `{"a":"${"x".repeat(replyPayloadBytesMax - 8)}"}`;
-  const upstream = await upstreamOf((_, response) => response.end(text));
-  const reply = await callerOf("bank", upstream.url)(callOf("bank", "/check", "{}"));
-  assert.equal(textOf(reply) === text, true);
+test("httpCaller() takes an answer of just the size that its service may answer", async () => {
+  for (const bytes of [replyBytesMax, payloadBytesMax]) {
+    const text = `{"a":"${"x".repeat(bytes - 8)}"}`;
+    const upstream = await upstreamOf((_, response) => response.end(text));
+    const reply = await callerOf("bank", upstream.url, { replyBytesMax: bytes })(callOf("bank", "/check", "{}"));
+    assert.equal(textOf(reply) === text, true);
+  }
 });
 
 const answering = (status: number, text: string, headers: Record<string, string> = {}): Answer => {

@@ -45,10 +45,13 @@ export function callOf(service: ServiceName, route: string, body = "", more: Par
   return { service, route, body: pieces, requestId: "id-1", key: undefined, caller: present(), ...more };
 }
 
+/** Bytes of an answer that are taken, unless a test says otherwise. */
+export const replyBytesMax = 65_536;
+
 export function callerOf(service: ServiceName, upstream: string, more: Partial<HttpCallerOptions> = {}) {
   const contract = contracts[service];
   const timeouts = Object.fromEntries(contract.routes.map(({ path }) => [path, replyTimeoutMs]));
-  return httpCaller({ contract, upstream, replyTimeoutMs: timeouts, apiKey: undefined, ...more });
+  return httpCaller({ contract, upstream, replyTimeoutMs: timeouts, replyBytesMax, apiKey: undefined, ...more });
 }
 
 export const textOf = ({ payload }: Reply) => Buffer.concat(payload).toString();

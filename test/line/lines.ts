@@ -53,6 +53,8 @@ export interface LineSetup {
   readonly services?: readonly ServiceName[];
   readonly config?: Partial<LineConfig>;
   readonly merchantId?: string | undefined;
+  /** Bytes of the largest reply, where not the default. */
+  readonly replyBytesMax?: Readonly<Partial<Record<ServiceName, number>>>;
 }
 
 export function lineOver(open: Open, setup: LineSetup = {}): { readonly line: Line; readonly told: Told } {
@@ -60,7 +62,10 @@ export function lineOver(open: Open, setup: LineSetup = {}): { readonly line: Li
   const { services = ["bank"] } = setup;
   const rules = { crc16: config.crc16, quiet: config.recovery === "quiet", merchantId: setup.merchantId };
   const told = new Told();
-  const peers = services.map((service) => linePeer(contracts[service], rules));
+  const peers = services.map((service) => {
+    const replyBytesMax = setup.replyBytesMax?.[service];
+    return linePeer(contracts[service], { ...rules, ...(replyBytesMax === undefined ? {} : { replyBytesMax }) });
+  });
   return { line: new Line({ name: "till", config, peers, open, report: told }), told };
 }
 

@@ -8,6 +8,7 @@ export function serviceConfigOf(more: Partial<ServiceConfig> = {}): ServiceConfi
     host: "127.0.0.1",
     replyTimeoutMs: {},
     bodyBytesMax: 65_536,
+    replyBytesMax: 1_048_576,
     check: "envelope",
     allowOrigins: [],
     allowHosts: [],
