@@ -42,7 +42,7 @@ for (const [name, body, status] of [
 
 test("HttpListener refuses bytes that are no UTF-8 within a JSON text, and relays them as they are where nothing is checked", async () => {
   const body = Buffer.concat([Buffer.from('{"pay_id":"A'), Buffer.from([0xff, 0xc3]), Buffer.from('"}')]);
-  const head = `POST /check HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const head = `POST /refund HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`;
   const strict = await serve("qr");
   const refused = await new Client(strict.port).write(head).write(body).answer();
   assert.ok(refused);

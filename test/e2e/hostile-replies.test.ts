@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { type Asked, answering, Terminal } from "../support/terminal.ts";
+
+/**
+ * Replies made to take memory or time, through the real bundle with a heap of 64 MB: each is passed on or told as unknown, the process
+ * lives, and no other line waits for long.
+ */
+
+/** Milliseconds for which the process may do nothing else. */
+const stallMsMax = 100;
+
+/** How often a reply is sent again that took longer: on a machine whose cores are shared, time of its own is no constant either. */
+const triesMax = 3;
+
+/**
+ * Loaded into the process: for how long no timer ran, and how much of that the process itself worked, since a busy machine lets anybody
+ * wait. Told at SIGUSR2, and forgotten.
+ */
+const stallMeter = `
+let worst = { wallMs: 0, busyMs: 0 }, last = performance.now(), used = process.cpuUsage();
+setInterval(() => {
+  const now = performance.now(), { user, system } = process.cpuUsage(used);
+  const wallMs = now - last, busyMs = Math.min(wallMs, (user + system) / 1000);
+  worst = { wallMs: Math.max(worst.wallMs, wallMs), busyMs: Math.max(worst.busyMs, busyMs) };
+  last = now;
+  used = process.cpuUsage();
+}, 2).unref();
+process.on("SIGUSR2", () => {
+  process.stderr.write("stall " + JSON.stringify({ ...worst, rssMb: process.memoryUsage.rss() / 1e6 }) + "\\n");
+  worst = { wallMs: 0, busyMs: 0 };
+});
+`;
+
+interface Stall {
+  readonly wallMs: number;
+  readonly busyMs: number;
+  readonly rssMb: number;
+}
+
+async function stallOf(bridge: BridgeProcess): Promise<Stall> {
+  const from = bridge.stderr.length;
+  bridge.child.kill("SIGUSR2");
+  return bridge.until(() => {
+    const told = /^stall (.*)\n/m.exec(bridge.stderr.slice(from))?.[1];
+    return told === undefined ? undefined : (JSON.parse(told) as Stall);
+  }, "its longest stall");
+}
+
+const head = '{"status":"success","code":0,';
+
+/** As many items as fit, between what stands around them. */
+function filled(bytes: number, open: string, item: string, close: string): string {
+  const count = Math.floor((bytes - head.length - open.length - close.length + 1) / (item.length + 1));
+  return `${head}${open}${`${item},`.repeat(count - 1)}${item}${close}`;
+}
+
+function manyKeys(bytes: number, open: string, close: string): string {
+  const keys: string[] = [];
+  for (let size = head.length + open.length + close.length, i = 0; size < bytes - 12; i++) {
+    keys.push(`"${i.toString(36)}":0`);
+    size += (keys.at(-1)?.length ?? 0) + 1;
+  }
+  return `${head}${open}${keys.join(",")}${close}`;
+}
+
+/** What makes JSON.parse slow or large, of any size; the outcome is `answered` unless it is none that a service answers. */
+const kinds: readonly [name: string, text: (bytes: number) => string, outcome?: "unknown"][] = [
+  ["open brackets", (bytes) => "[".repeat(bytes), "unknown"],
+  ["open brackets within an object", (bytes) => `${head}"a":${"[".repeat(bytes - head.length - 4)}`, "unknown"],
+  ["objects within each other", (bytes) => `${head}${'"a":{'.repeat(bytes / 5 - 10)}`, "unknown"],
+  ["lists nested 60 deep, side by side", (bytes) => filled(bytes, '"a":[', "[".repeat(60) + "]".repeat(60), "]}")],
+  ["empty lists", (bytes) => filled(bytes, '"a":[', "[]", "]}")],
+  ["empty objects", (bytes) => filled(bytes, '"a":[', "{}", "]}")],
+  ["small objects", (bytes) => filled(bytes, '"a":[', '{"a":1}', "]}")],
+  [
+    "payment systems",
+    (bytes) => filled(bytes, '"data":{"systems":[', '{"name":"A","operations":[]}', "]}}").replace(head, "{"),
+  ],
+  ["digits", (bytes) => filled(bytes, '"a":[', "1", "]}")],
+  ["one long number", (bytes) => `${head}"a":1${"9".repeat(bytes - head.length - 6)}}`],
+  ["one long number as its code", (bytes) => `${head}"code":-1.${"9".repeat(bytes - head.length - 14)}}`],
+  ["numbers beyond all range", (bytes) => filled(bytes, '"a":[', `1e${"9".repeat(20)}`, "]}")],
+  ["keys", (bytes) => manyKeys(bytes, '"a":{', "}}")],
+  ["keys at the top", (bytes) => manyKeys(bytes, "", "}")],
+  ["the same key", (bytes) => filled(bytes, "", '"data":{}', "}")],
+  ["the same key, escaped", (bytes) => filled(bytes, "", '"d\\u0061ta":{}', "}")],
+  ["a text of escapes", (bytes) => `${head}"a":"${"\\u00e9".repeat((bytes - head.length - 10) / 6)}"}`],
+  ["a message of escapes", (bytes) => `${head}"message":"${"\\n".repeat((bytes - head.length - 20) / 2)}"}`],
+  ["empty texts", (bytes) => filled(bytes, '"a":[', '""', "]}")],
+  ["operations of another shape", (bytes) => filled(bytes, '"operations":[', '["a"]', "]}")],
+  ["white space", (bytes) => `${head}"a":${" ".repeat(bytes - head.length - 8)}1}`],
+  ["a text that breaks off", (bytes) => `${head}"a":"${"x".repeat(bytes - head.length - 5)}`, "unknown"],
+  ["objects that break off", (bytes) => filled(bytes, '"a":[', "{}", ""), "unknown"],
+];
+
+/** The kinds that take the longest, for their size. */
+const worst = ["lists nested 60 deep, side by side", "the same key"];
+
+const cases = [
+  ...kinds.map((kind) => ({ kind, bytes: 1_048_576, size: "1 MiB" })),
+  ...kinds.filter(([name]) => worst.includes(name)).map((kind) => ({ kind, bytes: 8_388_608, size: "8 MiB" })),
+];
+
+const folder = scratchFolder();
+let reply = "";
+const answer = ({ text }: Asked) => (text.startsWith("/terminals") ? reply : '{"status":"success","data":{"rrn":"1"}}');
+let terminal: Terminal;
+let bridge: BridgeProcess;
+
+before(async () => {
+  const meter = join(folder.path, "stall.cjs");
+  writeFileSync(meter, stallMeter);
+  terminal = new Terminal(join(folder.path, "tty"), answering(answer));
+  bridge = await startedBridge(
+    {
+      lines: { till: { path: terminal.link, baudRate: 4_000_000 } },
+      services: { bank: { line: "till", replyBytesMax: 8_388_608 } },
+    },
+    { env: { NODE_OPTIONS: `--max-old-space-size=64 --require=${meter}` } },
+  );
+  // What the first requests of a process take isn't what its replies take.
+  for (let i = 0; i < 5; i++) await bridge.post("bank", "/check", '{"pay_id":"A"}');
+});
+
+after(async () => {
+  await bridge.stop();
+  terminal.unplug();
+  folder.remove();
+});
+
+for (const { kind, bytes, size } of cases) {
+  const [name, text, outcome = "answered"] = kind;
+  test(`bridge with a heap of 64 MB tells ${size} of ${name} as ${outcome}, within ${stallMsMax} ms of its own time`, async (t) => {
+    reply = text(bytes);
+    assert.ok(reply.length > bytes - 200 && reply.length <= bytes, `${reply.length} bytes`);
+    let busyMs = Number.POSITIVE_INFINITY;
+    for (let tries = 0; tries < triesMax && busyMs >= stallMsMax; tries++) {
+      await stallOf(bridge);
+      const answered = await bridge.post("bank", "/terminals", "");
+      const stall = await stallOf(bridge);
+      t.diagnostic(`stalled ${stall.wallMs.toFixed()} ms, ${stall.busyMs.toFixed()} of its own; ${stall.rssMb.toFixed()} MB`);
+      busyMs = stall.busyMs;
+      assert.equal(answered.headers["x-posline-outcome"], outcome);
+      assert.equal(answered.status, outcome === "answered" ? 200 : 502);
+      if (outcome === "answered") assert.ok(answered.text === reply, "byte for byte");
+      // The line is served on, by the same process.
+      assert.equal((await bridge.post("bank", "/sale", '{"pay_id":"A","amount":1}')).status, 200);
+    }
+    assert.ok(busyMs < stallMsMax, `it did nothing else for ${busyMs} ms`);
+  });
+}
