@@ -14,7 +14,7 @@ import { type Asked, answering, Terminal } from "../support/terminal.ts";
 const stallMsMax = 100;
 
 /** How often a reply is sent again that took longer: on a machine whose cores are shared, time of its own is no constant either. */
-const triesMax = 3;
+const triesMax = 5;
 
 /**
  * Loaded into the process: for how long no timer ran, and how much of that the process itself worked, since a busy machine lets anybody
