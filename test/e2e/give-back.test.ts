@@ -30,6 +30,12 @@ const answerBytesMax = 9_000;
 /** Requests that a till of the emulator sends at once: as many as wait there. */
 const burst = 16;
 
+/**
+ * At the usual speeds serialport's opening flushes both ways. A device has sent all by then, but of a pty that takes what its reader has
+ * not read yet: at a speed without a constant of its own nothing is flushed but what posline flushes itself.
+ */
+const baudRate = 9_601;
+
 const noPorts = {
   POSLINE_FISCAL_PORT: undefined,
   POSLINE_BANK_PORT: undefined,
@@ -178,7 +184,7 @@ async function shopOf(): Promise<Shop> {
     },
   );
   const configure = (lateReplyMs: number) => {
-    const lines = Object.fromEntries(tills.map(({ service, link }) => [service, { path: link, baudRate: 9_600, lateReplyMs }]));
+    const lines = Object.fromEntries(tills.map(({ service, link }) => [service, { path: link, baudRate, lateReplyMs }]));
     const services = Object.fromEntries(serviceNames.map((service) => [service, { line: service, upstream: upstream.url }]));
     writeFileSync(file, JSON.stringify({ lines, services }));
   };

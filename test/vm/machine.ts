@@ -41,6 +41,11 @@ export class Machine {
     return this.#path("usb");
   }
 
+  /** The socket at the other end of ttyS1, which is no adapter but a UART of the box's own. */
+  get uart(): string {
+    return this.#path("uart");
+  }
+
   get agent(): JsonSocket {
     if (this.#agent === undefined) throw new Error("Cannot ask the guest: it is off");
     return this.#agent;
@@ -118,6 +123,7 @@ export class Machine {
       // What the guest flushes is on the disk, and what it didn't isn't there after a power cut.
       ...["-drive", `file=${this.#path("disk")},if=virtio,format=qcow2,cache=writeback`],
       ...["-chardev", `file,id=console,path=${this.#path("console.log")}`, "-serial", "chardev:console"],
+      ...[...socket("uart", "uart"), "-serial", "chardev:uart"],
       ...socket("monitor", "monitor"),
       ...["-mon", "chardev=monitor,mode=control"],
       ...["-device", "virtio-serial-pci"],

@@ -8,6 +8,7 @@ import { arm } from "./proofs/arm.ts";
 import { bookworm } from "./proofs/bookworm.ts";
 import { clock } from "./proofs/clock.ts";
 import { disk } from "./proofs/disk.ts";
+import { drain } from "./proofs/drain.ts";
 import { gateway } from "./proofs/gateway.ts";
 import { install } from "./proofs/install.ts";
 import { killed, watchdog } from "./proofs/killed.ts";
@@ -24,7 +25,7 @@ import { unplug } from "./proofs/unplug.ts";
  */
 
 const proofs: readonly Proof[] = [
-  ...[install, unplug, reload, clock, restart, upgrade, watchdog, killed, disk, gateway, absent, power, remove],
+  ...[install, unplug, reload, clock, restart, upgrade, watchdog, killed, disk, gateway, drain, absent, power, remove],
   ...[bookworm, arm],
 ];
 

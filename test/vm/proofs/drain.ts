@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { createConnection, type Socket } from "node:net";
+import { frameOf } from "../../../src/line/frame.ts";
+import { createDecoder } from "../../../src/wire/decoder.ts";
+import type { Box } from "../box.ts";
+import { adapterById } from "../machine.ts";
+import { type BoxProof, seconds } from "../proof.ts";
+
+/**
+ * A line is given back while its last answer is still on the way. A till at the other end reads no faster than the wire is, so that
+ * the answer lies in the guest's kernel when posline stops.
+ */
+
+const baudRate = 9_600;
+const msPerByte = 10_000 / baudRate;
+
+/** Answers a till's request with so many bytes; one that says so stops the gateway first, so that its answer is the last. */
+const upstream = `
+import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+createServer((request, response) => {
+  let text = "";
+  request.on("data", (part) => { text += part; });
+  request.on("end", () => {
+    const { pay_id, bytes, stop } = JSON.parse(text);
+    const answer = () => response.end(JSON.stringify({ status: "success", code: 0, pay_id, note: "x".repeat(bytes) }));
+    if (stop) execFile("systemctl", ["stop", "--no-block", "posline-gateway.service"], () => setTimeout(answer, 300));
+    else answer();
+  });
+}).listen(9777, "127.0.0.1");
+`;
+
+/** Milliseconds that the terminal of a round may take to answer, beside the time on the wire: the box is slow. */
+const slowMs = 60_000;
+
+export const drain: BoxProof = {
+  name: "drain",
+  shows:
+    "posline stopped while it answers at 9600 baud: each answer comes whole, and a device that takes nothing holds nobody up",
+  async run({ box, isShort, figure }) {
+    const { guest, terminal, machine } = box;
+    const rounds = isShort ? 3 : 20;
+    await guest.sh("systemctl stop posline.service");
+    await terminal.unplug();
+    await guest.write("/root/upstream.mjs", upstream);
+    await guest.sh("systemd-run -q -u upstream node /root/upstream.mjs");
+    try {
+      for (const { path, socket } of [
+        { path: adapterById, socket: machine.cable },
+        { path: "/dev/ttyS1", socket: machine.uart },
+      ]) {
+        const came = await answersOf(box, path, socket, rounds);
+        figure(`${path}: ${came} of ${rounds} last answers came whole`);
+        assert.equal(came, rounds);
+      }
+      figure(`an answer of 1000 bytes on a UART that was told to stop: given back after ${seconds(await stoppedMs(box))}`);
+    } finally {
+      await guest.run("systemctl stop posline-gateway.service upstream.service; rm -f /etc/posline/gateway.json");
+    }
+  },
+};
+
+/** Stops the gateway again and again, and counts the last answers that came whole. */
+async function answersOf(box: Box, path: string, socket: string, rounds: number): Promise<number> {
+  const till = new PacedTill(socket);
+  try {
+    await configure(box, { path, baudRate });
+    let whole = 0;
+    for (let round = 0; round < rounds; round++) {
+      const key = `${path.slice(5, 11)}-${round}`;
+      await greeted(box, till);
+      if ((await stoppedAnswering(box, till, key, 1_500 + 100 * round)) !== undefined) whole++;
+      till.giveUpPending();
+    }
+    return whole;
+  } finally {
+    till.hangUp();
+  }
+}
+
+/** Milliseconds from SIGTERM to the end, on a UART whose till has stopped the flow with XOFF. */
+async function stoppedMs(box: Box): Promise<number> {
+  const { guest, machine } = box;
+  const till = new PacedTill(machine.uart);
+  try {
+    await configure(box, { path: "/dev/ttyS1", baudRate, flowControl: "xonxoff" });
+    await greeted(box, till);
+    till.stopFlow();
+    assert.equal(await stoppedAnswering(box, till, "stopped", 1_000), undefined, "nothing came");
+    const log = await guest.sh("journalctl -o cat -u posline-gateway -n 20 --no-pager");
+    const timeOf = (message: string) => Date.parse(new RegExp(`"time":"([^"]+)"[^\\n]*"msg":"${message}`).exec(log)?.[1] ?? "");
+    // It waits twice an answer's time on the wire, and a little; the kernel by itself would wait 30 s.
+    const ms = timeOf("stopped") - timeOf("stopping");
+    assert.ok(ms > 2_000 && ms < 10_000, `${ms} ms\n${log}`);
+    return ms;
+  } finally {
+    till.hangUp();
+  }
+}
+
+function configure(box: Box, line: object): Promise<void> {
+  const services = { bank: { line: "till", upstream: "http://127.0.0.1:9777" } };
+  return box.guest.write("/etc/posline/gateway.json", JSON.stringify({ lines: { till: line }, services }));
+}
+
+/** Starts the gateway, and asks until it answers. */
+async function greeted({ guest }: Box, till: PacedTill): Promise<void> {
+  await guest.sh("systemctl start posline-gateway.service");
+  const untilMs = performance.now() + slowMs;
+  while ((await till.ask("greeting", { bytes: 1 }, 1_500)) === undefined) {
+    assert.ok(performance.now() < untilMs, "the gateway answers");
+  }
+}
+
+/** Asks, which stops the gateway; gives the answer if it came whole. The log must have it as given. */
+async function stoppedAnswering({ guest }: Box, till: PacedTill, key: string, bytes: number): Promise<string | undefined> {
+  const answer = till.ask(key, { bytes, stop: true }, slowMs);
+  await guest.until("systemctl is-active posline-gateway.service", /^(inactive|failed)$/, 2 * slowMs);
+  assert.equal(await guest.sh("systemctl show -P Result posline-gateway.service"), "success");
+  // What is left by now lies in the emulated cable at most.
+  till.givesUpIn(3_000);
+  const text = await answer;
+  const log = await guest.sh("journalctl -o cat -u posline-gateway -n 20 --no-pager");
+  assert.match(log, new RegExp(`"key":"${key}","outcome":"answered"`));
+  return text;
+}
+
+/** A till at the end of a cable, which reads as fast as the wire is. */
+class PacedTill {
+  readonly #socket: Socket;
+  readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
+  #dueMs = 0;
+  #wanted = "";
+  #answered: ((text: string | undefined) => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(path: string) {
+    const callback = (n: number, bytes: Uint8Array): boolean => {
+      this.#heard(Buffer.from(bytes.subarray(0, n)));
+      const now = performance.now();
+      this.#dueMs = Math.max(now, this.#dueMs) + n * msPerByte;
+      setTimeout(() => this.#socket.resume(), this.#dueMs - now);
+      return false;
+    };
+    this.#socket = createConnection({ path, onread: { buffer: Buffer.alloc(16), callback } });
+    this.#socket.on("error", () => {});
+  }
+
+  /** Sends a bank question with this key, and gives the answer's payload, or undefined when none came in time. */
+  ask(key: string, more: object, limitMs: number): Promise<string | undefined> {
+    const payload = `/check\n${JSON.stringify({ pay_id: key, ...more })}`;
+    this.#wanted = `"pay_id":"${key}"`;
+    return new Promise((resolve) => {
+      this.#answered = (text) => {
+        clearTimeout(this.#timer);
+        this.#answered = undefined;
+        resolve(text);
+      };
+      this.givesUpIn(limitMs);
+      this.#socket.write(Buffer.concat(frameOf("length", [Buffer.from(payload)], "arc")));
+    });
+  }
+
+  /** Waits for the answer for so many milliseconds from now on. */
+  givesUpIn(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#answered?.(undefined), ms);
+  }
+
+  /** XOFF: from now on it takes nothing. */
+  stopFlow(): void {
+    this.#socket.write(Buffer.of(0x13));
+  }
+
+  giveUpPending(): void {
+    this.#decoder.reset();
+  }
+
+  hangUp(): void {
+    clearTimeout(this.#timer);
+    this.#socket.destroy();
+  }
+
+  #heard(bytes: Buffer): void {
+    for (const item of this.#decoder.push(bytes)) {
+      const text = item.kind === "frame" ? Buffer.concat(item.payload).toString() : "";
+      if (text.includes(this.#wanted)) this.#answered?.(text);
+    }
+  }
+}
