@@ -1,7 +1,5 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { type Debt, Debts } from "./debts.ts";
-import { LeftOver } from "./left-over.ts";
 import { drainMs } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 
@@ -9,118 +7,202 @@ import type { Peer } from "./peer.ts";
  * How a line is proven clean: who owes it an answer, what to ask, and what an answer proves. It sends nothing and has no clock;
  * moments come in as milliseconds.
  *
- * A service owes while an answer of it may still be on its way. It stops owing when its *barrier* is answered: a read-only
- * request of its own whose answer has a shape that no other has. A terminal answers in order, so whatever it owed came before.
- * A device that answers no barrier stops owing after a long silence.
+ * A service owes while an answer of it may still be on its way. It stops owing when its *probe* is answered: a read-only request
+ * of its own whose answer has a shape that no other has. A terminal answers in order, so whatever it owed came before. A device that
+ * answers no probe stops owing after a long silence.
  *
- * Barriers are asked again, so an answer may belong to an earlier one, from before the request whose late answer is feared. That
- * proves nothing. So answers are counted: only when more came than could be left over from earlier barriers, one of them
- * belongs to a barrier of this recovery. Answers that are left over at the end are waited for a little.
+ * Probes are repeated, so an answer may belong to an earlier one, from before the request whose late answer is feared. That proves
+ * nothing. So answers are counted: only when more came than could be stale, one of them belongs to a probe of this recovery. Stale
+ * answers that may still come at the end are waited for a little.
  *
- * One that comes later still is known by its shape, unless the barrier is answered with an error, which looks like any call's.
- * So while such an answer is known to be possible, a call's error is no proof of its own: it is told as unknown, or the call is
- * asked again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
+ * One that comes later still is known by its shape, unless the probe is answered with an error, which looks like any call's. So
+ * while such an answer is known to be possible, a call's error is no proof of its own: its outcome is unknown, or the call is
+ * sent again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
  * answered before it; and so does a silence of `lateReplyMs`.
  */
 
 export interface RecoveryLimits {
-  /** Milliseconds without a byte after which a service that answers no barrier stops owing. */
+  /** Milliseconds without a byte after which a service that answers no probe stops owing. */
   readonly lateReplyMs: number;
-  /** Milliseconds between two barriers. */
+  /** Milliseconds between two probes. */
   readonly barrierIntervalMs: number;
 }
 
-/** Answers to barriers of the process before that may still be on their way: it may have asked that often and then ended. */
-const leftOverAtStart = 2;
+/** Answers to probes of the process before that may still be on their way: it may have asked that often and then ended. */
+const staleAtStart = 2;
+
+/** After so many errors instead of its answer, a service isn't probed again in this recovery: it would never fall silent. */
+const refusalsMax = 3;
 
 /**
- * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's barrier, an error that may
+ * How many times longer the silence must last, and how many times more errors are borne, of a service that has answered a probe
+ * before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove itself, it
+ * should.
+ */
+const patience = 10;
+
+/**
+ * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's probe, an error that may
  * refuse it, or late.
  */
 export type Heard =
   | { readonly kind: "answer" | "refusal"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
 
+/** One service's probes: what was asked and what came of it, in this recovery and before. */
+class ProbeAccount {
+  readonly peer: Peer;
+  /** Probes sent in this recovery, and answers that came in it; which answer is to which probe isn't known. */
+  sent = 0;
+  answered = 0;
+  /** When it was probed last in this recovery; 0 when an answer came since. */
+  sentAtMs = 0;
+  refusals = 0;
+  /** It has answered a probe in this process. */
+  isProven = false;
+  /**
+   * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
+   * merely assumed, of the process before, until an answer too many shows that there were such.
+   */
+  #staleKnown = 0;
+  #staleAssumed = 0;
+
+  constructor(peer: Peer) {
+    this.peer = peer;
+    if (peer.barrier !== undefined) this.#staleAssumed = staleAtStart;
+  }
+
+  get service(): ServiceName {
+    return this.peer.service;
+  }
+
+  get framing(): Framing {
+    return this.peer.framing;
+  }
+
+  /** Nothing is asked of it yet in this recovery. */
+  renew(): void {
+    this.sent = 0;
+    this.answered = 0;
+    this.sentAtMs = 0;
+    this.refusals = 0;
+  }
+
+  /** How many times more is borne of it than of a service that never answered a probe. */
+  get patience(): number {
+    return this.isProven ? patience : 1;
+  }
+
+  get isRefused(): boolean {
+    return this.refusals >= refusalsMax * this.patience;
+  }
+
+  /** How many stale answers may come. */
+  get stale(): number {
+    return this.#staleKnown + this.#staleAssumed;
+  }
+
+  get isStaleKnown(): boolean {
+    return this.#staleKnown > 0;
+  }
+
+  /** So many may come now. Those that were merely assumed and weren't contradicted are still merely assumed. */
+  setStale(count: number): void {
+    this.#staleAssumed = Math.min(this.#staleAssumed, count);
+    this.#staleKnown = count - this.#staleAssumed;
+  }
+
+  /** Where some are assumed, so many are. */
+  assumeStaleAtLeast(count: number): void {
+    if (this.#staleAssumed > 0) this.#staleAssumed = Math.max(this.#staleAssumed, count);
+  }
+
+  /** One came, so there were such: what was assumed is known of from now on. */
+  staleCame(): void {
+    this.#staleKnown = Math.max(0, this.stale - 1);
+    this.#staleAssumed = 0;
+  }
+}
+
 export class Recovery {
-  readonly #peers: readonly Peer[];
+  readonly #accounts: ReadonlyMap<ServiceName, ProbeAccount>;
   readonly #limits: RecoveryLimits;
-  readonly #debts: Debts;
-  /** Barrier answers that may still come, of barriers asked before this recovery. */
-  readonly #leftOver = new LeftOver();
+  /** The services that owe, longest first. */
+  readonly #owing = new Map<ServiceName, ProbeAccount>();
   #silentSinceMs = 0;
-  #askAtMs = 0;
-  /** When a barrier was asked last. */
-  #askedMs = 0;
-  /** True when nobody owes and barrier answers may still be on their way. */
+  #probeAtMs = 0;
+  /** When a probe was sent last. */
+  #probedMs = 0;
+  /** True when nobody owes and stale answers may still be on their way. */
   #draining = false;
 
   constructor(peers: readonly Peer[], limits: RecoveryLimits) {
-    this.#peers = peers;
     this.#limits = limits;
-    this.#debts = new Debts(peers);
-    for (const { service, barrier } of peers) {
-      this.owe(service);
-      if (barrier !== undefined) this.#leftOver.assume(service, leftOverAtStart);
-    }
+    this.#accounts = new Map(peers.map((peer) => [peer.service, new ProbeAccount(peer)]));
+    for (const { service } of peers) this.owe(service);
   }
 
   get owing(): readonly ServiceName[] {
-    return [...this.#debts.services()];
+    return [...this.#owing.keys()];
   }
 
   /** Whether anybody owes. */
   get owes(): boolean {
-    return this.#debts.size > 0;
+    return this.#owing.size > 0;
   }
 
-  /** Whether nobody owes an answer any more, and none that is left over comes. */
+  /** Whether nobody owes an answer any more, and no stale one comes. */
   isClean(now: number): boolean {
-    return this.#debts.size === 0 && (!this.#draining || now >= this.#silentSinceMs + drainMs);
+    return !this.owes && (!this.#draining || now >= this.#silentSinceMs + drainMs);
   }
 
   /**
    * An answer of this service may still be on its way.
-   * @param barrierShaped The answer will look like a barrier's, because a caller asked that very route.
+   * @param probeShaped The answer will look like a probe's, because a caller asked that very route.
    */
-  owe(service: ServiceName, barrierShaped = false): void {
-    if (barrierShaped) this.#leftOver.add(service);
-    this.#debts.add(service);
+  owe(service: ServiceName, probeShaped = false): void {
+    const account = this.#accounts.get(service);
+    if (account === undefined) return;
+    if (probeShaped) account.setStale(account.stale + 1);
+    if (this.#owing.has(service)) return;
+    account.renew();
+    this.#owing.set(service, account);
   }
 
   /**
    * A whole frame came that nobody asked for: every service of its framing may be about to answer, unless one of them is known
    * to, which explains the frame.
    */
-  oweUnlessExplained(framing: Framing): void {
-    this.#debts.addUnlessExplained(framing);
+  suspectFraming(framing: Framing): void {
+    const accounts = this.#accountsOf(framing);
+    if (accounts.some(({ service }) => this.#owing.has(service))) return;
+    for (const { service } of accounts) this.owe(service);
   }
 
-  /** Starts afresh at `now`: what was asked earlier is left over, and the silence begins anew. */
+  /** Starts afresh at `now`: what was asked earlier is stale, and the silence begins anew. */
   begin(now: number): void {
-    for (const [service, debt] of this.#debts.entries()) {
-      this.#leftOver.setTo(service, this.#stillOut(service, debt, now));
-      this.#debts.renew(service);
+    for (const account of this.#owing.values()) {
+      account.setStale(this.#stillOut(account, now));
+      account.renew();
     }
     this.#draining = false;
     this.#silentSinceMs = now;
-    this.#askAtMs = now;
+    this.#probeAtMs = now;
   }
 
-  /** A call's own reply came, and it wasn't of a barrier's shape: the service has answered all that it was asked before. */
+  /** A call's own reply came, and it wasn't of a probe's shape: the service has answered all that it was asked before. */
   replied(service: ServiceName): void {
-    this.#leftOver.clear(service);
+    this.#accounts.get(service)?.setStale(0);
   }
 
   /**
-   * An error came while a call of this framing awaited its reply: true when it may as well answer a barrier that is left over.
-   * Either way there is one less of those: a terminal answers in order, so an error of the call's own would say that none is
-   * left at all.
+   * An error came while a call of this framing awaited its reply: true when it may as well answer a stale probe. Either way there
+   * is one less of those: a terminal answers in order, so an error of the call's own would say that none is left at all.
    */
-  isDoubtful(framing: Framing, now: number): boolean {
-    if (now >= Math.max(this.#askedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) return false;
-    const suspects = this.#peers.filter((peer) => peer.framing === framing && this.#leftOver.isKnown(peer.service));
-    const [suspect, another] = suspects;
-    if (suspect !== undefined && another === undefined) this.#leftOver.came(suspect.service);
+  mayAnswerStaleProbe(framing: Framing, now: number): boolean {
+    if (now >= Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) return false;
+    const [suspect, another] = this.#accountsOf(framing).filter(({ isStaleKnown }) => isStaleKnown);
+    if (suspect !== undefined && another === undefined) suspect.staleCame();
     return suspect !== undefined;
   }
 
@@ -129,75 +211,75 @@ export class Recovery {
     this.#silentSinceMs = now;
   }
 
-  /** A whole frame came while recovering. `reply` is undefined when it is no JSON object. */
+  /** A whole frame came while recovering. `reply` is undefined when it is not a JSON object. */
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
-    const peer = reply === undefined ? undefined : this.#peerAnswering(framing, reply);
-    if (peer === undefined) {
-      const refusing = reply?.["status"] === "error" ? this.#debts.lastAsked(framing) : undefined;
-      if (refusing !== undefined) refusing.debt.refusals++;
-      this.oweUnlessExplained(framing);
+    const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
+    if (account === undefined) {
+      const refusing = reply?.["status"] === "error" ? this.#probedLast(framing) : undefined;
+      if (refusing !== undefined) refusing.refusals++;
+      this.suspectFraming(framing);
       return refusing === undefined ? { kind: "late", service: undefined } : { kind: "refusal", service: refusing.service };
     }
-    const { service } = peer;
-    const debt = this.#debts.of(service);
-    if (debt === undefined || debt.asked === 0) {
-      this.#leftOver.came(service);
+    const { service } = account;
+    if (!this.#owing.has(service) || account.sent === 0) {
+      account.staleCame();
       return { kind: "late", service };
     }
-    this.#debts.answered(service, debt);
-    this.#askAtMs = now;
-    if (debt.answered > this.#leftOver.of(service)) this.#settle(service, debt, now);
+    account.isProven = true;
+    account.answered++;
+    account.sentAtMs = 0;
+    this.#probeAtMs = now;
+    if (account.answered > account.stale) this.#settle(account, now);
     return { kind: "answer", service };
   }
 
-  /** Whether a reply can only be the answer to a barrier, and not to this request. */
-  isLeftOver(
+  /** Whether a reply can only be the answer to a probe, and not to this request. */
+  isProbeAnswer(
     framing: Framing,
     reply: Readonly<Record<string, unknown>>,
     request: { readonly service: ServiceName; readonly barrierShaped: boolean },
   ): boolean {
-    const peer = this.#peerAnswering(framing, reply);
-    return peer !== undefined && !(request.barrierShaped && peer.service === request.service);
+    const account = this.#accountAnswering(framing, reply);
+    return account !== undefined && !(request.barrierShaped && account.service === request.service);
   }
 
   /**
-   * A frame came while the line was clean or a call awaited its reply: true when it is the left-over answer to a barrier, which
-   * must not be given to a call of another route.
+   * A frame came while the line was clean or a call awaited its reply: true when it is the stale answer to a probe, which must not be
+   * given to a call of another route.
    */
-  heardLeftOver(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): boolean {
-    const peer = this.#peerAnswering(framing, reply);
-    if (peer === undefined) return false;
-    this.#leftOver.came(peer.service);
+  heardStale(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): boolean {
+    const account = this.#accountAnswering(framing, reply);
+    if (account === undefined) return false;
+    account.staleCame();
     this.#silentSinceMs = now;
     return true;
   }
 
-  /** The services that have answered a barrier in this process, with theirs. */
-  get probed(): readonly Peer[] {
-    return this.#peers.filter(({ service }) => this.#debts.isAble(service));
+  /** The services that have answered a probe in this process, with theirs. */
+  get proven(): readonly Peer[] {
+    return [...this.#accounts.values()].filter(({ isProven }) => isProven).map(({ peer }) => peer);
   }
 
-  /** The service whose barrier to send now, if it is time for one; the caller sends it. */
-  barrierDue(now: number): Peer | undefined {
-    if (now < this.#askAtMs) return undefined;
-    this.#askAtMs = now + this.#limits.barrierIntervalMs;
-    const next = this.#debts.next();
-    if (next === undefined) return undefined;
-    const { peer, debt } = next;
+  /** The service to probe now, if it is time for one; the caller sends it. */
+  probeDue(now: number): Peer | undefined {
+    if (now < this.#probeAtMs) return undefined;
+    this.#probeAtMs = now + this.#limits.barrierIntervalMs;
+    const account = this.#nextToProbe();
+    if (account === undefined) return undefined;
     // It doesn't answer now, so it may not have answered the process before either.
-    if (debt.asked > debt.answered) this.#leftOver.assumeAtLeast(peer.service, this.#barriersInSilence);
-    debt.asked++;
-    debt.askedAtMs = now;
-    this.#askedMs = now;
-    return peer;
+    if (account.sent > account.answered) account.assumeStaleAtLeast(this.#probesInSilence);
+    account.sent++;
+    account.sentAtMs = now;
+    this.#probedMs = now;
+    return account.peer;
   }
 
   /** Settles by silence those for whom it lasted long enough; true when it settled any. */
   settleBySilence(now: number): boolean {
     let any = false;
-    for (const [service, debt] of this.#debts.entries()) {
-      if (now < this.#silentAtMs(service)) continue;
-      this.#settle(service, debt, now);
+    for (const account of this.#owing.values()) {
+      if (now < this.#silentAtMs(account)) continue;
+      this.#settle(account, now);
       any = true;
     }
     return any;
@@ -208,41 +290,67 @@ export class Recovery {
    * @param still Nothing is half heard: only then silence settles anything.
    */
   dueMs(still: boolean): number {
-    let due = this.#debts.size === 0 ? Number.POSITIVE_INFINITY : this.#askAtMs;
+    let due = this.owes ? this.#probeAtMs : Number.POSITIVE_INFINITY;
     if (!still) return due;
-    if (this.#debts.size === 0) return this.#silentSinceMs + (this.#draining ? drainMs : 0);
-    for (const service of this.#debts.services()) due = Math.min(due, this.#silentAtMs(service));
+    if (!this.owes) return this.#silentSinceMs + (this.#draining ? drainMs : 0);
+    for (const account of this.#owing.values()) due = Math.min(due, this.#silentAtMs(account));
     return due;
   }
 
-  #silentAtMs(service: ServiceName): number {
-    return this.#silentSinceMs + this.#limits.lateReplyMs * this.#debts.patienceWith(service);
+  #silentAtMs(account: ProbeAccount): number {
+    return this.#silentSinceMs + this.#limits.lateReplyMs * account.patience;
   }
 
-  #settle(service: ServiceName, debt: Debt, now: number): void {
-    const stillOut = this.#stillOut(service, debt, now);
-    this.#leftOver.setTo(service, stillOut);
-    this.#debts.delete(service);
+  /** Of those that answer their probe or may, the one probed longest ago. */
+  #nextToProbe(): ProbeAccount | undefined {
+    let next: ProbeAccount | undefined;
+    for (const account of this.#accounts.values()) {
+      if (!this.#owing.has(account.service) || account.peer.barrier === undefined || account.isRefused) continue;
+      if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
+    }
+    return next;
+  }
+
+  /** Of the services of a framing that owe, the one probed last. */
+  #probedLast(framing: Framing): ProbeAccount | undefined {
+    let last: ProbeAccount | undefined;
+    for (const account of this.#accountsOf(framing)) {
+      if (!this.#owing.has(account.service) || account.sent === 0) continue;
+      if (last === undefined || account.sentAtMs > last.sentAtMs) last = account;
+    }
+    return last;
+  }
+
+  #settle(account: ProbeAccount, now: number): void {
+    const stillOut = this.#stillOut(account, now);
+    account.setStale(stillOut);
+    this.#owing.delete(account.service);
     if (stillOut > 0) this.#draining = true;
   }
 
   /**
-   * How many barrier answers of this service may still come. An answer to what was asked before a silence of `lateReplyMs` is no
-   * longer expected, and within that silence barriers were asked one interval apart.
+   * How many probe answers of this service may still come. An answer to what was asked before a silence of `lateReplyMs` is no
+   * longer expected, and within that silence probes were sent one interval apart.
    */
-  #stillOut(service: ServiceName, debt: Debt, now: number): number {
-    const { lateReplyMs } = this.#limits;
-    const out = this.#leftOver.of(service) + debt.asked - debt.answered;
-    const silent = debt.asked > 0 && now - this.#silentSinceMs >= lateReplyMs;
-    return silent ? Math.min(out, this.#barriersInSilence) : out;
+  #stillOut(account: ProbeAccount, now: number): number {
+    const out = account.stale + account.sent - account.answered;
+    const silent = account.sent > 0 && now - this.#silentSinceMs >= this.#limits.lateReplyMs;
+    return silent ? Math.min(out, this.#probesInSilence) : out;
   }
 
-  /** How many barriers are asked while the longest silence lasts that settles anything. */
-  get #barriersInSilence(): number {
+  /** How many probes are sent while the longest silence lasts that settles anything. */
+  get #probesInSilence(): number {
     return Math.ceil(this.#limits.lateReplyMs / this.#limits.barrierIntervalMs);
   }
 
-  #peerAnswering(framing: Framing, reply: Readonly<Record<string, unknown>>): Peer | undefined {
-    return this.#peers.find((peer) => peer.framing === framing && peer.isBarrierAnswer(reply));
+  #accountsOf(framing: Framing): readonly ProbeAccount[] {
+    return [...this.#accounts.values()].filter((account) => account.framing === framing);
+  }
+
+  #accountAnswering(framing: Framing, reply: Readonly<Record<string, unknown>>): ProbeAccount | undefined {
+    for (const account of this.#accounts.values()) {
+      if (account.framing === framing && account.peer.isBarrierAnswer(reply)) return account;
+    }
+    return undefined;
   }
 }

@@ -143,13 +143,13 @@ export class Standing {
 
   /** Whether a frame that came while a request was out can't be its reply. `json` is undefined when it is no JSON object. */
   isStray(frame: Frame, json: JsonObject | undefined, request: LineRequest): boolean {
-    if (json !== undefined && this.#recovery.isLeftOver(frame.framing, json, request)) return true;
+    if (json !== undefined && this.#recovery.isProbeAnswer(frame.framing, json, request)) return true;
     return frame.framing !== request.framing;
   }
 
   /** Whether an error that came while a request was out may as well answer a barrier from before it; asked once of each. */
   isDoubtful(frame: Frame, now: number): boolean {
-    return this.#recovery.isDoubtful(frame.framing, now);
+    return this.#recovery.mayAnswerStaleProbe(frame.framing, now);
   }
 
   // --- what nobody asked for
@@ -158,8 +158,8 @@ export class Standing {
   strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
     this.#report.late(frame);
     this.#liveness.strayed("late", now);
-    const explained = json !== undefined && this.#recovery.heardLeftOver(frame.framing, json, now);
-    if (!explained) this.#recovery.oweUnlessExplained(frame.framing);
+    const explained = json !== undefined && this.#recovery.heardStale(frame.framing, json, now);
+    if (!explained) this.#recovery.suspectFraming(frame.framing);
     if (this.#status.state === "awaiting") this.#status.take("stray");
     else if (explained) this.#status.take("frame");
     else this.#outOfStep(now);
@@ -171,7 +171,7 @@ export class Standing {
     // While a call awaits its reply, they are taken for that.
     if (this.#status.state !== "idle" || discard.checksum === undefined) return;
     // As good a stray as a whole one: it answered something.
-    this.#recovery.oweUnlessExplained(discard.checksum.crc32 === undefined ? "length" : "stx");
+    this.#recovery.suspectFraming(discard.checksum.crc32 === undefined ? "length" : "stx");
     this.#outOfStep(now);
   }
 
@@ -206,7 +206,7 @@ export class Standing {
   /** Settles by silence what can be; otherwise gives the service whose barrier to send, if it is time for one. */
   due(still: boolean, now: number): Peer | undefined {
     if (!still || !this.#recovery.settleBySilence(now)) {
-      const next = this.#recovery.barrierDue(now);
+      const next = this.#recovery.probeDue(now);
       if (next !== undefined) this.#liveness.unanswered(next.service, now);
       this.#asked = next ?? this.#asked;
       return next;
@@ -237,13 +237,13 @@ export class Standing {
   get probeDueMs(): number {
     let due = Number.POSITIVE_INFINITY;
     if (this.#idleProbeMs === 0 || this.state !== "idle") return due;
-    for (const { service } of this.#recovery.probed) due = Math.min(due, this.#probeDueMs(service));
+    for (const { service } of this.#recovery.proven) due = Math.min(due, this.#probeDueMs(service));
     return due;
   }
 
   /** The service to probe now, if it is time for one; the caller sends it. */
   probeDue(now: number): Peer | undefined {
-    const peer = this.#recovery.probed.find(({ service }) => now >= this.#probeDueMs(service));
+    const peer = this.#recovery.proven.find(({ service }) => now >= this.#probeDueMs(service));
     if (peer !== undefined) this.#probedMs.set(peer.service, now);
     return peer;
   }

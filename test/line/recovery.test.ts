@@ -38,7 +38,7 @@ class Proof {
 
   /** The text of the barrier that is sent now. */
   ask(): string | undefined {
-    const barrier = this.recovery.barrierDue(this.now)?.barrier;
+    const barrier = this.recovery.probeDue(this.now)?.barrier;
     return barrier === undefined ? undefined : Buffer.concat(barrier).toString("latin1");
   }
 
@@ -280,12 +280,12 @@ test("Recovery goes on asking a service that answered before, though it answers 
   assert.equal(proof.recovery.owes, false);
 });
 
-test("Recovery.oweUnlessExplained() makes every service of the framing owe, unless one does already", () => {
+test("Recovery.suspectFraming() makes every service of the framing owe, unless one does already", () => {
   const proof = new Proof(["fiscal", "bank", "qr"]).prove();
-  proof.recovery.oweUnlessExplained("length");
+  proof.recovery.suspectFraming("length");
   assert.deepEqual(proof.recovery.owing, ["bank", "qr"]);
   const other = new Proof(["bank", "qr"]).prove();
-  other.fail("bank").recovery.oweUnlessExplained("length");
+  other.fail("bank").recovery.suspectFraming("length");
   assert.deepEqual(other.recovery.owing, ["bank"]);
 });
 
@@ -296,13 +296,13 @@ test("Recovery.heard() of a frame that nobody owes makes its services owe", () =
   assert.deepEqual(proof.recovery.owing, ["fiscal", "bank"]);
 });
 
-test("Recovery.isLeftOver() is true for a barrier's answer, except to a call of that very route and service", () => {
+test("Recovery.isProbeAnswer() is true for a barrier's answer, except to a call of that very route and service", () => {
   const { recovery } = new Proof(["bank", "qr"]);
   const answer = JSON.parse(barrierReplies.bankSupported);
-  assert.equal(recovery.isLeftOver("length", answer, { service: "bank", barrierShaped: false }), true);
-  assert.equal(recovery.isLeftOver("length", answer, { service: "qr", barrierShaped: true }), true);
-  assert.equal(recovery.isLeftOver("length", answer, { service: "bank", barrierShaped: true }), false);
-  assert.equal(recovery.isLeftOver("length", { status: "success" }, { service: "bank", barrierShaped: false }), false);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", barrierShaped: false }), true);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "qr", barrierShaped: true }), true);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", barrierShaped: true }), false);
+  assert.equal(recovery.isProbeAnswer("length", { status: "success" }, { service: "bank", barrierShaped: false }), false);
 });
 
 test("Recovery.dueMs() leaves silence out while something is half heard", () => {
@@ -322,10 +322,10 @@ test("Recovery.isDoubtful() is true of an error while an answer to a barrier of 
   proof.answer("bank");
   proof.now += drainMs;
   assert.equal(proof.clean, true);
-  assert.equal(proof.recovery.isDoubtful("stx", proof.now), false, "of another framing");
-  assert.equal(proof.recovery.isDoubtful("length", proof.now), true, "the first of two");
-  assert.equal(proof.recovery.isDoubtful("length", proof.now), true, "the second");
-  assert.equal(proof.recovery.isDoubtful("length", proof.now), false, "both are accounted for");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("stx", proof.now), false, "of another framing");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true, "the first of two");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true, "the second");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false, "both are accounted for");
 });
 
 test("Recovery.isDoubtful() counts nothing off while either of two services may be meant", () => {
@@ -335,7 +335,7 @@ test("Recovery.isDoubtful() counts nothing off while either of two services may 
   for (const ms of [0, barrierIntervalMs, barrierIntervalMs, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("bank");
   proof.answer("qr");
-  for (let time = 0; time < 4; time++) assert.equal(proof.recovery.isDoubtful("length", proof.now), true);
+  for (let time = 0; time < 4; time++) assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true);
 });
 
 test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs without a byte", () => {
@@ -347,15 +347,15 @@ test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs w
     proof.answer("bank");
     if (reply) proof.recovery.replied("bank");
     proof.now += reply ? drainMs : lateReplyMs;
-    assert.equal(proof.recovery.isDoubtful("length", proof.now), false);
+    assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false);
   }
 });
 
 test("Recovery.isDoubtful() is false after a start whose every barrier was answered, and true once one answer too many came", () => {
   const proof = new Proof(["bank"]).prove();
-  assert.equal(proof.recovery.isDoubtful("length", proof.now), false);
-  assert.equal(proof.recovery.heardLeftOver("length", JSON.parse(barrierReplies.bankSupported), proof.now), true);
-  assert.equal(proof.recovery.isDoubtful("length", proof.now), true);
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false);
+  assert.equal(proof.recovery.heardStale("length", JSON.parse(barrierReplies.bankSupported), proof.now), true);
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true);
 });
 
 test("Recovery at start takes a silence's worth of answers for left over once a barrier went unanswered", () => {
