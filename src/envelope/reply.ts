@@ -44,13 +44,3 @@ export function readReply(payload: readonly Buffer[]): ReadReply | UnreadReply {
     code: typeof code === "number" ? code : undefined,
   };
 }
-
-/**
- * Reads a reply that nobody sent. Code that hasn't run for a while isn't in the processor's caches: at thirty replies a second
- * each takes ten times as long to read. Run just before a reply is whole, this takes that time off the pause after it.
- */
-export function rehearseReply(): void {
-  readReply(rehearsal);
-}
-
-const rehearsal = [Buffer.from('{"status":"success","data":{"txn_id":"1","status":"APPROVED","rrn":"1"},"code":0}')];

@@ -3,6 +3,7 @@ import { silenceMs } from "../config/limits.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import type { Decoded, Discard, Framing } from "../wire/decoded.ts";
 import type { Ear, Open, Opening } from "./conduit.ts";
+import type { Receiving } from "./engine.ts";
 import { bytesOf, msPerByte } from "./frame.ts";
 import { silenceMsMax, writeMsMin } from "./limits.ts";
 import { Opener } from "./opener.ts";
@@ -16,18 +17,18 @@ import { Reader } from "./reader.ts";
 
 /** Who uses a channel. Nothing is called before `start`, nor after `stop`. */
 export interface ChannelUser {
-  /** The device opened; what is heard before `hushed` may be older than the opening. */
-  opened(now: number): void;
+  /** The device opened; what is received before `drained` may be older than the opening. */
+  opened(): void;
   /** The silence came that an opening begins with: from now on it may be written. */
-  hushed(now: number): void;
-  /** Bytes came, or what was pending has had its time; `decoded` is what became of them, often nothing yet. */
-  heard(decoded: readonly Decoded[], now: number): void;
+  drained(): void;
+  /** Bytes came, or what was pending has had its time; `items` is what became of them, often nothing yet. */
+  received(items: readonly Decoded[], receiving: Receiving): void;
   /** The system took over the last byte of the write. */
-  wrote(now: number): void;
-  /** The opening is lost; `untouched` when no byte of the write under way was taken over. */
-  lost(reason: string, loss: { readonly untouched: boolean; readonly discards: readonly Discard[] }): void;
+  wrote(): void;
+  /** The device is lost; `untouched` when no byte of the write under way was taken over. */
+  closed(reason: string, loss: { readonly untouched: boolean; readonly discards: readonly Discard[] }): void;
   /** It could not be opened, and is tried again. */
-  failed(reason: string): void;
+  openFailed(reason: string): void;
 }
 
 /** What comes over a channel. */
@@ -50,8 +51,8 @@ export class Channel {
   #writing = false;
   #writeDueMs = 0;
   /** Until when the silence after an opening must last; undefined when it did. */
-  #hushUntilMs: number | undefined;
-  #hushGiveUpMs = 0;
+  #drainUntilMs: number | undefined;
+  #drainGiveUpMs = 0;
 
   constructor(config: LineConfig, traffic: Traffic, open: Open, user: ChannelUser) {
     this.#config = config;
@@ -68,7 +69,7 @@ export class Channel {
     };
     this.#opener = new Opener(open, () => ear, {
       opened: (opening) => this.#opened(opening),
-      failed: (reason) => this.#user.failed(reason),
+      failed: (reason) => this.#user.openFailed(reason),
     });
   }
 
@@ -85,9 +86,8 @@ export class Channel {
     await opening?.close();
   }
 
-  /** Tells one opening from the next: undefined while there is none. */
-  get opening(): object | undefined {
-    return this.#opening;
+  get isOpen(): boolean {
+    return this.#opening !== undefined;
   }
 
   get device(): string | undefined {
@@ -105,37 +105,13 @@ export class Channel {
   }
 
   /** Open and past its first silence. */
-  get hushed(): boolean {
-    return this.#opening !== undefined && this.#hushUntilMs === undefined;
-  }
-
-  get writing(): boolean {
-    return this.#writing;
+  get isDrained(): boolean {
+    return this.#opening !== undefined && this.#drainUntilMs === undefined;
   }
 
   /** Nothing is being written, and no byte of an unfinished frame is pending. */
-  get still(): boolean {
-    return this.hushed && !this.#writing && this.#reader.between;
-  }
-
-  /** A frame has begun to come: a frame, or bytes that are none, will be heard of within its own time. */
-  get begun(): boolean {
-    return this.#reader.begun;
-  }
-
-  /** A frame is all but whole. */
-  get ending(): boolean {
-    return this.#reader.ending;
-  }
-
-  /** Until when what was heard last may go on, though nothing is pending; 0 when it won't. */
-  get burstUntilMs(): number {
-    return this.#reader.burstUntilMs;
-  }
-
-  /** When the last bytes came. */
-  get heardMs(): number {
-    return this.#reader.heardMs;
+  get isStill(): boolean {
+    return this.isDrained && !this.#writing && this.#reader.between;
   }
 
   /** Writes a frame; only while none is being written. */
@@ -158,22 +134,22 @@ export class Channel {
     this.#opening = opening;
     this.#reader = this.#newReader();
     this.#writing = false;
-    this.#hushUntilMs = now + silenceMs;
-    this.#hushGiveUpMs = now + silenceMsMax;
-    this.#user.opened(now);
+    this.#drainUntilMs = now + silenceMs;
+    this.#drainGiveUpMs = now + silenceMsMax;
+    this.#user.opened();
     this.#schedule(now);
   }
 
   #heard(n: number): void {
     const now = nowMs();
-    if (this.#hushUntilMs !== undefined) this.#hushUntilMs = Math.min(now + silenceMs, this.#hushGiveUpMs);
-    this.#user.heard(this.#reader.heard(n, now), now);
+    if (this.#drainUntilMs !== undefined) this.#drainUntilMs = Math.min(now + silenceMs, this.#drainGiveUpMs);
+    this.#user.received(this.#reader.heard(n, now), this.#reader.receiving);
     this.#schedule(now);
   }
 
   #wrote(): void {
     this.#writing = false;
-    this.#user.wrote(nowMs());
+    this.#user.wrote();
   }
 
   #lost(reason: string): void {
@@ -184,7 +160,7 @@ export class Channel {
     this.#writing = false;
     this.#deadline.clear();
     const closed = opening.close();
-    this.#user.lost(reason, { untouched, discards: this.#reader.reset() });
+    this.#user.closed(reason, { untouched, discards: this.#reader.reset() });
     this.#opener.again(closed);
   }
 
@@ -192,7 +168,7 @@ export class Channel {
     if (this.#opening === undefined) return;
     let due = this.#reader.dueMs;
     if (this.#writing) due = Math.min(due, this.#writeDueMs);
-    if (this.#hushUntilMs !== undefined) due = Math.min(due, this.#hushUntilMs);
+    if (this.#drainUntilMs !== undefined) due = Math.min(due, this.#drainUntilMs);
     this.#deadline.set(due, now);
   }
 
@@ -202,11 +178,11 @@ export class Channel {
       this.#lost("it took no bytes for too long: check flow control and the cable");
       return;
     }
-    if (now >= this.#reader.dueMs) this.#user.heard(this.#reader.reset(), now);
-    if (this.#hushUntilMs !== undefined && now >= this.#hushUntilMs) {
-      this.#user.heard(this.#reader.reset(), now);
-      this.#hushUntilMs = undefined;
-      this.#user.hushed(now);
+    if (now >= this.#reader.dueMs) this.#user.received(this.#reader.reset(), this.#reader.receiving);
+    if (this.#drainUntilMs !== undefined && now >= this.#drainUntilMs) {
+      this.#user.received(this.#reader.reset(), this.#reader.receiving);
+      this.#drainUntilMs = undefined;
+      this.#user.drained();
     }
     this.#schedule(now);
   }

@@ -1,11 +1,10 @@
 import type { Presence, Reply, ServiceName } from "../core/call.ts";
-import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import type { ReadReply } from "../envelope/reply.ts";
 import type { DiscardReason, Frame, Framing } from "../wire/decoded.ts";
 import { bytesOf } from "./frame.ts";
 import { corruptQuietMs } from "./limits.ts";
-import type { Waiting } from "./queue.ts";
+import type { Queued } from "./send-queue.ts";
 
 /** One request for a line. */
 export interface LineRequest {
@@ -17,7 +16,7 @@ export interface LineRequest {
   readonly urgent: boolean;
   /** True for what only reads: it may be sent once more after a corrupt reply. */
   readonly repeatable: boolean;
-  /** True when its own answer has the shape of a barrier's. */
+  /** True when its own answer has the shape of a probe's. */
   readonly barrierShaped: boolean;
   /** What the caller must do when the outcome is unknown; ends each such message. */
   readonly adviceWhenUnknown: string;
@@ -32,84 +31,81 @@ export interface LineRequest {
 /** Why a reply failed that has more bytes than its service may answer. */
 export const tooLarge = "the reply is larger than replyBytesMax allows";
 
-/** Where an exchange ends: its promise. */
-export interface Outcome {
-  resolve(reply: Reply): void;
-  reject(fault: Fault): void;
+/** How an exchange ends: with the reply, or with a fault that says whether it was sent, in words that a till can show. */
+export type Ending = Reply | Fault;
+
+/** When it came, and until when it may wait. */
+export interface ExchangeTimes {
+  readonly cameMs: number;
+  readonly waitUntilMs: number;
 }
 
-/**
- * One request with its frame, from its coming to its end. It ends once: with the reply, or with a fault that says whether it was
- * sent, in words that a till can show.
- */
-export class Exchange implements Waiting {
+/** One request with its frame, from its coming to its end, with the clocks of its sending. It has no clock of its own. */
+export class Exchange implements Queued {
   readonly request: LineRequest;
   readonly frame: readonly Buffer[];
-  readonly frameBytes: number;
-  readonly urgent: boolean;
-  readonly caller: Presence;
   waitUntilMs: number;
   readonly cameMs: number;
   readonly #line: string;
-  readonly #outcome: Outcome;
+  readonly #frameBytes: number;
   #sentMs = 0;
   /** By when the reply must have begun; Infinity until the request is written. */
-  #answerDueMs = Number.POSITIVE_INFINITY;
-  /** Why what came is no reply; undefined while nothing like one came. */
+  #replyDueMs = Number.POSITIVE_INFINITY;
+  /** Why what came is not a reply; undefined while nothing like one came. */
   #corrupt: DiscardReason | undefined;
   /** How often it was sent; a second time only what changes nothing. */
   #sendings = 0;
 
-  constructor(
-    line: string,
-    request: LineRequest,
-    frame: readonly Buffer[],
-    { cameMs, waitUntilMs }: { readonly cameMs: number; readonly waitUntilMs: number },
-    outcome: Outcome,
-  ) {
+  constructor(line: string, request: LineRequest, frame: readonly Buffer[], { cameMs, waitUntilMs }: ExchangeTimes) {
     this.#line = line;
     this.request = request;
     this.frame = frame;
-    this.frameBytes = bytesOf(frame);
-    this.urgent = request.urgent;
-    this.caller = request.caller;
+    this.#frameBytes = bytesOf(frame);
     this.cameMs = cameMs;
     this.waitUntilMs = waitUntilMs;
-    this.#outcome = outcome;
   }
 
-  /** What must still be done before it is sent; it is done once, however often it is sent. */
-  get beforeSend(): (() => Promise<void>) | undefined {
-    return this.#sendings > 0 ? undefined : this.request.beforeSend;
+  get urgent(): boolean {
+    return this.request.urgent;
   }
 
-  /** Whether it may be sent once more after a reply that was no good. */
-  get repeatable(): boolean {
-    return this.request.repeatable && this.#sendings === 1 && !this.caller.gone;
+  /** Whether it must be recorded before it is sent; that is done once, however often it is sent. */
+  get isToRecord(): boolean {
+    return this.#sendings === 0 && this.request.beforeSend !== undefined;
+  }
+
+  /** Whether it may be sent once more after a corrupt reply. */
+  get isRepeatable(): boolean {
+    return this.request.repeatable && this.#sendings === 1 && !this.request.caller.gone;
   }
 
   /** Its first byte goes out. */
   sent(now: number): void {
     this.#sentMs = now;
-    this.#answerDueMs = Number.POSITIVE_INFINITY;
+    this.#replyDueMs = Number.POSITIVE_INFINITY;
     this.#corrupt = undefined;
     this.#sendings++;
   }
 
   /** The system took over its last byte; the wire takes its time. */
   wrote(now: number, msPerByte: number): void {
-    this.#answerDueMs = now + this.request.replyTimeoutMs + this.frameBytes * msPerByte;
+    this.#replyDueMs = now + this.request.replyTimeoutMs + this.#frameBytes * msPerByte;
+  }
+
+  /** No byte of this sending was taken over after all. */
+  unsent(): void {
+    this.#sendings--;
   }
 
   /** Bytes came that became no frame. Noise may come before a reply; a broken frame is taken to be the reply. */
-  heard(reason: DiscardReason): void {
+  discarded(reason: DiscardReason): void {
     if (reason !== "noise") this.#corrupt ??= reason;
   }
 
   /** When it fails for want of a good reply. A frame that has begun to come has clocks of its own. */
-  dueMs({ begun, heardMs }: { readonly begun: boolean; readonly heardMs: number }): number {
-    if (this.#corrupt !== undefined) return Math.min(heardMs + corruptQuietMs, this.#answerDueMs);
-    return begun ? Number.POSITIVE_INFINITY : this.#answerDueMs;
+  dueMs(isInFrame: boolean, heardMs: number): number {
+    if (this.#corrupt !== undefined) return Math.min(heardMs + corruptQuietMs, this.#replyDueMs);
+    return isInFrame ? Number.POSITIVE_INFINITY : this.#replyDueMs;
   }
 
   /** Why it is due. */
@@ -119,32 +115,20 @@ export class Exchange implements Waiting {
     return { kind: "timeout", why: `no reply came within ${this.request.replyTimeoutMs} ms` };
   }
 
-  /** No byte of this sending was taken over after all. */
-  unsent(): void {
-    this.#sendings--;
+  reply(frame: Frame, { status, code }: ReadReply, now: number): Reply {
+    return { payload: frame.payload, status, code, queueMs: this.#sentMs - this.cameMs, lineMs: now - this.#sentMs };
   }
 
-  answer(frame: Frame, { status, code }: ReadReply, now: number): void {
-    const queueMs = this.#sentMs - this.cameMs;
-    this.#outcome.resolve({ payload: frame.payload, status, code, queueMs, lineMs: now - this.#sentMs });
+  /** The ending of what waits: nothing was sent, unless it waits for its second sending. */
+  refusal(state: string, now: number): Fault {
+    if (this.#sendings > 0) return this.failure("broken", `the reply was corrupt, and then ${state}`, now);
+    return unavailable(this.#line, state, 1, now - this.cameMs);
   }
 
-  /** Ends what waits: nothing was sent, unless it waited for its second turn. */
-  refuse(state: string): void {
-    if (this.#sendings > 0) this.fail("broken", `the reply was no good, and then ${state}`);
-    else this.#outcome.reject(unavailable(this.#line, state, 1, nowMs() - this.cameMs));
-  }
-
-  /** Ends what was not sent, in somebody else's words. */
-  refuseWith(fault: Fault): void {
-    this.#outcome.reject(fault);
-  }
-
-  /** Ends what was sent and had no good reply. */
-  fail(kind: "timeout" | "broken", why: string): void {
+  /** The ending of what was sent and had no good reply. */
+  failure(kind: "timeout" | "broken", why: string, now: number): Fault {
     const message = `No reply from line ${this.#line}: ${why}: ${this.request.adviceWhenUnknown}`;
-    const queueMs = this.#sentMs - this.cameMs;
-    this.#outcome.reject(new Fault(kind, message, { queueMs, lineMs: nowMs() - this.#sentMs }));
+    return new Fault(kind, message, { queueMs: this.#sentMs - this.cameMs, lineMs: now - this.#sentMs });
   }
 }
 

@@ -1,16 +1,16 @@
 import type { LineConfig } from "../config/config.ts";
 import type { Reply } from "../core/call.ts";
-import { nowMs } from "../core/clock.ts";
-import type { Fault } from "../core/fault.ts";
+import { Deadline, nowMs } from "../core/clock.ts";
+import { Fault, faultFrom } from "../core/fault.ts";
+import { Channel } from "./channel.ts";
 import type { Open } from "./conduit.ts";
-import { Dialogue } from "./dialogue.ts";
-import { Exchange, type LineRequest, unavailable } from "./exchange.ts";
+import { type Effect, LineEngine, type LineEvent, type LineReported } from "./engine.ts";
+import { type Ending, Exchange, type LineRequest, unavailable } from "./exchange.ts";
 import { frameOf } from "./frame.ts";
 import type { ServiceLiveness } from "./liveness.ts";
 import type { Peer } from "./peer.ts";
 import type { LineReport } from "./report.ts";
 import type { LineState } from "./states.ts";
-import { Turns } from "./turns.ts";
 
 export interface LineOptions {
   readonly name: string;
@@ -21,68 +21,94 @@ export interface LineOptions {
   readonly report: LineReport;
 }
 
+/** Where an exchange ends: its promise. */
+interface Waiter {
+  resolve(reply: Reply): void;
+  reject(fault: Fault): void;
+}
+
 /**
- * One serial line, as its callers see it: a request is refused, waits for its turn, or goes out at once, and ends once. It knows
- * frames, services that owe and the shape of a barrier's answer, and no route. What goes over the line is its dialogue's affair.
+ * One serial line, as its callers see it: a request is refused, waits for its turn, or goes out at once, and ends once. This is the
+ * engine's driver: bytes, calls and time go in as events, and each effect is carried out before the next event is given. It decides
+ * nothing, and has one timer.
  */
 export class Line {
   readonly name: string;
   readonly #config: LineConfig;
-  readonly #turns: Turns;
-  readonly #dialogue: Dialogue;
-  #whyStopping = "";
+  readonly #engine: LineEngine;
+  readonly #link: Channel;
+  readonly #report: LineReport;
+  readonly #deadline = new Deadline(() => this.#feed({ at: "tick" }));
+  readonly #waiters = new Map<Exchange, Waiter>();
+  /** Events that came while an effect was carried out. */
+  readonly #pending: LineEvent[] = [];
+  #isFeeding = false;
+  /** When the engine was last given an event. */
+  #fedMs = 0;
+  #stopped: Promise<void> | undefined;
+  #onStopped: (() => void) | undefined;
 
   constructor({ name, config, peers, open, report }: LineOptions) {
     this.name = name;
     this.#config = config;
-    this.#turns = new Turns(
-      name,
-      config,
-      () => this.#dialogue.standing.whyWaiting(nowMs()),
-      () => this.#dialogue.proceed(nowMs()),
-    );
-    this.#dialogue = new Dialogue({ name, config, peers, open, report }, this.#turns);
+    this.#report = report;
+    this.#engine = new LineEngine({ name, config, peers });
+    const traffic = {
+      framings: new Set(peers.map((peer) => peer.framing)),
+      payloadBytesMax: Math.max(...peers.map(({ replyBytesMax }) => replyBytesMax)),
+    };
+    this.#link = new Channel(config, traffic, open, {
+      opened: () => this.#feed({ at: "opened" }),
+      drained: () => this.#feed({ at: "drained" }),
+      received: (items, receiving) => this.#feed({ at: "received", items, receiving }),
+      wrote: () => this.#feed({ at: "wrote" }),
+      closed: (reason, loss) => this.#feed({ at: "closed", reason, ...loss }),
+      openFailed: (reason) => this.#feed({ at: "open failed", reason }),
+    });
   }
 
   get state(): LineState {
-    return this.#dialogue.standing.state;
+    return this.#engine.state;
   }
 
   /** Why it is in its state, for people. */
   get reason(): string {
-    return this.#dialogue.standing.reason(nowMs());
+    return this.#engine.reason(nowMs());
   }
 
   /** How each service of the line does: whether it was heard since the opening, and when. */
   liveness(now: number): readonly ServiceLiveness[] {
-    return this.#dialogue.standing.liveness(now);
+    return this.#engine.liveness(now);
   }
 
   get waiting(): number {
-    return this.#turns.size;
+    return this.#engine.waiting;
   }
 
   /** The device's real node while it is open, where that is known. */
   get device(): string | undefined {
-    return this.#dialogue.device;
+    return this.#link.device;
   }
 
   /**
    * For how many milliseconds something that was due on this line has not happened: the watchdog's question. 0 when all is well,
-   * and while the device is merely away; a few on a busy machine.
+   * and while the device is merely away; a few on a busy machine. Whatever is awaited has a moment; where something is awaited and no
+   * timer is set, a wake-up was lost, and it will never come.
    */
   stalledMs(now: number): number {
-    return this.#dialogue.stalledMs(now);
+    const overdueMs = Math.max(this.#deadline.overdueMs(now), this.#link.overdueMs(now));
+    if (overdueMs > 0 || !this.#link.isOpen || this.#engine.isStopping) return overdueMs;
+    return this.#engine.isAwaiting && !this.#deadline.isSet && !this.#link.isTimed ? now - this.#fedMs : 0;
   }
 
   /** Begins to open the device, and goes on for ever. */
   start(): void {
-    this.#dialogue.start();
+    this.#link.start();
   }
 
   /** Why a call that came now would be refused; undefined when it would be sent, or wait. */
   get refusal(): Fault | undefined {
-    return this.#refusal(this.#sendsNow);
+    return this.#engine.refusal(nowMs());
   }
 
   /**
@@ -91,47 +117,106 @@ export class Line {
    */
   run(request: LineRequest): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const now = nowMs();
-      const sendsNow = this.#sendsNow;
-      const left = request.caller.gone ? unavailable(this.name, "the caller has left", 1) : undefined;
-      const refusal = left ?? this.#refusal(sendsNow);
-      if (refusal !== undefined) {
-        reject(refusal);
-        return;
-      }
-      const frame = frameOf(request.framing, request.payload, this.#config.crc16);
-      const times = { cameMs: now, waitUntilMs: now + this.#config.queueWaitMs };
-      const exchange = new Exchange(this.name, request, frame, times, { resolve, reject });
-      if (sendsNow && request.beforeSend === undefined) {
-        this.#dialogue.send(exchange, now);
-      } else if (sendsNow && request.beforeSend !== undefined) {
-        this.#turns.prepare(exchange, request.beforeSend, now);
-      } else {
-        this.#turns.take(exchange);
-        this.#dialogue.wait(now);
-      }
+      const cameMs = nowMs();
+      const times = { cameMs, waitUntilMs: cameMs + this.#config.queueWaitMs };
+      const exchange = new Exchange(this.name, request, frameOf(request.framing, request.payload, this.#config.crc16), times);
+      this.#waiters.set(exchange, { resolve, reject });
+      request.caller.onGone = () => this.#feed({ at: "caller gone", exchange });
+      this.#feed({ at: "call", exchange });
     });
   }
 
   /**
    * Stops for good: waiting calls are refused, the exchange in flight may end.
-   * @param graceMs Milliseconds it has for that before its outcome is unknown, beside its own time-outs. Told again, the sooner end holds.
-   * @param why What those are told who wait, or come now: "posline is shutting down".
+   * @param graceMs Milliseconds it has for that before its outcome is unknown, beside its own time-outs. If called again, the earlier
+   * deadline wins.
+   * @param why What the refused calls are answered: "posline is shutting down".
    */
   stop(graceMs: number, why = "posline is shutting down"): Promise<void> {
-    this.#whyStopping = why;
-    this.#turns.refuseAll(why);
-    return this.#dialogue.stop(graceMs, why);
+    this.#stopped ??= new Promise((resolve) => {
+      this.#onStopped = resolve;
+    });
+    this.#feed({ at: "stop", graceMs, why });
+    return this.#stopped;
   }
 
-  get #sendsNow(): boolean {
-    return this.#dialogue.maySend && this.#turns.isFree;
+  /** Gives the engine an event, and carries out what follows from it; what comes meanwhile waits behind it. */
+  #feed(event: LineEvent): void {
+    this.#pending.push(event);
+    if (this.#isFeeding) return;
+    this.#isFeeding = true;
+    try {
+      for (let next = this.#pending.shift(); next !== undefined; next = this.#pending.shift()) {
+        this.#fedMs = nowMs();
+        for (const effect of this.#engine.handle(next, this.#fedMs)) this.#carryOut(effect);
+      }
+    } finally {
+      this.#isFeeding = false;
+    }
+    this.#deadline.set(this.#engine.nextDueMs(), this.#fedMs);
   }
 
-  #refusal(sendsNow: boolean): Fault | undefined {
-    if (this.#dialogue.stopping) return unavailable(this.name, this.#whyStopping, 5);
-    if (this.#dialogue.standing.isAway) return unavailable(this.name, `it is down (${this.reason})`, 1);
-    if (sendsNow || !this.#turns.isFull) return undefined;
-    return unavailable(this.name, `${this.#turns.size} calls are waiting, which is the limit`, 1);
+  #carryOut(effect: Effect): void {
+    switch (effect.do) {
+      case "write":
+        this.#link.write(effect.frame, this.#fedMs);
+        break;
+      case "record":
+        void this.#record(effect.exchange);
+        break;
+      case "settle":
+        this.#settle(effect.exchange, effect.ending);
+        break;
+      case "report":
+        tell(this.#report, effect.what);
+        break;
+      case "close":
+        this.#deadline.dispose();
+        void this.#link.stop().then(() => this.#onStopped?.());
+        break;
+    }
+  }
+
+  /** Does what must precede a call's first byte. */
+  async #record(exchange: Exchange): Promise<void> {
+    try {
+      await exchange.request.beforeSend?.();
+    } catch (error) {
+      const fault = faultFrom(error) ?? unavailable(this.name, `it could not be prepared (${String(error)})`, 1);
+      this.#feed({ at: "record failed", exchange, fault });
+      return;
+    }
+    this.#feed({ at: "recorded", exchange });
+  }
+
+  #settle(exchange: Exchange, ending: Ending): void {
+    const waiter = this.#waiters.get(exchange);
+    this.#waiters.delete(exchange);
+    exchange.request.caller.onGone = undefined;
+    if (ending instanceof Fault) waiter?.reject(ending);
+    else waiter?.resolve(ending);
+  }
+}
+
+function tell(report: LineReport, what: LineReported): void {
+  switch (what.is) {
+    case "state":
+      report.state(what.state, what.reason);
+      break;
+    case "discard":
+      report.discard(what.discard);
+      break;
+    case "late":
+      report.late(what.frame);
+      break;
+    case "probe answered":
+      report.barrier(what.service, what.answer);
+      break;
+    case "unheard":
+      report.unheard(what.service, what.cause);
+      break;
+    case "heard again":
+      report.heardAgain(what.service);
+      break;
   }
 }

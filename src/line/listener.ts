@@ -83,11 +83,11 @@ export class LineListener {
     const traffic = { framings: new Set(services.map(({ contract }) => contract.framing)), payloadBytesMax };
     this.#channel = new Channel(config, traffic, open, {
       opened: () => report.state("the device opened", true),
-      hushed: () => {},
-      heard: (decoded) => this.#heard(decoded),
+      drained: () => {},
+      received: (items) => this.#heard(items),
       wrote: () => this.#wrote?.(),
-      lost: (reason, { discards }) => this.#lost(reason, discards),
-      failed: (reason) => report.state(reason, false),
+      closed: (reason, { discards }) => this.#lost(reason, discards),
+      openFailed: (reason) => report.state(reason, false),
     });
   }
 
@@ -139,14 +139,14 @@ export class LineListener {
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
-      else if (this.#channel.hushed) this.#requests.take({ frame: item, heardMs: nowMs() });
+      else if (this.#channel.isDrained) this.#requests.take({ frame: item, heardMs: nowMs() });
     }
     this.#begin();
   }
 
   #discarded(discard: Discard): void {
     this.#options.report.discard(discard);
-    if (!this.#channel.hushed) return;
+    if (!this.#channel.isDrained) return;
     const isNoise = discard.reason === "noise";
     // Behind bytes that are none of a frame, a whole request isn't found either until there was a silence.
     if (isNoise && discard.wireBytes < requestBytesMin) return;
@@ -187,7 +187,7 @@ export class LineListener {
 
   /** What was asked on an opening that was lost is not, and whoever sends something by now may await the answer to that. */
   get #isAwaited(): boolean {
-    return this.#requests.wanted && (this.#options.answering !== "newest" || this.#channel.still);
+    return this.#requests.wanted && (this.#options.answering !== "newest" || this.#channel.isStill);
   }
 
   async #ending(handler: LineHandler, call: Call, waitedMs: number): Promise<Reply | Fault> {

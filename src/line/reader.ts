@@ -2,6 +2,7 @@ import type { LineConfig } from "../config/config.ts";
 import { headerMs, payloadBytesMax, payloadMsMin } from "../config/limits.ts";
 import type { Decoded, Decoder, Discard, Framing } from "../wire/decoded.ts";
 import { createDecoder } from "../wire/decoder.ts";
+import type { Receiving } from "./engine.ts";
 import { msPerByte } from "./frame.ts";
 import {
   burstMsMax,
@@ -84,10 +85,10 @@ export class Reader {
     return phase === "start" || phase === "body";
   }
 
-  /** True when a frame is all but whole: it is, with one or two pieces more of the size in which it comes. */
-  get ending(): boolean {
-    const missing = this.#decoder.missingBytes;
-    return missing > 0 && missing <= 2 * this.#pieceBytes;
+  /** What is being received now. */
+  get receiving(): Receiving {
+    const phase = this.between ? "idle" : this.begun ? "in-frame" : "garbage";
+    return { phase, heardMs: this.heardMs, burstUntilMs: this.burstUntilMs };
   }
 
   /** When the pending bytes have had their time; Infinity when none are pending. */

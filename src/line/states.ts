@@ -14,11 +14,11 @@ export type LineState = (typeof lineStates)[number];
  * to a barrier. `stray`: a whole frame that nobody asked for. `fail`: no reply in time, or none that is whole and correct.
  * `clean`: no service owes an answer any more. `down`: the device is lost. `close`: posline stops.
  */
-export const lineEvents = ["up", "send", "frame", "stray", "fail", "clean", "down", "close"] as const;
-export type LineEvent = (typeof lineEvents)[number];
+export const stateEvents = ["up", "send", "frame", "stray", "fail", "clean", "down", "close"] as const;
+export type StateEvent = (typeof stateEvents)[number];
 
 /** What each event makes of each state; a pair that isn't here can't happen, and is a bug if it does. */
-export const transitions: Readonly<Record<LineState, Readonly<Partial<Record<LineEvent, LineState>>>>> = {
+export const transitions: Readonly<Record<LineState, Readonly<Partial<Record<StateEvent, LineState>>>>> = {
   down: { up: "recovering", close: "closed" },
   recovering: { frame: "recovering", stray: "recovering", clean: "idle", down: "down", close: "closed" },
   // A stray frame while idle means that question and answer are out of step: the next reply would be the wrong one.
@@ -31,7 +31,7 @@ export const transitions: Readonly<Record<LineState, Readonly<Partial<Record<Lin
  * The state after an event.
  * @throws Error for a pair that the table doesn't have.
  */
-export function nextState(state: LineState, event: LineEvent): LineState {
+export function nextState(state: LineState, event: StateEvent): LineState {
   const next = transitions[state][event];
   if (next === undefined) throw new Error(`Cannot take ${event} on a line: it is ${state}, and the table has no such cell`);
   return next;
@@ -41,8 +41,8 @@ export function nextState(state: LineState, event: LineEvent): LineState {
 export function transitionTable(): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [
-    row(["state \\ event", ...lineEvents]),
-    row(["---", ...lineEvents.map(() => "---")]),
-    ...lineStates.map((state) => row([`**${state}**`, ...lineEvents.map((event) => transitions[state][event] ?? "")])),
+    row(["state \\ event", ...stateEvents]),
+    row(["---", ...stateEvents.map(() => "---")]),
+    ...lineStates.map((state) => row([`**${state}**`, ...stateEvents.map((event) => transitions[state][event] ?? "")])),
   ].join("\n");
 }

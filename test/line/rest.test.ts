@@ -188,13 +188,3 @@ test("Reader forgets the pace of a frame that was whole when a rest ended", () =
   hear(reader, reply.subarray(0, 8), 100);
   assert.equal(reader.restMs(), 0);
 });
-
-test("Reader.ending is true only for the last two pieces before a frame is whole", () => {
-  const reader = newReader();
-  const pieces = Math.ceil(reply.length / 8);
-  for (let n = 0; n < pieces; n++) {
-    hear(reader, reply.subarray(8 * n, 8 * (n + 1)), 100 + n * 8 * msPerByte);
-    const left = pieces - 1 - n;
-    assert.equal(reader.ending, left === 1 || left === 2, `with ${left} pieces to come`);
-  }
-});

@@ -1,0 +1,647 @@
+import type { LineConfig } from "../config/config.ts";
+import { barrierIntervalMs, payloadBytesMax } from "../config/limits.ts";
+import { present, type ServiceName } from "../core/call.ts";
+import type { Fault } from "../core/fault.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { type ReadReply, readReply } from "../envelope/reply.ts";
+import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
+import { type Cause, wordsOf } from "./causes.ts";
+import { type Ending, Exchange, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
+import { msPerByte } from "./frame.ts";
+import { probeReplyMs } from "./limits.ts";
+import { Liveness, type ServiceLiveness } from "./liveness.ts";
+import type { Peer } from "./peer.ts";
+import { Recovery } from "./recovery.ts";
+import { SendQueue } from "./send-queue.ts";
+import { type LineState, nextState, type StateEvent } from "./states.ts";
+
+/**
+ * What happens on a line, decided without I/O, clock or promise: an event and the moment of it go in, and what is to be done comes
+ * out, in order. One request is in flight; the line is proven clean before the next; what a frame is to the line is decided here and
+ * nowhere else. Bytes, their frames and the clocks of a frame that has begun are the framed link's.
+ *
+ * The same class runs over a device, over memory and in simulated worlds: a recording of its events with their times is the whole
+ * truth about an incident. The table of states (`states.ts`) says which event may come in which state.
+ */
+
+/** What is being received, as the framed link sees it. */
+export interface Receiving {
+  /** `in-frame`: a frame has begun, and its own clocks count. `garbage`: bytes that can't be a frame, kept until a pause. */
+  readonly phase: "idle" | "in-frame" | "garbage";
+  /** When the last bytes came. */
+  readonly heardMs: number;
+  /** Until when what just ended may go on, as a copy of the frame would; 0 when its end was seen. */
+  readonly burstUntilMs: number;
+}
+
+/** What may happen to a line. */
+export type LineEvent =
+  /** The device opened; what is received before `drained` may be older than the opening. */
+  | { readonly at: "opened" }
+  /** The silence came that an opening begins with: from now on the line may be written. */
+  | { readonly at: "drained" }
+  /** It could not be opened, and is tried again. */
+  | { readonly at: "open failed"; readonly reason: string }
+  /** The device is lost. `untouched`: no byte of the write under way was taken over. */
+  | { readonly at: "closed"; readonly reason: string; readonly untouched: boolean; readonly discards: readonly Discard[] }
+  /** Bytes came, or what was pending has had its time; `items` is what became of them, often nothing yet. */
+  | { readonly at: "received"; readonly items: readonly Decoded[]; readonly receiving: Receiving }
+  /** The system took over the last byte of the write. */
+  | { readonly at: "wrote" }
+  /** A call comes. */
+  | { readonly at: "call"; readonly exchange: Exchange }
+  /** What must precede a call's first byte is done, or failed. */
+  | { readonly at: "recorded"; readonly exchange: Exchange }
+  | { readonly at: "record failed"; readonly exchange: Exchange; readonly fault: Fault }
+  /** Whoever waited for a call has left. */
+  | { readonly at: "caller gone"; readonly exchange: Exchange }
+  /** It is to stop for good: what is in flight may end within `graceMs`, if that is sooner than what was said before. */
+  | { readonly at: "stop"; readonly graceMs: number; readonly why: string }
+  /** Time went on: `nextDueMs` has come. */
+  | { readonly at: "tick" };
+
+/** What a line tells of itself, for log and status. */
+export type LineReported =
+  | { readonly is: "state"; readonly state: LineState; readonly reason: string }
+  | { readonly is: "discard"; readonly discard: Discard }
+  | { readonly is: "late"; readonly frame: Frame }
+  | { readonly is: "probe answered"; readonly service: ServiceName; readonly answer: JsonObject }
+  | { readonly is: "unheard"; readonly service: ServiceName; readonly cause: Cause }
+  | { readonly is: "heard again"; readonly service: ServiceName };
+
+/** What is to be done, in the order in which it is given. */
+export type Effect =
+  | { readonly do: "write"; readonly frame: readonly Buffer[] }
+  /** What must precede the call's first byte is to be done; `recorded` or `record failed` follows. */
+  | { readonly do: "record"; readonly exchange: Exchange }
+  | { readonly do: "settle"; readonly exchange: Exchange; readonly ending: Ending }
+  | { readonly do: "report"; readonly what: LineReported }
+  /** The line has stopped: the device is to be given back. */
+  | { readonly do: "close" };
+
+export interface LineEngineOptions {
+  readonly name: string;
+  readonly config: LineConfig;
+  /** The services on the line. */
+  readonly peers: readonly Peer[];
+}
+
+const never = Number.POSITIVE_INFINITY;
+
+export class LineEngine {
+  readonly #name: string;
+  readonly #config: LineConfig;
+  readonly #msPerByte: number;
+  readonly #replyBytesMax: ReadonlyMap<ServiceName, number>;
+  readonly #recovery: Recovery;
+  readonly #liveness: Liveness;
+  readonly #queue: SendQueue<Exchange>;
+  #effects: Effect[] = [];
+  #state: LineState = "down";
+  #reason = "it was not opened yet";
+  /** The first attempt to open the device has ended. */
+  #wasTried = false;
+  #isDrained = false;
+  #isWriting = false;
+  #receiving: Receiving = { phase: "idle", heardMs: 0, burstUntilMs: 0 };
+  /** What is in flight. */
+  #current: Exchange | undefined;
+  /** What is in flight is an idle line's own question, for which nobody waits. */
+  #isProbing = false;
+  /** Whose probe was sent last. */
+  #probed: Peer | undefined;
+  /** When a call, an opening or a recovery was last under way. */
+  #busyMs = 0;
+  /** When each service was last probed on an idle line. */
+  readonly #idleProbedMs = new Map<ServiceName, number>();
+  #whyStopping: string | undefined;
+  #stopDueMs = never;
+
+  constructor({ name, config, peers }: LineEngineOptions) {
+    this.#name = name;
+    this.#config = config;
+    this.#msPerByte = msPerByte(config);
+    this.#replyBytesMax = new Map(peers.map(({ service, replyBytesMax }) => [service, replyBytesMax]));
+    this.#recovery = new Recovery(peers, { lateReplyMs: config.lateReplyMs, barrierIntervalMs });
+    this.#liveness = new Liveness({ name, config }, peers, {
+      unheard: (service, cause) => this.#report({ is: "unheard", service, cause }),
+      heardAgain: (service) => this.#report({ is: "heard again", service }),
+    });
+    this.#queue = new SendQueue(config.queueCallsMax);
+  }
+
+  get state(): LineState {
+    return this.#state;
+  }
+
+  /** How many calls wait. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** Something is awaited, so that `nextDueMs` or the link must have a moment for it. */
+  get isAwaiting(): boolean {
+    return this.#current !== undefined || this.#isRecovering || this.#queue.hasReady;
+  }
+
+  get isStopping(): boolean {
+    return this.#whyStopping !== undefined;
+  }
+
+  /** Why it is in its state, for people; while a service is silent, that, and what to do. */
+  reason(now: number): string {
+    const isOpen = this.#state !== "down" && this.#state !== "closed";
+    const trouble = isOpen ? this.#liveness.trouble(now) : undefined;
+    return trouble === undefined ? this.#reason : wordsOf(trouble);
+  }
+
+  /** How each service of the line does. */
+  liveness(now: number): readonly ServiceLiveness[] {
+    return this.#liveness.view(now);
+  }
+
+  /** Takes an event, and says what is to be done before the next one is given. */
+  handle(event: LineEvent, now: number): readonly Effect[] {
+    this.#dispatch(event, now);
+    if (
+      this.isStopping &&
+      this.#state !== "closed" &&
+      (this.#current === undefined || this.#isProbing || now >= this.#stopDueMs)
+    ) {
+      this.#close(now);
+    }
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  #dispatch(event: LineEvent, now: number): void {
+    if (this.#state === "closed" && event.at !== "call") return;
+    switch (event.at) {
+      case "opened":
+        this.#opened(now);
+        break;
+      case "drained":
+        this.#drained(now);
+        break;
+      case "open failed":
+        this.#openFailed(event.reason, now);
+        break;
+      case "closed":
+        this.#lost(event, now);
+        break;
+      case "received":
+        this.#received(event.items, event.receiving, now);
+        break;
+      case "wrote":
+        this.#wrote(now);
+        break;
+      case "call":
+        this.#called(event.exchange, now);
+        break;
+      case "recorded":
+        this.#recorded(event.exchange, now);
+        break;
+      case "record failed":
+        this.#recordFailed(event.exchange, event.fault, now);
+        break;
+      case "caller gone":
+        this.#callerGone(event.exchange, now);
+        break;
+      case "stop":
+        this.#stop(event.graceMs, event.why, now);
+        break;
+      case "tick":
+        this.#tick(now);
+        break;
+    }
+  }
+
+  // --- the device
+
+  #opened(now: number): void {
+    this.#wasTried = true;
+    this.#receiving = { phase: "idle", heardMs: now, burstUntilMs: 0 };
+    this.#isDrained = false;
+    this.#isWriting = false;
+    this.#take("up", "the device opened");
+    this.#recovery.begin(now);
+    this.#liveness.opened();
+    this.#busyMs = now;
+  }
+
+  #drained(now: number): void {
+    this.#isDrained = true;
+    if (!this.#lookClean(now, "the line is silent, and nobody owes an answer")) this.#recovery.begin(now);
+    this.#proceed(now);
+  }
+
+  /** Whoever has waited for the first attempt needn't wait for another. */
+  #openFailed(reason: string, now: number): void {
+    this.#wasTried = true;
+    this.#explain(reason);
+    this.#refuseAll(`it is down (${reason})`, now);
+  }
+
+  /** Whoever awaits a reply learns it at once, and whoever waits is told that nothing was sent. */
+  #lost({ reason, untouched, discards }: LineEvent & { at: "closed" }, now: number): void {
+    const current = this.#current;
+    this.#current = undefined;
+    this.#isDrained = false;
+    this.#isWriting = false;
+    if (current !== undefined && !untouched) this.#recovery.owe(current.request.service, current.request.barrierShaped);
+    this.#take("down", reason);
+    for (const discard of discards) this.#report({ is: "discard", discard });
+    const why = `it is down (${reason})`;
+    if (current !== undefined && untouched) {
+      current.unsent();
+      this.#settle(current, current.refusal(why, now));
+    } else if (current !== undefined) {
+      this.#settle(current, current.failure("broken", `the line was lost before the reply came (${reason})`, now));
+    }
+    this.#refuseAll(why, now);
+  }
+
+  // --- calls
+
+  #called(exchange: Exchange, now: number): void {
+    const left = exchange.request.caller.gone ? unavailable(this.#name, "the caller has left", 1) : undefined;
+    const refusal = left ?? this.refusal(now);
+    if (refusal !== undefined) this.#settle(exchange, refusal);
+    else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
+    else this.#queue.add(exchange);
+  }
+
+  /** A call that came now would be sent at once. */
+  #isFree(now: number): boolean {
+    return this.#maySend(now) && this.#queue.isEmpty;
+  }
+
+  /** Why a call that came now would be refused; undefined when it would be sent, or wait. */
+  refusal(now: number): Fault | undefined {
+    if (this.#whyStopping !== undefined) return unavailable(this.#name, this.#whyStopping, 5);
+    // Before the first attempt to open the device has ended, nobody knows whether there is one.
+    if (this.#wasTried && this.#state === "down") return unavailable(this.#name, `it is down (${this.reason(now)})`, 1);
+    if (this.#isFree(now) || !this.#queue.isFull) return undefined;
+    return unavailable(this.#name, `${this.#queue.size} calls are waiting, which is the limit`, 1);
+  }
+
+  #sendOrRecord(exchange: Exchange, now: number): void {
+    if (!exchange.isToRecord) this.#send(exchange, false, now);
+    else {
+      this.#queue.hold(exchange);
+      this.#effects.push({ do: "record", exchange });
+    }
+  }
+
+  #recorded(exchange: Exchange, now: number): void {
+    // It was refused meanwhile, and another may be at the head by now.
+    if (this.#queue.head !== exchange) return;
+    if (exchange.request.caller.gone) this.#callerGone(exchange, now);
+    else {
+      this.#queue.headRecorded();
+      this.#proceed(now);
+    }
+  }
+
+  #recordFailed(exchange: Exchange, fault: Fault, now: number): void {
+    if (this.#queue.head !== exchange) return;
+    this.#queue.remove(exchange);
+    this.#settle(exchange, fault);
+    this.#proceed(now);
+  }
+
+  #callerGone(exchange: Exchange, now: number): void {
+    const isHead = this.#queue.head === exchange;
+    // One that is in flight runs to its end.
+    if (!this.#queue.remove(exchange)) return;
+    this.#settle(exchange, exchange.refusal(`the caller left before ${isHead ? "it was sent" : "its turn"}`, now));
+    this.#proceed(now);
+  }
+
+  #refuseAll(state: string, now: number): void {
+    for (const exchange of this.#queue.drain()) this.#settle(exchange, exchange.refusal(state, now));
+  }
+
+  /** Clean, nothing in flight, no byte of an unknown frame pending, and none about to come. */
+  #maySend(now: number): boolean {
+    if (this.#state !== "idle" || !this.#isStill || this.isStopping) return false;
+    const { burstUntilMs } = this.#receiving;
+    return burstUntilMs === 0 || now >= burstUntilMs;
+  }
+
+  /** Past the first silence, nothing is being written, and no byte of an unfinished frame is pending. */
+  get #isStill(): boolean {
+    return this.#isDrained && !this.#isWriting && this.#receiving.phase === "idle";
+  }
+
+  /** What waits goes out while it may. */
+  #proceed(now: number): void {
+    while (this.#maySend(now)) {
+      const isRecorded = this.#queue.isHeadReady;
+      const next = this.#queue.next();
+      if (next === undefined) return;
+      if (isRecorded) this.#send(next, false, now);
+      else this.#sendOrRecord(next, now);
+    }
+  }
+
+  #send(exchange: Exchange, isProbing: boolean, now: number): void {
+    this.#take("send");
+    this.#isProbing = isProbing;
+    this.#current = exchange;
+    exchange.sent(now);
+    this.#write(exchange.frame);
+  }
+
+  #write(frame: readonly Buffer[]): void {
+    this.#isWriting = true;
+    this.#effects.push({ do: "write", frame });
+  }
+
+  #wrote(now: number): void {
+    this.#isWriting = false;
+    if (this.#current !== undefined) this.#current.wrote(now, this.#msPerByte);
+    else this.#settled(now);
+  }
+
+  // --- frames
+
+  #received(items: readonly Decoded[], receiving: Receiving, now: number): void {
+    this.#receiving = receiving;
+    if (this.#isRecovering) this.#recovery.heardBytes(now);
+    for (const item of items) {
+      if (item.kind === "frame") this.#framed(item, now);
+      else this.#discarded(item, now);
+    }
+    this.#settled(now);
+  }
+
+  /** Looked for once the whole read is decoded: a frame behind the probe's answer counts too. */
+  #settled(now: number): void {
+    this.#lookClean(now, "the probe was answered");
+    this.#proceed(now);
+  }
+
+  #framed(frame: Frame, now: number): void {
+    const read = readReply(frame.payload);
+    const json = typeof read === "string" ? undefined : read.json;
+    const current = this.#current;
+    if (this.#isRecovering) this.#framedInRecovery(frame, json, now);
+    else if (current === undefined || this.#isStray(frame, json, current.request)) this.#strayed(frame, json, now);
+    else if (this.#isWriting) {
+      // Not the reply, so the next frame may not be it either.
+      this.#report({ is: "late", frame });
+      this.#fail(current, "broken", "a frame came before the request was out", now);
+    } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, "broken", tooLarge, now);
+    else if (typeof read === "string") this.#fail(current, "broken", `the reply is ${read}`, now);
+    else if (read.status !== "success" && this.#recovery.mayAnswerStaleProbe(frame.framing, now)) {
+      this.#report({ is: "late", frame });
+      this.#fail(current, "broken", "an error came that may answer what was asked before it", now);
+    } else this.#replied(current, frame, read, now);
+  }
+
+  /** On a shared line a reply may be larger than its own service allows. */
+  #replyBytesMaxOf({ request: { service } }: Exchange): number {
+    return this.#replyBytesMax.get(service) ?? payloadBytesMax;
+  }
+
+  #replied(current: Exchange, frame: Frame, read: ReadReply, now: number): void {
+    const { service, barrierShaped } = current.request;
+    this.#current = undefined;
+    this.#take("frame");
+    this.#liveness.heard(service, now);
+    if (!barrierShaped) this.#recovery.replied(service);
+    if (!this.#isProbing) this.#busyMs = now;
+    this.#settle(current, current.reply(frame, read, now));
+    // An answer may be owed all the same, by a frame that strayed in before this one.
+    if (this.#recovery.owes) this.#outOfStep(now);
+  }
+
+  /** Whether a frame that came while a request was out can't be its reply. */
+  #isStray({ framing }: Frame, json: JsonObject | undefined, request: LineRequest): boolean {
+    return framing !== request.framing || (json !== undefined && this.#recovery.isProbeAnswer(framing, json, request));
+  }
+
+  /** A whole frame for nobody, other than a stale probe answer, says that question and answer are out of step. */
+  #strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
+    this.#report({ is: "late", frame });
+    this.#liveness.strayed("late", now);
+    const isStale = json !== undefined && this.#recovery.heardStale(frame.framing, json, now);
+    if (!isStale) this.#recovery.suspectFraming(frame.framing);
+    if (this.#state === "awaiting") this.#take("stray");
+    else if (isStale) this.#take("frame");
+    else this.#outOfStep(now);
+  }
+
+  #framedInRecovery(frame: Frame, json: JsonObject | undefined, now: number): void {
+    const { kind, service } = this.#recovery.heard(frame.framing, json, now);
+    if (service !== undefined) this.#liveness.heard(service, now);
+    else this.#liveness.strayed(json !== undefined ? "late" : this.#isEcho(frame) ? "echo" : "noise", now);
+    if (kind !== "answer") this.#report({ is: "late", frame });
+    else if (json !== undefined) this.#report({ is: "probe answered", service, answer: json });
+    this.#take(kind === "answer" ? "frame" : "stray");
+  }
+
+  /** Whether a frame is the probe that was sent last, come back. */
+  #isEcho({ payload }: Frame): boolean {
+    return this.#probed?.barrier !== undefined && Buffer.concat(this.#probed.barrier).includes(Buffer.concat(payload));
+  }
+
+  #discarded(discard: Discard, now: number): void {
+    this.#report({ is: "discard", discard });
+    this.#current?.discarded(discard.reason);
+    this.#liveness.discarded(discard, now);
+    if (this.#state !== "idle" || discard.checksum === undefined) return;
+    // As good a stray as a whole one: it answered something.
+    this.#recovery.suspectFraming(discard.checksum.crc32 === undefined ? "length" : "stx");
+    this.#outOfStep(now);
+  }
+
+  #outOfStep(now: number): void {
+    this.#take("stray", "a frame came that nobody asked for");
+    this.#recovery.begin(now);
+  }
+
+  /** Sent, and no good reply: its outcome is unknown, or it is sent once more where that does no harm. */
+  #fail(exchange: Exchange, kind: "timeout" | "broken", why: string, now: number): void {
+    const { service, barrierShaped } = exchange.request;
+    this.#current = undefined;
+    this.#recovery.owe(service, barrierShaped);
+    if (kind === "timeout") this.#liveness.unanswered(service, now);
+    this.#take("fail", why);
+    this.#recovery.begin(now);
+    if (kind === "broken" && exchange.isRepeatable && !this.isStopping) {
+      exchange.waitUntilMs = now + this.#config.queueWaitMs;
+      this.#queue.putFirst(exchange);
+    } else this.#settle(exchange, exchange.failure(kind, why, now));
+  }
+
+  // --- time
+
+  /** When something is due, unless an event comes before; Infinity when nothing is. */
+  nextDueMs(): number {
+    if (this.#state === "closed") return never;
+    const due = Math.min(this.#queue.nextDueMs, this.#stopDueMs);
+    if (!this.#isDrained || this.#isWriting) return due;
+    return Math.min(due, this.#lineDueMs(), this.#liveness.reportDueMs);
+  }
+
+  #lineDueMs(): number {
+    const { phase, heardMs, burstUntilMs } = this.#receiving;
+    if (this.#current !== undefined) return this.#current.dueMs(phase === "in-frame", heardMs);
+    // A frame that has begun has clocks of its own, which a probe's answer would only wind up again.
+    if (this.#isRecovering) return phase === "in-frame" ? never : this.#recovery.dueMs(this.#isStill);
+    if (this.#queue.hasReady) return burstUntilMs === 0 ? never : burstUntilMs;
+    return this.#isStill && this.#queue.isEmpty ? Math.max(this.#idleProbeDueMs, burstUntilMs) : never;
+  }
+
+  #tick(now: number): void {
+    for (const exchange of this.#queue.expired(now)) this.#expire(exchange, now);
+    // Until then the line's own moments hang on bytes, which are the link's affair.
+    if (!this.#isDrained || this.#isWriting) return;
+    this.#liveness.reportDue(now);
+    if (this.#current !== undefined) this.#replyDue(this.#current, now);
+    else if (this.#isRecovering) this.#recoveryDue(now);
+    else if (this.#maySend(now) && this.#queue.isEmpty) this.#probeIdle(now);
+    this.#settled(now);
+  }
+
+  #expire(exchange: Exchange, now: number): void {
+    const isBeingRecorded = this.#queue.head === exchange && !this.#queue.isHeadReady;
+    const why = isBeingRecorded ? "the call was still being recorded" : this.#whyWaiting(now);
+    const waitedMs = this.#queue.head === exchange ? Math.round(now - exchange.cameMs) : this.#config.queueWaitMs;
+    this.#queue.remove(exchange);
+    this.#settle(exchange, exchange.refusal(`${why}, and the call waited ${waitedMs} ms`, now));
+  }
+
+  /** What holds up a call that waits. */
+  #whyWaiting(now: number): string {
+    if (this.#state === "down") return "its device is still being opened";
+    if (!this.#isRecovering) return "it is busy";
+    const trouble = this.#liveness.trouble(now);
+    if (trouble !== undefined) return `it is recovering (${wordsOf(trouble)})`;
+    return `it is recovering (${this.#reason}; ${this.#recovery.owing.join(", ")} may still owe an answer)`;
+  }
+
+  #replyDue(current: Exchange, now: number): void {
+    if (now < current.dueMs(this.#receiving.phase === "in-frame", this.#receiving.heardMs)) return;
+    const { kind, why } = current.dueFor;
+    this.#fail(current, kind, why, now);
+  }
+
+  /** Settles by silence what can be; otherwise probes, if it is time for it. */
+  #recoveryDue(now: number): void {
+    if (this.#receiving.phase === "in-frame") return;
+    if (this.#isStill && this.#recovery.settleBySilence(now)) {
+      this.#lookClean(now, "it was silent for so long that no late answer is expected: calls are sent, answered or not");
+      return;
+    }
+    const peer = this.#recovery.probeDue(now);
+    if (peer?.barrier === undefined) return;
+    this.#liveness.unanswered(peer.service, now);
+    this.#probed = peer;
+    this.#write(peer.barrier);
+  }
+
+  /** Ends the recovery if nobody owes an answer any more; true when it did. */
+  #lookClean(now: number, why: string): boolean {
+    if (!this.#isStill || !this.#isRecovering || !this.#recovery.isClean(now)) return false;
+    this.#take("clean", why);
+    this.#busyMs = now;
+    return true;
+  }
+
+  // --- an idle line
+
+  /**
+   * When to probe an idle line, so that a terminal that was switched off is known of before the next sale. Only a service that has
+   * answered a probe before is asked: the silence of another would hold up whoever calls meanwhile, and prove nothing.
+   */
+  get #idleProbeDueMs(): number {
+    let due = never;
+    if (this.#config.idleProbeMs === 0 || this.#state !== "idle") return due;
+    for (const { service } of this.#recovery.proven) due = Math.min(due, this.#idleProbeOf(service));
+    return due;
+  }
+
+  #idleProbeOf(service: ServiceName): number {
+    return Math.max(this.#busyMs, this.#idleProbedMs.get(service) ?? 0) + this.#config.idleProbeMs;
+  }
+
+  /** Asks as any call does, so that an answer that stays out leads to the same proof. Whoever calls meanwhile waits behind it. */
+  #probeIdle(now: number): void {
+    if (now < this.#idleProbeDueMs) return;
+    const peer = this.#recovery.proven.find(({ service }) => now >= this.#idleProbeOf(service));
+    if (peer?.barrier === undefined) return;
+    this.#idleProbedMs.set(peer.service, now);
+    this.#send(new Exchange(this.#name, probeOf(peer), peer.barrier, { cameMs: now, waitUntilMs: now }), true, now);
+  }
+
+  // --- the end
+
+  #stop(graceMs: number, why: string, now: number): void {
+    this.#stopDueMs = Math.min(this.#stopDueMs, now + graceMs);
+    if (this.#whyStopping !== undefined) return;
+    this.#whyStopping = why;
+    this.#refuseAll(why, now);
+  }
+
+  #close(now: number): void {
+    const why = this.#whyStopping ?? "";
+    this.#take("close", why);
+    const current = this.#current;
+    this.#current = undefined;
+    if (current !== undefined) this.#settle(current, current.failure("broken", `${why}, and the reply had not come`, now));
+    this.#refuseAll(why, now);
+    this.#effects.push({ do: "close" });
+  }
+
+  // --- state and effects
+
+  get #isRecovering(): boolean {
+    return this.#state === "recovering";
+  }
+
+  /** The only place where the state changes; an exchange's coming and going isn't reported. */
+  #take(event: StateEvent, reason = ""): void {
+    const before = this.#state;
+    this.#state = nextState(before, event);
+    if (before === this.#state || event === "send" || (event === "frame" && before === "awaiting")) return;
+    this.#reason = reason;
+    this.#report({ is: "state", state: this.#state, reason });
+  }
+
+  /** The state stays, for another reason. */
+  #explain(reason: string): void {
+    if (this.#reason === reason) return;
+    this.#reason = reason;
+    this.#report({ is: "state", state: this.#state, reason });
+  }
+
+  /** An idle line's own question has an ending that nobody waits for: what it proves was noted where the answer came, or stayed out. */
+  #settle(exchange: Exchange, ending: Ending): void {
+    if (exchange.request.caller !== nobody) this.#effects.push({ do: "settle", exchange, ending });
+  }
+
+  #report(what: LineReported): void {
+    this.#effects.push({ do: "report", what });
+  }
+}
+
+/** Who waits for an idle line's own question. */
+const nobody = present();
+
+function probeOf({ service, framing }: Peer): LineRequest {
+  return {
+    service,
+    framing,
+    payload: [],
+    replyTimeoutMs: probeReplyMs,
+    urgent: false,
+    repeatable: false,
+    barrierShaped: true,
+    adviceWhenUnknown: "",
+    caller: nobody,
+  };
+}

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Queued, SendQueue } from "../../src/line/send-queue.ts";
+
+interface Named extends Queued {
+  readonly name: string;
+}
+
+const item = (name: string, waitUntilMs = 1_000, urgent = false): Named => ({ name, urgent, waitUntilMs });
+const names = (all: Iterable<Named>): string => [...all].map(({ name }) => name).join(" ");
+
+function queueOf(...items: readonly Named[]): SendQueue<Named> {
+  const queue = new SendQueue<Named>(10);
+  for (const each of items) queue.add(each);
+  return queue;
+}
+
+test("SendQueue.next() gives first in first out", () => {
+  const queue = queueOf(item("a"), item("b"), item("c"));
+  assert.deepEqual([queue.next()?.name, queue.next()?.name, queue.next()?.name, queue.next()], ["a", "b", "c", undefined]);
+});
+
+test("SendQueue.next() gives urgent ones before all others, in their own order", () => {
+  const queue = queueOf(item("a"), item("abort 1", 1_000, true), item("b"), item("abort 2", 1_000, true));
+  assert.equal(names(queue.drain()), "abort 1 abort 2 a b");
+  assert.equal(queue.isEmpty, true);
+});
+
+test("SendQueue.putFirst() goes before urgent ones, whatever the limit", () => {
+  const queue = new SendQueue<Named>(2);
+  queue.add(item("abort", 1_000, true));
+  queue.add(item("a"));
+  assert.equal(queue.isFull, true);
+  queue.putFirst(item("again"));
+  assert.equal(queue.size, 3);
+  assert.equal(names(queue.drain()), "again abort a");
+});
+
+test("SendQueue.add() throws when the queue is full, urgent or not", () => {
+  const queue = new SendQueue<Named>(1);
+  queue.add(item("a"));
+  assert.throws(() => queue.add(item("b")), /1 are waiting, which is the limit/);
+  assert.throws(() => queue.add(item("abort", 1_000, true)), /which is the limit/);
+  queue.next();
+  queue.add(item("c"));
+  assert.equal(queue.size, 1);
+});
+
+test("SendQueue.expired() gives each item that has waited too long, and nextDueMs says when the first will have", () => {
+  const queue = queueOf(item("a", 300), item("abort", 100, true), item("b", 500));
+  assert.equal(queue.nextDueMs, 100);
+  assert.equal(names(queue.expired(99)), "");
+  assert.equal(names(queue.expired(100)), "abort");
+  for (const each of queue.expired(300)) queue.remove(each);
+  assert.equal(queue.nextDueMs, 500);
+  assert.equal(names(queue.drain()), "b");
+  assert.equal(queue.nextDueMs, Number.POSITIVE_INFINITY);
+});
+
+test("SendQueue.remove() takes an item out wherever it waits, once", () => {
+  const [a, abort, head] = [item("a"), item("abort", 1_000, true), item("head")];
+  const queue = queueOf(a, abort);
+  queue.hold(head);
+  for (const each of [head, abort, a]) {
+    assert.equal(queue.remove(each), true);
+    assert.equal(queue.remove(each), false);
+  }
+  assert.equal(queue.isEmpty, true);
+});
+
+test("SendQueue.next() gives nothing while the head is recorded, and the head before all others then", () => {
+  const queue = queueOf(item("a"), item("abort", 1_000, true));
+  queue.hold(item("head", 200));
+  assert.equal(queue.next(), undefined);
+  assert.equal(queue.hasReady, false);
+  assert.equal(queue.isEmpty, false);
+  assert.equal(queue.size, 2, "the head isn't among those that wait");
+  assert.equal(queue.nextDueMs, 200, "the head may wait too long as well");
+  queue.headRecorded();
+  assert.equal(queue.hasReady, true);
+  assert.equal(queue.next()?.name, "head");
+  assert.equal(queue.next()?.name, "abort");
+});
