@@ -79,9 +79,10 @@ function inState(state: LineState): Bench & { inFlight?: Exchange } {
   bench.give({ at: "drained" });
   bench.tick();
   if (state === "recovering") return bench;
-  for (let answers = 0; bench.engine.state !== "idle" && answers < 10; answers++) {
+  const isIdle = () => bench.engine.state === "idle";
+  for (let answers = 0; !isIdle() && answers < 10; answers++) {
     bench.receive(barrierReplies.bankSupported);
-    if (bench.engine.state !== "idle") bench.tick();
+    if (!isIdle()) bench.tick();
   }
   if (state === "idle") return bench;
   const inFlight = bench.exchange("OUT");
