@@ -1,6 +1,6 @@
 import { contracts } from "../contract/contracts.ts";
+import type { Open } from "../device/transport.ts";
 import { linePeer } from "../line/caller.ts";
-import type { Open } from "../line/conduit.ts";
 import { Line } from "../line/line.ts";
 import type { LineReport } from "../line/report.ts";
 import type { OnLine, Place } from "./line-set.ts";

@@ -5,10 +5,10 @@ import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type Handler, present, type ServiceName, serviceNames } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
+import type { Open } from "../device/transport.ts";
 import { faultBody } from "../envelope/fault.ts";
 import { textOf } from "../envelope/json.ts";
 import { lineCaller, linePeer } from "../line/caller.ts";
-import type { Open } from "../line/conduit.ts";
 import { Line } from "../line/line.ts";
 
 /** A client's own line: its requests go straight to the terminal, by the same line as the bridge's. */
@@ -49,7 +49,7 @@ export async function openLine(
       const { replyBytesMax = serviceDefaults.replyBytesMax } = options[service] ?? {};
       return linePeer(contracts[service], { ...rules, merchantId: idFor(service, id), replyBytesMax });
     }),
-    open: open ?? (await import("../line/serial-port.ts")).serialPort(config),
+    open: open ?? (await import("../device/serial-port.ts")).serialPort(config),
     report: {
       state: () => report(),
       discard: () => {},

@@ -9,7 +9,7 @@ import type { SharedLine } from "./served.ts";
 export type ConduitOf = (shared: SharedLine) => Conduit;
 
 export async function devices(): Promise<ConduitOf> {
-  const { serialPort } = await import("../line/serial-port.ts");
+  const { serialPort } = await import("../device/serial-port.ts");
   return ({ config }) => ({ open: serialPort(config) });
 }
 

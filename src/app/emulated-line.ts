@@ -2,11 +2,11 @@ import type { LineConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
-import type { Open } from "../line/conduit.ts";
-import { msPerByte } from "../line/frame.ts";
+import type { Open } from "../device/transport.ts";
+import { msPerByte } from "../device/transport.ts";
+import { memoryLine } from "../emulator/memory-line.ts";
+import { spoiledOpen } from "../emulator/spoiled-open.ts";
 import { LineListener } from "../line/listener.ts";
-import { memoryLine } from "../line/memory-line.ts";
-import { spoiledOpen } from "../line/spoiled-open.ts";
 import type { Emulation } from "./emulation.ts";
 import { discardFields } from "./line-report.ts";
 

@@ -5,12 +5,12 @@ import type { Call, ServiceName } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
+import { bytesOf } from "../core/pieces.ts";
+import { serialPort } from "../device/serial-port.ts";
 import { readReply } from "../envelope/reply.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { httpCaller } from "../http/caller.ts";
-import { bytesOf } from "../line/frame.ts";
 import { type LineExchange, LineListener, type LineListenerReport } from "../line/listener.ts";
-import { serialPort } from "../line/serial-port.ts";
 import type { OnLine, Place } from "./line-set.ts";
 import type { SharedLine } from "./served.ts";
 

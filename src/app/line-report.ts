@@ -1,5 +1,5 @@
 import type { LineFields, Log } from "../core/log.ts";
-import { wordsOf } from "../line/causes.ts";
+import { wordsOf } from "../device/open-errors.ts";
 import type { LineReport } from "../line/report.ts";
 import type { Discard } from "../wire/decoded.ts";
 

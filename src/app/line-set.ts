@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Open, OpenError } from "../line/conduit.ts";
+import { type Open, OpenError } from "../device/transport.ts";
 import type { Served, SharedLine } from "./served.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { CommandModule } from "yargs";
 import { printable, printableJson } from "../core/shell-text.ts";
-import type { Device } from "../line/devices.ts";
+import type { Device } from "../device/devices.ts";
 
 /** `posline ports`: the serial devices of this box, which name to configure, and what stands in the way of using it. */
 
@@ -77,7 +77,7 @@ export const portsCommand: CommandModule<object, PortsArguments> = {
   builder: (yargs) => yargs.options({ json: { type: "boolean", describe: "Print JSON" } }),
   handler: async (args) => {
     // Loaded when it is run, so that registering the command costs nothing.
-    const { listDevices } = await import("../line/devices.ts");
+    const { listDevices } = await import("../device/devices.ts");
     const devices = await listDevices();
     process.stdout.write(args.json === true ? renderJson(devices) : render(devices));
   },

@@ -3,7 +3,7 @@ import type { CommandModule } from "yargs";
 import { ConfigError, type LineConfig } from "../config/config.ts";
 import { type Flags, loadConfig } from "../config/load.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
-import type { Opening } from "../line/conduit.ts";
+import type { Opening } from "../device/transport.ts";
 import { sourceOptions } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
@@ -86,7 +86,7 @@ export async function runTap(args: TapArguments): Promise<number> {
 }
 
 async function listen(line: LineConfig): Promise<number> {
-  const { serialPort } = await import("../line/serial-port.ts");
+  const { serialPort } = await import("../device/serial-port.ts");
   const dump = new HexDump((row) => process.stdout.write(row));
   const space = Buffer.alloc(4_096);
   let opening: Opening | undefined;

@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import { serviceUser } from "../line/causes.ts";
+import { serviceUser } from "../device/open-errors.ts";
 import { type Box, textAt } from "./box.ts";
 import type { Units } from "./units.ts";
 

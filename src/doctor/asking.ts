@@ -1,8 +1,8 @@
 import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import { cannotOpen } from "../line/causes.ts";
-import { OpenError } from "../line/conduit.ts";
+import { cannotOpen } from "../device/open-errors.ts";
+import { OpenError } from "../device/transport.ts";
 import { type AskedLine, answerFindings } from "./answers.ts";
 import type { Box } from "./box.ts";
 import { refusal } from "./device.ts";

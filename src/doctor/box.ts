@@ -1,9 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LineConfig } from "../config/config.ts";
-import type { Open } from "../line/conduit.ts";
-import type { Places as DevicePlaces } from "../line/devices.ts";
-import { resolveDevice } from "../line/identity.ts";
+import type { Places as DevicePlaces } from "../device/devices.ts";
+import { resolveDevice } from "../device/identity.ts";
+import type { Open } from "../device/transport.ts";
 import { type Command, runCommand } from "./commands.ts";
 
 /** What an HTTP service of this box answered; undefined when it can't be reached. */
@@ -70,7 +70,7 @@ export function boxOf(places: Places): Box {
 
 /** Loaded when a line is asked: on a box without the addon for its processor, everything else can still be looked at. */
 async function openSerial(config: LineConfig): Promise<Open> {
-  const { serialPort } = await import("../line/serial-port.ts");
+  const { serialPort } = await import("../device/serial-port.ts");
   return serialPort(config);
 }
 

@@ -1,8 +1,10 @@
 import type { LineConfig } from "../config/config.ts";
 import { payloadMsMin, silenceMs } from "../config/limits.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
-import type { Ear, Open, Opening } from "../line/conduit.ts";
-import { bytesOf, msPerByte } from "../line/frame.ts";
+import { bytesOf } from "../core/pieces.ts";
+import type { Ear, Open, Opening } from "../device/transport.ts";
+import { msPerByte } from "../device/transport.ts";
+
 import { silenceMsMax, writeMsMin } from "../line/limits.ts";
 import { Reader } from "../line/reader.ts";
 import type { Crc16 } from "../wire/crc16.ts";

@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { quoted } from "../core/shell-text.ts";
-import { heldBy, killOf, noPermission, permissionCures, serviceUser } from "../line/causes.ts";
-import { OpenError } from "../line/conduit.ts";
-import { accessTo, type Device, listDevices } from "../line/devices.ts";
-import { type Holder, lookForHolders } from "../line/holders.ts";
+import { accessTo, type Device, listDevices } from "../device/devices.ts";
+import { type Holder, lookForHolders } from "../device/holders.ts";
+import { heldBy, killOf, noPermission, permissionCures, serviceUser } from "../device/open-errors.ts";
+import { OpenError } from "../device/transport.ts";
 import { type Account, mayUse } from "./accounts.ts";
 import { type Box, textAt } from "./box.ts";
 import { type Finding, finding, type More, trouble } from "./finding.ts";

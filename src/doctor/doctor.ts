@@ -1,6 +1,6 @@
 import { type Config, emulatedPath, type LineConfig } from "../config/config.ts";
 import { quoted } from "../core/shell-text.ts";
-import { listDevices } from "../line/devices.ts";
+import { listDevices } from "../device/devices.ts";
 import { type Account, serviceAccount } from "./accounts.ts";
 import { askLine } from "./asking.ts";
 import { type Box, boxOf, type Places } from "./box.ts";

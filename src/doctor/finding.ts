@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import { printable } from "../core/shell-text.ts";
-import type { Cause } from "../line/causes.ts";
+import type { Cause } from "../device/open-errors.ts";
 
 /**
  * What one check found. `ok`: as it should be. `note`: worth knowing. `warn`: works, and may hurt one day. `bad`: stands in the

@@ -1,6 +1,6 @@
 import type { LineConfig } from "../config/config.ts";
 import { nowMs } from "../core/clock.ts";
-import type { Open } from "../line/conduit.ts";
+import type { Open } from "../device/transport.ts";
 import { drainMs, silenceMsMax } from "../line/limits.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { Conversation, type Heard } from "./conversation.ts";

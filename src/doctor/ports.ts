@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import { killOf } from "../line/causes.ts";
+import { killOf } from "../device/open-errors.ts";
 import { type Box, textAt } from "./box.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Processes, poslineOf } from "./processes.ts";

@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { brltty, getty, kernelConsole, modemManager } from "../line/causes.ts";
-import type { Device } from "../line/devices.ts";
+import type { Device } from "../device/devices.ts";
+import { brltty, getty, kernelConsole, modemManager } from "../device/open-errors.ts";
 import { type Box, namesIn, textAt } from "./box.ts";
 import { type Finding, finding, trouble } from "./finding.ts";
 import type { Processes } from "./processes.ts";

@@ -1,7 +1,7 @@
 import { access, constants, stat, statfs } from "node:fs/promises";
 import type { Config } from "../config/config.ts";
 import { quoted } from "../core/shell-text.ts";
-import { serviceUser } from "../line/causes.ts";
+import { serviceUser } from "../device/open-errors.ts";
 import { type Account, mayUse } from "./accounts.ts";
 import { type Box, namesIn, textAt } from "./box.ts";
 import { type Finding, finding } from "./finding.ts";

@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
-import { noUdevRule, udevRule } from "../line/causes.ts";
-import type { Device } from "../line/devices.ts";
+import type { Device } from "../device/devices.ts";
+import { noUdevRule, udevRule } from "../device/open-errors.ts";
 import { type Box, namesIn, textAt } from "./box.ts";
 import { type Finding, finding, trouble } from "./finding.ts";
 import { adapterFolder, ruleFolders } from "./trees.ts";

@@ -5,8 +5,9 @@ import type { Call, Handler, Reply } from "../core/call.ts";
 import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
 import type { Crc16 } from "../wire/crc16.ts";
+import { frameOf } from "../wire/framing.ts";
 import type { LineRequest } from "./exchange.ts";
-import { frameOf } from "./frame.ts";
+
 import type { Ledger, LedgerEntry } from "./ledger.ts";
 import type { Line } from "./line.ts";
 import type { Peer } from "./peer.ts";

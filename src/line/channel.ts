@@ -1,13 +1,14 @@
 import type { LineConfig } from "../config/config.ts";
 import { silenceMs } from "../config/limits.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
+import { bytesOf } from "../core/pieces.ts";
+import type { Ear, Open, Opening } from "../device/transport.ts";
+import { msPerByte } from "../device/transport.ts";
 import type { Decoded, Discard, Framing } from "../wire/decoded.ts";
-import type { Ear, Open, Opening } from "./conduit.ts";
-import type { Receiving } from "./engine.ts";
-import { bytesOf, msPerByte } from "./frame.ts";
+
 import { silenceMsMax, writeMsMin } from "./limits.ts";
 import { Opener } from "./opener.ts";
-import { Reader } from "./reader.ts";
+import { Reader, type Receiving } from "./reader.ts";
 
 /**
  * A conduit that is opened again for ever, with frames in place of bytes: what was heard on the opening in use, the silence that

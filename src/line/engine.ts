@@ -3,14 +3,15 @@ import { barrierIntervalMs, payloadBytesMax } from "../config/limits.ts";
 import { present, type ServiceName } from "../core/call.ts";
 import type { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { type Cause, wordsOf } from "../device/open-errors.ts";
+import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
-import { type Cause, wordsOf } from "./causes.ts";
 import { type Ending, Exchange, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
-import { msPerByte } from "./frame.ts";
 import { probeReplyMs } from "./limits.ts";
 import { Liveness, type ServiceLiveness } from "./liveness.ts";
 import type { Peer } from "./peer.ts";
+import type { Receiving } from "./reader.ts";
 import { Recovery } from "./recovery.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
@@ -23,16 +24,6 @@ import { type LineState, nextState, type StateEvent } from "./states.ts";
  * The same class runs over a device, over memory and in simulated worlds: a recording of its events with their times is the whole
  * truth about an incident. The table of states (`states.ts`) says which event may come in which state.
  */
-
-/** What is being received, as the framed link sees it. */
-export interface Receiving {
-  /** `in-frame`: a frame has begun, and its own clocks count. `garbage`: bytes that can't be a frame, kept until a pause. */
-  readonly phase: "idle" | "in-frame" | "garbage";
-  /** When the last bytes came. */
-  readonly heardMs: number;
-  /** Until when what just ended may go on, as a copy of the frame would; 0 when its end was seen. */
-  readonly burstUntilMs: number;
-}
 
 /** What may happen to a line. */
 export type LineEvent =

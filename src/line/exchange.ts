@@ -1,8 +1,9 @@
 import type { Presence, Reply, ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
+import { bytesOf } from "../core/pieces.ts";
 import type { ReadReply } from "../envelope/reply.ts";
 import type { DiscardReason, Frame, Framing } from "../wire/decoded.ts";
-import { bytesOf } from "./frame.ts";
+
 import { corruptQuietMs } from "./limits.ts";
 import type { Queued } from "./send-queue.ts";
 

@@ -36,38 +36,8 @@ export const probeReplyMs = 5_000;
 /** Milliseconds a frame may take at least to be taken over by the system; long ones get twice their time on the wire more. */
 export const writeMsMin = 5_000;
 
-/**
- * Bytes written at once. What lies in the kernel when output is stopped holds up close() for half a minute; little must lie
- * there.
- */
-export const writeBytesMax = 1_024;
-
 /** Milliseconds after which an opening that doesn't return is reported: an unplug can fall into it. */
 export const openMs = 5_000;
-
-/**
- * Bytes that may lie in the system when the last byte of a frame was taken over: drivers hold a page of memory, which is 16 KiB at
- * most on the boxes that posline is built for.
- */
-export const kernelBytesMax = 16_384;
-
-/** Bytes that may lie in an adapter's own buffer, which not every driver asks about, when the system has sent all. */
-export const adapterBytesMax = 512;
-
-/**
- * Milliseconds that are waited at least for what was written to leave, beside twice its time on the wire: a USB adapter's packets
- * (16 ms) and a busy box's threads.
- */
-export const drainMsMin = 500;
-
-/** Drains that run at a time: each holds one of the four threads that files are read and written in. */
-export const drainsMax = 2;
-
-/** Milliseconds between two looks at CTS while it holds up a drain. */
-export const heldUpMs = 10;
-
-/** Milliseconds a closing may take, beside the drain before it, until it is left to itself. */
-export const closeMs = 1_000;
 
 /** Milliseconds before a lost device is tried again, doubling; with the longest a replug is served well within three seconds. */
 export const reopenMs = { first: 100, longest: 1_000 } as const;

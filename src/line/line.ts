@@ -2,11 +2,12 @@ import type { LineConfig } from "../config/config.ts";
 import type { Reply } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { Fault, faultFrom } from "../core/fault.ts";
+import type { Open } from "../device/transport.ts";
+import { frameOf } from "../wire/framing.ts";
 import { Channel } from "./channel.ts";
-import type { Open } from "./conduit.ts";
 import { type Effect, LineEngine, type LineEvent, type LineReported } from "./engine.ts";
 import { type Ending, Exchange, type LineRequest, unavailable } from "./exchange.ts";
-import { frameOf } from "./frame.ts";
+
 import type { ServiceLiveness } from "./liveness.ts";
 import type { Peer } from "./peer.ts";
 import type { LineReport } from "./report.ts";

@@ -6,12 +6,13 @@ import { contracts } from "../contract/contracts.ts";
 import { type Call, type Presence, present, type Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
+import type { Open } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
 import { type LineRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
+import { frameOf } from "../wire/framing.ts";
 import { Channel } from "./channel.ts";
-import type { Open } from "./conduit.ts";
-import { frameOf } from "./frame.ts";
+
 import { type Answering, Asker, type Job, Requests } from "./requests.ts";
 
 /**

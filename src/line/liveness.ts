@@ -1,8 +1,9 @@
 import type { LineConfig } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
+import { quoted } from "../core/shell-text.ts";
+import type { Cause } from "../device/open-errors.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
-import { type Cause, echoes, garbles, late, notServed, otherCrc16, silent, wrongChecksum } from "./causes.ts";
 import { evidenceMs, silentWarnMs } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 
@@ -177,4 +178,63 @@ function stateOf({ heardMs, silentSinceMs, isProbed }: Service): LivenessState {
   if (silentSinceMs !== undefined) return "unheard";
   if (heardMs !== undefined) return "heard";
   return isProbed ? "unheard" : "unproven";
+}
+
+// --- the likeliest causes, and what to do
+
+const cause = (what: string, cure: string): Cause => ({ cause: what, cure });
+
+/** How a technician asks the terminal itself: the service has the device, and must let go of it first. */
+const askTerminal = (line: string) => `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)}`;
+
+/**
+ * Not one byte comes back.
+ * @param crc16 The line's reading of CRC16, where its frames have one: a terminal drops frames whose checksum it reads as wrong.
+ */
+function silent(line: string, baudRate: number, crc16: string | undefined): Cause {
+  const settings = crc16 === undefined ? `baudRate ${baudRate}` : `baudRate ${baudRate} and crc16 "${crc16}"`;
+  const cure =
+    "1. switch the terminal on and wait for its idle screen; 2. check the cable, and try the other kind (straight or null modem); " +
+    `3. compare ${settings} with the terminal's settings; 4. ${askTerminal(line)} asks the terminal itself`;
+  return cause("the terminal does not answer, and not one byte comes back", cure);
+}
+
+/** Other services of the line answer, and this one does not. */
+function notServed(service: string): Cause {
+  return cause(
+    `${service} does not answer, though another service on this line does`,
+    `switch ${service} on in the terminal, or take services.${service} out of the configuration`,
+  );
+}
+
+/** What is sent comes back. */
+function echoes(): Cause {
+  const cure = "check the plug and the cable (RX and TX are joined), and that a terminal is at the other end";
+  return cause("what posline sends comes back: no terminal answers", cure);
+}
+
+/** Answers come, by the other reading of CRC16. */
+function otherCrc16(line: string, reading: "arc" | "umts"): Cause {
+  const cure = `set "crc16": "${reading}" for line ${line} in the configuration, then sudo systemctl reload posline`;
+  return cause(`the terminal uses the other checksum, CRC-16/${reading.toUpperCase()}`, cure);
+}
+
+/** Frames come whose checksum is wrong by any reading. */
+function wrongChecksum(): Cause {
+  const cure = "try another cable and adapter, away from mains wires; compare parity and dataBits with the terminal's";
+  return cause("answers come with a wrong checksum: bytes are lost or changed on the way", cure);
+}
+
+/** Bytes come, and they are not frames. */
+function garbles(line: string, baudRate: number): Cause {
+  const cure = `compare baudRate ${baudRate}, parity and dataBits with the terminal's; ${askTerminal(line)} shows what comes`;
+  return cause("bytes come that are not an answer: wrong speed, or another device?", cure);
+}
+
+/** Whole answers come, to nothing that is asked now. */
+function late(): Cause {
+  return cause(
+    "answers come too late to be given to anybody",
+    "see what the terminal's screen shows: it may be busy or starting",
+  );
 }

@@ -1,6 +1,6 @@
 import { nowMs } from "../core/clock.ts";
-import { type Ear, isOpenError, type Open, type Opening } from "./conduit.ts";
-import { closeMs, openMs, reopenMs } from "./limits.ts";
+import { closeMs, type Ear, isOpenError, type Open, type Opening } from "../device/transport.ts";
+import { openMs, reopenMs } from "./limits.ts";
 
 /** What becomes of the attempts. */
 export interface OpenerEvents {

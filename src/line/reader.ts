@@ -1,9 +1,9 @@
 import type { LineConfig } from "../config/config.ts";
 import { headerMs, payloadBytesMax, payloadMsMin } from "../config/limits.ts";
+import { msPerByte } from "../device/transport.ts";
 import type { Decoded, Decoder, Discard, Framing } from "../wire/decoded.ts";
 import { createDecoder } from "../wire/decoder.ts";
-import type { Receiving } from "./engine.ts";
-import { msPerByte } from "./frame.ts";
+
 import {
   burstMsMax,
   corruptQuietMs,
@@ -15,6 +15,16 @@ import {
   restMsMax,
   restMsMin,
 } from "./limits.ts";
+
+/** What is being received. */
+export interface Receiving {
+  /** `in-frame`: a frame has begun, and its own clocks count. `garbage`: bytes that can't be a frame, kept until a pause. */
+  readonly phase: "idle" | "in-frame" | "garbage";
+  /** When the last bytes came. */
+  readonly heardMs: number;
+  /** Until when what just ended may go on, as a copy of the frame would; 0 when its end was seen. */
+  readonly burstUntilMs: number;
+}
 
 /**
  * What is heard on one opening of a line: a decoder together with the clocks of a frame that has begun. Time, not bytes, finds

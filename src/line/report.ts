@@ -1,7 +1,7 @@
 import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import type { Cause } from "../device/open-errors.ts";
 import type { Discard, Frame } from "../wire/decoded.ts";
-import type { Cause } from "./causes.ts";
 import type { LineState } from "./states.ts";
 
 /** What a line tells of itself, for the log and the status. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
 import type { SharedLine } from "../../src/app/served.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
-import type { Ear, Opening } from "../../src/line/conduit.ts";
+import type { Ear, Opening } from "../../src/device/transport.ts";
 
 /** A line that runs nothing: it notes what it is told, and ends when the test says so. */
 class Noted implements OnLine {

@@ -3,10 +3,11 @@ import { ReadStream } from "node:tty";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { present } from "../../src/core/call.ts";
+import { serialPort } from "../../src/device/serial-port.ts";
 import { linePeer } from "../../src/line/caller.ts";
-import { frameOf } from "../../src/line/frame.ts";
+
 import { Line } from "../../src/line/line.ts";
-import { serialPort } from "../../src/line/serial-port.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 import { pythonArgv } from "./machine.ts";
 import { figureOf, inWorkshop } from "./processes.ts";
 import { atMost, type Bench, lowerQuartile } from "./report.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { render, renderJson } from "../../src/cli/ports.ts";
-import type { Device } from "../../src/line/devices.ts";
+import type { Device } from "../../src/device/devices.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 
 const ftdi: Device = {

@@ -7,10 +7,10 @@ import { NotSentError, RejectedError, UnknownError } from "../../src/client/erro
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, type Handler, type Reply, serviceNames } from "../../src/core/call.ts";
+import { OpenError } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
-import { OpenError } from "../../src/line/conduit.ts";
+import { memoryLine } from "../../src/emulator/memory-line.ts";
 import { LineListener } from "../../src/line/listener.ts";
-import { memoryLine } from "../../src/line/memory-line.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { merchantId } from "./scripted.ts";
 

@@ -3,14 +3,13 @@ import { type Client, createClientOver, createHttpClient } from "../../src/clien
 import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settled.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { msPerByte, type Open, OpenError, type Opening } from "../../src/device/transport.ts";
+import { memoryLine } from "../../src/emulator/memory-line.ts";
 import { overLine } from "../../src/emulator/over-line.ts";
+import { spoiledOpen } from "../../src/emulator/spoiled-open.ts";
 import { HttpListener } from "../../src/http/listener.ts";
 import { lineCaller } from "../../src/line/caller.ts";
-import { type Open, OpenError, type Opening } from "../../src/line/conduit.ts";
-import { msPerByte } from "../../src/line/frame.ts";
 import { LineListener } from "../../src/line/listener.ts";
-import { memoryLine } from "../../src/line/memory-line.ts";
-import { spoiledOpen } from "../../src/line/spoiled-open.ts";
 import { configOf, lineOver } from "../line/lines.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 import { type Followed, methodOf } from "./followed.ts";

@@ -2,10 +2,10 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writ
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { after } from "node:test";
+import { noDevice } from "../../src/device/open-errors.ts";
+import { OpenError } from "../../src/device/transport.ts";
 import type { Places } from "../../src/doctor/box.ts";
 import type { CommandResult } from "../../src/doctor/commands.ts";
-import { noDevice } from "../../src/line/causes.ts";
-import { OpenError } from "../../src/line/conduit.ts";
 
 const boxes = mkdtempSync(join(tmpdir(), "posline-doctor-"));
 after(() => rmSync(boxes, { recursive: true }));

@@ -1,9 +1,9 @@
-import type { Cause } from "../../src/line/causes.ts";
-import { type Ear, type Open, OpenError, type Opening } from "../../src/line/conduit.ts";
-import { frameOf } from "../../src/line/frame.ts";
+import type { Cause } from "../../src/device/open-errors.ts";
+import { type Ear, type Open, OpenError, type Opening } from "../../src/device/transport.ts";
 import type { Crc16 } from "../../src/wire/crc16.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 
 /** The other end of a line in memory: hears whole writes, and says what a test wants, when it wants. */
 export class FakeLine {

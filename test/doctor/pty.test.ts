@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { lineDefaults } from "../../src/config/limits.ts";
+import { serialPort } from "../../src/device/serial-port.ts";
 import { askLine, type LineToAsk } from "../../src/doctor/asking.ts";
 import { boxOf } from "../../src/doctor/box.ts";
-import { frameOf } from "../../src/line/frame.ts";
-import { serialPort } from "../../src/line/serial-port.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "../support/pty.ts";
 import { answering, barrierReplies, Terminal } from "../support/terminal.ts";
 

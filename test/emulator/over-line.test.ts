@@ -6,7 +6,8 @@ import type { Emulated } from "../../src/emulator/emulator.ts";
 import { overLine } from "../../src/emulator/over-line.ts";
 import type { FrameFault } from "../../src/emulator/spoil.ts";
 import type { WireFault } from "../../src/emulator/wire-fault.ts";
-import { frameOf } from "../../src/line/frame.ts";
+import { frameOf } from "../../src/wire/framing.ts";
+
 import { VirtualTime } from "../support/virtual-time.ts";
 
 const time = new VirtualTime();

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { LineConfig } from "../../src/config/config.ts";
-import type { Open, Opening } from "../../src/line/conduit.ts";
-import { memoryLine } from "../../src/line/memory-line.ts";
-import { serialPort } from "../../src/line/serial-port.ts";
+import { serialPort } from "../../src/device/serial-port.ts";
+import type { Open, Opening } from "../../src/device/transport.ts";
+import { memoryLine } from "../../src/emulator/memory-line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { scratchFolder } from "../support/bridge-process.ts";

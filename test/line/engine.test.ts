@@ -5,11 +5,12 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { present } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { linePeer } from "../../src/line/caller.ts";
-import { type Effect, LineEngine, type LineEvent, type Receiving } from "../../src/line/engine.ts";
+import { type Effect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
 import { Exchange } from "../../src/line/exchange.ts";
-import { frameOf } from "../../src/line/frame.ts";
+import type { Receiving } from "../../src/line/reader.ts";
 import { type LineState, lineStates } from "../../src/line/states.ts";
 import type { Frame } from "../../src/wire/decoded.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 import { barrierReplies } from "../support/terminal.ts";
 import { configOf, requestFor } from "./lines.ts";
 

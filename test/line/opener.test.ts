@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Ear, Open, Opening } from "../../src/line/conduit.ts";
-import { OpenError } from "../../src/line/conduit.ts";
+import type { Ear, Open, Opening } from "../../src/device/transport.ts";
+import { OpenError } from "../../src/device/transport.ts";
 import { openMs, reopenMs } from "../../src/line/limits.ts";
 import { Opener } from "../../src/line/opener.ts";
 import { VirtualTime } from "../support/virtual-time.ts";

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { after } from "node:test";
-import type { Places } from "../../src/line/devices.ts";
+import type { Places } from "../../src/device/devices.ts";
 
 const boxes = mkdtempSync(join(tmpdir(), "posline-devices-"));
 after(() => rmSync(boxes, { recursive: true }));

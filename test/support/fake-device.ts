@@ -1,7 +1,7 @@
-import { type Ear, type Open, OpenError, type Opening } from "../../src/line/conduit.ts";
-import { frameOf } from "../../src/line/frame.ts";
+import { type Ear, type Open, OpenError, type Opening } from "../../src/device/transport.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 
 /** A device as a test wants it: plugged or not, taking what is written at once, a little, or not at all. */
 export class FakeDevice {

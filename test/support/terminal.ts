@@ -1,7 +1,7 @@
-import { frameOf } from "../../src/line/frame.ts";
 import type { Crc16 } from "../../src/wire/crc16.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "./pty.ts";
 
 /** A request as a terminal reads it: the payload's first line or command, and all of its text. */

@@ -1,6 +1,6 @@
-import { frameOf } from "../../src/line/frame.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "./pty.ts";
 
 /** Two ttys joined by a cable: what is written to one is read from the other. */

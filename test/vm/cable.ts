@@ -1,5 +1,5 @@
 import { createConnection, type Socket } from "node:net";
-import { type Ear, type Open, OpenError, type Opening } from "../../src/line/conduit.ts";
+import { type Ear, type Open, OpenError, type Opening } from "../../src/device/transport.ts";
 
 /**
  * The cable between the emulated terminal and the box's USB adapter: a unix socket of QEMU's, which knows no speed, and so each

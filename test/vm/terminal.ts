@@ -2,8 +2,9 @@ import type { LineConfig } from "../../src/config/config.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, type Reply, serviceNames } from "../../src/core/call.ts";
+import { msPerByte } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
-import { msPerByte } from "../../src/line/frame.ts";
+
 import { LineListener } from "../../src/line/listener.ts";
 import { cable } from "./cable.ts";
 

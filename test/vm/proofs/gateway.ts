@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createConnection } from "node:net";
-import { frameOf } from "../../../src/line/frame.ts";
 import { createDecoder } from "../../../src/wire/decoder.ts";
+import { frameOf } from "../../../src/wire/framing.ts";
 import { adapterById } from "../machine.ts";
 import type { BoxProof } from "../proof.ts";
 

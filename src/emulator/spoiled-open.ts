@@ -1,6 +1,6 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
-import { bytesOf } from "./frame.ts";
+import { bytesOf } from "../core/pieces.ts";
+import { type Ear, type Open, OpenError, type Opening } from "../device/transport.ts";
 
 /**
  * A conduit whose cable is bad on purpose: what is written goes out otherwise, or not at all, as whoever spoils it says. What is

@@ -10,8 +10,8 @@ import {
   type Process,
   perhapsLockedBy,
   wronglyLockedBy,
-} from "./causes.ts";
-import { OpenError } from "./conduit.ts";
+} from "./open-errors.ts";
+import { OpenError } from "./transport.ts";
 
 /**
  * Our own lock on a device, taken before it is opened. A second opener sets the line's speed before the driver's lock stops it,

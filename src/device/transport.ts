@@ -1,4 +1,5 @@
-import { type Cause, wordsOf } from "./causes.ts";
+import type { LineConfig } from "../config/config.ts";
+import { type Cause, wordsOf } from "./open-errors.ts";
 
 /**
  * What a line runs over: a serial device, or memory. One opening is one use of it, from open to loss; what was to be written to
@@ -43,6 +44,9 @@ export interface Opening {
   close(): Promise<void>;
 }
 
+/** Milliseconds a closing may take, beside the drain before it, until it is left to itself. */
+export const closeMs = 1_000;
+
 /**
  * Opens a conduit. Openings follow each other: it is called again when the one before was closed.
  * @throws OpenError saying why, and what to do.
@@ -64,4 +68,10 @@ export class OpenError extends Error {
 /** Whether an error says why a conduit could not be opened. Not by class: a part that is loaded on first use has classes of its own. */
 export function isOpenError(error: unknown): error is OpenError {
   return error instanceof Error && error.name === "OpenError";
+}
+
+/** Milliseconds that a byte takes on the wire, with its start, parity and stop bits. */
+export function msPerByte(config: Pick<LineConfig, "baudRate" | "dataBits" | "parity" | "stopBits">): number {
+  const bits = 1 + config.dataBits + (config.parity === "none" ? 0 : 1) + config.stopBits;
+  return (bits * 1000) / config.baudRate;
 }

@@ -11,9 +11,9 @@ import {
   malformedName,
   noDevice,
   noDriver,
-} from "./causes.ts";
-import { OpenError } from "./conduit.ts";
+} from "./open-errors.ts";
 import { aliases, listUsbIdentities, listUsbTtys, type Trees, type UsbIdentity, type UsbTty } from "./sysfs.ts";
+import { OpenError } from "./transport.ts";
 
 /**
  * Which device a line's path means, found anew at each opening, since a replug may give the adapter another tty number.

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { type Drainable, drained } from "../../src/line/drain.ts";
-import { drainsMax } from "../../src/line/limits.ts";
+import { type Drainable, drained, drainsMax } from "../../src/device/drain.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 /** How long is waited for what was written to leave, with the clock in the test's hand. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import { type Ear, OpenError, type Opening } from "../../src/line/conduit.ts";
-import { type Delivery, spoiledOpen } from "../../src/line/spoiled-open.ts";
+import { type Ear, OpenError, type Opening } from "../../src/device/transport.ts";
+import { type Delivery, spoiledOpen } from "../../src/emulator/spoiled-open.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 const time = new VirtualTime();

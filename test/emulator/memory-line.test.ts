@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { type Ear, OpenError } from "../../src/line/conduit.ts";
-import { memoryLine } from "../../src/line/memory-line.ts";
+import { type Ear, OpenError } from "../../src/device/transport.ts";
+import { memoryLine } from "../../src/emulator/memory-line.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 const time = new VirtualTime();

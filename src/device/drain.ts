@@ -1,5 +1,4 @@
 import { nowMs } from "../core/clock.ts";
-import { drainsMax, heldUpMs } from "./limits.ts";
 
 /**
  * Waits until the system has sent what a port took over. The system call for that, tcdrain, has no timeout: while a device holds
@@ -7,6 +6,12 @@ import { drainsMax, heldUpMs } from "./limits.ts";
  * ends it with most drivers, but those of USB adapters (usb-serial) have nothing to flush. So it has a limit here, few run at a
  * time, and none begins while CTS says that the device takes nothing.
  */
+
+/** Drains that run at a time: each holds one of the four threads that files are read and written in. */
+export const drainsMax = 2;
+
+/** Milliseconds between two looks at CTS while it holds up a drain. */
+const heldUpMs = 10;
 
 /** What is used of serialport's port. */
 export interface Drainable {

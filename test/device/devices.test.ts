@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { accessTo, listDevices } from "../../src/line/devices.ts";
+import { accessTo, listDevices } from "../../src/device/devices.ts";
 import { Box } from "../support/box.ts";
 
 const usb = "pci0000:00/usb1/1-1";

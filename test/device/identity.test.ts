@@ -3,7 +3,7 @@ import { realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { resolveDevice } from "../../src/line/identity.ts";
+import { resolveDevice } from "../../src/device/identity.ts";
 import { type Adapter, Box } from "../support/box.ts";
 
 /** Devices that are there on every box and are no files: nothing opens them. */

@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { after, afterEach, type TestContext, test } from "node:test";
 import { LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../../src/config/config.ts";
-import type { Ear, Opening } from "../../src/line/conduit.ts";
-import { closeMs } from "../../src/line/limits.ts";
-import { serialPort } from "../../src/line/serial-port.ts";
+import { serialPort } from "../../src/device/serial-port.ts";
+import type { Ear, Opening } from "../../src/device/transport.ts";
+import { closeMs } from "../../src/device/transport.ts";
+import { configOf } from "../line/lines.ts";
 import { type Adapter, Box } from "../support/box.ts";
 import { Pty } from "../support/pty.ts";
 import { until } from "../support/until.ts";
-import { configOf } from "./lines.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "posline-serial-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

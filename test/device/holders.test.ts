@@ -19,7 +19,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { after, test } from "node:test";
 import pty from "@lydell/node-pty";
-import { holdersOf, lookForHolders } from "../../src/line/holders.ts";
+import { holdersOf, lookForHolders } from "../../src/device/holders.ts";
 
 interface OpenPty {
   readonly ptsName: string;

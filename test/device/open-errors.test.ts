@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as causes from "../../src/line/causes.ts";
+import * as causes from "../../src/device/open-errors.ts";
 
 const { wordsOf } = causes;
 const path = "/dev/ttyS0";

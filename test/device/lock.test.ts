@@ -19,8 +19,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { OpenError } from "../../src/line/conduit.ts";
-import { takeLock } from "../../src/line/lock.ts";
+import { takeLock } from "../../src/device/lock.ts";
+import { OpenError } from "../../src/device/transport.ts";
 
 /** Lock files in a folder that anybody may write to. The device is one that nobody locks. */
 

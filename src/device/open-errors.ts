@@ -186,59 +186,6 @@ export function kernelConsole(path: string): Cause {
   return said(`the kernel writes its messages to ${path}`, cure);
 }
 
-/** How a technician asks the terminal itself: the service has the device, and must let go of it first. */
-const askTerminal = (line: string) => `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)}`;
-
-/**
- * Not one byte comes back.
- * @param crc16 The line's reading of CRC16, where its frames have one: a terminal drops frames whose checksum it reads as wrong.
- */
-export function silent(line: string, baudRate: number, crc16: string | undefined): Cause {
-  const settings = crc16 === undefined ? `baudRate ${baudRate}` : `baudRate ${baudRate} and crc16 "${crc16}"`;
-  const cure =
-    "1. switch the terminal on and wait for its idle screen; 2. check the cable, and try the other kind (straight or null modem); " +
-    `3. compare ${settings} with the terminal's settings; 4. ${askTerminal(line)} asks the terminal itself`;
-  return said("the terminal does not answer, and not one byte comes back", cure);
-}
-
-/** Other services of the line answer, and this one does not. */
-export function notServed(service: string): Cause {
-  const cause = `${service} does not answer, though another service on this line does`;
-  return said(cause, `switch ${service} on in the terminal, or take services.${service} out of the configuration`);
-}
-
-/** What is sent comes back. */
-export function echoes(): Cause {
-  const cure = "check the plug and the cable (RX and TX are joined), and that a terminal is at the other end";
-  return said("what posline sends comes back: no terminal answers", cure);
-}
-
-/** Answers come, by the other reading of CRC16. */
-export function otherCrc16(line: string, reading: "arc" | "umts"): Cause {
-  const cure = `set "crc16": "${reading}" for line ${line} in the configuration, then sudo systemctl reload posline`;
-  return said(`the terminal uses the other checksum, CRC-16/${reading.toUpperCase()}`, cure);
-}
-
-/** Frames come whose checksum is wrong by any reading. */
-export function wrongChecksum(): Cause {
-  const cure = "try another cable and adapter, away from mains wires; compare parity and dataBits with the terminal's";
-  return said("answers come with a wrong checksum: bytes are lost or changed on the way", cure);
-}
-
-/** Bytes come, and they are not frames. */
-export function garbles(line: string, baudRate: number): Cause {
-  const cure = `compare baudRate ${baudRate}, parity and dataBits with the terminal's; ${askTerminal(line)} shows what comes`;
-  return said("bytes come that are not an answer: wrong speed, or another device?", cure);
-}
-
-/** Whole answers come, to nothing that is asked now. */
-export function late(): Cause {
-  return said(
-    "answers come too late to be given to anybody",
-    "see what the terminal's screen shows: it may be busy or starting",
-  );
-}
-
 /** The service's udev rule isn't on this box. */
 export function noUdevRule(): Cause {
   return said(`the udev rule ${udevRule} isn't installed`, "sudo apt-get install --reinstall posline");

@@ -3,14 +3,12 @@ import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/di
 import type { LineConfig } from "../config/config.ts";
 import { nowMs } from "../core/clock.ts";
 import { codeOf } from "../core/error-code.ts";
-import { cannotSetUp, moved } from "./causes.ts";
-import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
 import type { Places } from "./devices.ts";
 import { drained } from "./drain.ts";
-import { msPerByte } from "./frame.ts";
 import { resolveDevice } from "./identity.ts";
-import { adapterBytesMax, closeMs, drainMsMin, kernelBytesMax, writeBytesMax } from "./limits.ts";
 import { type Lock, takeLock } from "./lock.ts";
+import { cannotSetUp, moved } from "./open-errors.ts";
+import { closeMs, type Ear, msPerByte, type Open, OpenError, type Opening } from "./transport.ts";
 import { type Reading, readFrom } from "./tty-reader.ts";
 
 /**
@@ -23,6 +21,27 @@ import { type Reading, readFrom } from "./tty-reader.ts";
 
 /** Where lock files of serial devices live. */
 const lockFolder = "/run/lock";
+
+/**
+ * Bytes written at once. What lies in the kernel when output is stopped holds up close() for half a minute; little must lie
+ * there.
+ */
+const writeBytesMax = 1_024;
+
+/**
+ * Bytes that may lie in the system when the last byte of a frame was taken over: drivers hold a page of memory, which is 16 KiB at
+ * most on the boxes that posline is built for.
+ */
+const kernelBytesMax = 16_384;
+
+/** Bytes that may lie in an adapter's own buffer, which not every driver asks about, when the system has sent all. */
+const adapterBytesMax = 512;
+
+/**
+ * Milliseconds that are waited at least for what was written to leave, beside twice its time on the wire: a USB adapter's packets
+ * (16 ms) and a busy box's threads.
+ */
+const drainMsMin = 500;
 
 /** The binding's word for a poll. */
 const writable = 2;
@@ -60,7 +79,7 @@ async function openLocked(device: string, config: LineConfig, lock: Lock, ear: E
 /** What the system refused, with what mends it. That is looked for only then, and so is the code that looks. */
 async function refusalOf(error: unknown, device: string, places: Places): Promise<OpenError> {
   if (error instanceof OpenError) return error;
-  const { causeOf } = await import("./refusal.ts");
+  const { causeOf } = await import("./devices.ts");
   return new OpenError(await causeOf(error, device, places));
 }
 

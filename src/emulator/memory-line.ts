@@ -1,5 +1,5 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import { type Ear, type Open, OpenError, type Opening } from "./conduit.ts";
+import { type Ear, type Open, OpenError, type Opening } from "../device/transport.ts";
 
 /**
  * A line without a device: two ends in memory, and bytes that take the time they would take on a wire. What one end writes, the

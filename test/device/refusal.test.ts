@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { wordsOf } from "../../src/line/causes.ts";
-import { causeOf } from "../../src/line/refusal.ts";
+import { causeOf } from "../../src/device/devices.ts";
+import { wordsOf } from "../../src/device/open-errors.ts";
 import { Box } from "../support/box.ts";
 
 const denied = () => Promise.reject(Object.assign(new Error("EACCES"), { code: "EACCES" }));

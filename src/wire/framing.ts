@@ -1,0 +1,9 @@
+import type { Crc16 } from "./crc16.ts";
+import type { Framing } from "./decoded.ts";
+import { encodeLength } from "./length.ts";
+import { encodeStx } from "./stx.ts";
+
+/** A payload in its frame; the payload's pieces are the same buffers. */
+export function frameOf(framing: Framing, payload: readonly Buffer[], crc16: Crc16): readonly Buffer[] {
+  return framing === "stx" ? encodeStx(payload) : encodeLength(crc16, payload);
+}
