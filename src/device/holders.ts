@@ -45,7 +45,7 @@ export async function lookForHolders(paths: readonly string[], proc = "/proc"): 
   const result = new Map<string, Holders>();
   for (const [path, device] of devices) {
     const pids = [...(byDevice.get(device) ?? [])].sort((one, other) => one - other);
-    const holders = await Promise.all(pids.map(async (pid) => ({ pid, name: await nameOf(pid, proc) })));
+    const holders = await Promise.all(pids.map(async (pid) => ({ pid, name: (await processNameOf(pid, proc)) || "unknown" })));
     result.set(path, { holders, hidden });
   }
   return result;
@@ -76,32 +76,46 @@ async function isProgram(pid: number, proc: string): Promise<boolean> {
   return commandLine !== "";
 }
 
-/** Adds the processes that hold a lock on a device: posline and most terminal programs take one. */
-async function addLockHolders(byDevice: ReadonlyMap<string, Set<number>>, proc: string): Promise<void> {
-  const locks = await readFile(join(proc, "locks"), "utf8").catch(() => "");
-  // 1: FLOCK  ADVISORY  WRITE 1234 00:06:512 0 EOF
-  const lines = [...locks.matchAll(/^\d+: \w+\s+\w+\s+\w+\s+(\d+)\s+[0-9a-f]+:[0-9a-f]+:(\d+)\s/gm)];
-  if (lines.length === 0) return;
-  for (const [device, pids] of byDevice) {
-    const inode = await stat(device).then(
-      (node) => (node.isCharacterDevice() || node.isFile() ? `${deviceNumber(node.dev)}:${node.ino}` : undefined),
-      () => undefined,
-    );
-    if (inode === undefined) continue;
-    for (const [line, pid] of lines) if (line.includes(` ${inode} `)) pids.add(Number(pid));
-  }
+/** One lock of the kernel's list. */
+export interface FileLock {
+  /** `FLOCK` is the driver's kind; `POSIX` and `OFDLCK` are others'. */
+  readonly kind: string;
+  readonly pid: number;
+  /** The file, as `lockedFileOf` names it. */
+  readonly file: string;
 }
 
-/** A file system's number as /proc/locks writes it: major and minor in hex, from the packing of Linux's dev_t. */
-function deviceNumber(dev: number): string {
+/** The kernel's list of file locks; empty where it can't be read. */
+export async function readLocks(proc = "/proc"): Promise<readonly FileLock[]> {
+  const text = await readFile(join(proc, "locks"), "latin1").catch(() => "");
+  // 1: FLOCK  ADVISORY  WRITE 1234 00:06:512 0 EOF
+  const lines = text.matchAll(/^\d+: (\w+)\s+\w+\s+\w+\s+(\d+)\s+([0-9a-f]+:[0-9a-f]+:\d+)\s/gm);
+  return Array.from(lines, ([, kind = "", pid, file = ""]) => ({ kind, pid: Number(pid), file }));
+}
+
+/** A file as the list names it: major and minor of its file system in hex, from the packing of Linux's dev_t, and the inode. */
+export function lockedFileOf({ dev, ino }: { readonly dev: number; readonly ino: number }): string {
   const packed = BigInt(dev);
   const major = ((packed >> 8n) & 0xfffn) | ((packed >> 32n) & ~0xfffn);
   const minor = (packed & 0xffn) | ((packed >> 12n) & ~0xffn & 0xffffffffn);
   const hex = (value: bigint) => value.toString(16).padStart(2, "0");
-  return `${hex(major)}:${hex(minor)}`;
+  return `${hex(major)}:${hex(minor)}:${ino}`;
 }
 
-async function nameOf(pid: number, proc: string): Promise<string> {
+/** Adds the processes that hold a lock on a device: posline and most terminal programs take one. */
+async function addLockHolders(byDevice: ReadonlyMap<string, Set<number>>, proc: string): Promise<void> {
+  const locks = await readLocks(proc);
+  if (locks.length === 0) return;
+  for (const [device, pids] of byDevice) {
+    const node = await stat(device).catch(() => undefined);
+    if (node === undefined || !(node.isCharacterDevice() || node.isFile())) continue;
+    const file = lockedFileOf(node);
+    for (const lock of locks) if (lock.file === file) pids.add(lock.pid);
+  }
+}
+
+/** A process's command name; empty where it can't be known. */
+export async function processNameOf(pid: number, proc: string): Promise<string> {
   const name = await readFile(join(proc, String(pid), "comm"), "utf8").catch(() => "");
-  return name.trim() || "unknown";
+  return name.trim();
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { link, open, readFile, rename, rmdir, stat, unlink } from "node:fs/promises";
 import { codeOf } from "../core/error-code.ts";
+import { lockedFileOf, processNameOf, readLocks } from "./holders.ts";
 import {
   driverLockedBy,
   lockedBy,
@@ -204,23 +205,12 @@ async function runsAs(
 
 /** Looks whether a process holds the driver's lock (flock) of the device. */
 async function refuseLocked(device: string, proc: string): Promise<void> {
-  const [locks, { dev, ino }] = await Promise.all([readFile(`${proc}/locks`, "latin1").catch(() => ""), stat(device)]);
-  // "2: FLOCK  ADVISORY  WRITE 812 00:05:95 0 EOF": process, device of the file system in hexadecimal, inode.
-  for (const line of locks.split("\n")) {
-    const [, kind, , , pid, file] = line.split(/\s+/);
-    const [major, minor, inode] = (file ?? "").split(":");
-    if (kind !== "FLOCK" || inode !== String(ino)) continue;
-    if (deviceNumber(Number.parseInt(major ?? "", 16), Number.parseInt(minor ?? "", 16)) !== dev) continue;
-    throw new OpenError(driverLockedBy(device, await processOf(Number(pid), proc)));
-  }
-}
-
-/** Linux's dev_t as stat() reports it. */
-function deviceNumber(major: number, minor: number): number {
-  return (minor & 0xff) + major * 0x100 + (minor >>> 8) * 0x100000;
+  const [locks, node] = await Promise.all([readLocks(proc), stat(device)]);
+  const file = lockedFileOf(node);
+  const lock = locks.find((each) => each.kind === "FLOCK" && each.file === file);
+  if (lock !== undefined) throw new OpenError(driverLockedBy(device, await processOf(lock.pid, proc)));
 }
 
 async function processOf(pid: number, proc: string): Promise<Process> {
-  const name = await readFile(`${proc}/${pid}/comm`, "latin1").catch(() => "");
-  return { pid, name: name.trim() };
+  return { pid, name: await processNameOf(pid, proc) };
 }
