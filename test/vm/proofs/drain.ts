@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createConnection, type Socket } from "node:net";
-import { frameOf } from "../../../src/line/frame.ts";
+import { frameOf } from "../../../src/wire/framing.ts";
 import { createDecoder } from "../../../src/wire/decoder.ts";
 import type { Box } from "../box.ts";
 import { adapterById } from "../machine.ts";
