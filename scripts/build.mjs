@@ -1,15 +1,13 @@
 // Makes dist/: one file, and beside it serialport's native prebuilds for Linux. It runs with no node_modules near.
 //
-// The time from start to listening is mostly the parsing of that file. So it is minified; it is CommonJS, where a module that is
-// loaded when it is needed brings Node's own modules in only then; and what a bridge seldom needs (the other commands, the
-// emulator, whole schemas), more than half of it, lies in it as packed text, which costs nothing to skip and is compiled on first use.
+// The file is plain CommonJS, not minified: what runs can be read in it, and a stack trace leads into it. Each module is in it once,
+// whole; a dynamic import is a module of the same file that is run on first use.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants } from "node:zlib";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -18,97 +16,38 @@ const finished = join(root, "dist");
 const dist = join(root, `dist.${process.pid}`);
 const bindings = dirname(createRequire(import.meta.url).resolve("@serialport/bindings-cpp/package.json"));
 
-/** Loads a package's file with a text in it replaced; a package that has changed stops the build. */
-async function replaced(path, search, by) {
-  const text = await readFile(path, "utf8");
-  if (!text.includes(search)) throw new Error(`Cannot build: ${path} no longer has ${search}`);
-  return { contents: text.replace(search, by), loader: "js" };
-}
-
-const trims = {
-  name: "trims",
-  setup({ onLoad, onResolve }) {
-    // The binding looks for its prebuilds one folder above itself; in the bundle they are beside it.
-    onLoad({ filter: /bindings-cpp\/dist\/serialport-bindings\.js$/ }, ({ path }) =>
-      replaced(path, "(0, path_1.join)(__dirname, '../')", "__dirname"),
-    );
-    // What devices there are, posline finds by itself; this would load Node's child processes.
-    onLoad({ filter: /bindings-cpp\/dist\/linux-list\.js$/ }, () => ({
-      contents: 'exports.linuxList = async () => { throw new Error("the bundle lists no devices this way"); };',
-    }));
-    // Parts of pino that posline has no use for, a seventh of what would be parsed at each start: its writer (the log has one of its
-    // own) and what ends it, transports with their worker threads, several streams at once, serializers and redaction (what is logged
-    // is listed field by field).
-    onResolve(
-      { filter: /^(sonic-boom|@pinojs\/redact|pino-std-serializers|on-exit-leak-free|\.\/(lib\/)?(transport|multistream))$/ },
-      ({ path, importer }) =>
-        /\/node_modules\/pino\/(pino|lib\/\w+)\.js$/.test(importer) ? { path, namespace: "unused" } : undefined,
-    );
-    onLoad({ filter: /.*/, namespace: "unused" }, ({ path }) => ({
-      contents: `module.exports = function unused() { throw new Error("the bundle is without pino's ${path}"); };`,
-    }));
-    // Asked by transports alone, and it would load Node's worker threads at each start: 0.4 MB, 2 ms.
-    onLoad({ filter: /\/pino\/lib\/tools\.js$/ }, ({ path }) =>
-      replaced(path, "const { isMainThread } = require('worker_threads')", "const isMainThread = true"),
-    );
-    // Traces of serialport's own making: the switch that turns them on opens standard error at each start.
-    onResolve({ filter: /^debug$/ }, () => ({ path: "debug", namespace: "silent" }));
-    onLoad({ filter: /.*/, namespace: "silent" }, () => ({ contents: "module.exports = () => () => {};" }));
-  },
-};
-
 const common = {
   bundle: true,
   platform: "node",
   target: "node20.19",
   format: "cjs",
-  minify: true,
   legalComments: "none",
-  // yargs finds its texts by this.
-  define: { "import.meta.url": "importMetaUrl" },
   logLevel: "warning",
   metafile: true,
 };
-const metaUrl = 'const importMetaUrl = require("node:url").pathToFileURL(__filename).href;';
 
-/** Parts that a bridge doesn't need to begin, or that few need at all. They are imported dynamically. */
-const parts = [
-  "cli/commands.ts",
-  "contract/schema.ts",
-  "app/emulation.ts",
-  "app/emulated-line.ts",
-  "app/supervision.ts",
-  "app/journal.ts",
-  "line/refusal.ts",
-].map((part) => join(root, "src", part));
+/**
+ * What packages ask of the place that they are in. The binding looks for its prebuilds one level above its own folder: above the
+ * bundle itself, so in the folder beside it. yargs looks for its translations by `import.meta.url`, which CommonJS hasn't got.
+ */
+const places = {
+  define: { __dirname: "__filename", "import.meta.url": "bundleUrl" },
+  // What stands before a file's "use strict" takes its force, so it is there once more.
+  banner: { js: `"use strict";\nconst bundleUrl = require("node:url").pathToFileURL(__filename).href;` },
+};
 
-/** Puts those parts into the bundle as text. */
-const seldom = {
-  name: "seldom",
+/**
+ * typebox in one module. Each module of the file is a function that V8 has to look through at each start, and as 500 of them
+ * typebox alone would take 2 MiB of every idle bridge.
+ */
+const oneTypebox = {
+  name: "one typebox",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\..*\.ts$/ }, ({ path, resolveDir, kind }) => {
-      const file = join(resolveDir, path);
-      return kind === "dynamic-import" && parts.includes(file) ? { path: file, namespace: "seldom" } : undefined;
-    });
-    onLoad({ filter: /.*/, namespace: "seldom" }, async ({ path }) => {
-      const { outputFiles, metafile: made } = await build({
-        ...common,
-        entryPoints: [path],
-        plugins: [trims],
-        banner: { js: metaUrl },
-        write: false,
-      });
-      note(made);
-      const { contents: code } = outputFiles[0];
-      const text = brotliCompressSync(code, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: code.length } }).toString("base64");
-      const name = JSON.stringify(`posline/${basename(path, ".ts")}.cjs`);
-      const parameters = '["exports", "require", "module", "__filename", "__dirname"]';
-      return {
-        contents: `const text = require("node:zlib").brotliDecompressSync(Buffer.from("${text}", "base64")).toString();
-          const run = require("node:vm").compileFunction(text, ${parameters}, { filename: ${name} });
-          run(exports, require, module, __filename, __dirname);`,
-        loader: "js",
-      };
+    onResolve({ filter: /^\.\/typebox\.ts$/ }, () => ({ path: "src/contract/typebox.ts", namespace: "joined" }));
+    onLoad({ filter: /.*/, namespace: "joined" }, async ({ path }) => {
+      const { outputFiles, metafile } = await build({ ...common, entryPoints: [join(root, path)], write: false });
+      note(metafile);
+      return { contents: outputFiles[0].text };
     });
   },
 };
@@ -118,7 +57,7 @@ const packages = new Set([bindings]);
 
 function note({ inputs }) {
   for (const input of Object.keys(inputs)) {
-    const folder = /^(?:.*:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+    const folder = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
     if (folder !== undefined) packages.add(resolve(folder));
   }
 }
@@ -138,9 +77,10 @@ process.on("exit", () => rmSync(dist, { recursive: true, force: true }));
 await mkdir(dist);
 const { metafile } = await build({
   ...common,
+  ...places,
   entryPoints: [join(root, "src/main.ts")],
   outfile: join(dist, "posline.cjs"),
-  plugins: [seldom, trims],
+  plugins: [oneTypebox],
 });
 note(metafile);
 await writeFile(join(dist, "LICENSES.txt"), await licences());
@@ -152,7 +92,7 @@ for (const platform of ["linux-x64", "linux-arm64", "linux-arm"]) {
 // The client, for those who import it: one file each for import, require and pages, and its types. What a line needs is loaded by
 // the first call over one, from a file of its own; only the binding stays a package, since it finds its prebuilds in itself.
 const client = join(dist, "client");
-const library = { ...common, minify: false, define: {}, external: ["@serialport/bindings-cpp"] };
+const library = { ...common, external: ["@serialport/bindings-cpp"] };
 const entry = join(root, "src/app/client.ts");
 await build({
   ...library,

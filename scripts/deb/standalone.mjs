@@ -71,10 +71,10 @@ async function unpack(architecture, root, work) {
 
 /**
  * The bundle as a program inside Node. There, `require` knows Node's own modules only, and the serial binding has to be loaded
- * from a file beside the executable.
+ * from a file beside the executable. What stands before a file's "use strict" takes its force, so it comes first once more.
  */
 function asProgram(bundle) {
-  return `require = require("node:module").createRequire(process.execPath);\n${bundle.replace(/^#!.*\n/, "")}`;
+  return `"use strict";\nrequire = require("node:module").createRequire(process.execPath);\n${bundle.replace(/^#!.*\n/, "")}`;
 }
 
 /** Text alone, which every architecture can read. */

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import * as Type from "./typebox.ts";
 
 /**
  * The scalars of the contracts, in two voices. What a till says is held to the type that the contract writes down. What a

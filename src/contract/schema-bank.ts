@@ -1,6 +1,6 @@
-import Type from "typebox";
 import { hear, inData, say, whenSuccess } from "./scalars.ts";
 import type { RouteSchemas } from "./schema.ts";
+import * as Type from "./typebox.ts";
 
 /** The bank contract's bodies. "(Financial operation request)" and such name the section that a field comes from. */
 

@@ -1,5 +1,5 @@
-import Type from "typebox";
 import { hear } from "./scalars.ts";
+import * as Type from "./typebox.ts";
 
 /** What the fiscal service answers: documents, shifts, metrics. Lenient, as terminals are; bytes are relayed as they come. */
 

@@ -1,4 +1,3 @@
-import Type, { type TProperties } from "typebox";
 import { say, whenSuccess } from "./scalars.ts";
 import type { RouteSchemas } from "./schema.ts";
 import {
@@ -11,6 +10,7 @@ import {
   shift,
   whole,
 } from "./schema-fiscal-reply.ts";
+import * as Type from "./typebox.ts";
 
 /** The fiscal contract's requests, and every route with both its sides. "(Item object)" and such name the source section. */
 
@@ -162,7 +162,7 @@ const datesReport = Type.Object(
   { description: "Makes a report over a range of dates (Endpoints)" },
 );
 
-function reply<Fields extends TProperties>(fields: Fields) {
+function reply<Fields extends Type.TProperties>(fields: Fields) {
   return Type.Object({ ...envelope, ...fields });
 }
 

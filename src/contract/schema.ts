@@ -1,10 +1,9 @@
-import type { TSchema } from "typebox";
-import { Check, Errors } from "typebox/schema";
 import type { ServiceName } from "../core/call.ts";
 import { patternWords } from "./scalars.ts";
 import { bankSchemas } from "./schema-bank.ts";
 import { fiscalSchemas } from "./schema-fiscal.ts";
 import { qrSchemas } from "./schema-qr.ts";
+import { Check, Errors, type TSchema } from "./typebox.ts";
 
 /**
  * The bodies of the contracts as JSON Schema, by service and route. Objects are open, since unknown fields are normal and
