@@ -13,12 +13,13 @@ import { lineCaller } from "../line/caller.ts";
 import type { Line } from "../line/line.ts";
 import type { LineReport } from "../line/report.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
-import type { Admin } from "./admin.ts";
+import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine } from "./bridge-line.ts";
 import { BridgePorts, type PreparedPorts, socketForAdmin, type Wanted } from "./bridge-ports.ts";
 import { type ConduitOf, devices, emulatedLines, emulationOf } from "./conduits.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { expectLoad, setEngine } from "./engine.ts";
+import { openMoneyJournal } from "./journal.ts";
 import { lineReport, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { refuseRestarts } from "./restarts.ts";
@@ -70,7 +71,7 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
     await bridge.reload(config);
     // Last, so that the usual admin port is never taken from a service that is to have it.
     if (config.admin !== undefined || adminSocket !== undefined || emulation !== undefined) {
-      bridge.admin = await adminOf(config, { ...bridge.routes, ...emulation?.routes }, adminSocket, log);
+      bridge.admin = await openAdmin(config.admin, { ...bridge.routes, ...emulation?.routes }, log, adminSocket);
     }
   } catch (error) {
     await bridge.stop();
@@ -236,22 +237,9 @@ function viewOf(line: Line): LineView {
   return { name, state, reason, unheard: unheard?.cause?.cause };
 }
 
-type AdminRoutes = Readonly<Record<string, AdminRoute>>;
-
-async function adminOf(
-  { admin }: Config,
-  routes: AdminRoutes,
-  socket: ListeningSocket | undefined,
-  log: Log,
-): Promise<Admin | undefined> {
-  const { openAdmin } = await import("./admin.ts");
-  return openAdmin(admin, routes, log, socket);
-}
-
 async function journalOf({ journal }: Config, log: Log): Promise<Journal | undefined> {
   refuseUnrecorded({ journal });
   if (journal === false || journal.folder === undefined) return undefined;
-  const { openMoneyJournal } = await import("./journal.ts");
   return openMoneyJournal(journal, journal.folder, log);
 }
 

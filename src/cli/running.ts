@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import type { Admin } from "../app/admin.ts";
 import type { Listening } from "../app/served.ts";
-import type { Supervised, Supervision } from "../app/supervision.ts";
+import { type Supervised, Supervision } from "../app/supervision.ts";
 import type { Config } from "../config/config.ts";
 import { type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { type Log, openLog } from "../core/log.ts";
@@ -62,7 +62,7 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
   const log = openLog(loaded.config.log.level);
   let supervision: Supervision | undefined;
   try {
-    supervision = await supervisionOf(log);
+    supervision = supervisionOf(log);
     const signals = new Signals();
     const running = await start(loaded, log, supervision?.sockets ?? []);
     await supervision?.ready(running);
@@ -91,11 +91,11 @@ function nameProcess(): void {
   }
 }
 
-/** Loaded only under systemd: a start by hand needs none of it. */
-async function supervisionOf(log: Log): Promise<Supervision | undefined> {
+/** There under systemd alone. */
+function supervisionOf(log: Log): Supervision | undefined {
   const { env } = process;
   if (env["NOTIFY_SOCKET"] === undefined && env["LISTEN_FDS"] === undefined) return undefined;
-  return new (await import("../app/supervision.ts")).Supervision(env, log);
+  return new Supervision(env, log);
 }
 
 /** A configuration that can't be used is told with its reason, and the one in use stays. */

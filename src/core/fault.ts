@@ -78,17 +78,6 @@ export class Fault extends Error {
   }
 }
 
-/**
- * An error as a fault, if it is one. Not by class alone: a part of the bundle that is compiled on first use has classes of its own.
- */
-export function faultFrom(error: unknown): Fault | undefined {
-  if (error instanceof Fault) return error;
-  if (!(error instanceof Error) || error.name !== "Fault") return undefined;
-  // Of the same source, so of the same shape.
-  const { kind, message, details } = error as Fault;
-  return new Fault(kind, message, details);
-}
-
 /** What to do after an unknown outcome of what only reads. */
 export const askAgain = "nothing was changed by asking: ask again";
 

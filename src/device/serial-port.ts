@@ -3,7 +3,7 @@ import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/di
 import type { LineConfig } from "../config/config.ts";
 import { nowMs } from "../core/clock.ts";
 import { codeOf } from "../core/error-code.ts";
-import type { Places } from "./devices.ts";
+import { causeOf, type Places } from "./devices.ts";
 import { drained } from "./drain.ts";
 import { resolveDevice } from "./identity.ts";
 import { type Lock, takeLock } from "./lock.ts";
@@ -76,10 +76,9 @@ async function openLocked(device: string, config: LineConfig, lock: Lock, ear: E
   }
 }
 
-/** What the system refused, with what mends it. That is looked for only then, and so is the code that looks. */
+/** What the system refused, with what mends it. */
 async function refusalOf(error: unknown, device: string, places: Places): Promise<OpenError> {
   if (error instanceof OpenError) return error;
-  const { causeOf } = await import("./devices.ts");
   return new OpenError(await causeOf(error, device, places));
 }
 

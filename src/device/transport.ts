@@ -65,11 +65,6 @@ export class OpenError extends Error {
   }
 }
 
-/** Whether an error says why a conduit could not be opened. Not by class: a part that is loaded on first use has classes of its own. */
-export function isOpenError(error: unknown): error is OpenError {
-  return error instanceof Error && error.name === "OpenError";
-}
-
 /** Milliseconds that a byte takes on the wire, with its start, parity and stop bits. */
 export function msPerByte(config: Pick<LineConfig, "baudRate" | "dataBits" | "parity" | "stopBits">): number {
   const bits = 1 + config.dataBits + (config.parity === "none" ? 0 : 1) + config.stopBits;

@@ -1,7 +1,7 @@
 import type { LineConfig } from "../config/config.ts";
 import type { Reply } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
-import { Fault, faultFrom } from "../core/fault.ts";
+import { Fault } from "../core/fault.ts";
 import type { Open } from "../device/transport.ts";
 import { frameOf } from "../wire/framing.ts";
 import { Channel } from "./channel.ts";
@@ -183,7 +183,7 @@ export class Line {
     try {
       await exchange.request.beforeSend?.();
     } catch (error) {
-      const fault = faultFrom(error) ?? unavailable(this.name, `it could not be prepared (${String(error)})`, 1);
+      const fault = error instanceof Fault ? error : unavailable(this.name, `it could not be prepared (${String(error)})`, 1);
       this.#feed({ at: "record failed", exchange, fault });
       return;
     }

@@ -1,5 +1,5 @@
 import { nowMs } from "../core/clock.ts";
-import { closeMs, type Ear, isOpenError, type Open, type Opening } from "../device/transport.ts";
+import { closeMs, type Ear, type Open, OpenError, type Opening } from "../device/transport.ts";
 import { openMs, reopenMs } from "./limits.ts";
 
 /** What becomes of the attempts. */
@@ -73,7 +73,7 @@ export class Opener {
     try {
       return await this.#open(this.#newEar());
     } catch (error) {
-      this.#failed(isOpenError(error) ? error.message : `it cannot be opened: ${String(error)}`);
+      this.#failed(error instanceof OpenError ? error.message : `it cannot be opened: ${String(error)}`);
       return undefined;
     } finally {
       clearTimeout(overdue);

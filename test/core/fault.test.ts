@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkFirst, Fault, faultClasses, faultFrom } from "../../src/core/fault.ts";
+import { checkFirst, Fault, faultClasses } from "../../src/core/fault.ts";
 
 test("faultClasses is the design's table: each kind with its HTTP status and whether it was sent", () => {
   const table = Object.entries(faultClasses).map(([kind, { httpStatus, outcome }]) => `${kind} ${httpStatus} ${outcome}`);
@@ -34,17 +34,4 @@ test("Fault has the status and outcome of its kind, and its details", () => {
 test("checkFirst says for each service which route tells the truth, and never to send again at once", () => {
   for (const advice of Object.values(checkFirst))
     assert.match(advice, /^outcome unknown: query \/check(_status)? with the same /);
-});
-
-test("faultFrom() takes a fault of another part of the bundle, and nothing else", () => {
-  const own = new Fault("timeout", "no reply");
-  assert.equal(faultFrom(own), own);
-  const foreign = Object.assign(new Error("no record"), { name: "Fault", kind: "unavailable", details: { retryAfterS: 5 } });
-  const taken = faultFrom(foreign);
-  assert.ok(taken instanceof Fault);
-  assert.deepEqual(
-    [taken.kind, taken.message, taken.details, taken.httpStatus],
-    ["unavailable", "no record", { retryAfterS: 5 }, 503],
-  );
-  for (const other of [new Error("x"), "Fault", undefined]) assert.equal(faultFrom(other), undefined);
 });
