@@ -18,7 +18,7 @@ import { type BridgeLine, bridgeLine } from "./bridge-line.ts";
 import { BridgePorts, type PreparedPorts, socketForAdmin, type Wanted } from "./bridge-ports.ts";
 import { type ConduitOf, devices, emulatedLines, emulationOf } from "./conduits.ts";
 import type { EmulationFlags } from "./emulation.ts";
-import { expectLoad, setEngine } from "./engine.ts";
+import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
 import { lineReport, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
@@ -77,7 +77,6 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
     await bridge.stop();
     throw error;
   }
-  setEngine();
   return bridge;
 }
 
@@ -105,7 +104,7 @@ class RunningBridge implements Bridge {
     this.#journal = journal;
     this.#report = {
       exchange: (record) => {
-        expectLoad();
+        growHeapOnce();
         log.exchange(record);
         this.#status.exchange(record);
       },

@@ -4,8 +4,8 @@ import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import { type Admin, openAdmin } from "./admin.ts";
-import { expectLoad, setEngine } from "./engine.ts";
 import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } from "./gateway-line.ts";
+import { growHeapOnce } from "./heap.ts";
 import { lineReport } from "./line-report.ts";
 import { LineSet } from "./line-set.ts";
 import { refuseRestarts } from "./restarts.ts";
@@ -51,7 +51,6 @@ export async function startGateway({ config, log }: GatewayOptions): Promise<Gat
   const gateway = new RunningGateway(log);
   if (config.admin !== undefined) gateway.admin = await openAdmin(config.admin, gateway.status.routes, log);
   gateway.take(config);
-  setEngine();
   return gateway;
 }
 
@@ -131,7 +130,7 @@ class RunningGateway implements Gateway {
         observer.discard(discard);
       },
       exchange: (record) => {
-        expectLoad();
+        growHeapOnce();
         log.exchange(record);
         this.status.exchange(record);
       },
