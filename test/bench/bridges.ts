@@ -142,6 +142,12 @@ export async function ask(
   );
 }
 
+/** Asks right on a line, with no bridge between: what the harness alone takes. */
+export async function askLine(workshop: Workshop, link: string, count: number, warmup: number): Promise<ClientFigures> {
+  const argv = pythonArgv("client.py", "line", link, 1, count, warmup);
+  return await clientFigures(workshop.start("floor", argv, { cpu: benchCpu, talks: true }));
+}
+
 /** Waits for a client's one line of figures; when it fails, says what the bridge had to say too. */
 export async function clientFigures(client: Running, bridge?: Bridge, limitMs = 120_000): Promise<ClientFigures> {
   try {

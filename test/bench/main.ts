@@ -6,7 +6,7 @@ import { growth } from "./growth.ts";
 import { largeReply } from "./large-reply.ts";
 import { benchDir } from "./machine.ts";
 import { nodes } from "./nodes.ts";
-import { type Bench, Report, type SectionName } from "./report.ts";
+import { type Bench, movedPercent, Report, type SectionName } from "./report.ts";
 import { roundtrip } from "./roundtrip.ts";
 import { start } from "./start.ts";
 
@@ -15,7 +15,8 @@ import { start } from "./start.ts";
  * side by side in one run, so that the ratios hold on any machine.
  *
  * Prints a table and writes results.json beside this file. `--short` takes about a minute. `--check` exits with 1 when a bound
- * is missed or something that should have been measured wasn't; without it nothing is asserted.
+ * is missed or something that should have been measured wasn't; without it nothing is asserted. A row isn't judged when what the
+ * harness takes without any bridge moved while it was measured: then the machine had something else to do.
  */
 
 const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
@@ -58,7 +59,12 @@ for (const name of wanted.filter(isSection)) {
 const { report } = bench;
 console.log(report.table());
 report.write(join(benchDir, "results.json"), values.short ? "short" : "full");
-const missed = report.missed();
+const missed = report.rowsThat("MISSED");
 for (const row of missed) console.log(`missed: ${row.section}: ${row.what}`);
+const noisy = report.rowsThat("too noisy to judge");
+for (const { section, what, floor = [] } of noisy) {
+  console.log(`too noisy to judge: ${section}: ${what}: the harness alone moved by ${movedPercent(floor).toFixed(0)} %`);
+}
 for (const { section, why } of report.skipped) console.log(`not measured: ${section}: ${why.split("\n")[0]}`);
-if (values.check && (missed.length > 0 || report.skipped.some(({ failure }) => failure))) process.exitCode = 1;
+const unmeasured = noisy.length > 0 || report.skipped.some(({ failure }) => failure);
+if (values.check && (missed.length > 0 || unmeasured)) process.exitCode = 1;

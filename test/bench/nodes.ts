@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { ask, type Bridge, productMissing, startBridge } from "./bridges.ts";
+import { ask, askLine, type Bridge, productMissing, startBridge, startResponder } from "./bridges.ts";
 import { cacheDir } from "./machine.ts";
 import { inWorkshop } from "./processes.ts";
-import { atMost, type Bench, lowerQuartile, type Report } from "./report.ts";
+import { atMost, type Bench, inParts, lowerQuartile, type Report } from "./report.ts";
 
 /** The product's round trip on each Node that it supports, side by side. */
 
@@ -59,15 +59,18 @@ export async function nodes({ report, short }: Bench): Promise<void> {
       await ask(workshop, bridge, { clients: 1, count: 10, warmup: 6000 });
       bridges.push({ major, bridge, p50Us: [] });
     }
+    const [link] = await startResponder(workshop, "floor");
+    const floor: number[] = [];
     workshop.occupyOtherCpus();
     for (let round = 0; round < (short ? 20 : 40); round++) {
+      floor.push((await askLine(workshop, link, 250, 200)).p50Us);
       for (const { bridge, p50Us } of bridges) {
         p50Us.push((await ask(workshop, bridge, { clients: 1, count: short ? 250 : 500, warmup: 200 })).p50Us);
       }
     }
     const fastest = Math.min(...bridges.map(({ p50Us }) => lowerQuartile(p50Us)));
     for (const { major, p50Us } of bridges) {
-      const figures = { ours: lowerQuartile(p50Us), theirs: fastest, unit: "µs" };
+      const figures = { ours: lowerQuartile(p50Us), theirs: fastest, unit: "µs", floor: inParts(floor, lowerQuartile) };
       report.compare(section, `p50 on Node ${major} against the fastest`, figures, atMost(apartMost));
     }
   });

@@ -15,6 +15,14 @@ export function figureOf(json: string, name: string): number {
   return figure;
 }
 
+/** A list of numbers out of the same. */
+export function figuresOf(json: string, name: string): readonly number[] {
+  const value: unknown = JSON.parse(json);
+  const figures = typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+  if (Array.isArray(figures) && figures.every((figure) => typeof figure === "number")) return figures;
+  throw new Error(`Cannot read ${name}: the script printed ${json}`);
+}
+
 /** A process that is measured or helps to measure. */
 export class Running {
   readonly name: string;

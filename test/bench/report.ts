@@ -22,7 +22,14 @@ export interface Row {
   /** The figure that the bound judges: a ratio, or `ours` itself. */
   readonly judged: { readonly value: number; readonly unit: "x" | "%" | "" } | undefined;
   readonly bound: Bound | undefined;
+  /** What the harness alone came to in each part of the run; where it moved, the row isn't judged. */
+  readonly floor?: readonly number[];
 }
+
+/** A floor that moved by more than this, in %, was moved by something else that the machine did, and so was all beside it. */
+const floorMovedMost = 15;
+
+export type Verdict = "ok" | "MISSED" | "too noisy to judge";
 
 export function atLeast(value: number): Bound {
   return { side: "least", value };
@@ -32,10 +39,24 @@ export function atMost(value: number): Bound {
   return { side: "most", value };
 }
 
-/** True when the row has no bound or keeps it. */
-export function keeps(row: Row): boolean {
-  if (row.bound === undefined || row.judged === undefined) return true;
-  return row.bound.side === "least" ? row.judged.value >= row.bound.value : row.judged.value <= row.bound.value;
+/** What the row came to; undefined where it has no bound. */
+export function verdictOf({ bound, judged, floor = [] }: Row): Verdict | undefined {
+  if (bound === undefined || judged === undefined) return undefined;
+  if (movedPercent(floor) > floorMovedMost) return "too noisy to judge";
+  const kept = bound.side === "least" ? judged.value >= bound.value : judged.value <= bound.value;
+  return kept ? "ok" : "MISSED";
+}
+
+/** How far a floor's parts are apart, in % of the least. */
+export function movedPercent(floor: readonly number[]): number {
+  return floor.length < 2 ? 0 : 100 * (Math.max(...floor) / Math.min(...floor) - 1);
+}
+
+/** What the rounds of a run came to, part by part: by quarters, a short run by halves. */
+export function inParts(rounds: readonly number[], figure: (values: readonly number[]) => number): number[] {
+  const parts = Math.min(rounds.length < 16 ? 2 : 4, rounds.length);
+  const border = (part: number) => Math.round((part * rounds.length) / parts);
+  return Array.from({ length: parts }, (_, part) => figure(rounds.slice(border(part), border(part + 1))));
 }
 
 export function median(values: readonly number[]): number {
@@ -63,7 +84,6 @@ function shown(value: number | undefined, unit: string): string {
 function cells(row: Row): string[] {
   const unit = row.judged?.unit ?? "";
   const bound = row.bound === undefined ? "" : `${row.bound.side === "least" ? "≥" : "≤"} ${row.bound.value}${unit}`;
-  const verdict = row.bound === undefined ? "" : keeps(row) ? "ok" : "MISSED";
   return [
     row.section,
     row.what,
@@ -71,7 +91,7 @@ function cells(row: Row): string[] {
     shown(row.theirs, row.unit),
     shown(row.judged?.value, unit),
     bound,
-    verdict,
+    verdictOf(row) ?? "",
   ];
 }
 
@@ -88,12 +108,18 @@ export class Report {
   compare(
     section: SectionName,
     what: string,
-    figures: { readonly ours: number; readonly theirs: number; readonly unit: string; readonly faster?: boolean },
+    figures: {
+      readonly ours: number;
+      readonly theirs: number;
+      readonly unit: string;
+      readonly faster?: boolean;
+      readonly floor?: readonly number[];
+    },
     bound: Bound | undefined,
   ): void {
-    const { ours, theirs, unit } = figures;
+    const { ours, theirs, unit, floor = [] } = figures;
     const value = figures.faster === true ? theirs / ours : ours / theirs;
-    this.add({ section, what, ours, theirs, unit, judged: { value, unit: "x" }, bound });
+    this.add({ section, what, ours, theirs, unit, judged: { value, unit: "x" }, bound, floor });
   }
 
   /** One figure, judged by itself when it has a bound. */
@@ -113,8 +139,9 @@ export class Report {
     console.error(`bench ${section}: skipped: ${why}`);
   }
 
-  missed(): Row[] {
-    return this.rows.filter((row) => !keeps(row));
+  /** The rows that came to this. */
+  rowsThat(verdict: Verdict): Row[] {
+    return this.rows.filter((row) => verdictOf(row) === verdict);
   }
 
   table(): string {
@@ -135,7 +162,7 @@ export class Report {
       cpus: cpus().length,
       cpu: cpus()[0]?.model,
     };
-    const rows = this.rows.map((row) => ({ ...row, keeps: keeps(row) }));
+    const rows = this.rows.map((row) => ({ ...row, verdict: verdictOf(row) }));
     writeFileSync(path, `${JSON.stringify({ mode, machine, rows, skipped: this.skipped }, undefined, 2)}\n`);
   }
 }
