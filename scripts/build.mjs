@@ -115,7 +115,7 @@ const types = spawnSync(
   process.execPath,
   [
     join(root, "node_modules/typescript/bin/tsc"),
-    ...["-p", join(root, "tsconfig.types.json"), "--outDir", join(client, "types")],
+    ...["-p", join(root, "scripts/tsconfig.types.json"), "--outDir", join(client, "types")],
   ],
   { stdio: "inherit" },
 );
