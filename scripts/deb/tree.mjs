@@ -67,7 +67,8 @@ async function putDocuments(tree, root, release, runtimeLicence) {
   );
   await put(tree, `${doc}/copyright`, copyright(release, { licence, bundled }));
   await put(tree, `${doc}/changelog.gz`, gzip(changelog(release, news)));
-  await put(tree, `${doc}/README.md.gz`, gzip(await readFile(join(root, "README.md"))));
+  const pages = ["README.md", ...(await readdir(join(root, "docs"))).map((name) => `docs/${name}`)];
+  for (const page of pages) await put(tree, `${doc}/${page}.gz`, gzip(await readFile(join(root, page))));
   // Not below the package's own name: README and man page name one place for both packages.
   for (const [name, text] of await examples(root)) await put(tree, `usr/share/posline/examples/${name}`, text);
   if (runtimeLicence !== undefined) await put(tree, `${doc}/node-licences.gz`, gzip(runtimeLicence));

@@ -33,6 +33,7 @@ test("npm run deb -- --arch all makes one package for each architecture", { skip
 
 test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, () => {
   const files = listOf(packageIn(out, "amd64")).filter(({ mode }) => !mode.startsWith("d"));
+  const pages = readdirSync(join(root, "docs")).sort();
   assert.deepEqual(files.map(({ path }) => path).sort(), [
     "/etc/posline/posline.json",
     "/usr/bin/posline",
@@ -48,6 +49,7 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     "/usr/share/doc/posline/README.md.gz",
     "/usr/share/doc/posline/changelog.gz",
     "/usr/share/doc/posline/copyright",
+    ...pages.map((name) => `/usr/share/doc/posline/docs/${name}.gz`),
     "/usr/share/man/man1/posline.1.gz",
     "/usr/share/man/man5/posline.json.5.gz",
     "/usr/share/posline/examples/gateway.json",
