@@ -11,14 +11,14 @@ import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
-import { blocks, commands, root, runs } from "./readme.ts";
+import { blocks, commands, page, root, runs } from "./docs.ts";
 
-/** README's commands run, and its example of a configuration loads. */
+/** The commands of README and docs/ run, their configurations load, and what they say is printed is. */
 
 const run = promisify(execFile);
 const scripts: Record<string, string> = JSON.parse(readFileSync(new URL("package.json", root), "utf8")).scripts;
 
-test("README's npm commands are scripts of package.json", () => {
+test("the documentation's npm commands are scripts of package.json", () => {
   for (const command of commands.filter((line) => line.startsWith("npm "))) {
     const [, first = "", second = ""] = command.split(" ");
     const script = first === "run" ? second : first;
@@ -40,7 +40,7 @@ const admin: Readonly<Record<string, RegExp>> = {
   status: /"lines": \{[\s\S]*"state": "idle"/,
 };
 
-test("README's curl commands are answered by the emulated bridge that npm start runs", async () => {
+test("the documentation's curl commands are answered by the emulated bridge that npm start runs", async () => {
   assert.match(scripts["start"] ?? "", /dist\/posline\.cjs serve --emulated$/);
   const folder = scratchFolder();
   const file = join(folder.path, "posline.json");
@@ -90,6 +90,41 @@ test("README gets from nothing to an approved, a declined and a recovered sale i
   assert.equal(lines[0], "npm start");
 });
 
+test("npm start prints what README shows of it", async () => {
+  const [block = ""] = blocks("text", page("README.md"));
+  const shown = block.split("\n").filter((line) => line !== "" && line !== "...");
+  assert.ok(shown.length > 5);
+  const bridge = new PoslineProcess(["serve", "--emulated"]);
+  try {
+    await bridge.until(() => (bridge.stderr.includes("Stop it with") ? true : undefined), "the greeting");
+    let printed = bridge.stderr;
+    for (const [name, usual] of [
+      ["fiscal", 8008],
+      ["bank", 8888],
+      ["qr", 8887],
+      ["admin", 8880],
+    ] as const) {
+      printed = printed.replaceAll(`:${await bridge.port(name)}`, `:${usual}`);
+    }
+    const lines = printed.split("\n");
+    for (const line of shown) assert.ok(lines.includes(line), `it doesn't print: ${line}\n${printed}`);
+  } finally {
+    await bridge.ended("SIGTERM");
+  }
+});
+
+test("development.md's ways to run one test run it", async () => {
+  const own = commands.filter((line) => line.startsWith("node "));
+  assert.equal(own.length, 2);
+  // This process is a test's too, and a test runner under another one reports to that in place of printing.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  for (const command of own) {
+    const { stdout } = await run("bash", ["-c", command.replace(/^node/, process.execPath)], { cwd: root, env });
+    assert.match(stdout, /^[#ℹ] pass [1-9]/m, command);
+    assert.match(stdout, /^[#ℹ] fail 0$/m, command);
+  }
+});
+
 interface Expected {
   /** What it writes before it is stopped, or by itself. */
   readonly fits: RegExp;
@@ -98,7 +133,7 @@ interface Expected {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What stands for the box that README's commands speak of. */
+/** What stands for the box that the commands speak of. */
 interface Bench {
   /** A device, in place of /dev/ttyUSB0. */
   readonly link: string;
@@ -135,7 +170,7 @@ const expected = ({ link, config, state }: Bench): Readonly<Record<string, Expec
   "posline logs --json --since today": { fits: /^\{[^\n]*"key":"A-1"[^\n]*"lineMs":8\.7/ },
 });
 
-test("README's posline commands run", async () => {
+test("the documentation's posline commands run", async () => {
   const folder = scratchFolder();
   const at = (name: string) => join(folder.path, name);
   const bench: Bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path };
@@ -147,7 +182,7 @@ test("README's posline commands run", async () => {
   const wanted = expected(bench);
   try {
     const found = [...new Set(runs.filter((each) => each.startsWith("posline ") && !each.startsWith("posline call ")))];
-    assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command of README has its test");
+    assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command has its test");
     for (const [command, { fits, more = [], env = {} }] of Object.entries(wanted)) {
       const words = command.replace("/dev/ttyUSB0", bench.link).replace("/var/log/posline.log", bench.log).split(" ").slice(1);
       const text = await output([...words, ...more], bench, { fits, env, talk: () => void terminal.send(Buffer.from("AT\r")) });
@@ -219,19 +254,28 @@ async function prepare({ link, config, log, state: folder }: Bench): Promise<voi
   writeFileSync(log, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 
-test("README's configuration loads", async () => {
+test("the documentation's configurations load, in the bridge or the gateway", async () => {
   const folder = scratchFolder();
-  const [example = ""] = blocks("json").filter((each) => each.includes("merchantIdFile"));
   const file = join(folder.path, "posline.json");
-  const secret = join(folder.path, "merchant-id");
+  const secret = join(folder.path, "secret");
   writeFileSync(secret, "MERCHANT-1\n");
-  writeFileSync(file, example.replace("/etc/posline/merchant-id", secret));
-  const { config } = await loadConfig({ env: {}, flags: { config: file } });
-  assert.equal(config.services.fiscal?.merchantId, "MERCHANT-1");
-  assert.equal(config.services.bank?.port, 8888);
-  folder.remove();
+  const examples = blocks("json").filter((each) => /"lines": \{\s+"\w+": \{ "path"/.test(each));
+  assert.equal(examples.length, 3, "README's, configuration.md's and gateway.md's");
+  try {
+    for (const example of examples) {
+      writeFileSync(file, example.replaceAll(/\/etc\/posline\/(?:merchant-id|api-key)/g, secret));
+      const gateway = example.includes("upstream") ? { gateway: {} } : {};
+      const { config } = await loadConfig({ env: {}, flags: { config: file, ...gateway } });
+      assert.ok(Object.values(config.services).length > 0);
+      if (config.services.fiscal?.merchantIdFile === undefined) continue;
+      assert.equal(config.services.fiscal.merchantId, "MERCHANT-1");
+      assert.equal(config.services.bank?.port, 8888);
+    }
+  } finally {
+    folder.remove();
+  }
 });
 
-test("README's program is the one that the types are checked with", () => {
-  assert.equal(blocks("ts")[0], readFileSync(new URL("readme-client.ts", import.meta.url), "utf8"));
+test("client.md's program is the one that the types are checked with", () => {
+  assert.deepEqual(blocks("ts"), [readFileSync(new URL("docs-client.ts", import.meta.url), "utf8")]);
 });

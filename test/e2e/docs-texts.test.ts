@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join, posix } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { exitCodes } from "../../src/cli/exit.ts";
+import { journalDefaults } from "../../src/config/limits.ts";
+import { faultClasses } from "../../src/core/fault.ts";
+import { endingsTable } from "../../src/emulator/outcomes.ts";
+import { faultTable } from "../../src/envelope/fault-table.ts";
+import { transitionTable } from "../../src/line/states.ts";
+import { blocks, commands, documentation, page, pages, root, runs } from "./docs.ts";
+
+/** What README and docs/ say is what the code, the units and the package have. */
+
+/** All that a folder's files hold. */
+function textsOf(folder: string): string {
+  const path = fileURLToPath(new URL(folder, root));
+  const files = readdirSync(path, { recursive: true, encoding: "utf8" }).map((name) => join(path, name));
+  return files
+    .filter((file) => statSync(file).isFile())
+    .map((file) => readFileSync(file, "utf8"))
+    .join("\n");
+}
+
+/** The text of a page between a heading and the next one of its level or above. */
+function section(path: string, heading: string): string {
+  const [, level = "", rest = ""] = new RegExp(`^(#+) ${heading}$([\\s\\S]*)`, "m").exec(page(path)) ?? [];
+  assert.notEqual(level, "", `${path} has no heading ${heading}`);
+  return rest.split(new RegExp(`^#{1,${level.length}} `, "m"))[0] ?? "";
+}
+
+/** The cells of a table's rows, without its head. */
+function rows(table: string): readonly (readonly string[])[] {
+  const lines = table.split("\n").filter((line) => line.startsWith("| "));
+  return lines.slice(1).map((line) => line.slice(2, -2).split(" | "));
+}
+
+test("architecture.md's table of states is the code's", () => {
+  assert.ok(page("docs/architecture.md").includes(transitionTable()), `print it anew:\n${transitionTable()}`);
+});
+
+test("client.md's table of faults is what is written of them", () => {
+  assert.ok(page("docs/client.md").includes(faultTable()), `print it anew:\n${faultTable()}`);
+});
+
+test("emulator.md's table of endings is the emulator's", () => {
+  assert.ok(page("docs/emulator.md").includes(endingsTable()), `print it anew:\n${endingsTable()}`);
+});
+
+test("a table that is printed from a file names one that there is", () => {
+  const names = [...documentation.matchAll(/^<!-- \w+: printed from (\S+),/gm)].map(([, name = ""]) => name);
+  assert.equal(names.length, 3);
+  for (const name of names) assert.ok(existsSync(new URL(name, root)), `there is no ${name}`);
+});
+
+test("README's table of outcomes has every HTTP status of each outcome", () => {
+  const statuses = new Map(
+    rows(section("README.md", "What each outcome means")).map(([outcome, status = ""]) => [outcome, status]),
+  );
+  for (const { outcome, httpStatus } of Object.values(faultClasses)) {
+    assert.match(statuses.get(`\`${outcome}\``) ?? "", new RegExp(`\\b${httpStatus}\\b`), outcome);
+  }
+});
+
+test("architecture.md has a row for every room of src", () => {
+  const rooms = rows(section("docs/architecture.md", "The rooms")).map(([name]) => name);
+  for (const { name } of readdirSync(new URL("src", root), { withFileTypes: true }).filter((each) => each.isDirectory())) {
+    assert.ok(rooms.includes(`\`${name}\``), `there is no row for ${name}`);
+  }
+});
+
+test("configuration.md's keys and variables are those that the configuration has", async () => {
+  const text = page("docs/configuration.md");
+  const { fileSchema } = await import("../../src/config/schema.ts");
+  const { variableNames } = await import("../../src/config/overrides.ts");
+  const { lines, services, admin, journal, log } = fileSchema.properties;
+  const keys = [
+    ...Object.keys(lines.additionalProperties.properties),
+    ...Object.values(services.properties).flatMap(({ properties }) => Object.keys(properties)),
+    ...Object.keys(admin.properties).map((key) => `admin.${key}`),
+    ...Object.keys(journal.anyOf[1].properties).map((key) => `journal.${key}`),
+    ...Object.keys(log.properties).map((key) => `log.${key}`),
+    "journal",
+    `usb:VID:PID[:SERIAL]`,
+  ];
+  for (const key of keys) assert.ok(text.includes(`\`${key}\``), `the page doesn't speak of ${key}`);
+  for (const name of variableNames) assert.ok(text.includes(`\`${name}\``), `the page doesn't speak of ${name}`);
+  assert.ok(text.includes(`| \`journal.bytes\` | ${journalDefaults.bytes} |`));
+  assert.ok(text.includes(`| \`journal.onFailure\` | \`"${journalDefaults.onFailure}"\` |`));
+});
+
+test("operations.md's exit codes are those that there are", () => {
+  const table = section("docs/operations.md", "Signals and exit codes");
+  const codes = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  assert.deepEqual(
+    codes,
+    Object.values(exitCodes).sort((one, other) => one - other),
+  );
+});
+
+/** A page without its code, where a # is no heading and a bracket no link. */
+const prose = (text: string) => text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, "");
+
+/** The anchors of a page's headings, as Markdown's readers make them. */
+function anchorsOf(path: string): readonly string[] {
+  return [...prose(page(path)).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+/** Where a page's links lead, those to other sites left out. */
+function linksOf(path: string): readonly { readonly file: string; readonly anchor: string | undefined }[] {
+  const inText = [...prose(page(path)).matchAll(/\]\(([^)\s]+)\)/g)];
+  const below = [...prose(page(path)).matchAll(/^\[[^\]]+\]: (\S+)$/gm)];
+  return [...inText, ...below].flatMap(([, target = ""]) => {
+    if (/^https?:/.test(target)) return [];
+    const [name = "", anchor] = target.split("#");
+    return [{ file: name === "" ? path : posix.join(posix.dirname(path), name), anchor }];
+  });
+}
+
+test("the documentation's links lead to files and headings that there are", () => {
+  for (const path of pages.keys()) {
+    const links = linksOf(path);
+    assert.ok(links.length > 0, `${path} leads nowhere`);
+    for (const { file, anchor } of links) {
+      assert.ok(existsSync(new URL(file, root)), `${path}: there is no file ${file}`);
+      if (anchor !== undefined) assert.ok(anchorsOf(file).includes(anchor), `${path}: ${file} has no heading #${anchor}`);
+    }
+  }
+});
+
+test("README leads to every page", () => {
+  const reached = linksOf("README.md").map(({ file }) => file);
+  for (const path of pages.keys()) assert.ok(path === "README.md" || reached.includes(path), path);
+});
+
+test("README is at most 200 lines, and no line of prose is wider than 120 characters", () => {
+  assert.ok(page("README.md").trimEnd().split("\n").length <= 200);
+  for (const [path, text] of pages) {
+    const wide = prose(text)
+      .split("\n")
+      .filter((line) => line.length > 120 && !/^(?:\||<!--)/.test(line));
+    assert.deepEqual(wide, [], path);
+  }
+});
+
+test("decisions.md's index has every decision, by its number and title", () => {
+  const text = page("docs/decisions.md");
+  const decisions = [...text.matchAll(/^## (\d+)\. (.*)$/gm)].map(([, number, title]) => `[${number}] ${title}`);
+  assert.deepEqual(
+    decisions.map((each) => Number.parseInt(each.slice(1), 10)),
+    decisions.map((_, n) => n + 1),
+    "the numbers follow each other",
+  );
+  const index = [...text.matchAll(/^- (\[\d+\] .*)$/gm)].map(([, entry = ""]) => entry);
+  assert.deepEqual(index.sort(), decisions.sort());
+  for (const entry of index) {
+    const [number = ""] = /^\[\d+\]/.exec(entry) ?? [];
+    assert.ok(text.includes(`\n${number}: #${number.slice(1, -1)}-`), `${number} has no link at the page's end`);
+  }
+});
+
+test("the documentation's JSON is JSON", () => {
+  for (const block of blocks("json")) assert.doesNotThrow(() => JSON.parse(block), block);
+});
+
+/** Words of systemd's, of the browser's, and what stands for something: the code can't hold them. */
+const wordsOfOthers: readonly string[] = [
+  ...["status=78/CONFIG", "trigger-limit-hit", "posline.socket", "Unknown key 'OpenFile'"],
+  ...["local network", "Permission was denied", "Mixed Content"],
+  ...["AT", "NAME-THE-DEVICE"],
+];
+
+test("troubleshooting.md's messages are the words of log, status, answers and doctor", () => {
+  // A text that is broken over lines in the code is one to whoever reads it.
+  const said = textsOf("src").replaceAll(/["`] \+\s+["`]/g, "");
+  const table = section("docs/troubleshooting.md", "Messages");
+  const cells = [...table.matchAll(/^\| ((?:`[^`]*`|[^|`])*) \|/gm)].map(([, cell = ""]) => cell).slice(2);
+  assert.ok(cells.length > 30, "the table is found");
+  for (const cell of cells) {
+    for (const [, text = ""] of cell.matchAll(/`([^`]*)`/g)) {
+      if (wordsOfOthers.includes(text)) continue;
+      for (const piece of text.replace(/ \((?:minicom|nginx)\)$/, "").split("...")) {
+        assert.ok(said.includes(piece.trim()), `nothing in src says "${piece.trim()}" (${text})`);
+      }
+    }
+  }
+});
+
+test("development.md's proofs are those of the virtual machine", () => {
+  const main = fileURLToPath(new URL("test/vm/main.ts", root));
+  const help = execFileSync(process.execPath, ["--import", "tsx", main, "--help"], { encoding: "utf8" });
+  const proofs = [...help.matchAll(/^ {2}(\w+) +(short )?/gm)].map(([, name, short]) => [name, short !== undefined]);
+  const [, table = ""] = /^<!-- proofs: ([\s\S]*)^<!-- \/proofs -->$/m.exec(page("docs/development.md")) ?? [];
+  const named = [...table.matchAll(/^\| `(\w+)` \| (✓)? ?\|/gm)].map(([, name, short]) => [name, short !== undefined]);
+  assert.deepEqual(named, proofs);
+});
+
+const { version } = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as { readonly version: string };
+const units = readdirSync(new URL("systemd", root)).filter((name) => /\.(?:service|socket)$/.test(name));
+
+/** What scripts/deb says of packages. */
+interface Deb {
+  packageName(release: { readonly standalone: boolean }): string;
+  readonly standaloneArchitectures: readonly string[];
+  readonly architectures: Readonly<Record<string, string>>;
+}
+
+/** The scripts have no types of their own. */
+async function debOf(): Promise<Deb> {
+  const parts = ["control", "standalone", "tree"].map((name) => import(new URL(`scripts/deb/${name}.mjs`, root).href));
+  return Object.assign({}, ...(await Promise.all(parts)));
+}
+
+test("the packages that the documentation names are those that npm run deb makes", async () => {
+  const { packageName, standaloneArchitectures, architectures } = await debOf();
+  const made = Object.keys(architectures).flatMap((architecture) => {
+    const names = standaloneArchitectures.includes(architecture) ? [false, true] : [false];
+    return names.map((standalone) => `${packageName({ standalone })}_${version}_${architecture}.deb`);
+  });
+  const named = [...documentation.matchAll(/posline[\w.-]*_\w+\.deb/g)].map(([name]) => name);
+  assert.ok(named.length > 2);
+  for (const name of named) assert.ok(made.includes(name), `${name} is none of ${made.join(", ")}`);
+  for (const [, name = ""] of documentation.matchAll(/apt (?:remove|purge) ([\w-]+)/g)) {
+    assert.equal(name, packageName({ standalone: false }));
+  }
+});
+
+/** Programs of the box's own, and what of their arguments can be held against the project here. */
+const programs: Readonly<Record<string, (args: readonly string[]) => void>> = {
+  systemctl: ([, ...args]) => unitsThere(args.filter((arg) => !arg.startsWith("-"))),
+  journalctl: (args) => unitsThere(args.flatMap((arg, n) => (args[n - 1] === "-u" ? [arg] : []))),
+  ssh: ([, program = "", ...args]) => programs[program]?.(args),
+  apt: ([verb = ""]) => assert.equal(verb, "install"),
+  ...Object.fromEntries(["cp", "install", "jq", "mkdir", "printf", "sudoedit", "tee"].map((name) => [name, () => {}])),
+};
+
+/** A unit of ours, or one of the system's that the documentation speaks of. */
+function unitsThere(names: readonly string[]): void {
+  for (const name of names) {
+    const whole = /\.\w+$/.test(name) ? name : `${name}.service`;
+    assert.ok([...units, "systemd-journald.service"].includes(whole), `there is no unit ${whole} in systemd/`);
+  }
+}
+
+// They need root, a package manager and a systemd that runs: none is here, and a test must not change the box that it runs on.
+// What they do is shown on a real box by test:vm, which installs, reloads, restarts, stops, removes and purges the package.
+test("the documentation's commands for the box name units, files and packages that there are", () => {
+  const installed = `${textsOf("systemd")}\n${textsOf("scripts/deb")}`;
+  const elsewhere = runs.filter((each) => !/^(?:npm|node|curl|posline) /.test(each));
+  assert.ok(elsewhere.some((each) => each.startsWith("systemctl reload posline")));
+  for (const each of elsewhere) {
+    const [program = "", ...args] = each.split(" ");
+    assert.ok(Object.hasOwn(programs, program), `the documentation runs ${program}, which this test doesn't know`);
+    programs[program]?.(args);
+    for (const path of args.filter((arg) => /^\/(?:etc|usr\/share\/doc|var\/lib)\/posline/.test(arg))) {
+      const [, example] = /^\/usr\/share\/posline\/examples\/(.*)$/.exec(path) ?? [];
+      assert.ok(installed.includes(example ?? path.slice(1)), `nothing of the package knows ${path}`);
+    }
+  }
+  for (const [, path = ""] of documentation.matchAll(/^\| `\/(usr[^`]*)` \|/gm)) assert.ok(installed.includes(path), path);
+});
+
+test("operations.md's other port is one change to posline.socket", () => {
+  const streams = (text: string) => [...text.matchAll(/^ListenStream=(\S+)$/gm)].map(([, address = ""]) => address);
+  const ours = streams(readFileSync(new URL("systemd/posline.socket", root), "utf8"));
+  const [block = ""] = blocks("ini");
+  assert.match(block, /^\[Socket\]\nListenStream=\n/, "an empty one takes the others away first");
+  assert.equal(streams(block).filter((address) => !ours.includes(address)).length, 1);
+  assert.equal(streams(block).length, ours.length);
+  for (const address of ours) assert.ok(page("docs/operations.md").includes(address.replace("127.0.0.1:", "")), address);
+});
+
+test("the documentation shows nothing to paste that only looks like a command", () => {
+  for (const line of commands) assert.match(line, /^[a-z]/, line);
+});
