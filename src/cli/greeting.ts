@@ -37,7 +37,7 @@ export function greeting({ title, listening, admin, devices, services, anySign }
     "",
     ...places,
     ...devices.map((path) => `  ${"line".padEnd(7)}  ${path}`),
-    ...(tries.length === 0 ? [] : ["", "Try (an amount that ends in 20 is declined; README has the others):", ""]),
+    ...(tries.length === 0 ? [] : ["", "Try (an amount that ends in 20 is declined; docs/emulator.md has the others):", ""]),
     ...tries.map((command) => `  ${command}`),
     "",
     "Stop it with Ctrl-C. The log follows on standard output, one JSON object a line.",

@@ -1,8 +1,8 @@
 import type { WireFault } from "./wire-fault.ts";
 
 /**
- * What becomes of an operation, by the last two digits of its amount, as payment sandboxes do it. README's table is printed from
- * here. Every amount whose ending isn't listed takes its normal course: approved, closed, printed.
+ * What becomes of an operation, by the last two digits of its amount, as payment sandboxes do it. The table in docs/emulator.md is
+ * printed from here. Every amount whose ending isn't listed takes its normal course: approved, closed, printed.
  */
 
 /** How an operation goes other than well, by name; `checks` is how many questions about it are answered "in progress" first. */
@@ -29,7 +29,7 @@ export interface Ending {
   readonly digits: number;
   /** What becomes of the operation, or of the reply on its way. */
   readonly course: { readonly outcome: Outcome } | { readonly fault: WireFault };
-  /** In README, per service; undefined where the service takes no notice. */
+  /** In the documentation's table, per service; undefined where the service takes no notice. */
   readonly words: { readonly bank?: string; readonly qr?: string; readonly fiscal?: string } | { readonly all: string };
 }
 
@@ -129,7 +129,7 @@ export function nameOf(course: Ending["course"]): string {
 /** An amount's last two digits, as they are written. */
 export const digitsOf = ({ digits }: Ending) => String(digits).padStart(2, "0");
 
-/** The table as Markdown, for README. */
+/** The table as Markdown, for docs/emulator.md. */
 export function endingsTable(): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [

@@ -11,7 +11,7 @@ const kinds = Object.keys(faultClasses) as FaultKind[];
 
 const outcomes: readonly FaultOutcome[] = ["not-sent", "unknown"];
 
-/** The table as Markdown, for README. */
+/** The table as Markdown, for docs/client.md. */
 export function faultTable(): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const titles = ["service", "route", "outcome", "body", "HTTP status", "with `faultStatus: 200`", "a gateway's line"];

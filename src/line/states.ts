@@ -37,7 +37,7 @@ export function nextState(state: LineState, event: StateEvent): LineState {
   return next;
 }
 
-/** The table as Markdown, for README. */
+/** The table as Markdown, for docs/architecture.md. */
 export function transitionTable(): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [

@@ -19,7 +19,7 @@ test("heldBy() stops a service by its unit, and any other process by its number"
   }
 });
 
-test("wordsOf() tells the cause and the cure in the words that README's table has", () => {
+test("wordsOf() tells the cause and the cure in the words that the documentation's table has", () => {
   assert.equal(
     wordsOf(causes.heldBy(path, { pid: 812, name: "minicom" })),
     `${path} is in use by process 812 (minicom): stop it: sudo kill 812`,
