@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createConnection, type Socket } from "node:net";
-import { frameOf } from "../../../src/wire/framing.ts";
 import { createDecoder } from "../../../src/wire/decoder.ts";
+import { frameOf } from "../../../src/wire/framing.ts";
 import type { Box } from "../box.ts";
 import { adapterById } from "../machine.ts";
 import { type BoxProof, seconds } from "../proof.ts";
