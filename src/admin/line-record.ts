@@ -29,7 +29,7 @@ export interface LineObserver {
   state(state: LineState, reason: string): void;
   discard(discard: Discard): void;
   late(frame: Frame): void;
-  barrier(service: ServiceName, answer: JsonObject): void;
+  probeAnswered(service: ServiceName, answer: JsonObject): void;
 }
 
 /** A clean line is idle or awaits a reply, many times a second: that isn't told, and isn't another state here. */
@@ -54,7 +54,7 @@ export class LineRecord {
   #lastLate: { readonly time: string; readonly framing: string; readonly bytes: number } | undefined;
 
   /** Whoever hears one line of this name; a new configuration may bring another in its place, which begins closed. */
-  observer(barrier: LineObserver["barrier"]): LineObserver {
+  observer(probeAnswered: LineObserver["probeAnswered"]): LineObserver {
     let before: LineState = "down";
     return {
       state: (state) => {
@@ -70,7 +70,7 @@ export class LineRecord {
         this.#late++;
         this.#lastLate = { time: new Date().toISOString(), framing, bytes: wireBytes };
       },
-      barrier,
+      probeAnswered,
     };
   }
 

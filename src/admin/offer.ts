@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
 import { logged } from "../core/log-text.ts";
 
 /**
- * What a service has on offer, by the answer to its barrier. It is a terminal's word, of up to 8 MiB: what is kept of it is bounded,
+ * What a service has on offer, by the answer to its probe. It is a terminal's word, of up to 8 MiB: what is kept of it is bounded,
  * and says so where something was left out.
  */
 
@@ -27,7 +27,7 @@ export type Offer =
   | Operations
   | { readonly systems: readonly ({ readonly name: string } & Operations)[]; readonly leftOut?: string };
 
-/** Reads the answer to a barrier; undefined when it has neither. */
+/** Reads the answer to a probe; undefined when it has neither. */
 export function offerOf(answer: JsonObject): Offer | undefined {
   // The fiscal contract has them at the top level, the bank contract in `data`, and some terminals don't keep to it.
   const data = isObject(answer["data"]) ? answer["data"] : {};

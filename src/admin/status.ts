@@ -28,7 +28,7 @@ export interface StatusAnswer {
 
 interface ServiceRecord {
   readonly counts: OutcomeCounts;
-  /** What it offers, as its last barrier told it. */
+  /** What it offers, as its last probe told it. */
   offer: (Offer & { readonly toldAt: string }) | undefined;
 }
 

@@ -1,14 +1,14 @@
 import { contracts } from "../contract/contracts.ts";
-import type { Open } from "../device/transport.ts";
-import { linePeer } from "../line/caller.ts";
+import type { OpenTransport } from "../device/transport.ts";
+import { lineService } from "../line/caller.ts";
+import type { LineReport } from "../line/line.ts";
 import { Line } from "../line/line.ts";
-import type { LineReport } from "../line/report.ts";
 import type { OnLine, Place } from "./line-set.ts";
 import type { SharedLine } from "./served.ts";
 
 /** What a line runs over: a device, or the emulator on a far end that ends with it. */
-export interface Conduit {
-  readonly open: Open;
+export interface LineTransport {
+  readonly open: OpenTransport;
   readonly end?: () => Promise<void>;
 }
 
@@ -17,11 +17,16 @@ export interface BridgeLine extends OnLine {
   readonly line: Line;
 }
 
-/** Makes a line with its services' peers. */
-export function bridgeLine({ name, config, served }: SharedLine, place: Place, conduit: Conduit, told: LineReport): BridgeLine {
+/** Makes a line with its services' services. */
+export function bridgeLine(
+  { name, config, served }: SharedLine,
+  place: Place,
+  transport: LineTransport,
+  told: LineReport,
+): BridgeLine {
   const quiet = config.recovery === "quiet";
-  const peers = served.map(({ service, config: { merchantId, replyBytesMax } }) =>
-    linePeer(contracts[service], { crc16: config.crc16, quiet, merchantId, replyBytesMax }),
+  const services = served.map(({ service, config: { merchantId, replyBytesMax } }) =>
+    lineService(contracts[service], { crc16: config.crc16, quiet, merchantId, replyBytesMax }),
   );
   const report: LineReport = {
     ...told,
@@ -29,13 +34,13 @@ export function bridgeLine({ name, config, served }: SharedLine, place: Place, c
       if (place.isCurrent) told.state(state, reason);
     },
   };
-  const line = new Line({ name, config, peers, open: place.open(conduit.open), report });
+  const line = new Line({ name, config, services, open: place.open(transport.open), report });
   return {
     line,
     start: () => line.start(),
     stop: async (why, graceMs) => {
       await line.stop(graceMs, why);
-      await conduit.end?.();
+      await transport.end?.();
     },
   };
 }

@@ -10,13 +10,11 @@ import type { AdminRoute } from "../http/admin-listener.ts";
 import type { HttpListenerOptions } from "../http/listener.ts";
 import type { Journal } from "../journal/journal.ts";
 import { lineCaller } from "../line/caller.ts";
-import type { Line } from "../line/line.ts";
-import type { LineReport } from "../line/report.ts";
+import type { Line, LineReport } from "../line/line.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine } from "./bridge-line.ts";
 import { BridgePorts, type PreparedPorts, socketForAdmin, type Wanted } from "./bridge-ports.ts";
-import { type ConduitOf, devices, emulatedLines, emulationOf } from "./conduits.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
@@ -26,6 +24,7 @@ import { refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
 import { type LineView, summaryOf } from "./summary.ts";
 import type { Supervised } from "./supervision.ts";
+import { devices, emulatedLines, emulationOf, type TransportOf } from "./transports.ts";
 
 /**
  * The bridge: `http/listener` → `line/caller`. Here parts are joined and started and stopped in order; nothing is decided.
@@ -63,10 +62,10 @@ export interface Bridge extends Supervised {
  */
 export async function startBridge({ config, log, emulated, sockets }: BridgeOptions): Promise<Bridge> {
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
-  const conduitOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
+  const transportOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
   const adminSocket = socketForAdmin(config, sockets);
   const journal = await journalOf(config, log);
-  const bridge = new RunningBridge({ log, conduitOf, journal, sockets: sockets.filter((each) => each !== adminSocket) });
+  const bridge = new RunningBridge({ log, transportOf, journal, sockets: sockets.filter((each) => each !== adminSocket) });
   try {
     await bridge.reload(config);
     // Last, so that the usual admin port is never taken from a service that is to have it.
@@ -82,7 +81,7 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
 
 interface RunningOptions {
   readonly log: Log;
-  readonly conduitOf: ConduitOf;
+  readonly transportOf: TransportOf;
   /** For the services. */
   readonly sockets: readonly ListeningSocket[];
   readonly journal: Journal | undefined;
@@ -99,7 +98,7 @@ class RunningBridge implements Bridge {
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, conduitOf, sockets, journal }: RunningOptions) {
+  constructor({ log, transportOf, sockets, journal }: RunningOptions) {
     this.#log = log;
     this.#journal = journal;
     this.#report = {
@@ -111,7 +110,7 @@ class RunningBridge implements Bridge {
       error: (error) => log.process("error", "posline failed within: please report it", { error: String(error) }),
     };
     this.#lines = new LineSet({
-      make: (shared, place) => bridgeLine(shared, place, conduitOf(shared), this.#reportOf(shared.name)),
+      make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name)),
       // A line signs its own requests with the one, and its decoder is made for the other.
       lasting: ({ config: { merchantId, replyBytesMax } }) => [merchantId, replyBytesMax],
     });

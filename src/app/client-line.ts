@@ -5,10 +5,10 @@ import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type Handler, present, type ServiceName, serviceNames } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
-import type { Open } from "../device/transport.ts";
+import type { OpenTransport } from "../device/transport.ts";
 import { faultBody } from "../envelope/fault.ts";
 import { textOf } from "../envelope/json.ts";
-import { lineCaller, linePeer } from "../line/caller.ts";
+import { lineCaller, lineService } from "../line/caller.ts";
 import { Line } from "../line/line.ts";
 
 /** A client's own line: its requests go straight to the terminal, by the same line as the bridge's. */
@@ -20,7 +20,7 @@ export interface LineClientOptions extends Partial<LineConfig> {
   /** The services that the terminal offers on it; by default all three. One that isn't there delays the line's recovery. */
   readonly services?: readonly ServiceName[];
   /** In place of the device, for tests. */
-  readonly open?: Open;
+  readonly open?: OpenTransport;
 }
 
 /** Milliseconds that a first call waits for the device to open, before it is told why it doesn't. */
@@ -45,16 +45,16 @@ export async function openLine(
   const line = new Line({
     name: config.path,
     config,
-    peers: services.map((service) => {
+    services: services.map((service) => {
       const { replyBytesMax = serviceDefaults.replyBytesMax } = options[service] ?? {};
-      return linePeer(contracts[service], { ...rules, merchantId: idFor(service, id), replyBytesMax });
+      return lineService(contracts[service], { ...rules, merchantId: idFor(service, id), replyBytesMax });
     }),
     open: open ?? (await import("../device/serial-port.ts")).serialPort(config),
     report: {
       state: () => report(),
       discard: () => {},
       late: () => {},
-      barrier: () => {},
+      probeAnswered: () => {},
       unheard: () => {},
       heardAgain: () => {},
     },

@@ -2,7 +2,7 @@ import type { LineConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
-import type { Open } from "../device/transport.ts";
+import type { OpenTransport } from "../device/transport.ts";
 import { msPerByte } from "../device/transport.ts";
 import { memoryLine } from "../emulator/memory-line.ts";
 import { spoiledOpen } from "../emulator/spoiled-open.ts";
@@ -22,7 +22,7 @@ export interface EmulatedLineOptions {
  * A line in memory with the emulator on its far end: the same frames at the same pace as on a wire, and going wrong as on a wire
  * where the emulator is told so.
  */
-export function emulatedLine(options: EmulatedLineOptions): { readonly near: Open; readonly far: LineListener } {
+export function emulatedLine(options: EmulatedLineOptions): { readonly near: OpenTransport; readonly far: LineListener } {
   const { name, config, log } = options;
   const pace = msPerByte(config);
   const { near, far, unplug } = memoryLine(pace);

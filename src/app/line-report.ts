@@ -1,6 +1,6 @@
 import type { LineFields, Log } from "../core/log.ts";
 import { wordsOf } from "../device/open-errors.ts";
-import type { LineReport } from "../line/report.ts";
+import type { LineReport } from "../line/line.ts";
 import type { Discard } from "../wire/decoded.ts";
 
 /** Writes what a line tells of itself into the log, which bounds how much of it there is. */
@@ -11,7 +11,7 @@ export function lineReport(line: string, log: Log): LineReport {
       log.line("warn", "a late or unasked reply was discarded", { line, framing, bytes: wireBytes }),
     discard: (discard) => log.line("warn", "bytes were discarded", { line, ...discardFields(discard) }),
     // The change of state that follows is told; what is on offer is the status's affair.
-    barrier: () => {},
+    probeAnswered: () => {},
     unheard: (service, cause) => log.line("warn", `${service} does not answer`, { line, reason: wordsOf(cause) }),
     heardAgain: (service) => log.line("info", `${service} answers again`, { line }),
   };
@@ -33,9 +33,9 @@ export function tee(one: LineReport, other: Omit<LineReport, "unheard" | "heardA
       one.late(frame);
       other.late(frame);
     },
-    barrier: (service, answer) => {
-      one.barrier(service, answer);
-      other.barrier(service, answer);
+    probeAnswered: (service, answer) => {
+      one.probeAnswered(service, answer);
+      other.probeAnswered(service, answer);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Open, OpenError } from "../device/transport.ts";
+import { OpenError, type OpenTransport } from "../device/transport.ts";
 import type { Served, SharedLine } from "./served.ts";
 
 /**
@@ -24,7 +24,7 @@ export interface OnLine {
 /** What a line's maker is given by the set. */
 export interface Place {
   /** Opens no device while the line's predecessor has it. */
-  open(open: Open): Open;
+  open(open: OpenTransport): OpenTransport;
   /** False once another has taken the line's place: from then on its state is nobody's affair. */
   readonly isCurrent: boolean;
 }
@@ -101,11 +101,11 @@ export class LineSet<L extends OnLine> {
 
   #make(shared: SharedLine): Running<L> {
     const place: Place = {
-      open: (open) => async (ear) => {
+      open: (open) => async (handler) => {
         if (this.#ending.has(shared.name)) {
           throw new OpenError("what was begun before the configuration was changed is to end first: wait for it");
         }
-        return open(ear);
+        return open(handler);
       },
       get isCurrent() {
         return !running.replaced;

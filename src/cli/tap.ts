@@ -3,7 +3,7 @@ import type { CommandModule } from "yargs";
 import { ConfigError, type LineConfig } from "../config/config.ts";
 import { type Flags, loadConfig } from "../config/load.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
-import type { Opening } from "../device/transport.ts";
+import type { Connection } from "../device/transport.ts";
 import { sourceOptions } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
@@ -89,21 +89,21 @@ async function listen(line: LineConfig): Promise<number> {
   const { serialPort } = await import("../device/serial-port.ts");
   const dump = new HexDump((row) => process.stdout.write(row));
   const space = Buffer.alloc(4_096);
-  let opening: Opening | undefined;
+  let opening: Connection | undefined;
   const ended = new Promise<number>((resolve) => {
     process.on("SIGINT", () => resolve(exitCodes.ok));
     process.on("SIGTERM", () => resolve(exitCodes.ok));
-    const ear = {
+    const handler = {
       space: () => space,
       // The row keeps its bytes longer than this memory does.
-      heard: (n: number) => dump.push(Buffer.from(space.subarray(0, n))),
-      wrote: () => {},
-      lost: (reason: string) => {
+      onBytes: (n: number) => dump.push(Buffer.from(space.subarray(0, n))),
+      onWritten: () => {},
+      onClosed: (reason: string) => {
         process.stderr.write(`Cannot go on: ${printable(reason)}\n`);
         resolve(exitCodes.unavailable);
       },
     };
-    serialPort(line)(ear).then(
+    serialPort(line)(handler).then(
       (opened) => {
         opening = opened;
       },

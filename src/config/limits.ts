@@ -12,8 +12,8 @@ export const headerMs = 3_000;
  */
 export const payloadMsMin = 5_000;
 
-/** Milliseconds between two sendings of a barrier that found no answer: slow enough not to flood a busy terminal. */
-export const barrierIntervalMs = 2_000;
+/** Milliseconds between two sendings of a probe that found no answer: slow enough not to flood a busy terminal. */
+export const probeIntervalMs = 2_000;
 
 /** Milliseconds without a byte after which a freshly opened line counts as empty: old bytes survive the driver's flush. */
 export const silenceMs = 50;
@@ -62,12 +62,12 @@ export const bounds = {
     unit: "ms",
     why: `a reply's header alone may take ${headerMs} ms, and nobody stands at a till longer than ten minutes`,
   },
-  /** Two barriers at least fit into it, so that one lost barrier doesn't end the recovery by silence. */
+  /** Two probes at least fit into it, so that one lost probe doesn't end the recovery by silence. */
   lateReplyMs: {
-    min: 2 * barrierIntervalMs,
+    min: 2 * probeIntervalMs,
     max: 600_000,
     unit: "ms",
-    why: `two barriers, ${barrierIntervalMs} ms apart, must fit in, and a line that recovers is closed to every till`,
+    why: `two probes, ${probeIntervalMs} ms apart, must fit in, and a line that recovers is closed to every till`,
   },
   /** Its values between 0 and `idleProbeMsMin` are refused by a rule. */
   idleProbeMs: {

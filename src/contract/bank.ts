@@ -1,6 +1,5 @@
-import { isObject } from "../core/json-object.ts";
-import { isTexts } from "./barrier.ts";
-import type { Barrier, Contract, Polling, Route } from "./contract.ts";
+import { isObject, isTexts } from "../core/json-object.ts";
+import type { Contract, Polling, Probe, Route } from "./contract.ts";
 import { posts } from "./post.ts";
 
 /** The bank terminal service: card operations that are started and then polled. Sections named are the bank contract's. */
@@ -39,7 +38,7 @@ const routes: readonly Route[] = [
  * Only /supported_operations answers with `operations`. The envelope puts it into `data`; a terminal that puts it at the top
  * level, as the fiscal service does, is believed too, for no other answer of this service has the word there either.
  */
-const barrier: Barrier = {
+const probe: Probe = {
   route: "/supported_operations",
   isAnswer: (reply) =>
     reply["status"] === "success" &&
@@ -90,7 +89,7 @@ export const bank: Contract = {
   faultsInOk: ["sign", "malformed", "missing"],
   // No fault says it: rules 1 and 2 end nothing by an error without data, so -3 does as well and claims less
   inProgress: { status: "success", code: undefined },
-  barrier,
+  probe,
   // Rule 1: stop only on a final result in data. An error without data, such as -3, leaves the outcome open
   finals: {
     field: ["data", "status"],

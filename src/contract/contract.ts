@@ -65,9 +65,9 @@ export interface Code {
 }
 
 /** A read-only request whose answer has a shape that no other answer of the service has. */
-export interface Barrier {
+export interface Probe {
   readonly route: string;
-  /** Whether this parsed reply can only be the answer to the barrier. */
+  /** Whether this parsed reply can only be the answer to the probe. */
   isAnswer(reply: Readonly<Record<string, unknown>>): boolean;
 }
 
@@ -108,6 +108,6 @@ export interface Contract {
   readonly faultsInOk: readonly FaultKind[];
   /** How the service says "in progress": its envelope's status, and its code where there is one. */
   readonly inProgress: { readonly status: "success" | "error"; readonly code: number | undefined };
-  readonly barrier: Barrier;
+  readonly probe: Probe;
   readonly finals: Finals;
 }

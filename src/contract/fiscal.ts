@@ -1,5 +1,5 @@
-import { isTexts } from "./barrier.ts";
-import type { Barrier, Contract, Polling, Route } from "./contract.ts";
+import { isTexts } from "../core/json-object.ts";
+import type { Contract, Polling, Probe, Route } from "./contract.ts";
 import { posts } from "./post.ts";
 
 /** The fiscal service: receipts, shifts, cash and reports. Sections named here are those of the fiscal contract. */
@@ -58,7 +58,7 @@ const routes: readonly Route[] = [
 ];
 
 /** Only /supported_operations answers with `operations`, and on this service at the top level (Endpoints). */
-const barrier: Barrier = {
+const probe: Probe = {
   route: "/supported_operations",
   isAnswer: (reply) => reply["status"] === "success" && isTexts(reply["operations"]),
 };
@@ -122,7 +122,7 @@ export const fiscal: Contract = {
   },
   faultsInOk: ["sign", "malformed", "missing"],
   inProgress: { status: "error", code: 44 },
-  barrier,
+  probe,
   // docStatus 1 is final even beside code 15, where only printing failed. An error without docStatus says nothing final
   finals: { field: ["docStatus"], values: [1], pendingCodes: [44], errorIsFinal: false, absentCodes: [9] },
 };

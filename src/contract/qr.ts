@@ -1,5 +1,5 @@
 import { isObject } from "../core/json-object.ts";
-import type { Barrier, Contract, Polling, Route } from "./contract.ts";
+import type { Contract, Polling, Probe, Route } from "./contract.ts";
 import { posts } from "./post.ts";
 
 /** The QR and palm payment service: a payment is shown, then polled. Sections named here are those of the qr contract. */
@@ -35,7 +35,7 @@ const routes: readonly Route[] = [
 ];
 
 /** Only /check_connection answers with `data.systems` (Endpoints, responses). */
-const barrier: Barrier = {
+const probe: Probe = {
   route: "/check_connection",
   isAnswer: (reply) => reply["status"] === "success" && isObject(reply["data"]) && Array.isArray(reply["data"]["systems"]),
 };
@@ -72,7 +72,7 @@ export const qr: Contract = {
   // The HTTP status is all that tells these faults apart, since code 1 says nothing: none of them travels in 200
   faultsInOk: [],
   inProgress: { status: "success", code: undefined },
-  barrier,
+  probe,
   // States: data.rrn is success, status "error" is failure, success without data goes on
   finals: { field: ["data", "rrn"], values: [], pendingCodes: [], errorIsFinal: true, absentCodes: [] },
 };

@@ -7,3 +7,8 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** Whether a value is an array of strings; an empty one counts. */
+export function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}

@@ -8,7 +8,7 @@ import { drained } from "./drain.ts";
 import { resolveDevice } from "./identity.ts";
 import { type Lock, takeLock } from "./lock.ts";
 import { cannotSetUp, moved } from "./open-errors.ts";
-import { closeMs, type Ear, msPerByte, type Open, OpenError, type Opening } from "./transport.ts";
+import { type Connection, type ConnectionHandler, closeMs, msPerByte, OpenError, type OpenTransport } from "./transport.ts";
 import { type Reading, readFrom } from "./tty-reader.ts";
 
 /**
@@ -47,12 +47,12 @@ const drainMsMin = 500;
 const writable = 2;
 
 /** Opens a device. What its path means is found at each opening, so a by-id name finds the device wherever it is now. */
-export function serialPort(config: LineConfig, folder = lockFolder, places: Places = {}): Open {
-  return async (ear) => {
+export function serialPort(config: LineConfig, folder = lockFolder, places: Places = {}): OpenTransport {
+  return async (handler) => {
     const device = await resolveDevice(config.path, places);
     const lock = await takeLock(device, folder).catch(async (error) => Promise.reject(await refusalOf(error, device, places)));
     try {
-      return await openLocked(device, config, lock, ear, places);
+      return await openLocked(device, config, lock, handler, places);
     } catch (error) {
       await lock.release();
       throw error;
@@ -60,7 +60,13 @@ export function serialPort(config: LineConfig, folder = lockFolder, places: Plac
   };
 }
 
-async function openLocked(device: string, config: LineConfig, lock: Lock, ear: Ear, places: Places): Promise<Opening> {
+async function openLocked(
+  device: string,
+  config: LineConfig,
+  lock: Lock,
+  handler: ConnectionHandler,
+  places: Places,
+): Promise<Connection> {
   const port = await openPort(device, config).catch(async (error) => Promise.reject(await refusalOf(error, device, places)));
   try {
     await refuseMoved(config.path, device, places);
@@ -69,7 +75,7 @@ async function openLocked(device: string, config: LineConfig, lock: Lock, ear: E
       ...(config.rts === undefined ? {} : { rts: config.rts }),
     };
     if (Object.keys(lines).length > 0) await port.set(lines);
-    return new SerialOpening(port, device, lock, ear, config);
+    return new SerialConnection(port, device, lock, handler, config);
   } catch (error) {
     await port.close().catch(() => {});
     throw error instanceof OpenError ? error : new OpenError(cannotSetUp(device, String(error)));
@@ -103,10 +109,10 @@ function openPort(device: string, config: LineConfig): Promise<LinuxPortBinding>
   });
 }
 
-class SerialOpening implements Opening {
+class SerialConnection implements Connection {
   readonly #port: LinuxPortBinding;
   readonly #lock: Lock;
-  readonly #ear: Ear;
+  readonly #handler: ConnectionHandler;
   readonly #fd: number;
   /** Reading begins once whoever opened it knows of it, and has memory for what comes. */
   readonly #start: NodeJS.Immediate;
@@ -124,12 +130,12 @@ class SerialOpening implements Opening {
   #leavesByMs = 0;
   readonly device: string;
 
-  constructor(port: LinuxPortBinding, device: string, lock: Lock, ear: Ear, config: LineConfig) {
+  constructor(port: LinuxPortBinding, device: string, lock: Lock, handler: ConnectionHandler, config: LineConfig) {
     if (port.fd === null) throw new Error("it has no descriptor");
     this.#port = port;
     this.device = device;
     this.#lock = lock;
-    this.#ear = ear;
+    this.#handler = handler;
     this.#msPerByte = msPerByte(config);
     this.#rtscts = config.flowControl === "rtscts";
     this.#fd = port.fd;
@@ -194,7 +200,7 @@ class SerialOpening implements Opening {
   #read(): void {
     try {
       this.#reading = readFrom(this.#fd, {
-        space: () => this.#ear.space(),
+        space: () => this.#handler.space(),
         heard: (n) => this.#heard(n),
         ended: (reason) => this.#lost(reason),
       });
@@ -209,8 +215,8 @@ class SerialOpening implements Opening {
    */
   #heard(n: number): void {
     if (!this.#open) return;
-    this.#ear.heard(n);
-    const restMs = this.#open ? (this.#ear.restMs?.() ?? 0) : 0;
+    this.#handler.onBytes(n);
+    const restMs = this.#open ? (this.#handler.coalesceMs?.() ?? 0) : 0;
     if (restMs === 0) return;
     this.#reading?.pause();
     this.#rest = setTimeout(() => this.#reading?.resume(), restMs);
@@ -230,7 +236,7 @@ class SerialOpening implements Opening {
         return;
       }
     }
-    if (this.#open) this.#ear.wrote();
+    if (this.#open) this.#handler.onWritten();
   }
 
   #took(bytes: number): void {
@@ -264,7 +270,7 @@ class SerialOpening implements Opening {
     if (!this.#open) return;
     this.#open = false;
     clearTimeout(this.#rest);
-    this.#ear.lost(reason);
+    this.#handler.onClosed(reason);
   }
 }
 

@@ -2,34 +2,34 @@ import type { LineConfig } from "../config/config.ts";
 import { type Cause, wordsOf } from "./open-errors.ts";
 
 /**
- * What a line runs over: a serial device, or memory. One opening is one use of it, from open to loss; what was to be written to
- * one opening can never go out on the next.
+ * What a line runs over: a serial device, or memory. One connection is one use of it, from open to loss; what was to be written to
+ * one connection can never go out on the next.
  */
 
 /**
- * Who listens to an opening. Called from the event loop, never before `open` has resolved and whoever awaits it has run, and never
- * after `lost` or a call of `close`.
+ * Who listens to a connection. Called from the event loop, never before `open` has resolved and whoever awaits it has run, and never
+ * after `onClosed` or a call of `close`.
  */
-export interface Ear {
+export interface ConnectionHandler {
   /** Where the next bytes go. */
   space(): Buffer;
   /** `n` bytes were put at the start of `space()`. */
-  heard(n: number): void;
+  onBytes(n: number): void;
   /**
-   * Milliseconds for which nothing that comes can end the frame that is coming; 0 when each byte may. A conduit may let bytes
+   * Milliseconds for which nothing that comes can end the frame that is coming; 0 when each byte may. A transport may let bytes
    * lie so long.
    */
-  restMs?(): number;
+  coalesceMs?(): number;
   /** The last byte of what was written was taken over by the operating system. */
-  wrote(): void;
-  /** The opening is lost and of no more use; nothing further is called. */
-  lost(reason: string): void;
+  onWritten(): void;
+  /** The connection is lost and of no more use; nothing further is called. */
+  onClosed(reason: string): void;
 }
 
-/** One use of a conduit. */
-export interface Opening {
+/** One use of a transport. */
+export interface Connection {
   /**
-   * Writes pieces in order, and calls `wrote()` when the last byte was taken over, at once where it can. One write at a time.
+   * Writes pieces in order, and calls `onWritten()` when the last byte was taken over, at once where it can. One write at a time.
    */
   write(pieces: readonly Buffer[]): void;
   /** Bytes of the write under way that were taken over so far. */
@@ -37,7 +37,7 @@ export interface Opening {
   /** The device that it came to, as a real path (`/dev/ttyUSB0`): what was configured may lead to another one next time. */
   readonly device?: string;
   /**
-   * Gives the conduit back. What was taken over of whole writes leaves first, for as long as twice its time on the wire at most; what
+   * Gives the transport back. What was taken over of whole writes leaves first, for as long as twice its time on the wire at most; what
    * is left then is dropped. A write under way, or a loss, drops all of it at once. Beside that it settles within a second; it never
    * rejects.
    */
@@ -48,12 +48,12 @@ export interface Opening {
 export const closeMs = 1_000;
 
 /**
- * Opens a conduit. Openings follow each other: it is called again when the one before was closed.
+ * Opens a transport. Connections follow each other: it is called again when the one before was closed.
  * @throws OpenError saying why, and what to do.
  */
-export type Open = (ear: Ear) => Promise<Opening>;
+export type OpenTransport = (handler: ConnectionHandler) => Promise<Connection>;
 
-/** Why a conduit could not be opened. */
+/** Why a transport could not be opened. */
 export class OpenError extends Error {
   override readonly name = "OpenError";
   /** What stands in the way and what mends it, where that is known. */

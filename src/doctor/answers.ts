@@ -1,8 +1,7 @@
 import type { LineConfig } from "../config/config.ts";
-import { isTexts } from "../contract/barrier.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { isObject } from "../core/json-object.ts";
+import { isObject, isTexts } from "../core/json-object.ts";
 import { quoted } from "../core/shell-text.ts";
 import { type Finding, finding, type More } from "./finding.ts";
 import type { Interview } from "./interview.ts";
@@ -34,7 +33,7 @@ export function answerFindings(line: AskedLine, questions: readonly Question[], 
 /** How fast and by what a service answered. */
 function answered(line: AskedLine, question: Question, { json, crc16, ms }: Answer, more: More): Finding {
   const { config, name } = line;
-  const { route } = question.contract.barrier;
+  const { route } = question.contract.probe;
   const fact = `${question.service} answered ${route} in ${timeOf(ms)} at ${config.baudRate} baud: ${offerOf(json)}`;
   if (question.contract.framing === "length" && crc16 !== config.crc16) {
     const cause = `the terminal reads CRC16 as ${namesOfCrc16[crc16]}, and line ${name} has "crc16": "${config.crc16}"`;
@@ -71,7 +70,7 @@ function refused(question: Question, { json, ms }: Answer, more: More): Finding 
   const meaning = contract.codes.find((each) => each.code === code)?.meaning;
   const said = typeof json["message"] === "string" ? ` "${maskCardNumbers(json["message"]).slice(0, messageMax)}"` : "";
   const codeWords = code === undefined ? "without a code" : `with code ${code}${meaning === undefined ? "" : ` (${meaning})`}`;
-  const fact = `${service} answered ${contract.barrier.route} in ${timeOf(ms)} with an error, ${codeWords}${said}`;
+  const fact = `${service} answered ${contract.probe.route} in ${timeOf(ms)} with an error, ${codeWords}${said}`;
   if (contract.faultCodes.sign === code && contract.envelope === "form") {
     const cause = "the frames pass, but merchantId isn't the one that the terminal has";
     const cure =
@@ -79,7 +78,7 @@ function refused(question: Question, { json, ms }: Answer, more: More): Finding 
     return finding("answer", "bad", fact, { ...more, cause, cure });
   }
   const cause = "the frames pass, but this service can't prove that the line is clean: posline waits for silence instead";
-  const cure = `ask the terminal's vendor to enable ${contract.barrier.route}, or take services.${service} out of the configuration`;
+  const cure = `ask the terminal's vendor to enable ${contract.probe.route}, or take services.${service} out of the configuration`;
   return finding("answer", "warn", fact, { ...more, cause, cure });
 }
 
@@ -99,7 +98,7 @@ function unanswered(line: AskedLine, question: Question, anyAnswer: boolean, mor
   }
   if (garbage.length > 0) return finding("answer", "bad", `${service}: what came is no answer`, more);
   const readings = sent.length > 1 ? " to either reading of CRC16" : "";
-  const fact = `${service} did not answer ${question.contract.barrier.route}${readings}`;
+  const fact = `${service} did not answer ${question.contract.probe.route}${readings}`;
   if (!anyAnswer) return finding("answer", "bad", fact, more);
   const cause = "others on this line do answer, so cable and speed are right: the terminal doesn't serve it on this line";
   const cure = `switch the service on in the terminal, or take services.${service} out of the configuration`;

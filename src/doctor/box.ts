@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { LineConfig } from "../config/config.ts";
 import type { Places as DevicePlaces } from "../device/devices.ts";
 import { resolveDevice } from "../device/identity.ts";
-import type { Open } from "../device/transport.ts";
+import type { OpenTransport } from "../device/transport.ts";
 import { type Command, runCommand } from "./commands.ts";
 
 /** What an HTTP service of this box answered; undefined when it can't be reached. */
@@ -19,7 +19,7 @@ export interface Places extends DevicePlaces {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly command?: Command;
   readonly resolve?: (path: string) => Promise<string>;
-  readonly open?: (config: LineConfig) => Promise<Open>;
+  readonly open?: (config: LineConfig) => Promise<OpenTransport>;
   readonly ask?: Ask;
   readonly now?: () => Date;
   readonly nodeVersion?: string;
@@ -38,7 +38,7 @@ export interface Box {
   readonly command: Command;
   /** The device that a line's path means. @throws OpenError. */
   readonly resolve: (path: string) => Promise<string>;
-  readonly open: (config: LineConfig) => Promise<Open>;
+  readonly open: (config: LineConfig) => Promise<OpenTransport>;
   readonly ask: Ask;
   readonly now: () => Date;
   readonly nodeVersion: string;
@@ -69,7 +69,7 @@ export function boxOf(places: Places): Box {
 }
 
 /** Loaded when a line is asked: on a box without the addon for its processor, everything else can still be looked at. */
-async function openSerial(config: LineConfig): Promise<Open> {
+async function openSerial(config: LineConfig): Promise<OpenTransport> {
   const { serialPort } = await import("../device/serial-port.ts");
   return serialPort(config);
 }

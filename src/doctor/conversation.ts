@@ -2,11 +2,10 @@ import type { LineConfig } from "../config/config.ts";
 import { payloadMsMin, silenceMs } from "../config/limits.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { bytesOf } from "../core/pieces.ts";
-import type { Ear, Open, Opening } from "../device/transport.ts";
+import type { Connection, ConnectionHandler, OpenTransport } from "../device/transport.ts";
 import { msPerByte } from "../device/transport.ts";
-
+import { FrameReader } from "../line/frame-reader.ts";
 import { silenceMsMax, writeMsMin } from "../line/limits.ts";
-import { Reader } from "../line/reader.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import type { Decoded, Framing } from "../wire/decoded.ts";
 
@@ -41,10 +40,10 @@ export class Conversation {
   /** Why the line is lost, once it is. */
   lost: string | undefined;
   readonly #config: LineConfig;
-  readonly #readers: readonly { readonly crc16: Crc16; readonly reader: Reader }[];
+  readonly #readers: readonly { readonly crc16: Crc16; readonly reader: FrameReader }[];
   readonly #space = Buffer.alloc(65_536);
   readonly #deadline = new Deadline(() => this.#look(nowMs()));
-  #opening: Opening | undefined;
+  #opening: Connection | undefined;
   #writing = false;
   #wait: { dueMs: number; readonly done: () => boolean; readonly end: (done: boolean) => void } | undefined;
 
@@ -52,27 +51,27 @@ export class Conversation {
     this.#config = config;
     const other: Crc16 = config.crc16 === "arc" ? "umts" : "arc";
     const readings = framings.has("length") ? [config.crc16, other] : [config.crc16];
-    this.#readers = readings.map((crc16) => ({ crc16, reader: new Reader({ ...config, crc16 }, framings) }));
+    this.#readers = readings.map((crc16) => ({ crc16, reader: new FrameReader({ ...config, crc16 }, framings) }));
   }
 
   /**
    * Opens the line and waits until it is silent: what is heard before may be older than the opening.
    * @throws OpenError saying why it can't be opened, and what to do.
    */
-  async open(open: Open): Promise<void> {
-    const ear: Ear = {
+  async open(open: OpenTransport): Promise<void> {
+    const handler: ConnectionHandler = {
       space: () => this.#space,
-      heard: (n) => this.#take(n),
-      wrote: () => {
+      onBytes: (n) => this.#take(n),
+      onWritten: () => {
         this.#writing = false;
         this.#look(nowMs());
       },
-      lost: (reason) => {
+      onClosed: (reason) => {
         this.lost = reason;
         this.#look(nowMs());
       },
     };
-    this.#opening = await open(ear);
+    this.#opening = await open(handler);
     const openedMs = nowMs();
     this.lastMs = openedMs;
     const silent = () => nowMs() >= Math.min(this.lastMs + silenceMs, openedMs + silenceMsMax);
@@ -165,7 +164,7 @@ export class Conversation {
   }
 
   /** Ends what is pending, where its time is over. */
-  #reset(now: number, isOver = (reader: Reader) => now >= reader.dueMs): void {
+  #reset(now: number, isOver = (reader: FrameReader) => now >= reader.dueMs): void {
     for (const { crc16, reader } of this.#readers) if (isOver(reader)) this.#note(reader.reset(), crc16, now);
   }
 

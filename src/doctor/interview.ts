@@ -1,6 +1,6 @@
 import type { LineConfig } from "../config/config.ts";
 import { nowMs } from "../core/clock.ts";
-import type { Open } from "../device/transport.ts";
+import type { OpenTransport } from "../device/transport.ts";
 import { drainMs, silenceMsMax } from "../line/limits.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { Conversation, type Heard } from "./conversation.ts";
@@ -21,7 +21,7 @@ export interface Interview {
 
 export interface Interviewing {
   readonly config: LineConfig;
-  readonly open: Open;
+  readonly open: OpenTransport;
   readonly questions: readonly Question[];
   readonly progress: (text: string) => void;
 }
@@ -38,7 +38,7 @@ export async function interview({ config, open, questions, progress }: Interview
     await conversation.open(open);
     const before = conversation.raw;
     for (const question of questions) {
-      progress(`asking ${question.service} ${question.contract.barrier.route}`);
+      progress(`asking ${question.service} ${question.contract.probe.route}`);
       for (const crc16 of talk.readingsFor(question)) if (await talk.ask(question, crc16)) break;
     }
     const leftClean = await talk.leave(progress);

@@ -45,7 +45,7 @@ export class Question {
 
   constructor(contract: Contract, merchantId: string | undefined) {
     this.contract = contract;
-    this.#payload = toLine(contract, contract.barrier.route, [], merchantId);
+    this.#payload = toLine(contract, contract.probe.route, [], merchantId);
     this.#secret = contract.envelope === "form" ? /&sign=(.*)$/s.exec(textOf(this.#payload))?.[1] : undefined;
   }
 
@@ -89,7 +89,7 @@ export class Question {
     if (item.kind !== "frame" || item.framing !== this.contract.framing) return undefined;
     const read = readReply(item.payload);
     if (typeof read === "string") return undefined;
-    if (this.contract.barrier.isAnswer(read.json)) return "barrier";
+    if (this.contract.probe.isAnswer(read.json)) return "barrier";
     return read.status === "error" ? "error" : undefined;
   }
 

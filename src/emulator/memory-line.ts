@@ -1,5 +1,5 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import { type Ear, type Open, OpenError, type Opening } from "../device/transport.ts";
+import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "../device/transport.ts";
 
 /**
  * A line without a device: two ends in memory, and bytes that take the time they would take on a wire. What one end writes, the
@@ -11,8 +11,8 @@ const deliverEveryMs = 2;
 
 /** The two ends of a line in memory. */
 export interface MemoryLine {
-  readonly near: Open;
-  readonly far: Open;
+  readonly near: OpenTransport;
+  readonly far: OpenTransport;
   /** Pulls the cable: both ends lose it with what was on its way, and neither can be opened for so many milliseconds. */
   unplug(ms: number): void;
 }
@@ -24,11 +24,11 @@ export function memoryLine(msPerByte: number): MemoryLine {
   near.peer = far;
   far.peer = near;
   let untilMs = 0;
-  const openerOf = (end: End): Open => {
-    return async (ear) => {
+  const openerOf = (end: End): OpenTransport => {
+    return async (handler) => {
       const leftMs = Math.ceil(untilMs - nowMs());
       if (leftMs > 0) throw new OpenError(`the line in memory is unplugged: it comes back in ${leftMs} ms`);
-      return end.open(ear);
+      return end.open(handler);
     };
   };
   const unplug = (ms: number) => {
@@ -43,7 +43,7 @@ export function memoryLine(msPerByte: number): MemoryLine {
 class End {
   peer: End | undefined;
   readonly #msPerByte: number;
-  #ear: Ear | undefined;
+  #handler: ConnectionHandler | undefined;
   /** What is on its way to the peer, in order. */
   #flying: Buffer[] = [];
   #sentMs = 0;
@@ -53,19 +53,19 @@ class End {
     this.#msPerByte = msPerByte;
   }
 
-  open(ear: Ear): Opening {
-    this.#ear = ear;
-    return new MemoryOpening(this, ear);
+  open(handler: ConnectionHandler): Connection {
+    this.#handler = handler;
+    return new MemoryConnection(this, handler);
   }
 
   lose(reason: string): void {
-    const ear = this.#ear;
+    const handler = this.#handler;
     this.close();
-    ear?.lost(reason);
+    handler?.onClosed(reason);
   }
 
   close(): void {
-    this.#ear = undefined;
+    this.#handler = undefined;
     this.#flying = [];
     this.#deadline.dispose();
   }
@@ -104,37 +104,37 @@ class End {
   /** As a device is read: whatever is there comes in one piece, however it was written, as far as there is space for it. */
   hear(arrived: readonly Buffer[]): void {
     let filled = 0;
-    let space = this.#ear?.space();
+    let space = this.#handler?.space();
     for (const bytes of arrived) {
       for (let from = 0; from < bytes.length && space !== undefined; ) {
         const copied = bytes.copy(space, filled, from);
         from += copied;
         filled += copied;
         if (filled < space.length) continue;
-        this.#ear?.heard(filled);
+        this.#handler?.onBytes(filled);
         filled = 0;
-        space = this.#ear?.space();
+        space = this.#handler?.space();
       }
     }
-    if (filled > 0) this.#ear?.heard(filled);
+    if (filled > 0) this.#handler?.onBytes(filled);
   }
 }
 
-class MemoryOpening implements Opening {
+class MemoryConnection implements Connection {
   readonly #end: End;
-  readonly #ear: Ear;
+  readonly #handler: ConnectionHandler;
   wroteBytes = 0;
 
-  constructor(end: End, ear: Ear) {
+  constructor(end: End, handler: ConnectionHandler) {
     this.#end = end;
-    this.#ear = ear;
+    this.#handler = handler;
   }
 
   write(pieces: readonly Buffer[]): void {
     this.wroteBytes = 0;
     for (const piece of pieces) this.wroteBytes += piece.length;
     this.#end.send(pieces);
-    this.#ear.wrote();
+    this.#handler.onWritten();
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { Deadline, nowMs } from "../core/clock.ts";
 import { bytesOf } from "../core/pieces.ts";
-import { type Ear, type Open, OpenError, type Opening } from "../device/transport.ts";
+import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "../device/transport.ts";
 
 /**
  * A conduit whose cable is bad on purpose: what is written goes out otherwise, or not at all, as whoever spoils it says. What is
@@ -21,7 +21,7 @@ export type Delivery =
   | { readonly unplugMs: number };
 
 export interface SpoiledOptions {
-  readonly open: Open;
+  readonly open: OpenTransport;
   /** Gives what is to be done in place of writing a frame; undefined: it goes out as it is. */
   readonly spoil: (frame: readonly Buffer[]) => readonly Delivery[] | undefined;
   /** Milliseconds that a byte takes on the wire; 0 for none. */
@@ -34,11 +34,11 @@ export interface SpoiledOptions {
 const takenBytesMax = 256 * 1024;
 
 /** Opens what `options.open` opens, with a bad cable before it. */
-export function spoiledOpen(options: SpoiledOptions): Open {
+export function spoiledOpen(options: SpoiledOptions): OpenTransport {
   const cable = new Cable();
-  return async (ear) => {
+  return async (handler) => {
     cable.check();
-    const opening = new SpoiledOpening(options, cable, ear);
+    const opening = new SpoiledConnection(options, cable, handler);
     await opening.open();
     return opening;
   };
@@ -64,12 +64,12 @@ type Step = Exclude<Delivery, { readonly hold: Buffer }>;
 /** Where bytes go that come between a loss and the closing after it. */
 const nowhere = Buffer.alloc(4_096);
 
-class SpoiledOpening implements Opening {
+class SpoiledConnection implements Connection {
   readonly #options: SpoiledOptions;
   readonly #cable: Cable;
   /** Whoever uses this opening; undefined once it is lost or closed. */
-  #ear: Ear | undefined;
-  #below: Opening | undefined;
+  #handler: ConnectionHandler | undefined;
+  #below: Connection | undefined;
   #steps: Step[] = [];
   /** Bytes among the steps. */
   #takenBytes = 0;
@@ -86,19 +86,19 @@ class SpoiledOpening implements Opening {
   #outMs = 0;
   readonly #deadline = new Deadline(() => this.#done());
 
-  constructor(options: SpoiledOptions, cable: Cable, ear: Ear) {
+  constructor(options: SpoiledOptions, cable: Cable, handler: ConnectionHandler) {
     this.#options = options;
     this.#cable = cable;
-    this.#ear = ear;
+    this.#handler = handler;
   }
 
   async open(): Promise<void> {
     this.#below = await this.#options.open({
-      space: () => this.#ear?.space() ?? nowhere,
-      heard: (n) => this.#ear?.heard(n),
-      restMs: () => this.#ear?.restMs?.() ?? 0,
-      wrote: () => this.#wrote(),
-      lost: (reason) => this.#lose(reason),
+      space: () => this.#handler?.space() ?? nowhere,
+      onBytes: (n) => this.#handler?.onBytes(n),
+      coalesceMs: () => this.#handler?.coalesceMs?.() ?? 0,
+      onWritten: () => this.#wrote(),
+      onClosed: (reason) => this.#lose(reason),
     });
   }
 
@@ -150,7 +150,7 @@ class SpoiledOpening implements Opening {
     if (this.#untoldBytes === undefined || this.#takenBytes > takenBytesMax) return;
     this.#wroteBytes = this.#untoldBytes;
     this.#untoldBytes = undefined;
-    this.#ear?.wrote();
+    this.#handler?.onWritten();
   }
 
   #send(pieces: readonly Buffer[]): void {
@@ -167,7 +167,7 @@ class SpoiledOpening implements Opening {
     this.#wroteBytes = this.wroteBytes;
     this.#direct = false;
     this.#busy = false;
-    this.#ear?.wrote();
+    this.#handler?.onWritten();
   }
 
   #wait(ms: number): void {
@@ -189,13 +189,13 @@ class SpoiledOpening implements Opening {
   }
 
   #lose(reason: string): void {
-    const ear = this.#ear;
+    const handler = this.#handler;
     this.#end();
-    ear?.lost(reason);
+    handler?.onClosed(reason);
   }
 
   #end(): void {
-    this.#ear = undefined;
+    this.#handler = undefined;
     this.#steps = [];
     this.#held = [];
     this.#untoldBytes = undefined;

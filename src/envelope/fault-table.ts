@@ -33,7 +33,7 @@ function rowsOf(contract: Contract): readonly (readonly string[])[] {
     const others = routesBy.size === 0 ? "each" : "the others";
     return [
       ...[...routesBy.values()].map(({ cells, routes }) => [routes.join(", "), outcome, ...cells]),
-      [others, outcome, ...cellsOf(contract, contract.barrier.route, outcome)],
+      [others, outcome, ...cellsOf(contract, contract.probe.route, outcome)],
     ];
   });
   const isAmbiguous = contract.routes.some(({ faultWords }) => faultWords["not-sent"] !== "error");

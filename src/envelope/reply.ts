@@ -4,7 +4,7 @@ import { Names, readMembers } from "./members.ts";
 
 /** What a reply says of itself, read once, so that nobody parses it again. */
 export interface ReadReply {
-  /** What posline looks at of it, and no more: `status`, `code`, `message`, and the lists by which a barrier's answer is known. */
+  /** What posline looks at of it, and no more: `status`, `code`, `message`, and the lists by which a probe's answer is known. */
   readonly json: JsonObject;
   readonly status: string | undefined;
   readonly code: number | undefined;

@@ -1,16 +1,15 @@
 import { serviceDefaults } from "../config/limits.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
+import type { Ledger, LedgerEntry } from "../contract/operation-log.ts";
 import type { Call, Handler, Reply } from "../core/call.ts";
 import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { LineRequest } from "./exchange.ts";
-
-import type { Ledger, LedgerEntry } from "./ledger.ts";
 import type { Line } from "./line.ts";
-import type { Peer } from "./peer.ts";
+import type { LineService } from "./recovery.ts";
 
 /** Where calls leave for a terminal: writes a call as a request, and gives it to its line. */
 
@@ -33,7 +32,7 @@ export function lineCaller({ contract, line, replyTimeoutMs, merchantId, ledger 
     replyTimeoutMs: replyTimeoutMs[route.path] ?? route.replyTimeoutMs,
     urgent: route.urgent,
     repeatable: route.effect === "none",
-    barrierShaped: route.path === contract.barrier.route,
+    probeShaped: route.path === contract.probe.route,
     adviceWhenUnknown: route.effect === "none" ? askAgain : checkFirst[contract.service],
     caller: call.caller,
   });
@@ -75,7 +74,7 @@ async function runRecorded(line: Line, request: LineRequest, begin: () => Ledger
 }
 
 /** What a line must know of a service beside its contract. */
-export interface PeerRules {
+export interface LineServiceRules {
   readonly crc16: Crc16;
   readonly quiet: boolean;
   readonly merchantId: string | undefined;
@@ -86,18 +85,18 @@ export interface PeerRules {
 /**
  * A service as its line's recovery sees it.
  *
- * Without the merchant's id a fiscal barrier can't be signed, and the terminal would answer an error, which proves nothing: then
- * there is no barrier.
+ * Without the merchant's id a fiscal probe can't be signed, and the terminal would answer an error, which proves nothing: then
+ * there is no probe.
  */
-export function linePeer(contract: Contract, rules: PeerRules): Peer {
-  const { barrier, framing, service } = contract;
+export function lineService(contract: Contract, rules: LineServiceRules): LineService {
+  const { probe, framing, service } = contract;
   const signable = contract.envelope !== "form" || rules.merchantId !== undefined;
   const asks = signable && !rules.quiet;
   return {
     service,
     framing,
     replyBytesMax: rules.replyBytesMax ?? serviceDefaults.replyBytesMax,
-    barrier: asks ? frameOf(framing, toLine(contract, barrier.route, [], rules.merchantId), rules.crc16) : undefined,
-    isBarrierAnswer: (reply) => barrier.isAnswer(reply),
+    probe: asks ? frameOf(framing, toLine(contract, probe.route, [], rules.merchantId), rules.crc16) : undefined,
+    isProbeAnswer: (reply) => probe.isAnswer(reply),
   };
 }

@@ -1,5 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
-import { barrierIntervalMs, payloadBytesMax } from "../config/limits.ts";
+import { payloadBytesMax, probeIntervalMs } from "../config/limits.ts";
 import { present, type ServiceName } from "../core/call.ts";
 import type { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -8,10 +8,10 @@ import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { type Ending, Exchange, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
+import type { Receiving } from "./frame-reader.ts";
 import { probeReplyMs } from "./limits.ts";
 import { Liveness, type ServiceLiveness } from "./liveness.ts";
-import type { Peer } from "./peer.ts";
-import type { Receiving } from "./reader.ts";
+import type { LineService } from "./recovery.ts";
 import { Recovery } from "./recovery.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
@@ -74,7 +74,7 @@ export interface LineEngineOptions {
   readonly name: string;
   readonly config: LineConfig;
   /** The services on the line. */
-  readonly peers: readonly Peer[];
+  readonly services: readonly LineService[];
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -100,7 +100,7 @@ export class LineEngine {
   /** What is in flight is an idle line's own question, for which nobody waits. */
   #isProbing = false;
   /** Whose probe was sent last. */
-  #probed: Peer | undefined;
+  #probed: LineService | undefined;
   /** When a call, an opening or a recovery was last under way. */
   #busyMs = 0;
   /** When each service was last probed on an idle line. */
@@ -108,13 +108,13 @@ export class LineEngine {
   #whyStopping: string | undefined;
   #stopDueMs = never;
 
-  constructor({ name, config, peers }: LineEngineOptions) {
+  constructor({ name, config, services }: LineEngineOptions) {
     this.#name = name;
     this.#config = config;
     this.#msPerByte = msPerByte(config);
-    this.#replyBytesMax = new Map(peers.map(({ service, replyBytesMax }) => [service, replyBytesMax]));
-    this.#recovery = new Recovery(peers, { lateReplyMs: config.lateReplyMs, barrierIntervalMs });
-    this.#liveness = new Liveness({ name, config }, peers, {
+    this.#replyBytesMax = new Map(services.map(({ service, replyBytesMax }) => [service, replyBytesMax]));
+    this.#recovery = new Recovery(services, { lateReplyMs: config.lateReplyMs, probeIntervalMs });
+    this.#liveness = new Liveness({ name, config }, services, {
       unheard: (service, cause) => this.#report({ is: "unheard", service, cause }),
       heardAgain: (service) => this.#report({ is: "heard again", service }),
     });
@@ -240,7 +240,7 @@ export class LineEngine {
     this.#current = undefined;
     this.#isDrained = false;
     this.#isWriting = false;
-    if (current !== undefined && !untouched) this.#recovery.owe(current.request.service, current.request.barrierShaped);
+    if (current !== undefined && !untouched) this.#recovery.owe(current.request.service, current.request.probeShaped);
     this.#take("down", reason);
     for (const discard of discards) this.#report({ is: "discard", discard });
     const why = `it is down (${reason})`;
@@ -398,11 +398,11 @@ export class LineEngine {
   }
 
   #replied(current: Exchange, frame: Frame, read: ReadReply, now: number): void {
-    const { service, barrierShaped } = current.request;
+    const { service, probeShaped } = current.request;
     this.#current = undefined;
     this.#take("frame");
     this.#liveness.heard(service, now);
-    if (!barrierShaped) this.#recovery.replied(service);
+    if (!probeShaped) this.#recovery.replied(service);
     if (!this.#isProbing) this.#busyMs = now;
     this.#settle(current, current.reply(frame, read, now));
     // An answer may be owed all the same, by a frame that strayed in before this one.
@@ -436,7 +436,7 @@ export class LineEngine {
 
   /** Whether a frame is the probe that was sent last, come back. */
   #isEcho({ payload }: Frame): boolean {
-    return this.#probed?.barrier !== undefined && Buffer.concat(this.#probed.barrier).includes(Buffer.concat(payload));
+    return this.#probed?.probe !== undefined && Buffer.concat(this.#probed.probe).includes(Buffer.concat(payload));
   }
 
   #discarded(discard: Discard, now: number): void {
@@ -456,9 +456,9 @@ export class LineEngine {
 
   /** Sent, and no good reply: its outcome is unknown, or it is sent once more where that does no harm. */
   #fail(exchange: Exchange, kind: "timeout" | "broken", why: string, now: number): void {
-    const { service, barrierShaped } = exchange.request;
+    const { service, probeShaped } = exchange.request;
     this.#current = undefined;
-    this.#recovery.owe(service, barrierShaped);
+    this.#recovery.owe(service, probeShaped);
     if (kind === "timeout") this.#liveness.unanswered(service, now);
     this.#take("fail", why);
     this.#recovery.begin(now);
@@ -528,11 +528,11 @@ export class LineEngine {
       this.#lookClean(now, "it was silent for so long that no late answer is expected: calls are sent, answered or not");
       return;
     }
-    const peer = this.#recovery.probeDue(now);
-    if (peer?.barrier === undefined) return;
-    this.#liveness.unanswered(peer.service, now);
-    this.#probed = peer;
-    this.#write(peer.barrier);
+    const lineService = this.#recovery.probeDue(now);
+    if (lineService?.probe === undefined) return;
+    this.#liveness.unanswered(lineService.service, now);
+    this.#probed = lineService;
+    this.#write(lineService.probe);
   }
 
   /** Ends the recovery if nobody owes an answer any more; true when it did. */
@@ -563,10 +563,10 @@ export class LineEngine {
   /** Asks as any call does, so that an answer that stays out leads to the same proof. Whoever calls meanwhile waits behind it. */
   #probeIdle(now: number): void {
     if (now < this.#idleProbeDueMs) return;
-    const peer = this.#recovery.proven.find(({ service }) => now >= this.#idleProbeOf(service));
-    if (peer?.barrier === undefined) return;
-    this.#idleProbedMs.set(peer.service, now);
-    this.#send(new Exchange(this.#name, probeOf(peer), peer.barrier, { cameMs: now, waitUntilMs: now }), true, now);
+    const lineService = this.#recovery.proven.find(({ service }) => now >= this.#idleProbeOf(service));
+    if (lineService?.probe === undefined) return;
+    this.#idleProbedMs.set(lineService.service, now);
+    this.#send(new Exchange(this.#name, probeOf(lineService), lineService.probe, { cameMs: now, waitUntilMs: now }), true, now);
   }
 
   // --- the end
@@ -623,7 +623,7 @@ export class LineEngine {
 /** Who waits for an idle line's own question. */
 const nobody = present();
 
-function probeOf({ service, framing }: Peer): LineRequest {
+function probeOf({ service, framing }: LineService): LineRequest {
   return {
     service,
     framing,
@@ -631,7 +631,7 @@ function probeOf({ service, framing }: Peer): LineRequest {
     replyTimeoutMs: probeReplyMs,
     urgent: false,
     repeatable: false,
-    barrierShaped: true,
+    probeShaped: true,
     adviceWhenUnknown: "",
     caller: nobody,
   };

@@ -18,7 +18,7 @@ export interface LineRequest {
   /** True for what only reads: it may be sent once more after a corrupt reply. */
   readonly repeatable: boolean;
   /** True when its own answer has the shape of a probe's. */
-  readonly barrierShaped: boolean;
+  readonly probeShaped: boolean;
   /** What the caller must do when the outcome is unknown; ends each such message. */
   readonly adviceWhenUnknown: string;
   readonly caller: Presence;

@@ -1,12 +1,12 @@
 /**
  * What bounds a line beside the settings: fixed numbers, each with its unit and its reason. Those that a setting is held
- * against (`headerMs`, `payloadMsMin`, `barrierIntervalMs`, `silenceMs`) stand with the settings.
+ * against (`headerMs`, `payloadMsMin`, `probeIntervalMs`, `silenceMs`) stand with the settings.
  */
 
 /** Milliseconds of silence after which what came corrupt is over: twenty byte times at 2400 baud, and a USB adapter's 16 ms. */
 export const corruptQuietMs = 100;
 
-/** Milliseconds that the silence after an opening is waited for at most: on a line that never falls silent, barriers decide. */
+/** Milliseconds that the silence after an opening is waited for at most: on a line that never falls silent, probes decide. */
 export const silenceMsMax = 2_000;
 
 /**
@@ -16,7 +16,7 @@ export const silenceMsMax = 2_000;
 export const payloadMsMax = 600_000;
 
 /**
- * Milliseconds of silence that end a recovery in which more barriers were asked than were answered. A terminal that answers
+ * Milliseconds of silence that end a recovery in which more probes were asked than were answered. A terminal that answers
  * again answers what has piled up without a pause, so this outlasts the pause between two answers.
  */
 export const drainMs = 200;

@@ -1,24 +1,41 @@
 import type { LineConfig } from "../config/config.ts";
-import type { Reply } from "../core/call.ts";
+import type { Reply, ServiceName } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
-import type { Open } from "../device/transport.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import type { Cause } from "../device/open-errors.ts";
+import type { OpenTransport } from "../device/transport.ts";
+import type { Discard, Frame } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
-import { Channel } from "./channel.ts";
 import { type Effect, LineEngine, type LineEvent, type LineReported } from "./engine.ts";
 import { type Ending, Exchange, type LineRequest, unavailable } from "./exchange.ts";
+import { FramedLink } from "./framed-link.ts";
 
 import type { ServiceLiveness } from "./liveness.ts";
-import type { Peer } from "./peer.ts";
-import type { LineReport } from "./report.ts";
+import type { LineService } from "./recovery.ts";
 import type { LineState } from "./states.ts";
+
+/** What a line tells of itself, for the log and the status. */
+export interface LineReport {
+  state(state: LineState, reason: string): void;
+  /** Bytes that became no frame. */
+  discard(discard: Discard): void;
+  /** A whole frame that was given to nobody. */
+  late(frame: Frame): void;
+  /** A service's probe was answered: what it says that it has on offer, as parsed. A terminal's own word, of any size. */
+  probeAnswered(service: ServiceName, answer: JsonObject): void;
+  /** A service has not answered for a while; the likeliest cause, and what to do. */
+  unheard(service: ServiceName, cause: Cause): void;
+  /** A service that was reported as unheard answers. */
+  heardAgain(service: ServiceName): void;
+}
 
 export interface LineOptions {
   readonly name: string;
   readonly config: LineConfig;
   /** The services on this line. */
-  readonly peers: readonly Peer[];
-  readonly open: Open;
+  readonly services: readonly LineService[];
+  readonly open: OpenTransport;
   readonly report: LineReport;
 }
 
@@ -37,7 +54,7 @@ export class Line {
   readonly name: string;
   readonly #config: LineConfig;
   readonly #engine: LineEngine;
-  readonly #link: Channel;
+  readonly #link: FramedLink;
   readonly #report: LineReport;
   readonly #deadline = new Deadline(() => this.#feed({ at: "tick" }));
   readonly #waiters = new Map<Exchange, Waiter>();
@@ -49,16 +66,16 @@ export class Line {
   #stopped: Promise<void> | undefined;
   #onStopped: (() => void) | undefined;
 
-  constructor({ name, config, peers, open, report }: LineOptions) {
+  constructor({ name, config, services, open, report }: LineOptions) {
     this.name = name;
     this.#config = config;
     this.#report = report;
-    this.#engine = new LineEngine({ name, config, peers });
+    this.#engine = new LineEngine({ name, config, services });
     const traffic = {
-      framings: new Set(peers.map((peer) => peer.framing)),
-      payloadBytesMax: Math.max(...peers.map(({ replyBytesMax }) => replyBytesMax)),
+      framings: new Set(services.map(({ framing }) => framing)),
+      payloadBytesMax: Math.max(...services.map(({ replyBytesMax }) => replyBytesMax)),
     };
-    this.#link = new Channel(config, traffic, open, {
+    this.#link = new FramedLink(config, traffic, open, {
       opened: () => this.#feed({ at: "opened" }),
       drained: () => this.#feed({ at: "drained" }),
       received: (items, receiving) => this.#feed({ at: "received", items, receiving }),
@@ -211,7 +228,7 @@ function tell(report: LineReport, what: LineReported): void {
       report.late(what.frame);
       break;
     case "probe answered":
-      report.barrier(what.service, what.answer);
+      report.probeAnswered(what.service, what.answer);
       break;
     case "unheard":
       report.unheard(what.service, what.cause);

@@ -6,14 +6,14 @@ import { contracts } from "../contract/contracts.ts";
 import { type Call, type Presence, present, type Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
-import type { Open } from "../device/transport.ts";
+import type { OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
 import { type LineRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
-import { Channel } from "./channel.ts";
+import { FramedLink } from "./framed-link.ts";
 
-import { type Answering, Asker, type Job, Requests } from "./requests.ts";
+import { type Answering, Inbox, InboxCaller, type Job } from "./inbox.ts";
 
 /**
  * Where calls enter from a line: reads request frames, hands them to the service's handler one after the other, and frames what
@@ -53,7 +53,7 @@ export type LineHandler = (call: Call, waitedMs: number) => Promise<Reply>;
 
 export interface LineListenerOptions {
   readonly config: LineConfig;
-  readonly open: Open;
+  readonly open: OpenTransport;
   /** The services answered on this line. */
   readonly services: readonly { readonly contract: Contract; readonly handler: LineHandler }[];
   /** Which requests are answered; `all` unless said otherwise. */
@@ -63,8 +63,8 @@ export interface LineListenerOptions {
 
 export class LineListener {
   readonly #options: LineListenerOptions;
-  readonly #channel: Channel;
-  readonly #requests: Requests;
+  readonly #link: FramedLink;
+  readonly #inbox: Inbox;
   /** Whoever asked what is being answered. */
   #caller: Presence = present();
   #busy = false;
@@ -80,9 +80,9 @@ export class LineListener {
   constructor(options: LineListenerOptions) {
     this.#options = options;
     const { config, open, services, report, answering = "all" } = options;
-    this.#requests = new Requests(answering, (job) => this.#givenUp(job));
+    this.#inbox = new Inbox(answering, (job) => this.#givenUp(job));
     const traffic = { framings: new Set(services.map(({ contract }) => contract.framing)), payloadBytesMax };
-    this.#channel = new Channel(config, traffic, open, {
+    this.#link = new FramedLink(config, traffic, open, {
       opened: () => report.state("the device opened", true),
       drained: () => {},
       received: (items) => this.#heard(items),
@@ -93,7 +93,7 @@ export class LineListener {
   }
 
   start(): void {
-    this.#channel.start();
+    this.#link.start();
   }
 
   /**
@@ -104,7 +104,7 @@ export class LineListener {
     this.#stopped = true;
     this.#dropRequests();
     await this.#writing;
-    await this.#channel.stop();
+    await this.#link.stop();
   }
 
   /** Lets what is being answered end and its answer go out, and gives the device back. What else is asked is refused. */
@@ -131,7 +131,7 @@ export class LineListener {
   }
 
   #dropRequests(): void {
-    this.#requests.drop();
+    this.#inbox.drop();
     this.#caller.onGone?.();
   }
 
@@ -140,22 +140,22 @@ export class LineListener {
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
-      else if (this.#channel.isDrained) this.#requests.take({ frame: item, heardMs: nowMs() });
+      else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: nowMs() });
     }
     this.#begin();
   }
 
   #discarded(discard: Discard): void {
     this.#options.report.discard(discard);
-    if (!this.#channel.isDrained) return;
+    if (!this.#link.isDrained) return;
     const isNoise = discard.reason === "noise";
     // Behind bytes that are none of a frame, a whole request isn't found either until there was a silence.
     if (isNoise && discard.wireBytes < requestBytesMin) return;
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx");
     // Only an STX frame can be seen to be broken and fiscal: a length frame without its length may be anybody's.
     const isFiscal = fiscal !== undefined && discard.head.startsWith("02");
-    if (isFiscal && !isNoise) this.#requests.take({ broken: fiscal.contract, heardMs: nowMs() });
-    else this.#requests.doubt();
+    if (isFiscal && !isNoise) this.#inbox.take({ broken: fiscal.contract, heardMs: nowMs() });
+    else this.#inbox.supersede();
   }
 
   #begin(): void {
@@ -165,7 +165,7 @@ export class LineListener {
   }
 
   async #answerAll(): Promise<void> {
-    for (let job = this.#requests.next(); job !== undefined; job = this.#requests.next()) await this.#answer(job);
+    for (let job = this.#inbox.next(); job !== undefined; job = this.#inbox.next()) await this.#answer(job);
     this.#busy = false;
     this.#finished?.();
   }
@@ -188,7 +188,7 @@ export class LineListener {
 
   /** What was asked on an opening that was lost is not, and whoever sends something by now may await the answer to that. */
   get #isAwaited(): boolean {
-    return this.#requests.wanted && (this.#options.answering !== "newest" || this.#channel.isStill);
+    return this.#inbox.wanted && (this.#options.answering !== "newest" || this.#link.isStill);
   }
 
   async #ending(handler: LineHandler, call: Call, waitedMs: number): Promise<Reply | Fault> {
@@ -235,7 +235,7 @@ export class LineListener {
     const service = this.#options.services.find(({ contract }) => contract.service === request?.service);
     if (request === undefined || service === undefined) return undefined;
     const requestId = `${this.#idStart}-${(++this.#count).toString(36)}`;
-    return { ...service, call: { ...request, requestId, key: undefined, caller: new Asker(this.#requests) } };
+    return { ...service, call: { ...request, requestId, key: undefined, caller: new InboxCaller(this.#inbox) } };
   }
 
   #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {
@@ -245,7 +245,7 @@ export class LineListener {
         this.#wrote = undefined;
         resolve();
       };
-      this.#channel.write(frame, nowMs());
+      this.#link.write(frame, nowMs());
     });
     return this.#writing;
   }

@@ -5,7 +5,7 @@ import type { Cause } from "../device/open-errors.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import { evidenceMs, silentWarnMs } from "./limits.ts";
-import type { Peer } from "./peer.ts";
+import type { LineService } from "./recovery.ts";
 
 /**
  * Whether the terminal behind a line is there. A clean line is no proof of it: silence proves that no late answer comes, and no
@@ -61,13 +61,13 @@ export class Liveness {
   readonly #report: LivenessReport;
   #evidence: { readonly kind: Evidence; readonly atMs: number } | undefined;
 
-  constructor(line: LivenessLine, peers: readonly Peer[], report: LivenessReport) {
+  constructor(line: LivenessLine, services: readonly LineService[], report: LivenessReport) {
     this.#line = line;
     this.#report = report;
-    this.#services = peers.map(({ service, framing, barrier }) => ({
+    this.#services = services.map(({ service, framing, probe }) => ({
       name: service,
       framing,
-      isProbed: barrier !== undefined,
+      isProbed: probe !== undefined,
       heardMs: undefined,
       silentSinceMs: undefined,
       isReported: false,

@@ -1,7 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
 import { drainMs } from "./limits.ts";
-import type { Peer } from "./peer.ts";
 
 /**
  * How a line is proven clean: who owes it an answer, what to ask, and what an answer proves. It sends nothing and has no clock;
@@ -21,11 +20,23 @@ import type { Peer } from "./peer.ts";
  * answered before it; and so does a silence of `lateReplyMs`.
  */
 
+/** A service on a line, as far as recovery needs it. */
+export interface LineService {
+  readonly service: ServiceName;
+  readonly framing: Framing;
+  /** Bytes of the largest reply that is taken for one of its requests. */
+  readonly replyBytesMax: number;
+  /** The probe, framed and ready to send; undefined when there is none, and only silence settles the service. */
+  readonly probe: readonly Buffer[] | undefined;
+  /** Whether a reply can only be the answer to this service's probe. */
+  isProbeAnswer(reply: Readonly<Record<string, unknown>>): boolean;
+}
+
 export interface RecoveryLimits {
   /** Milliseconds without a byte after which a service that answers no probe stops owing. */
   readonly lateReplyMs: number;
   /** Milliseconds between two probes. */
-  readonly barrierIntervalMs: number;
+  readonly probeIntervalMs: number;
 }
 
 /** Answers to probes of the process before that may still be on their way: it may have asked that often and then ended. */
@@ -51,7 +62,7 @@ export type Heard =
 
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
 class ProbeAccount {
-  readonly peer: Peer;
+  readonly lineService: LineService;
   /** Probes sent in this recovery, and answers that came in it; which answer is to which probe isn't known. */
   sent = 0;
   answered = 0;
@@ -67,17 +78,17 @@ class ProbeAccount {
   #staleKnown = 0;
   #staleAssumed = 0;
 
-  constructor(peer: Peer) {
-    this.peer = peer;
-    if (peer.barrier !== undefined) this.#staleAssumed = staleAtStart;
+  constructor(lineService: LineService) {
+    this.lineService = lineService;
+    if (lineService.probe !== undefined) this.#staleAssumed = staleAtStart;
   }
 
   get service(): ServiceName {
-    return this.peer.service;
+    return this.lineService.service;
   }
 
   get framing(): Framing {
-    return this.peer.framing;
+    return this.lineService.framing;
   }
 
   /** Nothing is asked of it yet in this recovery. */
@@ -136,10 +147,10 @@ export class Recovery {
   /** True when nobody owes and stale answers may still be on their way. */
   #draining = false;
 
-  constructor(peers: readonly Peer[], limits: RecoveryLimits) {
+  constructor(services: readonly LineService[], limits: RecoveryLimits) {
     this.#limits = limits;
-    this.#accounts = new Map(peers.map((peer) => [peer.service, new ProbeAccount(peer)]));
-    for (const { service } of peers) this.owe(service);
+    this.#accounts = new Map(services.map((lineService) => [lineService.service, new ProbeAccount(lineService)]));
+    for (const { service } of services) this.owe(service);
   }
 
   get owing(): readonly ServiceName[] {
@@ -237,10 +248,10 @@ export class Recovery {
   isProbeAnswer(
     framing: Framing,
     reply: Readonly<Record<string, unknown>>,
-    request: { readonly service: ServiceName; readonly barrierShaped: boolean },
+    request: { readonly service: ServiceName; readonly probeShaped: boolean },
   ): boolean {
     const account = this.#accountAnswering(framing, reply);
-    return account !== undefined && !(request.barrierShaped && account.service === request.service);
+    return account !== undefined && !(request.probeShaped && account.service === request.service);
   }
 
   /**
@@ -256,14 +267,14 @@ export class Recovery {
   }
 
   /** The services that have answered a probe in this process, with theirs. */
-  get proven(): readonly Peer[] {
-    return [...this.#accounts.values()].filter(({ isProven }) => isProven).map(({ peer }) => peer);
+  get proven(): readonly LineService[] {
+    return [...this.#accounts.values()].filter(({ isProven }) => isProven).map(({ lineService }) => lineService);
   }
 
   /** The service to probe now, if it is time for one; the caller sends it. */
-  probeDue(now: number): Peer | undefined {
+  probeDue(now: number): LineService | undefined {
     if (now < this.#probeAtMs) return undefined;
-    this.#probeAtMs = now + this.#limits.barrierIntervalMs;
+    this.#probeAtMs = now + this.#limits.probeIntervalMs;
     const account = this.#nextToProbe();
     if (account === undefined) return undefined;
     // It doesn't answer now, so it may not have answered the process before either.
@@ -271,7 +282,7 @@ export class Recovery {
     account.sent++;
     account.sentAtMs = now;
     this.#probedMs = now;
-    return account.peer;
+    return account.lineService;
   }
 
   /** Settles by silence those for whom it lasted long enough; true when it settled any. */
@@ -305,7 +316,7 @@ export class Recovery {
   #nextToProbe(): ProbeAccount | undefined {
     let next: ProbeAccount | undefined;
     for (const account of this.#accounts.values()) {
-      if (!this.#owing.has(account.service) || account.peer.barrier === undefined || account.isRefused) continue;
+      if (!this.#owing.has(account.service) || account.lineService.probe === undefined || account.isRefused) continue;
       if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
     }
     return next;
@@ -340,7 +351,7 @@ export class Recovery {
 
   /** How many probes are sent while the longest silence lasts that settles anything. */
   get #probesInSilence(): number {
-    return Math.ceil(this.#limits.lateReplyMs / this.#limits.barrierIntervalMs);
+    return Math.ceil(this.#limits.lateReplyMs / this.#limits.probeIntervalMs);
   }
 
   #accountsOf(framing: Framing): readonly ProbeAccount[] {
@@ -349,7 +360,7 @@ export class Recovery {
 
   #accountAnswering(framing: Framing, reply: Readonly<Record<string, unknown>>): ProbeAccount | undefined {
     for (const account of this.#accounts.values()) {
-      if (account.framing === framing && account.peer.isBarrierAnswer(reply)) return account;
+      if (account.framing === framing && account.lineService.isProbeAnswer(reply)) return account;
     }
     return undefined;
   }

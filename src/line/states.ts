@@ -11,7 +11,7 @@ export type LineState = (typeof lineStates)[number];
 
 /**
  * `up`: the device opened. `send`: a request's first byte goes out. `frame`: a frame that was asked for: the reply, or the answer
- * to a barrier. `stray`: a whole frame that nobody asked for. `fail`: no reply in time, or none that is whole and correct.
+ * to a probe. `stray`: a whole frame that nobody asked for. `fail`: no reply in time, or none that is whole and correct.
  * `clean`: no service owes an answer any more. `down`: the device is lost. `close`: posline stops.
  */
 export const stateEvents = ["up", "send", "frame", "stray", "fail", "clean", "down", "close"] as const;

@@ -4,7 +4,7 @@ import { Status } from "../../src/admin/status.ts";
 import { tee } from "../../src/app/line-report.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { AdminListener } from "../../src/http/admin-listener.ts";
-import { linePeer } from "../../src/line/caller.ts";
+import { lineService } from "../../src/line/caller.ts";
 import { Line } from "../../src/line/line.ts";
 import { ask } from "../http/served.ts";
 import { memoryBench } from "../line/benches.ts";
@@ -18,10 +18,10 @@ test("Status shows a real line as it goes: its states, its operations, its queue
   const status = new Status("1.2.3");
   const told = new Told();
   const config = configOf();
-  const peers = (["bank", "qr"] as const).map((service) =>
-    linePeer(contracts[service], { crc16: "arc", quiet: false, merchantId: undefined }),
+  const services = (["bank", "qr"] as const).map((service) =>
+    lineService(contracts[service], { crc16: "arc", quiet: false, merchantId: undefined }),
   );
-  const line = new Line({ name: "till", config, peers, open: bench.open, report: tee(told, status.line("till")) });
+  const line = new Line({ name: "till", config, services, open: bench.open, report: tee(told, status.line("till")) });
   try {
     status.show({
       lines: [{ name: "till", path: config.path, queueCallsMax: config.queueCallsMax, live: line }],
@@ -40,7 +40,7 @@ test("Status shows a real line as it goes: its states, its operations, its queue
     assert.equal(lines.till.counters.openings, 1);
     assert.deepEqual(services.bank.offer.operations, ["sale", "check"]);
     assert.deepEqual(services.qr.offer.systems, [{ name: "PALM", operations: ["showqrcode", "check"] }]);
-    assert.deepEqual([...new Set(told.barriers.map(({ service }) => service))], ["bank", "qr"]);
+    assert.deepEqual([...new Set(told.probes.map(({ service }) => service))], ["bank", "qr"]);
     const first = ending(line, requestFor("A-1"));
     const second = ending(line, requestFor("A-2"));
     assert.equal(statusOf(status).lines.till.state, "awaiting");

@@ -4,12 +4,12 @@ import fc from "fast-check";
 import { offerOf } from "../../src/admin/offer.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
-import { barrierReplies } from "../support/terminal.ts";
+import { probeReplies } from "../support/terminal.ts";
 
-test("offerOf() reads what each contract's barrier is answered with", () => {
-  assert.deepEqual(offerOf(JSON.parse(barrierReplies.supported)), { operations: ["sale", "check_status"] });
-  assert.deepEqual(offerOf(JSON.parse(barrierReplies.bankSupported)), { operations: ["sale", "check"] });
-  assert.deepEqual(offerOf(JSON.parse(barrierReplies.connection)), {
+test("offerOf() reads what each contract's probe is answered with", () => {
+  assert.deepEqual(offerOf(JSON.parse(probeReplies.supported)), { operations: ["sale", "check_status"] });
+  assert.deepEqual(offerOf(JSON.parse(probeReplies.bankSupported)), { operations: ["sale", "check"] });
+  assert.deepEqual(offerOf(JSON.parse(probeReplies.connection)), {
     systems: [{ name: "PALM", operations: ["showqrcode", "check"] }],
   });
 });
@@ -41,7 +41,7 @@ test("offerOf() makes nothing of an answer that has neither, and shows what is n
   assert.deepEqual(offerOf({ data: { systems: [1, null, { operations: 1 }] } }), { systems: [{ name: "?", operations: [] }] });
 });
 
-test("offerOf() has something of each answer that a contract takes for its barrier's, of at most 300 kB (property)", () => {
+test("offerOf() has something of each answer that a contract takes for its probe's, of at most 300 kB (property)", () => {
   const anything = fc.dictionary(fc.constantFrom("status", "operations", "data", "systems"), fc.jsonValue());
   const texts = fc.array(fc.string({ maxLength: 300 }), { maxLength: 200 });
   const real = fc.oneof(
@@ -56,7 +56,7 @@ test("offerOf() has something of each answer that a contract takes for its barri
     fc.property(fc.oneof(anything, real), (answer: JsonObject) => {
       const offer = offerOf(answer);
       assert.ok(JSON.stringify(offer ?? null).length < 300_000);
-      if (Object.values(contracts).some(({ barrier }) => barrier.isAnswer(answer))) assert.notEqual(offer, undefined);
+      if (Object.values(contracts).some(({ probe }) => probe.isAnswer(answer))) assert.notEqual(offer, undefined);
     }),
     { numRuns: 50 },
   );

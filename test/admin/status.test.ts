@@ -31,7 +31,7 @@ function clean() {
   const observer = status.line("till");
   status.show(oneLine(live));
   observer.state("recovering", "the device opened");
-  observer.state("idle", "the barrier was answered");
+  observer.state("idle", "the probe was answered");
   return { status, live, observer };
 }
 
@@ -155,7 +155,7 @@ test("Status.status() counts openings, losses and recoveries, each once", () => 
   };
   observer.state("recovering", "no reply came");
   assert.deepEqual(counted(), [1, 0, 1]);
-  observer.state("idle", "the barrier was answered");
+  observer.state("idle", "the probe was answered");
   observer.state("down", "the device is gone");
   observer.state("down", "there is no device");
   assert.deepEqual(counted(), [1, 1, 1]);
@@ -202,12 +202,12 @@ test("Status.status() shows a gateway's lines and services: open or down, no que
   });
 });
 
-test("Status.status() shows a service's operations as the last barrier told them, and not before", async () => {
+test("Status.status() shows a service's operations as the last probe told them, and not before", async () => {
   const { status, observer } = clean();
   assert.equal(statusOf(status).services.bank.offer, undefined);
-  observer.barrier("bank", { status: "success", data: { operations: ["sale", "refund"] } });
+  observer.probeAnswered("bank", { status: "success", data: { operations: ["sale", "refund"] } });
   await advance(1_000);
-  observer.barrier("bank", { status: "success", operations: ["sale"] });
+  observer.probeAnswered("bank", { status: "success", operations: ["sale"] });
   assert.deepEqual(statusOf(status).services.bank.offer, { operations: ["sale"], toldAt: "2026-11-20T10:33:09.000Z" });
 });
 
@@ -276,7 +276,7 @@ test("Status.line() counts the opening of a line that takes another's place as a
   const { status } = clean();
   const next = status.line("till");
   next.state("recovering", "the device opened");
-  next.state("idle", "the barrier was answered");
+  next.state("idle", "the probe was answered");
   const { openings, losses, recoveries } = statusOf(status).lines.till.counters;
   assert.deepEqual([openings, losses, recoveries], [2, 0, 0]);
 });
@@ -284,7 +284,7 @@ test("Status.line() counts the opening of a line that takes another's place as a
 test("Status.status() lets nothing out that a terminal's screen would carry out", () => {
   const { status, live, observer } = clean();
   live.reason = "gone\u001b[2J\u009b2J\u202egnp";
-  observer.barrier("bank", { operations: ["\u009b31msale\u007f\u2028"] });
+  observer.probeAnswered("bank", { operations: ["\u009b31msale\u007f\u2028"] });
   const { text } = status.status();
   assert.doesNotMatch(text, /[^\n\u0020-\u007e]/u);
   assert.equal(JSON.parse(text).lines.till.reason, live.reason);

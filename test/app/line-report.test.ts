@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tee } from "../../src/app/line-report.ts";
-import type { LineReport } from "../../src/line/report.ts";
+import type { LineReport } from "../../src/line/line.ts";
 import { discard, frame } from "../admin/worlds.ts";
 
 test("tee() tells both all that a line says, each once, the first one first", () => {
@@ -10,7 +10,7 @@ test("tee() tells both all that a line says, each once, the first one first", ()
     state: (...said) => heard.push([name, "state", ...said]),
     discard: (...said) => heard.push([name, "discard", ...said]),
     late: (...said) => heard.push([name, "late", ...said]),
-    barrier: (...said) => heard.push([name, "barrier", ...said]),
+    probeAnswered: (...said) => heard.push([name, "barrier", ...said]),
     unheard: (...said) => heard.push([name, "unheard", ...said]),
     heardAgain: (...said) => heard.push([name, "heard again", ...said]),
   });
@@ -19,7 +19,7 @@ test("tee() tells both all that a line says, each once, the first one first", ()
   both.state("down", "gone");
   both.discard(noise);
   both.late(late);
-  both.barrier("bank", answer);
+  both.probeAnswered("bank", answer);
   const said = [
     ["state", "down", "gone"],
     ["discard", noise],
@@ -39,11 +39,11 @@ test("tee() gives the first alone what the other reads when it is asked: who is 
   const heard: unknown[] = [];
   const { unheard, heardAgain } = tee(
     {
-      ...{ state: () => {}, discard: () => {}, late: () => {}, barrier: () => {} },
+      ...{ state: () => {}, discard: () => {}, late: () => {}, probeAnswered: () => {} },
       unheard: (...said) => heard.push(said),
       heardAgain: (...said) => heard.push(said),
     },
-    { state: () => {}, discard: () => {}, late: () => {}, barrier: () => {} },
+    { state: () => {}, discard: () => {}, late: () => {}, probeAnswered: () => {} },
   );
   const cause = { cause: "not one byte comes back", cure: "switch it on" };
   unheard("bank", cause);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
 import type { SharedLine } from "../../src/app/served.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
-import type { Ear, Opening } from "../../src/device/transport.ts";
+import type { Connection, ConnectionHandler } from "../../src/device/transport.ts";
 
 /** A line that runs nothing: it notes what it is told, and ends when the test says so. */
 class Noted implements OnLine {
@@ -30,10 +30,15 @@ class Noted implements OnLine {
 
   /** Whether its device may be opened. */
   async opens(): Promise<string> {
-    const ear: Ear = { space: () => Buffer.alloc(0), heard: () => {}, wrote: () => {}, lost: () => {} };
-    const opening: Opening = { write: () => {}, wroteBytes: 0, close: async () => {} };
+    const handler: ConnectionHandler = {
+      space: () => Buffer.alloc(0),
+      onBytes: () => {},
+      onWritten: () => {},
+      onClosed: () => {},
+    };
+    const opening: Connection = { write: () => {}, wroteBytes: 0, close: async () => {} };
     return this.place
-      .open(async () => opening)(ear)
+      .open(async () => opening)(handler)
       .then(
         () => "opens",
         (error: Error) => error.message,

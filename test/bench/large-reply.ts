@@ -4,7 +4,7 @@ import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { present } from "../../src/core/call.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
-import { linePeer } from "../../src/line/caller.ts";
+import { lineService } from "../../src/line/caller.ts";
 
 import { Line } from "../../src/line/line.ts";
 import { frameOf } from "../../src/wire/framing.ts";
@@ -57,10 +57,17 @@ async function plainMs(path: string): Promise<number> {
 async function lineMs(path: string, folder: string): Promise<number> {
   const config = { ...lineDefaults, path };
   const contract = contracts.bank;
-  const peers = [linePeer(contract, { crc16: config.crc16, quiet: false, merchantId: undefined })];
+  const services = [lineService(contract, { crc16: config.crc16, quiet: false, merchantId: undefined })];
   const nothing = () => {};
-  const report = { state: nothing, discard: nothing, late: nothing, barrier: nothing, unheard: nothing, heardAgain: nothing };
-  const line = new Line({ name: "large", config, peers, open: serialPort(config, folder), report });
+  const report = {
+    state: nothing,
+    discard: nothing,
+    late: nothing,
+    probeAnswered: nothing,
+    unheard: nothing,
+    heardAgain: nothing,
+  };
+  const line = new Line({ name: "large", config, services, open: serialPort(config, folder), report });
   try {
     line.start();
     const untilMs = performance.now() + limitMs;
@@ -70,7 +77,7 @@ async function lineMs(path: string, folder: string): Promise<number> {
     }
     const request = {
       ...({ service: "bank", framing: contract.framing, linePrefix: contract.linePrefix, payload: [payload] } as const),
-      ...{ replyTimeoutMs: limitMs, urgent: false, repeatable: false, barrierShaped: false, adviceWhenUnknown: "" },
+      ...{ replyTimeoutMs: limitMs, urgent: false, repeatable: false, probeShaped: false, adviceWhenUnknown: "" },
       caller: present(),
     };
     const beganMs = performance.now();

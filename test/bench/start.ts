@@ -35,7 +35,7 @@ async function productProgram(workshop: Workshop): Promise<Program> {
   const ports = [await freePort(), await freePort(), await freePort()];
   const [fiscal, bank, qr] = ports;
   const services = {
-    // The sign is known, so that a fiscal barrier can be sent and the line settles as in production.
+    // The sign is known, so that a fiscal probe can be sent and the line settles as in production.
     fiscal: { line: "till", port: fiscal, merchantId: "MERCHANT-1" },
     bank: { line: "till", port: bank },
     qr: { line: "till", port: qr },

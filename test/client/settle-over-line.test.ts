@@ -59,8 +59,8 @@ interface Job {
   readonly digits: number;
 }
 
-/** Which answer a fault befalls: the next one to the operation, to its question, to its copy, or to the line's barrier. */
-const asked = ["start", "question", "print", "barrier"] as const;
+/** Which answer a fault befalls: the next one to the operation, to its question, to its copy, or to the line's probe. */
+const asked = ["start", "question", "print", "probe"] as const;
 
 interface Befalling {
   readonly job: number;
@@ -117,7 +117,7 @@ function force({ emulator }: Terminal, { operation }: Job, befalling: Befalling)
     start: route,
     question: routeOf(contracts[service], route)?.polling?.route ?? route,
     print: recoveryOf(service, route)?.print?.route ?? route,
-    barrier: contracts[service].barrier.route,
+    probe: contracts[service].probe.route,
   };
   emulator.plan.force({ service, route: routes[befalling.asked], course: { fault: befalling.fault } });
 }
@@ -150,7 +150,7 @@ async function lived(world: World, { jobs, faults, deaths, together }: Schedule)
     const amount = 1_000 + digits;
     return { operation, key, amount, body: operation.body(terminal, key, amount) };
   });
-  // From here on every service has answered a barrier
+  // From here on every service has answered a probe
   const { client } = await world.life();
   await Promise.all([client.fiscal.checkShift(), client.bank.terminals(), client.qr.checkConnection()]);
   for (const each of faults) {
@@ -188,7 +188,7 @@ async function assertLaw(schedules: fc.Arbitrary<Schedule>, numRuns: number): Pr
 }
 
 /**
- * A process that has just begun to speak to a terminal takes it for one that answers no barrier after `lateReplyMs` of silence:
+ * A process that has just begun to speak to a terminal takes it for one that answers no probe after `lateReplyMs` of silence:
  * an answer that comes later still may be taken for another's, for no protocol here has a request's number.
  */
 const startSilenceMs = lineDefaults.lateReplyMs - 1_000;

@@ -3,7 +3,7 @@ import { type Client, createClientOver, createHttpClient } from "../../src/clien
 import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settled.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
-import { msPerByte, type Open, OpenError, type Opening } from "../../src/device/transport.ts";
+import { type Connection, msPerByte, OpenError, type OpenTransport } from "../../src/device/transport.ts";
 import { memoryLine } from "../../src/emulator/memory-line.ts";
 import { overLine } from "../../src/emulator/over-line.ts";
 import { spoiledOpen } from "../../src/emulator/spoiled-open.ts";
@@ -68,12 +68,12 @@ function wire(terminal: Terminal, baudRate: number, services: readonly ServiceNa
 }
 
 /** A device as one process has it: once that is dead, nothing of it reaches the device. */
-function mortal(open: Open): { readonly open: Open; die(): void } {
+function mortal(open: OpenTransport): { readonly open: OpenTransport; die(): void } {
   let alive = true;
-  let current: Opening | undefined;
-  const opened: Open = async (ear) => {
+  let current: Connection | undefined;
+  const opened: OpenTransport = async (handler) => {
     if (!alive) throw new OpenError("its process is dead");
-    const below = await open(ear);
+    const below = await open(handler);
     current = below;
     return {
       get wroteBytes() {
@@ -174,7 +174,7 @@ export async function httpWorld({ service, terminal, replyTimeoutMs }: HttpWorld
 
 interface BridgeOptions {
   readonly service: ServiceName;
-  readonly near: Open;
+  readonly near: OpenTransport;
   readonly baudRate: number;
   readonly replyTimeoutMs: number | undefined;
   readonly port: number;

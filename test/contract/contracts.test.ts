@@ -79,13 +79,13 @@ test("decisive fields are those that the contract's requests have, with every ke
   }
 });
 
-test("polling and barriers lead to read-only routes of the same contract", () => {
+test("polling and probes lead to read-only routes of the same contract", () => {
   for (const contract of Object.values(contracts)) {
-    const asked = [contract.barrier.route, ...contract.routes.flatMap((route) => route.polling?.route ?? [])];
+    const asked = [contract.probe.route, ...contract.routes.flatMap((route) => route.polling?.route ?? [])];
     for (const path of asked) {
       assert.equal(routeOf(contract, path)?.effect, "none", `${contract.service} ${path}`);
     }
-    assert.equal(routeOf(contract, contract.barrier.route)?.body, "none");
+    assert.equal(routeOf(contract, contract.probe.route)?.body, "none");
   }
 });
 
@@ -114,18 +114,18 @@ const bankAnswer = { status: "success", data: { operations: ["sale"] } };
 const qrAnswer = { status: "success", data: { systems: [{ name: "A", operations: ["check"] }] } };
 
 test("barrier.isAnswer() knows the answer of its own service, also an empty list and one without code", () => {
-  assert.ok(fiscal.barrier.isAnswer(fiscalAnswer));
-  assert.ok(fiscal.barrier.isAnswer({ status: "success", operations: [] }));
-  assert.ok(bank.barrier.isAnswer(bankAnswer));
-  assert.ok(bank.barrier.isAnswer(fiscalAnswer), "operations at the top level");
-  assert.ok(bank.barrier.isAnswer({ status: "success", data: null, operations: ["sale"] }));
-  assert.ok(qr.barrier.isAnswer(qrAnswer));
+  assert.ok(fiscal.probe.isAnswer(fiscalAnswer));
+  assert.ok(fiscal.probe.isAnswer({ status: "success", operations: [] }));
+  assert.ok(bank.probe.isAnswer(bankAnswer));
+  assert.ok(bank.probe.isAnswer(fiscalAnswer), "operations at the top level");
+  assert.ok(bank.probe.isAnswer({ status: "success", data: null, operations: ["sale"] }));
+  assert.ok(qr.probe.isAnswer(qrAnswer));
 });
 
 test("barrier.isAnswer() takes no other service's answer on a line with the same framing", () => {
-  assert.ok(!bank.barrier.isAnswer(qrAnswer));
-  assert.ok(!qr.barrier.isAnswer(bankAnswer));
-  assert.ok(!fiscal.barrier.isAnswer(bankAnswer));
+  assert.ok(!bank.probe.isAnswer(qrAnswer));
+  assert.ok(!qr.probe.isAnswer(bankAnswer));
+  assert.ok(!fiscal.probe.isAnswer(bankAnswer));
 });
 
 test("barrier.isAnswer() takes no late result, no refusal and no broken list", () => {
@@ -145,7 +145,7 @@ test("barrier.isAnswer() takes no late result, no refusal and no broken list", (
   ];
   for (const reply of others) {
     for (const contract of Object.values(contracts)) {
-      assert.ok(!contract.barrier.isAnswer(reply), `${contract.service}: ${JSON.stringify(reply)}`);
+      assert.ok(!contract.probe.isAnswer(reply), `${contract.service}: ${JSON.stringify(reply)}`);
     }
   }
 });

@@ -8,7 +8,7 @@ import { after, afterEach, type TestContext, test } from "node:test";
 import { LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../../src/config/config.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
-import type { Ear, Opening } from "../../src/device/transport.ts";
+import type { Connection, ConnectionHandler } from "../../src/device/transport.ts";
 import { closeMs } from "../../src/device/transport.ts";
 import { configOf } from "../line/lines.ts";
 import { type Adapter, Box } from "../support/box.ts";
@@ -19,7 +19,7 @@ const folder = mkdtempSync(join(tmpdir(), "posline-serial-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 // A test that fails leaves nothing behind that would keep this process from its end.
 const ptys: Pty[] = [];
-const openings: Opening[] = [];
+const openings: Connection[] = [];
 afterEach(async () => {
   for (const opening of openings.splice(0)) await opening.close();
   for (const pty of ptys.splice(0)) pty.unplug();
@@ -31,8 +31,8 @@ function newPty(heard: (bytes: Buffer) => void = () => {}): Pty {
   return pty;
 }
 
-/** An ear that keeps what it hears. */
-class Keeper implements Ear {
+/** A handler that keeps what it hears. */
+class Keeper implements ConnectionHandler {
   heardBytes = 0;
   reads = 0;
   text = "";
@@ -42,15 +42,15 @@ class Keeper implements Ear {
   space(): Buffer {
     return this.#space;
   }
-  heard(n: number): void {
+  onBytes(n: number): void {
     this.reads++;
     this.heardBytes += n;
     if (this.text.length < 1_000) this.text += this.#space.toString("latin1", 0, n);
   }
-  wrote(): void {
+  onWritten(): void {
     this.writes++;
   }
-  lost(reason: string): void {
+  onClosed(reason: string): void {
     this.losses.push(reason);
   }
 }
@@ -58,11 +58,11 @@ class Keeper implements Ear {
 async function opened(
   path: string,
   settings: Partial<LineConfig> = {},
-): Promise<{ readonly ear: Keeper; readonly opening: Opening }> {
-  const ear = new Keeper();
-  const opening = await serialPort(configOf({ path, ...settings }), folder)(ear);
+): Promise<{ readonly handler: Keeper; readonly opening: Connection }> {
+  const handler = new Keeper();
+  const opening = await serialPort(configOf({ path, ...settings }), folder)(handler);
   openings.push(opening);
-  return { ear, opening };
+  return { handler, opening };
 }
 
 const lockOf = (pty: Pty): string => join(folder, `LCK..${pty.path.slice(5).replaceAll("/", "_")}`);
@@ -83,17 +83,17 @@ test("serialPort hears a hang-up under a flood at once, 12 of 12, and reads no m
   const flood = Buffer.alloc(4_096, "x");
   for (let round = 0; round < 12; round++) {
     const pty = newPty();
-    const { ear, opening } = await opened(pty.path);
+    const { handler, opening } = await opened(pty.path);
     for (let write = 0; write < 64; write++) void pty.write(flood);
-    await until(() => ear.reads > 3, "the flood");
+    await until(() => handler.reads > 3, "the flood");
     pty.unplug();
-    await until(() => ear.losses.length > 0, "the loss", 2_000);
-    assert.equal(ear.losses.length, 1);
-    assert.match(ear.losses[0] ?? "", /^the device was unplugged or hung up/);
-    const { reads } = ear;
+    await until(() => handler.losses.length > 0, "the loss", 2_000);
+    assert.equal(handler.losses.length, 1);
+    assert.match(handler.losses[0] ?? "", /^the device was unplugged or hung up/);
+    const { reads } = handler;
     await opening.close();
     await sleep(5);
-    assert.equal(ear.reads, reads);
+    assert.equal(handler.reads, reads);
     assert.equal(existsSync(lockOf(pty)), false);
   }
 });
@@ -102,7 +102,7 @@ test("serialPort hears a hang-up of an idle line, and doesn't spin on it", async
   const readSync = fs.readSync;
   let reads = 0;
   const pty = newPty();
-  const { ear, opening } = await opened(pty.path);
+  const { handler, opening } = await opened(pty.path);
   try {
     fs.readSync = ((...args: Parameters<typeof readSync>) => {
       reads++;
@@ -112,7 +112,7 @@ test("serialPort hears a hang-up of an idle line, and doesn't spin on it", async
     // Named imports of built-ins follow a change only when told to.
     (await import("node:module")).syncBuiltinESMExports();
     pty.unplug();
-    await until(() => ear.losses.length > 0, "the loss", 2_000);
+    await until(() => handler.losses.length > 0, "the loss", 2_000);
     await sleep(50);
     assert.ok(reads <= 2, `${reads} reads`);
   } finally {
@@ -125,12 +125,12 @@ test("serialPort hears a hang-up of an idle line, and doesn't spin on it", async
 test("serialPort carries bytes both ways, and tells when they are written", async () => {
   const got: Buffer[] = [];
   const pty = newPty((bytes) => got.push(bytes));
-  const { ear, opening } = await opened(pty.path);
+  const { handler, opening } = await opened(pty.path);
   opening.write([Buffer.from("ab"), Buffer.from([0, 3, 17, 19, 255])]);
-  assert.equal(ear.writes, 1);
+  assert.equal(handler.writes, 1);
   assert.equal(opening.wroteBytes, 7);
   await pty.write(Buffer.from("answer"));
-  await until(() => ear.text === "answer" && Buffer.concat(got).length === 7, "both ways");
+  await until(() => handler.text === "answer" && Buffer.concat(got).length === 7, "both ways");
   assert.deepEqual([...Buffer.concat(got)], [97, 98, 0, 3, 17, 19, 255]);
   await opening.close();
 });
@@ -138,7 +138,7 @@ test("serialPort carries bytes both ways, and tells when they are written", asyn
 test("serialPort writes much more than the tty takes at once, in pieces of 1 kB at most, in order", async () => {
   const got: Buffer[] = [];
   const pty = newPty((bytes) => got.push(bytes));
-  const { ear, opening } = await opened(pty.path);
+  const { handler, opening } = await opened(pty.path);
   const writevSync = fs.writevSync;
   const sizes: number[] = [];
   const module = await import("node:module");
@@ -151,7 +151,7 @@ test("serialPort writes much more than the tty takes at once, in pieces of 1 kB 
     const pieces = [Buffer.alloc(5), Buffer.alloc(60_000), Buffer.alloc(9_000)];
     for (const piece of pieces) for (let at = 0; at < piece.length; at++) piece.writeUInt8(at % 251, at);
     opening.write(pieces);
-    await until(() => ear.writes === 1 && Buffer.concat(got).length === 69_005, "all bytes");
+    await until(() => handler.writes === 1 && Buffer.concat(got).length === 69_005, "all bytes");
     assert.ok(Buffer.concat(got).equals(Buffer.concat(pieces)));
     assert.ok(Math.max(...sizes) <= 1_024, `${Math.max(...sizes)} bytes at once`);
   } finally {
@@ -164,15 +164,15 @@ test("serialPort writes much more than the tty takes at once, in pieces of 1 kB 
 test("serialPort's write waits while the tty takes nothing, and close() gives up on it within a second", async () => {
   const pty = newPty();
   pty.pause();
-  const { ear, opening } = await opened(pty.path);
+  const { handler, opening } = await opened(pty.path);
   opening.write([Buffer.alloc(200_000, "y")]);
   await sleep(30);
-  assert.equal(ear.writes, 0);
+  assert.equal(handler.writes, 0);
   assert.ok(opening.wroteBytes > 0 && opening.wroteBytes < 200_000, `${opening.wroteBytes} bytes`);
   const began = performance.now();
   await opening.close();
   assert.ok(performance.now() - began < closeMs + 500);
-  assert.deepEqual(ear.losses, []);
+  assert.deepEqual(handler.losses, []);
 });
 
 /** Notes in which order ports are drained, flushed and closed, and does so. */
@@ -193,10 +193,10 @@ test("serialPort's close() drains what was taken over, and flushes nothing of it
   const got: Buffer[] = [];
   const pty = newPty((bytes) => got.push(bytes));
   pty.pause();
-  const { ear, opening } = await opened(pty.path, { baudRate: 921_600 });
+  const { handler, opening } = await opened(pty.path, { baudRate: 921_600 });
   const answer = Buffer.alloc(9_000, "answer ");
   opening.write([answer]);
-  await until(() => ear.writes === 1, "the write");
+  await until(() => handler.writes === 1, "the write");
   await opening.close();
   assert.deepEqual(order, ["drain", "close"]);
   pty.resume();
@@ -230,21 +230,21 @@ test("serialPort's close() drains nothing once the device is lost, nor while a w
   const one = await opened(lost.path);
   one.opening.write([Buffer.alloc(100)]);
   lost.unplug();
-  await until(() => one.ear.losses.length > 0, "the loss");
+  await until(() => one.handler.losses.length > 0, "the loss");
   await one.opening.close();
   assert.deepEqual(order.splice(0), ["flush", "close"]);
   const stuck = newPty();
   stuck.pause();
   const other = await opened(stuck.path);
   other.opening.write([Buffer.alloc(200_000)]);
-  assert.equal(other.ear.writes, 0);
+  assert.equal(other.handler.writes, 0);
   await other.opening.close();
   assert.deepEqual(order, ["flush", "close"]);
 });
 
 test("serialPort's close() ends by itself where the device hangs up meanwhile", async (t) => {
   const pty = newPty();
-  const { ear, opening } = await opened(pty.path, { baudRate: 9_600 });
+  const { handler, opening } = await opened(pty.path, { baudRate: 9_600 });
   opening.write([Buffer.alloc(100)]);
   const drain = LinuxPortBinding.prototype.drain;
   t.mock.method(LinuxPortBinding.prototype, "drain", async function (this: LinuxPortBinding) {
@@ -253,7 +253,7 @@ test("serialPort's close() ends by itself where the device hangs up meanwhile", 
     return drain.call(this);
   });
   await opening.close();
-  assert.deepEqual(ear.losses, []);
+  assert.deepEqual(handler.losses, []);
   assert.equal(existsSync(lockOf(pty)), false);
 });
 
@@ -264,7 +264,7 @@ test("serialPort sends nothing on an opening that was to go out on the one befor
   const first = await opened(link);
   first.opening.write([Buffer.from("S".repeat(200_000))]);
   before.unplug();
-  await until(() => first.ear.losses.length > 0, "the loss");
+  await until(() => first.handler.losses.length > 0, "the loss");
   await first.opening.close();
   const got: Buffer[] = [];
   // The system gives the number of the old tty away, and the same name leads to another one now.
@@ -389,12 +389,12 @@ test("serialPort finds the same USB adapter again under another tty number, and 
   const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), folder, box.places);
   const [before, stranger, afterwards] = [newPty(), newPty(), newPty()];
   box.plug(adapter("ttyUSB0", before));
-  const ear = new Keeper();
-  const first = await open(ear);
+  const handler = new Keeper();
+  const first = await open(handler);
   openings.push(first);
   assert.equal(first.device, before.path);
   before.unplug();
-  await until(() => ear.losses.length > 0, "the loss");
+  await until(() => handler.losses.length > 0, "the loss");
   await first.close();
   box.unplug(adapter("ttyUSB0", before));
   await assert.rejects(open(new Keeper()), { name: "OpenError", message: /^there is no device usb:0403:6001:A5: check/ });

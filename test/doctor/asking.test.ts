@@ -7,7 +7,7 @@ import type { ServiceName } from "../../src/core/call.ts";
 import { askLine } from "../../src/doctor/asking.ts";
 import { boxOf } from "../../src/doctor/box.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
-import { barrierReplies, barrierReply } from "../support/terminal.ts";
+import { probeReplies, probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { FakeLine } from "./fake-line.ts";
 
@@ -68,7 +68,7 @@ async function ask(
 /** A terminal that answers barriers, of these services only. */
 function terminal(line: FakeLine, answers: (text: string) => string | undefined = () => undefined): FakeLine {
   line.onAsked = (text, framing) => {
-    const answer = answers(text) ?? barrierReply({ framing, text, number: 0 });
+    const answer = answers(text) ?? probeReply({ framing, text, number: 0 });
     if (answer !== undefined) line.reply(framing, answer);
   };
   return line;
@@ -112,7 +112,7 @@ test("askLine() shows the frames with what they say", async () => {
     text: "/supported_operations",
   });
   assert.equal(received?.direction, "received");
-  assert.equal(received?.text, barrierReplies.bankSupported);
+  assert.equal(received?.text, probeReplies.bankSupported);
   assert.equal(received?.atMs, 5);
   assert.equal(more.length, 0);
 });
@@ -146,7 +146,7 @@ test("askLine() is content with the other reading where it is the configured one
 
 test("askLine() names the setting also where the terminal answers by the other reading without checking ours", async () => {
   const line = new FakeLine("umts");
-  line.onWrite = () => line.reply("length", barrierReplies.bankSupported);
+  line.onWrite = () => line.reply("length", probeReplies.bankSupported);
   const { findings } = await ask(line, ["bank"]);
   assert.deepEqual(brief(findings), ["answer bad bank"]);
   assert.equal(line.written.length, 1);
@@ -169,7 +169,7 @@ test("askLine() tells silence once for the line with its causes in order, and wa
 test("askLine() tells a service that the terminal doesn't serve from a dead line", async () => {
   const line = new FakeLine();
   line.onAsked = (text, framing) => {
-    if (text === "/supported_operations") line.reply(framing, barrierReplies.bankSupported);
+    if (text === "/supported_operations") line.reply(framing, probeReplies.bankSupported);
   };
   const { findings } = await ask(line, ["bank", "qr"]);
   assert.deepEqual(brief(findings), ["answer ok bank", "answer bad qr"]);
@@ -179,8 +179,8 @@ test("askLine() tells a service that the terminal doesn't serve from a dead line
 test("askLine() gives a late answer to the service that it belongs to, and leaves the line clean", async () => {
   const line = new FakeLine();
   line.onAsked = (text, framing) => {
-    if (text === "/supported_operations") line.reply(framing, barrierReplies.bankSupported, 4_000);
-    else line.reply(framing, barrierReplies.connection, 20_000);
+    if (text === "/supported_operations") line.reply(framing, probeReplies.bankSupported, 4_000);
+    else line.reply(framing, probeReplies.connection, 20_000);
   };
   const { findings } = await ask(line, ["bank", "qr"], { config: { crc16: "arc" } });
   assert.deepEqual(brief(findings), ["answer warn bank", "answer warn qr"]);

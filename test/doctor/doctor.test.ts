@@ -7,7 +7,7 @@ import type { Places } from "../../src/doctor/box.ts";
 import { examine, type Report } from "../../src/doctor/doctor.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import type { Wanted } from "../../src/doctor/setup.ts";
-import { barrierReplies } from "../support/terminal.ts";
+import { probeReplies } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { FakeBox } from "./fake-box.ts";
 import { FakeLine } from "./fake-line.ts";
@@ -24,7 +24,7 @@ function soundBox(more: object = {}): { readonly box: FakeBox; readonly line: Fa
   });
   mkdirSync(box.at("state"));
   const line = new FakeLine();
-  line.onWrite = () => line.reply("length", barrierReplies.bankSupported, 1);
+  line.onWrite = () => line.reply("length", probeReplies.bankSupported, 1);
   box.places = { ...box.places, open: async () => line.open };
   return { box, line, node };
 }

@@ -1,5 +1,5 @@
 import type { Cause } from "../../src/device/open-errors.ts";
-import { type Ear, type Open, OpenError, type Opening } from "../../src/device/transport.ts";
+import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "../../src/device/transport.ts";
 import type { Crc16 } from "../../src/wire/crc16.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
@@ -23,27 +23,27 @@ export class FakeLine {
   /** Called once it is open. */
   onOpen: () => void = () => {};
   readonly #crc16: Crc16;
-  #ear: Ear | undefined;
+  #handler: ConnectionHandler | undefined;
 
   constructor(crc16: Crc16 = "arc") {
     this.#crc16 = crc16;
   }
 
-  readonly open: Open = async (ear) => {
+  readonly open: OpenTransport = async (handler) => {
     if (this.refuses !== undefined) throw new OpenError(this.refuses);
     this.openings++;
     this.isOpen = true;
-    this.#ear = ear;
+    this.#handler = handler;
     setTimeout(() => this.onOpen(), 1);
-    return this.#opening(ear);
+    return this.#opening(handler);
   };
 
-  #opening(ear: Ear): Opening {
+  #opening(handler: ConnectionHandler): Connection {
     const write = (pieces: readonly Buffer[]) => {
       const bytes = Buffer.concat(pieces);
       this.written.push(bytes);
       if (!this.takes) return;
-      ear.wrote();
+      handler.onWritten();
       this.onWrite(bytes);
       const decoder = createDecoder({ stx: true, length: true, crc16: this.#crc16, payloadBytesMax: 1 << 20 });
       for (const item of decoder.push(bytes)) {
@@ -62,11 +62,11 @@ export class FakeLine {
   /** Sends bytes after so many milliseconds; lost when nobody has it open. */
   send(bytes: Buffer, afterMs = 5): void {
     setTimeout(() => {
-      if (!this.isOpen || this.#ear === undefined) return;
+      if (!this.isOpen || this.#handler === undefined) return;
       for (let from = 0; from < bytes.length; ) {
-        const copied = bytes.copy(this.#ear.space(), 0, from);
+        const copied = bytes.copy(this.#handler.space(), 0, from);
         from += copied;
-        this.#ear.heard(copied);
+        this.#handler.onBytes(copied);
       }
     }, afterMs);
   }
@@ -76,6 +76,6 @@ export class FakeLine {
   }
 
   lose(reason: string, afterMs: number): void {
-    setTimeout(() => this.isOpen && this.#ear?.lost(reason), afterMs);
+    setTimeout(() => this.isOpen && this.#handler?.onClosed(reason), afterMs);
   }
 }

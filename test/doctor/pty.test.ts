@@ -9,7 +9,7 @@ import { askLine, type LineToAsk } from "../../src/doctor/asking.ts";
 import { boxOf } from "../../src/doctor/box.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "../support/pty.ts";
-import { answering, barrierReplies, Terminal } from "../support/terminal.ts";
+import { answering, probeReplies, Terminal } from "../support/terminal.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "posline-doctor-pty-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -60,7 +60,7 @@ test("askLine() asks a terminal over a tty, through the project's own parts", as
 });
 
 test("askLine() knows over a tty that the terminal reads CRC16 the other way", async () => {
-  const answer = frameOf("length", [Buffer.from(barrierReplies.bankSupported)], "umts");
+  const answer = frameOf("length", [Buffer.from(probeReplies.bankSupported)], "umts");
   const pty: Pty = new Pty(() => void pty.write(Buffer.concat(answer)));
   const config = { ...lineDefaults, path: pty.path };
   const box = boxOf({ open: async (line) => serialPort(line, folder) });

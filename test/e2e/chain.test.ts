@@ -15,7 +15,7 @@ const merchantId = "MERCHANT-1";
 const oddJson = '{ "zzz" : 1.50,  "pay_id":"A-1",\n "amount": 9007199254740993, "note":"Ünïcödé ☕ \\u00e9" }';
 const oddReply =
   '\n{\n "status":"success" , "code":0,"documentID":9223372036854775807, "b":1.50e0, "a":"\\u00e9 ☕", "a":null }\r\n';
-const barrierReplies: Readonly<Record<ServiceName, string>> = {
+const probeReplies: Readonly<Record<ServiceName, string>> = {
   fiscal: '{ "status":"success","code":0,  "operations":["sale"], "x":9223372036854775807 }',
   bank: '{ "data":{"operations":[ "sale" ]},"status":"success", "x":9223372036854775807 }',
   qr: '{ "data":{"systems":[ {"name":"PALM"} ]},"status":"success", "x":1.0 }',
@@ -36,7 +36,7 @@ before(async () => {
     services.set(
       name,
       await Upstream.start(({ path }, response) =>
-        response.end(path === contracts[name].barrier.route ? barrierReplies[name] : oddReply),
+        response.end(path === contracts[name].probe.route ? probeReplies[name] : oddReply),
       ),
     );
   }
@@ -60,7 +60,7 @@ for (const service of serviceNames) {
       const heard = serviceOf(service).heard.at(-1);
       assert.equal(answer.status, 200);
       assert.equal(answer.headers["x-posline-outcome"], "answered");
-      assert.equal(answer.text, route.path === contract.barrier.route ? barrierReplies[service] : oddReply);
+      assert.equal(answer.text, route.path === contract.probe.route ? probeReplies[service] : oddReply);
       assert.deepEqual([heard?.method, heard?.path], ["POST", route.path]);
       if (contract.envelope === "form") assert.deepEqual(Object.fromEntries(new URLSearchParams(heard?.body)), form);
       else assert.equal(heard?.body, body);
@@ -69,11 +69,11 @@ for (const service of serviceNames) {
 }
 
 test("bridge and gateway relay requests without a body by the method that the contract has", async () => {
-  assert.equal((await bridge.get("bank", "/supported_operations")).text, barrierReplies.bank);
+  assert.equal((await bridge.get("bank", "/supported_operations")).text, probeReplies.bank);
   assert.deepEqual([serviceOf("bank").heard.at(-1)?.method, serviceOf("bank").heard.at(-1)?.body], ["GET", ""]);
-  assert.equal((await bridge.post("qr", "/check_connection", "")).text, barrierReplies.qr);
+  assert.equal((await bridge.post("qr", "/check_connection", "")).text, probeReplies.qr);
   assert.deepEqual([serviceOf("qr").heard.at(-1)?.method, serviceOf("qr").heard.at(-1)?.body], ["POST", ""]);
-  assert.equal((await bridge.get("fiscal", "/supported_operations")).text, barrierReplies.fiscal);
+  assert.equal((await bridge.get("fiscal", "/supported_operations")).text, probeReplies.fiscal);
 });
 
 test("bridge and gateway relay bodies and answers of several hundred kB", async () => {

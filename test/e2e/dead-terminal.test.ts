@@ -7,7 +7,7 @@ import { idleProbeMsMin } from "../../src/config/limits.ts";
 import { encodeLength } from "../../src/wire/length.ts";
 import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { type LogLine, PoslineProcess } from "../support/posline-process.ts";
-import { answering, type Behaviour, barrierReply, Terminal } from "../support/terminal.ts";
+import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
 import { sampledAt } from "../support/wrong-speed.ts";
 
 /**
@@ -15,7 +15,7 @@ import { sampledAt } from "../support/wrong-speed.ts";
  * and `posline doctor` beside the service name one cause. The real bundle, a pty each, all at once.
  */
 
-const replyOf = (asked: Parameters<Behaviour>[0]) => barrierReply(asked) ?? '{"status":"success"}';
+const replyOf = (asked: Parameters<Behaviour>[0]) => probeReply(asked) ?? '{"status":"success"}';
 
 const silent: Behaviour = () => {};
 const healthy = answering(() => '{"status":"success"}');

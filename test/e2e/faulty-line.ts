@@ -24,14 +24,14 @@ const replyTimeoutMs = 10_000;
 
 /** Stands where the emulator does: answers each call with its id, and what befalls the answers is up to the test. */
 export class Terminal {
-  /** What befalls the answers to calls, one after the other, and those to barriers. */
+  /** What befalls the answers to calls, one after the other, and those to probes. */
   faults: (WireFault | undefined)[] = [];
   barrierFaults: (WireFault | undefined)[] = [];
   /** The calls that were carried out, by id, with the answer that was given. */
   readonly carriedOut = new Map<string, string>();
 
   answer(call: Call): Emulated {
-    const isBarrier = call.route === contracts[call.service].barrier.route;
+    const isBarrier = call.route === contracts[call.service].probe.route;
     const id = idIn(call);
     const filler = "x".repeat(Number(/\d+/.exec(id)?.[0] ?? 0) % 97);
     const json = isBarrier

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
-import { answering, type Behaviour, barrierReply } from "../support/terminal.ts";
+import { answering, type Behaviour, probeReply } from "../support/terminal.ts";
 import { withBridge } from "../support/with-bridge.ts";
 
-/** What a terminal does with a request that is no barrier. */
+/** What a terminal does with a request that is no probe. */
 const faults = ["answer", "late", "torn", "corrupt", "never", "noise", "twice", "not json"] as const;
 type FaultOf = (typeof faults)[number];
 
@@ -14,15 +14,15 @@ const idIn = (text: string) => /ID-\d+-\d+/.exec(text)?.[0] ?? "none";
 test("bridge never gives a call another call's answer, whatever came late, torn or corrupt before", async () => {
   let schedule: FaultOf[] = [];
   const faulty: Behaviour = async (asked, self) => {
-    const barrier = barrierReply(asked);
-    if (barrier !== undefined) {
-      await self.reply(asked.framing, barrier);
+    const probe = probeReply(asked);
+    if (probe !== undefined) {
+      await self.reply(asked.framing, probe);
       return;
     }
     const text = JSON.stringify({ status: "success", data: { echo: idIn(asked.text), status: "APPROVED" } });
     const frame = self.frame(asked.framing, text);
     const fault = schedule.shift() ?? "answer";
-    // The till's time-out is 3.1 s; a terminal works at one request at a time, so barriers wait behind a late answer.
+    // The till's time-out is 3.1 s; a terminal works at one request at a time, so probes wait behind a late answer.
     if (fault === "late") await pause(3_300);
     if (fault === "never") return;
     if (fault === "torn") await self.send(frame.subarray(0, frame.length >> 1));
@@ -56,14 +56,14 @@ test("bridge never gives a call another call's answer, whatever came late, torn 
       }),
       { numRuns: 4, seed: 20_261_120, endOnFailure: true },
     );
-    // Usable again as soon as the barrier is answered: no till has to wait for a silence.
+    // Usable again as soon as the probe is answered: no till has to wait for a silence.
     const last = await bridge.post("bank", "/check", '{"pay_id":"ID-0-0"}');
     assert.equal(last.headers["x-posline-outcome"], "answered");
-    assert.equal(terminal.inFlightMax <= 2, true, "a barrier may follow a call that timed out, and nothing else may");
+    assert.equal(terminal.inFlightMax <= 2, true, "a probe may follow a call that timed out, and nothing else may");
   });
 });
 
-test("bridge sends nothing for a caller while a late answer is expected, and goes on once the barrier is answered", async () => {
+test("bridge sends nothing for a caller while a late answer is expected, and goes on once the probe is answered", async () => {
   let release: (() => void) | undefined;
   const late: Behaviour = async (asked, self) => {
     if (asked.text.startsWith("/sale")) {

@@ -4,7 +4,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { serviceNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import type { BridgeProcess } from "../support/bridge-process.ts";
-import { type Asked, answering, barrierReplies, type Terminal } from "../support/terminal.ts";
+import { type Asked, answering, probeReplies, type Terminal } from "../support/terminal.ts";
 import { startedPair } from "../support/with-bridge.ts";
 
 const merchantId = "MERCHANT-1";
@@ -38,8 +38,8 @@ for (const service of serviceNames) {
       const data = Buffer.from(oddJson).toString("base64");
       const sign = signOf(data, merchantId);
       const form = `data=${data}&sign=${sign}`;
-      // The scripted terminal takes it for posline's own barrier.
-      const isFiscalBarrier = service === "fiscal" && route.path === contract.barrier.route;
+      // The scripted terminal takes it for posline's own probe.
+      const isFiscalBarrier = service === "fiscal" && route.path === contract.probe.route;
       const answer = await bridge.post(service, route.path, service === "fiscal" ? form : oddJson);
       const asked = lastAsked();
       assert.equal(answer.status, 200);
@@ -49,7 +49,7 @@ for (const service of serviceNames) {
       assert.equal(asked.framing, service === "fiscal" ? "stx" : "length");
       const wanted = service === "fiscal" ? `command=${route.path}&${form}` : `${contract.linePrefix}${route.path}\n${oddJson}`;
       assert.equal(asked.text, wanted);
-      assert.equal(answer.text, isFiscalBarrier ? barrierReplies.supported : oddReply);
+      assert.equal(answer.text, isFiscalBarrier ? probeReplies.supported : oddReply);
     });
   }
 }
@@ -59,14 +59,14 @@ test("bridge relays requests without a body as the bare route", async () => {
   assert.equal(lastAsked().text, "/terminals");
   const connection = await bridge.post("qr", "/check_connection", "");
   assert.equal(lastAsked().text, ":8887/check_connection");
-  assert.equal(connection.text, barrierReplies.connection);
+  assert.equal(connection.text, probeReplies.connection);
   const operations = await bridge.get("bank", "/supported_operations");
-  assert.equal(operations.text, barrierReplies.bankSupported);
+  assert.equal(operations.text, probeReplies.bankSupported);
 });
 
 test("bridge signs a fiscal GET /supported_operations itself", async () => {
   const answer = await bridge.get("fiscal", "/supported_operations");
-  assert.equal(answer.text, barrierReplies.supported);
+  assert.equal(answer.text, probeReplies.supported);
   assert.equal(lastAsked().text, `command=/supported_operations&data=e30=&sign=${signOf("e30=", merchantId)}`);
 });
 

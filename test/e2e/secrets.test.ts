@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answering, barrierReply } from "../support/terminal.ts";
+import { answering, probeReply } from "../support/terminal.ts";
 import { withBridge } from "../support/with-bridge.ts";
 import { key, services, signed } from "./guarded.ts";
 
@@ -27,8 +27,8 @@ test("log holds a line for each exchange and no body, secret or card number", as
     );
     await bridge.post("qr", "/check", secretBody, { origin: `https://${cardNumber}.com`, host: "localhost" });
     terminal.behaviour = async (asked, self) => {
-      const frame = self.frame("length", barrierReply(asked) ?? `{"status":"success","card":"${cardNumber}"}`);
-      await self.send(barrierReply(asked) === undefined ? Buffer.from(frame).fill(0, frame.length - 2) : frame);
+      const frame = self.frame("length", probeReply(asked) ?? `{"status":"success","card":"${cardNumber}"}`);
+      await self.send(probeReply(asked) === undefined ? Buffer.from(frame).fill(0, frame.length - 2) : frame);
     };
     const corrupt = await bridge.post("qr", "/check", secretBody);
     assert.equal(corrupt.status, 502);

@@ -76,9 +76,9 @@ function check(row: Row, text: string): void {
   const expected = typeof row.case === "number" ? { status: "error", code: row.case } : { status: "success" };
   assert.deepEqual({ status: json["status"], ...(typeof row.case === "number" && { code: json["code"] }) }, expected, text);
   assert.equal(validateReply(row.service, row.route, json)?.message, undefined, text);
-  // Recovery relies on it: only the barrier's answer looks like one.
-  const { barrier } = contracts[row.service];
-  assert.equal(barrier.isAnswer(json), row.route === barrier.route && row.case === "success", text);
+  // Recovery relies on it: only the probe's answer looks like one.
+  const { probe } = contracts[row.service];
+  assert.equal(probe.isAnswer(json), row.route === probe.route && row.case === "success", text);
   for (const path of row.has ?? []) assert.notEqual(at(json, path), undefined, `${path} in ${text}`);
 }
 

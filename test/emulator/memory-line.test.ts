@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { type Ear, OpenError } from "../../src/device/transport.ts";
+import { type ConnectionHandler, OpenError } from "../../src/device/transport.ts";
 import { memoryLine } from "../../src/emulator/memory-line.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
@@ -8,7 +8,7 @@ const time = new VirtualTime();
 after(() => time.restore());
 
 /** Keeps what it hears with the moment of each byte; its space is small, so that much comes in pieces. */
-class Keeper implements Ear {
+class Keeper implements ConnectionHandler {
   bytes: number[] = [];
   atMs: number[] = [];
   writes = 0;
@@ -22,7 +22,7 @@ class Keeper implements Ear {
   space(): Buffer {
     return this.#space;
   }
-  heard(n: number): void {
+  onBytes(n: number): void {
     assert.ok(n > 0 && n <= this.#space.length);
     this.reads.push(n);
     for (const byte of this.#space.subarray(0, n)) {
@@ -30,17 +30,17 @@ class Keeper implements Ear {
       this.atMs.push(time.nowMs);
     }
   }
-  wrote(): void {
+  onWritten(): void {
     this.writes++;
   }
-  lost(reason: string): void {
+  onClosed(reason: string): void {
     this.losses.push(reason);
   }
 }
 
 const counting = (n: number) => Buffer.from(Array.from({ length: n }, (_, at) => at % 256));
 
-test("memoryLine delivers all bytes in order, in pieces of the size of the ear's space", async () => {
+test("memoryLine delivers all bytes in order, in pieces of the size of the handler's space", async () => {
   const { near, far } = memoryLine(0);
   const [one, other] = [new Keeper(), new Keeper()];
   const opening = await near(one);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import { type Ear, OpenError, type Opening } from "../../src/device/transport.ts";
+import { type Connection, type ConnectionHandler, OpenError } from "../../src/device/transport.ts";
 import { type Delivery, spoiledOpen } from "../../src/emulator/spoiled-open.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
@@ -13,16 +13,16 @@ class Below {
   takesBytes = Number.POSITIVE_INFINITY;
   openings = 0;
   closes = 0;
-  ear: Ear | undefined;
+  handler: ConnectionHandler | undefined;
   text = "";
   readonly atMs: number[] = [];
   #writing = false;
   #rest = 0;
   #opening: { wroteBytes: number } | undefined;
 
-  readonly open = async (ear: Ear): Promise<Opening> => {
+  readonly open = async (handler: ConnectionHandler): Promise<Connection> => {
     this.openings++;
-    this.ear = ear;
+    this.handler = handler;
     this.#writing = false;
     const opening = {
       wroteBytes: 0,
@@ -38,7 +38,7 @@ class Below {
       },
       close: async () => {
         this.closes++;
-        this.ear = undefined;
+        this.handler = undefined;
       },
     };
     this.#opening = opening;
@@ -49,30 +49,30 @@ class Below {
     if (this.#opening !== undefined) this.#opening.wroteBytes += this.#rest;
     this.#rest = 0;
     this.#writing = false;
-    this.ear?.wrote();
+    this.handler?.onWritten();
   }
 }
 
 /** Who uses a spoiled opening: closes it when it is lost, as a channel does. */
-class User implements Ear {
+class User implements ConnectionHandler {
   readonly memory = Buffer.alloc(8);
   heardText = "";
   wrotes = 0;
   readonly losses: string[] = [];
-  opening: Opening | undefined;
+  opening: Connection | undefined;
   space(): Buffer {
     return this.memory;
   }
-  heard(n: number): void {
+  onBytes(n: number): void {
     this.heardText += this.memory.toString("latin1", 0, n);
   }
-  restMs(): number {
+  coalesceMs(): number {
     return 17;
   }
-  wrote(): void {
+  onWritten(): void {
     this.wrotes++;
   }
-  lost(reason: string): void {
+  onClosed(reason: string): void {
     this.losses.push(reason);
     void this.opening?.close();
   }
@@ -97,12 +97,12 @@ test("spoiledOpen lets what isn't spoiled through as it is, both ways", async ()
   assert.deepEqual([below.text, opening.wroteBytes, user.wrotes], ["hello", 3, 0]);
   below.takeRest();
   assert.deepEqual([opening.wroteBytes, user.wrotes], [5, 1]);
-  assert.equal(below.ear?.space(), user.memory);
-  below.ear?.space().write("heard", "latin1");
-  below.ear?.heard(5);
+  assert.equal(below.handler?.space(), user.memory);
+  below.handler?.space().write("heard", "latin1");
+  below.handler?.onBytes(5);
   assert.equal(user.heardText, "heard");
-  assert.equal(below.ear?.restMs?.(), 17);
-  below.ear?.lost("gone");
+  assert.equal(below.handler?.coalesceMs?.(), 17);
+  below.handler?.onClosed("gone");
   assert.deepEqual(user.losses, ["gone"]);
   assert.equal(below.closes, 1);
 });
@@ -190,14 +190,14 @@ test("spoiledOpen waits for the conduit below between two deliveries", async () 
 
 test("spoiledOpen loses the opening for an unplug, and refuses to open anew until its time has passed", async () => {
   const { below, user, open, opening } = await bench({ a: [{ unplugMs: 2_000 }] });
-  const ear = below.ear;
+  const handler = below.handler;
   opening.write([bytes("a")]);
   assert.deepEqual([user.losses, user.wrotes, below.closes], [["it was unplugged on purpose"], 0, 1]);
   // What comes late from the lost opening reaches nobody.
-  assert.notEqual(ear?.space(), user.memory);
-  ear?.heard(3);
-  ear?.wrote();
-  ear?.lost("again");
+  assert.notEqual(handler?.space(), user.memory);
+  handler?.onBytes(3);
+  handler?.onWritten();
+  handler?.onClosed("again");
   assert.deepEqual([user.heardText, user.wrotes, user.losses.length], ["", 0, 1]);
   await time.advance(1_500);
   await assert.rejects(open(user), (error) => error instanceof OpenError && /comes back in 500 ms/.test(error.message));
@@ -212,7 +212,7 @@ test("spoiledOpen pulls the cable itself where it is given one", async () => {
   const pulled: number[] = [];
   const unplug = (ms: number) => {
     pulled.push(ms);
-    below.ear?.lost("the cable is out");
+    below.handler?.onClosed("the cable is out");
   };
   const user = new User();
   const open = spoiledOpen({ open: below.open, spoil: () => [{ unplugMs: 70 }], msPerByte: 0, unplug });
@@ -229,7 +229,7 @@ for (const end of ["close", "loss"] as const) {
     await time.advance(50);
     opening.write([bytes("b")]);
     if (end === "close") await opening.close();
-    else below.ear?.lost("gone");
+    else below.handler?.onClosed("gone");
     await time.advance(1_000);
     assert.equal(below.text, "1");
     assert.equal(user.losses.length, end === "close" ? 0 : 1);

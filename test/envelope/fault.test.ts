@@ -14,7 +14,7 @@ const textOf = (pieces: readonly Buffer[]) => Buffer.concat(pieces).toString();
 test("faultBody() writes the service's own error envelope for every kind, where a fault can be no end", () => {
   for (const contract of Object.values(contracts)) {
     for (const kind of kinds) {
-      const { word, status, code, payload } = faultBody(contract, contract.barrier.route, new Fault(kind, 'says "why"\u0002'));
+      const { word, status, code, payload } = faultBody(contract, contract.probe.route, new Fault(kind, 'says "why"\u0002'));
       assert.deepEqual([word, status, code], ["error", "error", contract.faultCodes[kind]]);
       assert.deepEqual(JSON.parse(payload.toString()), { status, code, message: 'says "why"\u0002' });
       assert.ok(!payload.includes(2) && !payload.includes(3), "a frame's text holds no STX");

@@ -43,10 +43,10 @@ test("readReply() takes a reply of 64 levels and none of 65, wherever they are, 
   assert.equal(tried(`{"status":"success","a":1,"b":${"[".repeat(4_000_000)}`), "nested deeper than 64 levels");
 });
 
-test("readReply() gives what barriers are known by, however large the reply around it", () => {
+test("readReply() gives what probes are known by, however large the reply around it", () => {
   const padding = `"pad":"${"x".repeat(4_000_000)}"`;
   const { bank, fiscal, qr } = contracts;
-  const answers = (contract: Contract, text: string) => contract.barrier.isAnswer(read(text).json);
+  const answers = (contract: Contract, text: string) => contract.probe.isAnswer(read(text).json);
   assert.ok(answers(bank, `{${padding},"data":{"x":[{}],"operations":["sale"],${padding}},"status":"success"}`));
   assert.ok(answers(fiscal, `{"status":"success",${padding},"operations":["sale"]}`));
   assert.ok(answers(qr, `{"status":"success","data":{${padding},"systems":[{"name":"A","operations":["check"]}]}}`));

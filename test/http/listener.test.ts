@@ -44,7 +44,7 @@ for (const kind of Object.keys(faultClasses) as FaultKind[]) {
   test(`HttpListener answers a Fault ${kind} of the handler with its status, outcome and the service's envelope`, async () => {
     for (const service of ["fiscal", "bank", "qr"] as const) {
       const details = { retryAfterS: 3, queueMs: 10, lineMs: 20 };
-      const route = contracts[service].barrier.route;
+      const route = contracts[service].probe.route;
       const { port, records } = await serve(service, {
         handler: () => Promise.reject(new Fault(kind, "Cannot do it: a test", details)),
       });

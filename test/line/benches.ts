@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import type { LineConfig } from "../../src/config/config.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
-import type { Open, Opening } from "../../src/device/transport.ts";
+import type { Connection, OpenTransport } from "../../src/device/transport.ts";
 import { memoryLine } from "../../src/emulator/memory-line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { frame } from "../support/fake-device.ts";
-import { type Asked, barrierReply, Terminal } from "../support/terminal.ts";
+import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
 import { configOf } from "./lines.ts";
 
 /** The conduits that the exchange suite runs over: each with a scripted terminal at its far end. */
@@ -15,7 +15,7 @@ import { configOf } from "./lines.ts";
 /** What a test may do with a terminal, whatever it is made of. */
 export interface Wire {
   readonly asked: readonly Asked[];
-  /** The requests that weren't barriers. */
+  /** The requests that weren't probes. */
   readonly calls: readonly Asked[];
   reply(framing: Framing, text: string): Promise<void>;
   send(bytes: Uint8Array): Promise<void>;
@@ -25,23 +25,23 @@ export interface Wire {
 export type Script = (asked: Asked, wire: Wire) => void | Promise<void>;
 
 export interface Bench {
-  readonly open: Open;
+  readonly open: OpenTransport;
   readonly wire: Wire;
   script: Script;
   /** Ends it for good. */
   dispose(): Promise<void>;
 }
 
-/** Answers barriers, and gives all else to `script`. */
+/** Answers probes, and gives all else to `script`. */
 function live(asked: Asked, wire: Wire, script: Script): void | Promise<void> {
-  const text = barrierReply(asked);
+  const text = probeReply(asked);
   return text === undefined ? script(asked, wire) : wire.reply(asked.framing, text);
 }
 
 class MemoryTerminal implements Wire {
   readonly asked: Asked[] = [];
-  readonly near: Open;
-  readonly #opening: Promise<Opening>;
+  readonly near: OpenTransport;
+  readonly #opening: Promise<Connection>;
   #turn: Promise<void> = Promise.resolve();
 
   constructor(script: Script) {
@@ -50,18 +50,18 @@ class MemoryTerminal implements Wire {
     this.near = near;
     this.#opening = far({
       space: () => decoder.space(),
-      heard: (n) => {
+      onBytes: (n) => {
         for (const item of decoder.advance(n)) {
           if (item.kind === "frame") this.#take(item.framing, Buffer.concat(item.payload).toString(), script);
         }
       },
-      wrote: () => {},
-      lost: () => {},
+      onWritten: () => {},
+      onClosed: () => {},
     });
   }
 
   get calls(): readonly Asked[] {
-    return this.asked.filter((asked) => barrierReply(asked) === undefined);
+    return this.asked.filter((asked) => probeReply(asked) === undefined);
   }
 
   #take(framing: Framing, text: string, script: Script): void {

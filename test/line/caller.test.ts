@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
+import type { Ledger, LedgerEnding } from "../../src/contract/operation-log.ts";
 import { type Call, present, type Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { lineCaller } from "../../src/line/caller.ts";
-import type { Ledger, LedgerEnding } from "../../src/line/ledger.ts";
 import { FakeDevice } from "../support/fake-device.ts";
-import { barrierReply } from "../support/terminal.ts";
+import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { lineOver } from "./lines.ts";
 
@@ -45,8 +45,8 @@ class FakeLedger implements Ledger {
 async function bench(answers = true) {
   const ledger = new FakeLedger();
   const device: FakeDevice = new FakeDevice((framing, text) => {
-    const barrier = barrierReply({ framing, text, number: 0 });
-    if (barrier !== undefined) return device.reply(framing, barrier);
+    const probe = probeReply({ framing, text, number: 0 });
+    if (probe !== undefined) return device.reply(framing, probe);
     ledger.told.push(`heard ${text.split("\n")[0]}`);
     if (answers) device.reply(framing, '{"status":"success","code":7}');
   });

@@ -4,14 +4,14 @@ import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { present } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { linePeer } from "../../src/line/caller.ts";
+import { lineService } from "../../src/line/caller.ts";
 import { type Effect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
 import { Exchange } from "../../src/line/exchange.ts";
-import type { Receiving } from "../../src/line/reader.ts";
+import type { Receiving } from "../../src/line/frame-reader.ts";
 import { type LineState, lineStates } from "../../src/line/states.ts";
 import type { Frame } from "../../src/wire/decoded.ts";
 import { frameOf } from "../../src/wire/framing.ts";
-import { barrierReplies } from "../support/terminal.ts";
+import { probeReplies } from "../support/terminal.ts";
 import { configOf, requestFor } from "./lines.ts";
 
 /** The engine by itself, fed by hand: no device, no timer, no promise. Each event of each state has a cell here. */
@@ -30,7 +30,7 @@ class Bench {
   readonly engine = new LineEngine({
     name: "till",
     config: this.config,
-    peers: [linePeer(contracts.bank, { crc16: "arc", quiet: false, merchantId: undefined })],
+    services: [lineService(contracts.bank, { crc16: "arc", quiet: false, merchantId: undefined })],
   });
   /** What was done since the beginning, in words. */
   readonly done: string[] = [];
@@ -82,7 +82,7 @@ function inState(state: LineState): Bench & { inFlight?: Exchange } {
   if (state === "recovering") return bench;
   const isIdle = () => bench.engine.state === "idle";
   for (let answers = 0; !isIdle() && answers < 10; answers++) {
-    bench.receive(barrierReplies.bankSupported);
+    bench.receive(probeReplies.bankSupported);
     if (!isIdle()) bench.tick();
   }
   if (state === "idle") return bench;

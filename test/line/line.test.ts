@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { barrierIntervalMs, payloadMsMin, silenceMs } from "../../src/config/limits.ts";
+import { payloadMsMin, probeIntervalMs, silenceMs } from "../../src/config/limits.ts";
 import { drainMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
 import type { Line } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
-import { barrierReply } from "../support/terminal.ts";
+import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "./lines.ts";
 
@@ -24,17 +24,17 @@ interface Set {
   readonly asked: string[];
 }
 
-/** A line with a device that answers barriers, until `barriers` is false, and calls by `answer`. */
+/** A line with a device that answers probes, until `probes` is false, and calls by `answer`. */
 function setOf(
   answer: (framing: Framing, text: string) => void,
-  setup: LineSetup & { readonly barriers?: () => boolean } = {},
+  setup: LineSetup & { readonly probes?: () => boolean } = {},
 ): Set {
   const asked: string[] = [];
   const device = new FakeDevice((framing, text) => {
     asked.push(text.split(/[\n&]/)[0] ?? "");
-    const barrier = barrierReply({ framing, text, number: 0 });
-    if (barrier === undefined) answer(framing, text);
-    else if (setup.barriers?.() ?? true) device.reply(framing, barrier);
+    const probe = probeReply({ framing, text, number: 0 });
+    if (probe === undefined) answer(framing, text);
+    else if (setup.probes?.() ?? true) device.reply(framing, probe);
   });
   // What an idle line asks by itself is `liveness.test.ts`'s affair.
   const { line, told } = lineOver(device.open, { ...setup, config: { idleProbeMs: 0, ...setup.config } });
@@ -55,7 +55,7 @@ async function clean(set: Set): Promise<Set> {
   return set;
 }
 
-test("Line discards what comes until silenceMs of silence after an opening, and asks its barriers then", async () => {
+test("Line discards what comes until silenceMs of silence after an opening, and asks its probes then", async () => {
   const set = setOf(() => {});
   await time.settle();
   for (let times = 0; times < 5; times++) {
@@ -86,7 +86,7 @@ test("Line is idle right after the silence when nothing was owed before the unpl
   assert.equal(set.line.state, "down");
   set.device.plug();
   assert.ok(await idle(set, 1_000));
-  assert.equal(set.asked.length, length, "no barrier was needed");
+  assert.equal(set.asked.length, length, "no probe was needed");
 });
 
 test("Line whose call was in flight at the unplug says so at once, and proves itself after the replug", async () => {
@@ -140,18 +140,18 @@ test("Line gives up a device that takes no bytes, by a clock of its own", async 
   assert.equal(set.device.openings, 2);
 });
 
-test("Line sends no call while a barrier is still being written, though it is proven", async () => {
-  let barriers = true;
-  const set = await clean(setOf(() => {}, { barriers: () => barriers }));
-  barriers = false;
+test("Line sends no call while a probe is still being written, though it is proven", async () => {
+  let probes = true;
+  const set = await clean(setOf(() => {}, { probes: () => probes }));
+  probes = false;
   const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
   await time.until(() => hasEnded(end));
   const next = ending(set.line, requestFor("B"));
-  // The first barrier is out; the second one stays in the system's buffer, and then the first one's answer comes.
+  // The first probe is out; the second one stays in the system's buffer, and then the first one's answer comes.
   await time.advance(1_000);
   set.device.takesBytes = 5;
-  await time.advance(barrierIntervalMs);
-  set.device.reply("length", barrierReply({ framing: "length", text: "/supported_operations", number: 0 }) ?? "");
+  await time.advance(probeIntervalMs);
+  set.device.reply("length", probeReply({ framing: "length", text: "/supported_operations", number: 0 }) ?? "");
   await time.advance(1_000);
   assert.equal(set.line.state, "recovering");
   assert.equal(set.line.waiting, 1);
@@ -218,14 +218,14 @@ test("Line that hears another framing's frame while a call awaits keeps waiting,
   assert.equal(set.asked.at(-1), "command=/supported_operations");
 });
 
-/** A clean line that had to ask its barrier twice, so that the answer to one of them may still come. */
+/** A clean line that had to ask its probe twice, so that the answer to one of them may still come. */
 async function cleanInDoubt(): Promise<Set> {
-  let barriers = true;
-  const set = await clean(setOf(() => {}, { barriers: () => barriers }));
-  barriers = false;
+  let probes = true;
+  const set = await clean(setOf(() => {}, { probes: () => probes }));
+  probes = false;
   set.device.reply("length", good("STRAY"));
-  await time.advance(barrierIntervalMs - 100);
-  barriers = true;
+  await time.advance(probeIntervalMs - 100);
+  probes = true;
   assert.ok(await idle(set));
   assert.deepEqual(set.asked.slice(-2), ["/supported_operations", "/supported_operations"]);
   return set;
@@ -233,7 +233,7 @@ async function cleanInDoubt(): Promise<Set> {
 
 const declined = '{"status":"error","code":-20}';
 
-test("Line tells a call's error as unknown while it may answer an unanswered barrier, and the next one as the reply", async () => {
+test("Line tells a call's error as unknown while it may answer an unanswered probe, and the next one as the reply", async () => {
   const set = await cleanInDoubt();
   const [first, second] = [ending(set.line, requestFor("A")), ending(set.line, requestFor("B"))];
   await time.advance(5);
@@ -262,7 +262,7 @@ test("Line asks once more what only reads when its error may answer an unanswere
   assert.equal(end.text, good("A"));
 });
 
-test("Line gives a call's good reply at once though the answer to a barrier may still come", async () => {
+test("Line gives a call's good reply at once though the answer to a probe may still come", async () => {
   const set = await cleanInDoubt();
   const end = ending(set.line, requestFor("A"));
   await time.advance(5);
@@ -336,7 +336,7 @@ test("Line with recovery quiet asks nothing, and is clean after lateReplyMs of s
 });
 
 test("Line refuses a call that waits too long for the proof, and says who owes", async () => {
-  const set = setOf(() => {}, { barriers: () => false, config: { queueWaitMs: 4_000 } });
+  const set = setOf(() => {}, { probes: () => false, config: { queueWaitMs: 4_000 } });
   await time.advance(100);
   const end = ending(set.line, requestFor("A"));
   await time.advance(4_001);

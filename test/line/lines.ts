@@ -4,11 +4,11 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { present, type ServiceName } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import type { Cause } from "../../src/device/open-errors.ts";
-import type { Open } from "../../src/device/transport.ts";
-import { linePeer } from "../../src/line/caller.ts";
+import type { OpenTransport } from "../../src/device/transport.ts";
+import { lineService } from "../../src/line/caller.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
+import type { LineReport } from "../../src/line/line.ts";
 import { Line } from "../../src/line/line.ts";
-import type { LineReport } from "../../src/line/report.ts";
 
 /** Lines and requests for tests, with what the tests ask of them in common. */
 
@@ -42,10 +42,10 @@ export class Told implements LineReport {
   heardAgain(service: string): void {
     this.liveness.push(`${service} heard again`);
   }
-  /** Each barrier that was answered, with its answer. */
-  readonly barriers: { readonly service: string; readonly answer: object }[] = [];
-  barrier(service: string, answer: object): void {
-    this.barriers.push({ service, answer });
+  /** Each probe that was answered, with its answer. */
+  readonly probes: { readonly service: string; readonly answer: object }[] = [];
+  probeAnswered(service: string, answer: object): void {
+    this.probes.push({ service, answer });
   }
 }
 
@@ -57,16 +57,16 @@ export interface LineSetup {
   readonly replyBytesMax?: Readonly<Partial<Record<ServiceName, number>>>;
 }
 
-export function lineOver(open: Open, setup: LineSetup = {}): { readonly line: Line; readonly told: Told } {
+export function lineOver(open: OpenTransport, setup: LineSetup = {}): { readonly line: Line; readonly told: Told } {
   const config = configOf(setup.config);
-  const { services = ["bank"] } = setup;
+  const { services: names = ["bank"] } = setup;
   const rules = { crc16: config.crc16, quiet: config.recovery === "quiet", merchantId: setup.merchantId };
   const told = new Told();
-  const peers = services.map((service) => {
+  const services = names.map((service) => {
     const replyBytesMax = setup.replyBytesMax?.[service];
-    return linePeer(contracts[service], { ...rules, ...(replyBytesMax === undefined ? {} : { replyBytesMax }) });
+    return lineService(contracts[service], { ...rules, ...(replyBytesMax === undefined ? {} : { replyBytesMax }) });
   });
-  return { line: new Line({ name: "till", config, peers, open, report: told }), told };
+  return { line: new Line({ name: "till", config, services, open, report: told }), told };
 }
 
 /** A request for money, named by its id. */
@@ -81,7 +81,7 @@ export function requestFor(id: string, settings: Partial<LineRequest> & { readon
     replyTimeoutMs: 10_000,
     urgent: false,
     repeatable: false,
-    barrierShaped: false,
+    probeShaped: false,
     adviceWhenUnknown: "outcome unknown: query /check",
     caller: present(),
     ...rest,

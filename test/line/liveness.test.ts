@@ -6,7 +6,7 @@ import type { Line } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { encodeLength } from "../../src/wire/length.ts";
 import { FakeDevice } from "../support/fake-device.ts";
-import { barrierReply } from "../support/terminal.ts";
+import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "./lines.ts";
 
@@ -29,16 +29,16 @@ type Terminal = (device: FakeDevice, framing: Framing, text: string) => void;
 
 const good = '{"status":"success"}';
 
-const healthy: Terminal = (device, framing, text) => device.reply(framing, barrierReply({ framing, text, number: 0 }) ?? good);
+const healthy: Terminal = (device, framing, text) => device.reply(framing, probeReply({ framing, text, number: 0 }) ?? good);
 const dead: Terminal = () => {};
 /** Answers calls, and no probe. */
 const unprobed: Terminal = (device, framing, text) => {
-  if (barrierReply({ framing, text, number: 0 }) === undefined) device.reply(framing, good);
+  if (probeReply({ framing, text, number: 0 }) === undefined) device.reply(framing, good);
 };
 const garbage: Terminal = (device) => device.send(Buffer.from([0xfe, 0x9c, 0xe0, 0x00, 0x18, 0xf8]));
 const echo: Terminal = (device, framing, text) => device.reply(framing, text);
 const otherCrc: Terminal = (device, framing, text) => {
-  const reply = Buffer.from(barrierReply({ framing, text, number: 0 }) ?? good);
+  const reply = Buffer.from(probeReply({ framing, text, number: 0 }) ?? good);
   device.send(Buffer.concat(encodeLength("umts", [reply])));
 };
 

@@ -2,24 +2,24 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ServiceName } from "../../src/core/call.ts";
-import { linePeer } from "../../src/line/caller.ts";
+import { lineService } from "../../src/line/caller.ts";
 import { drainMs } from "../../src/line/limits.ts";
 import { Recovery } from "../../src/line/recovery.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
-import { barrierReplies } from "../support/terminal.ts";
+import { probeReplies } from "../support/terminal.ts";
 import { merchantId } from "./lines.ts";
 
 const lateReplyMs = 30_000;
-const barrierIntervalMs = 2_000;
+const probeIntervalMs = 2_000;
 const answers: Readonly<Record<ServiceName, readonly [Framing, string]>> = {
-  fiscal: ["stx", barrierReplies.supported],
-  bank: ["length", barrierReplies.bankSupported],
-  qr: ["length", barrierReplies.connection],
+  fiscal: ["stx", probeReplies.supported],
+  bank: ["length", probeReplies.bankSupported],
+  qr: ["length", probeReplies.connection],
 };
 
-function serviceAsked(barrier: string): ServiceName {
-  if (barrier.includes("command=")) return "fiscal";
-  return barrier.includes("/check_connection") ? "qr" : "bank";
+function serviceAsked(probe: string): ServiceName {
+  if (probe.includes("command=")) return "fiscal";
+  return probe.includes("/check_connection") ? "qr" : "bank";
 }
 
 /** A recovery with its own small clock. */
@@ -30,16 +30,16 @@ class Proof {
   constructor(services: readonly ServiceName[], signed = true) {
     const rules = { crc16: "arc" as const, quiet: false, merchantId: signed ? merchantId : undefined };
     this.recovery = new Recovery(
-      services.map((service) => linePeer(contracts[service], rules)),
-      { lateReplyMs, barrierIntervalMs },
+      services.map((service) => lineService(contracts[service], rules)),
+      { lateReplyMs, probeIntervalMs },
     );
     this.recovery.begin(this.now);
   }
 
-  /** The text of the barrier that is sent now. */
+  /** The text of the probe that is sent now. */
   ask(): string | undefined {
-    const barrier = this.recovery.probeDue(this.now)?.barrier;
-    return barrier === undefined ? undefined : Buffer.concat(barrier).toString("latin1");
+    const probe = this.recovery.probeDue(this.now)?.probe;
+    return probe === undefined ? undefined : Buffer.concat(probe).toString("latin1");
   }
 
   askAfter(ms: number): string | undefined {
@@ -57,7 +57,7 @@ class Proof {
     return this.hear(...answers[service]);
   }
 
-  /** Proves all as a live terminal does: each barrier is answered at once. */
+  /** Proves all as a live terminal does: each probe is answered at once. */
   prove(): this {
     for (let text = this.ask(); text !== undefined; text = this.ask()) this.answer(serviceAsked(text));
     this.now += drainMs;
@@ -69,8 +69,8 @@ class Proof {
     return this.recovery.isClean(this.now);
   }
 
-  fail(service: ServiceName, barrierShaped = false): this {
-    this.recovery.owe(service, barrierShaped);
+  fail(service: ServiceName, probeShaped = false): this {
+    this.recovery.owe(service, probeShaped);
     this.recovery.begin(this.now);
     return this;
   }
@@ -82,7 +82,7 @@ test("Recovery starts with every service owing", () => {
   assert.equal(proof.clean, false);
 });
 
-test("Recovery at start takes two barrier answers for left over, and the third for proof", () => {
+test("Recovery at start takes two probe answers for left over, and the third for proof", () => {
   const proof = new Proof(["bank"]);
   for (const answered of [1, 2]) {
     assert.match(proof.ask() ?? "", /\/supported_operations/);
@@ -109,7 +109,7 @@ test("Recovery waits for left-over answers before it is clean, and anew after ea
   assert.equal(proof.clean, true);
 });
 
-test("Recovery is clean at once when each barrier was answered", () => {
+test("Recovery is clean at once when each probe was answered", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.fail("bank").ask();
@@ -131,38 +131,38 @@ test("Recovery asks one service after the other, each at once after the last ans
   assert.equal(proof.recovery.owes, false);
 });
 
-test("Recovery asks again after barrierIntervalMs, not before", () => {
+test("Recovery asks again after probeIntervalMs, not before", () => {
   const proof = new Proof(["bank"]);
   assert.ok(proof.ask());
-  assert.equal(proof.recovery.dueMs(true), proof.now + barrierIntervalMs);
-  assert.equal(proof.askAfter(barrierIntervalMs - 1), undefined);
+  assert.equal(proof.recovery.dueMs(true), proof.now + probeIntervalMs);
+  assert.equal(proof.askAfter(probeIntervalMs - 1), undefined);
   assert.ok(proof.askAfter(1));
 });
 
-test("Recovery takes no other service's barrier answer for proof", () => {
+test("Recovery takes no other service's probe answer for proof", () => {
   const proof = new Proof(["bank", "qr"]).prove();
   proof.fail("bank").ask();
   assert.equal(proof.answer("qr"), "late");
   assert.deepEqual(proof.recovery.owing, ["bank"]);
 });
 
-test("Recovery takes a barrier answer of another framing for late", () => {
+test("Recovery takes a probe answer of another framing for late", () => {
   const proof = new Proof(["fiscal", "bank"]).prove();
   proof.fail("fiscal").ask();
-  assert.equal(proof.hear("length", barrierReplies.supported), "late");
+  assert.equal(proof.hear("length", probeReplies.supported), "late");
   assert.deepEqual(proof.recovery.owing, ["fiscal"]);
 });
 
-test("Recovery proves nothing by the answer to a barrier of an earlier recovery", () => {
+test("Recovery proves nothing by the answer to a probe of an earlier recovery", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.fail("bank");
-  // Three barriers into a terminal that hangs; one is answered, and that is proof, with two on their way.
-  for (const ms of [0, barrierIntervalMs, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+  // Three probes into a terminal that hangs; one is answered, and that is proof, with two on their way.
+  for (const ms of [0, probeIntervalMs, probeIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("bank");
   proof.now += drainMs;
   assert.equal(proof.clean, true);
-  // The next call fails as well: two answers that come now may be of barriers from before it.
+  // The next call fails as well: two answers that come now may be of probes from before it.
   proof.fail("bank").ask();
   proof.answer("bank");
   proof.ask();
@@ -181,7 +181,7 @@ test("Recovery.replied() forgets what is left over: it was answered before", () 
   assert.equal(proof.recovery.owes, false);
 });
 
-test("Recovery counts a caller's own request of the barrier's route as left over", () => {
+test("Recovery counts a caller's own request of the probe's route as left over", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.fail("bank", true).ask();
@@ -205,7 +205,7 @@ test("Recovery.begin() after an unplug counts what was asked before it as left o
   assert.equal(proof.recovery.owes, false);
 });
 
-test("Recovery.heard() takes an answer from before the first barrier off what is left over", () => {
+test("Recovery.heard() takes an answer from before the first probe off what is left over", () => {
   const proof = new Proof(["bank"]);
   assert.equal(proof.answer("bank"), "late");
   assert.equal(proof.answer("bank"), "late");
@@ -214,7 +214,7 @@ test("Recovery.heard() takes an answer from before the first barrier off what is
   assert.equal(proof.recovery.owes, false);
 });
 
-test("Recovery settles by silence a service that never answered a barrier, after lateReplyMs without a byte", () => {
+test("Recovery settles by silence a service that never answered a probe, after lateReplyMs without a byte", () => {
   const proof = new Proof(["fiscal"], false);
   assert.equal(proof.ask(), undefined, "it can't be signed, so it isn't asked");
   proof.now += lateReplyMs - 1;
@@ -227,26 +227,26 @@ test("Recovery settles by silence a service that never answered a barrier, after
   assert.equal(proof.clean, true);
 });
 
-test("Recovery doesn't settle by lateReplyMs of silence a service that has answered a barrier before", () => {
+test("Recovery doesn't settle by lateReplyMs of silence a service that has answered a probe before", () => {
   const proof = new Proof(["bank"]).prove();
   proof.fail("bank");
   const end = proof.now + 10 * lateReplyMs;
-  while (proof.now < end - barrierIntervalMs) {
-    assert.ok(proof.askAfter(barrierIntervalMs), "it is asked on and on");
+  while (proof.now < end - probeIntervalMs) {
+    assert.ok(proof.askAfter(probeIntervalMs), "it is asked on and on");
     assert.equal(proof.recovery.settleBySilence(proof.now), false);
   }
   proof.now = end;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
 });
 
-test("Recovery after a silence still counts the barriers of that silence as left over", () => {
+test("Recovery after a silence still counts the probes of that silence as left over", () => {
   const proof = new Proof(["bank"]);
-  for (let ms = 0; ms < lateReplyMs; ms += barrierIntervalMs) assert.ok(proof.askAfter(ms === 0 ? 0 : barrierIntervalMs));
-  proof.now += barrierIntervalMs;
+  for (let ms = 0; ms < lateReplyMs; ms += probeIntervalMs) assert.ok(proof.askAfter(ms === 0 ? 0 : probeIntervalMs));
+  proof.now += probeIntervalMs;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
-  // A call is sent, and fails; the answers to those fifteen barriers come before it.
+  // A call is sent, and fails; the answers to those fifteen probes come before it.
   proof.fail("bank");
-  for (let time = 0; time < lateReplyMs / barrierIntervalMs; time++) {
+  for (let time = 0; time < lateReplyMs / probeIntervalMs; time++) {
     proof.ask();
     proof.answer("bank");
     assert.equal(proof.recovery.owes, true);
@@ -259,10 +259,10 @@ test("Recovery after a silence still counts the barriers of that silence as left
 test("Recovery asks no more after three errors in place of the answer, and lets silence settle", () => {
   const proof = new Proof(["bank"]);
   for (let time = 0; time < 3; time++) {
-    assert.ok(proof.askAfter(barrierIntervalMs));
+    assert.ok(proof.askAfter(probeIntervalMs));
     assert.equal(proof.hear("length", '{"status":"error","code":-80}'), "late");
   }
-  assert.equal(proof.askAfter(barrierIntervalMs), undefined);
+  assert.equal(proof.askAfter(probeIntervalMs), undefined);
   proof.now += lateReplyMs;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
 });
@@ -272,10 +272,10 @@ test("Recovery goes on asking a service that answered before, though it answers 
   proof.recovery.replied("bank");
   proof.fail("bank");
   for (let time = 0; time < 20; time++) {
-    assert.ok(proof.askAfter(barrierIntervalMs));
+    assert.ok(proof.askAfter(probeIntervalMs));
     proof.hear("length", '{"status":"error","code":-3}');
   }
-  assert.ok(proof.askAfter(barrierIntervalMs));
+  assert.ok(proof.askAfter(probeIntervalMs));
   proof.answer("bank");
   assert.equal(proof.recovery.owes, false);
 });
@@ -296,13 +296,13 @@ test("Recovery.heard() of a frame that nobody owes makes its services owe", () =
   assert.deepEqual(proof.recovery.owing, ["fiscal", "bank"]);
 });
 
-test("Recovery.isProbeAnswer() is true for a barrier's answer, except to a call of that very route and service", () => {
+test("Recovery.isProbeAnswer() is true for a probe's answer, except to a call of that very route and service", () => {
   const { recovery } = new Proof(["bank", "qr"]);
-  const answer = JSON.parse(barrierReplies.bankSupported);
-  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", barrierShaped: false }), true);
-  assert.equal(recovery.isProbeAnswer("length", answer, { service: "qr", barrierShaped: true }), true);
-  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", barrierShaped: true }), false);
-  assert.equal(recovery.isProbeAnswer("length", { status: "success" }, { service: "bank", barrierShaped: false }), false);
+  const answer = JSON.parse(probeReplies.bankSupported);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", probeShaped: false }), true);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "qr", probeShaped: true }), true);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", probeShaped: true }), false);
+  assert.equal(recovery.isProbeAnswer("length", { status: "success" }, { service: "bank", probeShaped: false }), false);
 });
 
 test("Recovery.dueMs() leaves silence out while something is half heard", () => {
@@ -314,11 +314,11 @@ test("Recovery.dueMs() leaves silence out while something is half heard", () => 
   assert.ok(proof.recovery.dueMs(false) > proof.now);
 });
 
-test("Recovery.isDoubtful() is true of an error while an answer to a barrier of this process may still come, and counts it off", () => {
+test("Recovery.isDoubtful() is true of an error while an answer to a probe of this process may still come, and counts it off", () => {
   const proof = new Proof(["fiscal", "bank"]).prove();
   proof.recovery.replied("bank");
   proof.fail("bank");
-  for (const ms of [0, barrierIntervalMs, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+  for (const ms of [0, probeIntervalMs, probeIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("bank");
   proof.now += drainMs;
   assert.equal(proof.clean, true);
@@ -332,7 +332,7 @@ test("Recovery.isDoubtful() counts nothing off while either of two services may 
   const proof = new Proof(["bank", "qr"]).prove();
   for (const service of ["bank", "qr"] as const) proof.recovery.replied(service);
   proof.fail("bank").fail("qr");
-  for (const ms of [0, barrierIntervalMs, barrierIntervalMs, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+  for (const ms of [0, probeIntervalMs, probeIntervalMs, probeIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("bank");
   proof.answer("qr");
   for (let time = 0; time < 4; time++) assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true);
@@ -343,7 +343,7 @@ test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs w
     const proof = new Proof(["bank"]).prove();
     proof.recovery.replied("bank");
     proof.fail("bank");
-    for (const ms of [0, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
+    for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
     proof.answer("bank");
     if (reply) proof.recovery.replied("bank");
     proof.now += reply ? drainMs : lateReplyMs;
@@ -351,17 +351,17 @@ test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs w
   }
 });
 
-test("Recovery.isDoubtful() is false after a start whose every barrier was answered, and true once one answer too many came", () => {
+test("Recovery.isDoubtful() is false after a start whose every probe was answered, and true once one answer too many came", () => {
   const proof = new Proof(["bank"]).prove();
   assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false);
-  assert.equal(proof.recovery.heardStale("length", JSON.parse(barrierReplies.bankSupported), proof.now), true);
+  assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), true);
   assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true);
 });
 
-test("Recovery at start takes a silence's worth of answers for left over once a barrier went unanswered", () => {
+test("Recovery at start takes a silence's worth of answers for left over once a probe went unanswered", () => {
   const proof = new Proof(["bank"]);
-  for (const ms of [0, barrierIntervalMs]) assert.ok(proof.askAfter(ms));
-  for (let time = 0; time < lateReplyMs / barrierIntervalMs; time++) {
+  for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
+  for (let time = 0; time < lateReplyMs / probeIntervalMs; time++) {
     proof.answer("bank");
     assert.equal(proof.recovery.owes, true);
     proof.ask();

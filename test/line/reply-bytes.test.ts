@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { ServiceName } from "../../src/core/call.ts";
 import { FakeDevice } from "../support/fake-device.ts";
-import { barrierReply } from "../support/terminal.ts";
+import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, lineOver, merchantId, requestFor } from "./lines.ts";
 
@@ -21,7 +21,7 @@ const replyOf = (bytes: number) => `{"status":"success","x":"${"x".repeat(bytes 
 async function shared() {
   let reply = "";
   const device = new FakeDevice((framing, text) => {
-    device.reply(framing, barrierReply({ framing, text, number: 0 }) ?? reply);
+    device.reply(framing, probeReply({ framing, text, number: 0 }) ?? reply);
   });
   const replyBytesMax = { bank: bankMax, fiscal: fiscalMax };
   const { line, told } = lineOver(device.open, { services: ["bank", "fiscal"], merchantId, replyBytesMax });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { FrameReader } from "../../src/line/frame-reader.ts";
 import { restBeforeMs, restBytesMax, restMsMax } from "../../src/line/limits.ts";
-import { Reader } from "../../src/line/reader.ts";
 import { frame } from "../support/fake-device.ts";
 import { configOf } from "./lines.ts";
 
@@ -12,15 +12,15 @@ const baudRate = 115_200;
 const msPerByte = 10_000 / baudRate;
 const reply = frame("length", JSON.stringify({ status: "success", note: "x".repeat(320) }));
 
-const newReader = () => new Reader(configOf({ baudRate }), new Set(["length"] as const));
+const newReader = () => new FrameReader(configOf({ baudRate }), new Set(["length"] as const));
 
-function hear(reader: Reader, bytes: Uint8Array, now: number): number {
+function hear(reader: FrameReader, bytes: Uint8Array, now: number): number {
   reader.space().set(bytes);
   return reader.heard(bytes.length, now).length;
 }
 
 /** Lets a frame come at a pace, reads as a conduit does, and gives the moments of its reads. */
-function come(reader: Reader, bytes: Buffer, beganMs: number, bytesPerMs: number, pieceBytes: number): number[] {
+function come(reader: FrameReader, bytes: Buffer, beganMs: number, bytesPerMs: number, pieceBytes: number): number[] {
   const reads: number[] = [];
   const arrivedBy = (now: number) => {
     const came = Math.floor(((now - beganMs) * bytesPerMs) / pieceBytes + 1e-9) * pieceBytes + pieceBytes;
@@ -40,18 +40,18 @@ function come(reader: Reader, bytes: Buffer, beganMs: number, bytesPerMs: number
   return reads;
 }
 
-test("Reader.restMs() is 0 between frames, in a header, and for a frame whose end isn't known", () => {
+test("FrameReader.restMs() is 0 between frames, in a header, and for a frame whose end isn't known", () => {
   const reader = newReader();
   assert.equal(reader.restMs(), 0);
   hear(reader, reply.subarray(0, 2), 0);
   assert.equal(reader.restMs(), 0);
-  const stx = new Reader(configOf({ baudRate }), new Set(["stx"] as const));
+  const stx = new FrameReader(configOf({ baudRate }), new Set(["stx"] as const));
   hear(stx, frame("stx", "x".repeat(300)).subarray(0, 100), 0);
   hear(stx, Buffer.from("y"), 20);
   assert.equal(stx.restMs(), 0);
 });
 
-test("Reader.restMs() is 0 until the pace of the first frame is known", () => {
+test("FrameReader.restMs() is 0 until the pace of the first frame is known", () => {
   const reader = newReader();
   hear(reader, reply.subarray(0, 8), 100);
   assert.equal(reader.restMs(), 0);
@@ -59,7 +59,7 @@ test("Reader.restMs() is 0 until the pace of the first frame is known", () => {
   assert.ok(reader.restMs() > 0);
 });
 
-test("Reader.restMs() ends restBeforeMs before the frame could be whole, and after restMsMax", () => {
+test("FrameReader.restMs() ends restBeforeMs before the frame could be whole, and after restMsMax", () => {
   const reader = newReader();
   const came = 200;
   hear(reader, reply.subarray(0, 8), 0);
@@ -68,15 +68,15 @@ test("Reader.restMs() ends restBeforeMs before the frame could be whole, and aft
   assert.equal(reader.restMs(), Math.floor(Math.min(wholeInMs - restBeforeMs, restMsMax)));
 });
 
-test("Reader.restMs() lets no more than restBytesMax gather at the line's speed", () => {
-  const fast = new Reader(configOf({ baudRate: 4_000_000 }), new Set(["length"] as const));
+test("FrameReader.restMs() lets no more than restBytesMax gather at the line's speed", () => {
+  const fast = new FrameReader(configOf({ baudRate: 4_000_000 }), new Set(["length"] as const));
   const large = frame("length", JSON.stringify({ note: "x".repeat(60_000) }));
   hear(fast, large.subarray(0, 8), 0);
   hear(fast, large.subarray(8, 408), 1);
   assert.ok(fast.restMs() <= (restBytesMax * 10_000) / 4_000_000);
 });
 
-test("Reader reads a slow frame a dozen times in place of forty, and hears its end at once", () => {
+test("FrameReader reads a slow frame a dozen times in place of forty, and hears its end at once", () => {
   const reader = newReader();
   const bytesPerMs = 1 / msPerByte;
   for (let n = 0; n < 3; n++) {
@@ -88,7 +88,7 @@ test("Reader reads a slow frame a dozen times in place of forty, and hears its e
   }
 });
 
-test("Reader never rests when that would make an evenly paced frame late, whatever the pace and the pieces", () => {
+test("FrameReader never rests when that would make an evenly paced frame late, whatever the pace and the pieces", () => {
   fc.assert(
     fc.property(fc.double({ min: 0.5, max: 400, noNaN: true }), fc.integer({ min: 1, max: 62 }), (bytesPerMs, pieceBytes) => {
       const reader = newReader();
@@ -109,7 +109,7 @@ const kernelBytes = 4_095;
  * Lets a frame come from a sender that waits while the kernel's buffer is full, as on USB, and gives the rests, and the milliseconds
  * that it took. A read takes all that the kernel holds, and the sender's next bytes follow.
  */
-function pour(reader: Reader, bytes: Buffer, beganMs: number, bytesPerMs: number): { rests: number[]; tookMs: number } {
+function pour(reader: FrameReader, bytes: Buffer, beganMs: number, bytesPerMs: number): { rests: number[]; tookMs: number } {
   const rests: number[] = [];
   let [sent, read, now] = [0, 0, beganMs];
   const pass = (ms: number) => {
@@ -136,7 +136,7 @@ function pour(reader: Reader, bytes: Buffer, beganMs: number, bytesPerMs: number
 
 const large = frame("length", JSON.stringify({ status: "success", note: "x".repeat(1_000_000) }));
 
-test("Reader.restMs() is 0 all along a frame that would fill the kernel's buffer within a rest", () => {
+test("FrameReader.restMs() is 0 all along a frame that would fill the kernel's buffer within a rest", () => {
   for (const bytesPerMs of [1_000, 10_000, 60_000]) {
     const reader = newReader();
     assert.deepEqual(pour(reader, large, 1_000, bytesPerMs).rests, []);
@@ -144,14 +144,14 @@ test("Reader.restMs() is 0 all along a frame that would fill the kernel's buffer
   }
 });
 
-test("Reader.restMs() is 0 when the kernel's buffer was found full, however slowly the last frame came", () => {
+test("FrameReader.restMs() is 0 when the kernel's buffer was found full, however slowly the last frame came", () => {
   const reader = newReader();
   come(reader, reply, 1_000, 1 / msPerByte, 8);
   hear(reader, large.subarray(0, kernelBytes), 2_000);
   assert.equal(reader.restMs(), 0);
 });
 
-test("Reader rests no more in a frame that turned out to fill the kernel's buffer, and rests again in a slow one after it", () => {
+test("FrameReader rests no more in a frame that turned out to fill the kernel's buffer, and rests again in a slow one after it", () => {
   const reader = newReader();
   hear(reader, large.subarray(0, 8), 1_000);
   hear(reader, large.subarray(8, 16), 1_002);
@@ -167,7 +167,7 @@ test("Reader rests no more in a frame that turned out to fill the kernel's buffe
   assert.ok(reader.restMs() > 0);
 });
 
-test("Reader makes no frame much later than a sender that never has to wait, whatever its speed", () => {
+test("FrameReader makes no frame much later than a sender that never has to wait, whatever its speed", () => {
   fc.assert(
     fc.property(fc.double({ min: 5, max: 20_000, noNaN: true }), fc.boolean(), (bytesPerMs, afterSlow) => {
       const reader = newReader();
@@ -179,7 +179,7 @@ test("Reader makes no frame much later than a sender that never has to wait, wha
   );
 });
 
-test("Reader forgets the pace of a frame that was whole when a rest ended", () => {
+test("FrameReader forgets the pace of a frame that was whole when a rest ended", () => {
   const reader = newReader();
   hear(reader, reply.subarray(0, 8), 0);
   hear(reader, reply.subarray(8, 40), 4);

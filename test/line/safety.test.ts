@@ -8,7 +8,7 @@ import type { LineRequest } from "../../src/line/exchange.ts";
 import type { Line } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
-import { barrierReply } from "../support/terminal.ts";
+import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { type Ending, ending, hasEnded, idOf, lineOver, merchantId, requestFor } from "./lines.ts";
 
@@ -101,8 +101,8 @@ class FifoTerminal {
 
   #answer({ framing, text, fate: { kind } }: { framing: Framing; text: string; fate: Fate }): void {
     const id = idOf(text);
-    const barrier = id === "" ? barrierReply({ framing, text, number: 0 }) : undefined;
-    const good = barrier ?? (id.startsWith("B") ? barrierShape(framing) : `{"status":"success","id":"${id}"}`);
+    const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
+    const good = probe ?? (id.startsWith("B") ? barrierShape(framing) : `{"status":"success","id":"${id}"}`);
     const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
     if (kind === "reply lost") return;
     if (kind === "corrupt") bytes.writeUInt8(bytes.readUInt8(bytes.length - 4) ^ 0x41, bytes.length - 4);
@@ -126,13 +126,13 @@ function never(): never {
   throw new Error("there is at least one fate");
 }
 
-/** What a till's own /supported_operations is answered: no id in it, by which it could be told from a barrier's. */
+/** What a till's own /supported_operations is answered: no id in it, by which it could be told from a probe's. */
 function barrierShape(framing: Framing): string {
   const text = framing === "stx" ? "command=/supported_operations&" : "/supported_operations";
-  return barrierReply({ framing, text, number: 0 }) ?? never();
+  return probeReply({ framing, text, number: 0 }) ?? never();
 }
 
-// Quick answers, and those that make a call time out and barriers pile up.
+// Quick answers, and those that make a call time out and probes pile up.
 const delayMs = fc.oneof(
   { weight: 5, arbitrary: fc.integer({ min: 1, max: 50 }) },
   { weight: 4, arbitrary: fc.integer({ min: 1_500, max: 20_000 }) },
@@ -186,7 +186,7 @@ function requestOf(step: Step & { do: "call" }, id: string, recorded: () => void
     route: kind === "money" ? "/sale" : "/check",
     replyTimeoutMs: timeoutMs,
     repeatable: kind !== "money",
-    barrierShaped: isBarrier,
+    probeShaped: isBarrier,
     beforeSend: before === undefined || kind !== "money" ? undefined : beforeOf(before, recorded),
   });
 }
@@ -326,7 +326,7 @@ test("Line never gives a call another call's reply, over a terminal that hangs, 
   );
 });
 
-test("Line never gives a call another call's reply, over a terminal that also answers barriers with errors", async () => {
+test("Line never gives a call another call's reply, over a terminal that also answers probes with errors", async () => {
   await fc.assert(
     fc.asyncProperty(worldOf([...garbling, "error"], false), (world) => new Life(world).run()),
     { numRuns, ...seed, includeErrorInReport: true },

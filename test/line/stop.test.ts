@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { FakeDevice } from "../support/fake-device.ts";
-import { barrierReply } from "../support/terminal.ts";
+import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, lineOver, requestFor } from "./lines.ts";
 
@@ -13,8 +13,8 @@ after(() => time.restore());
 /** A line that has a sale out, which its terminal answers when `answer` is called. */
 async function selling() {
   const device = new FakeDevice((framing, text) => {
-    const barrier = barrierReply({ framing, text, number: 0 });
-    if (barrier !== undefined) device.reply(framing, barrier);
+    const probe = probeReply({ framing, text, number: 0 });
+    if (probe !== undefined) device.reply(framing, probe);
   });
   const { line } = lineOver(device.open);
   line.start();

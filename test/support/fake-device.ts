@@ -1,4 +1,4 @@
-import { type Ear, type Open, OpenError, type Opening } from "../../src/device/transport.ts";
+import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "../../src/device/transport.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { frameOf } from "../../src/wire/framing.ts";
@@ -14,16 +14,16 @@ export class FakeDevice {
   /** Every byte that was taken over, in order. */
   readonly written: Buffer[] = [];
   readonly #heard: (framing: Framing, text: string) => void;
-  #opening: FakeOpening | undefined;
+  #opening: FakeConnection | undefined;
 
   constructor(heard: (framing: Framing, text: string) => void = () => {}) {
     this.#heard = heard;
   }
 
-  readonly open: Open = async (ear) => {
+  readonly open: OpenTransport = async (handler) => {
     if (!this.plugged) throw new OpenError("there is no device: check the cable");
     this.openings++;
-    this.#opening = new FakeOpening(this, ear, this.#heard);
+    this.#opening = new FakeConnection(this, handler, this.#heard);
     return this.#opening;
   };
 
@@ -59,18 +59,18 @@ export function frame(framing: Framing, text: string): Buffer {
   return Buffer.concat(frameOf(framing, [Buffer.from(text)], "arc"));
 }
 
-class FakeOpening implements Opening {
+class FakeConnection implements Connection {
   wroteBytes = 0;
   isOpen = true;
   readonly #device: FakeDevice;
-  readonly #ear: Ear;
+  readonly #handler: ConnectionHandler;
   readonly #heard: (framing: Framing, text: string) => void;
   readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(device: FakeDevice, ear: Ear, heard: (framing: Framing, text: string) => void) {
+  constructor(device: FakeDevice, handler: ConnectionHandler, heard: (framing: Framing, text: string) => void) {
     this.#device = device;
-    this.#ear = ear;
+    this.#handler = handler;
     this.#heard = heard;
   }
 
@@ -82,7 +82,7 @@ class FakeOpening implements Opening {
     this.wroteBytes = taken.length;
     this.#rest = all.subarray(taken.length);
     this.#travel(taken);
-    if (this.#rest.length === 0) this.#ear.wrote();
+    if (this.#rest.length === 0) this.#handler.onWritten();
   }
 
   takeRest(): void {
@@ -91,22 +91,22 @@ class FakeOpening implements Opening {
     this.#rest = Buffer.alloc(0);
     this.wroteBytes += rest.length;
     this.#travel(rest);
-    this.#ear.wrote();
+    this.#handler.onWritten();
   }
 
   hear(bytes: Buffer): void {
     for (let from = 0; from < bytes.length && this.isOpen; ) {
-      const space = this.#ear.space();
+      const space = this.#handler.space();
       const copied = bytes.copy(space, 0, from);
       from += copied;
-      this.#ear.heard(copied);
+      this.#handler.onBytes(copied);
     }
   }
 
   lose(reason: string): void {
     if (!this.isOpen) return;
     this.isOpen = false;
-    this.#ear.lost(reason);
+    this.#handler.onClosed(reason);
   }
 
   async close(): Promise<void> {

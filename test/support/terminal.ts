@@ -15,18 +15,18 @@ export interface Asked {
 /** What a terminal does on a request: bytes to send, made with `reply` and its kind, or nothing. */
 export type Behaviour = (asked: Asked, terminal: Terminal) => void | Promise<void>;
 
-/** The barriers' answers; any terminal gives them unless a test says otherwise. */
-export const barrierReplies = {
+/** The probes' answers; any terminal gives them unless a test says otherwise. */
+export const probeReplies = {
   supported: '{"status":"success","code":0,"operations":["sale","check_status"]}',
   bankSupported: '{"status":"success","data":{"operations":["sale","check"]}}',
   connection: '{"status":"success","data":{"systems":[{"name":"PALM","operations":["showqrcode","check"]}]}}',
 };
 
-/** The answer to a barrier, or undefined when the request is none. */
-export function barrierReply({ framing, text }: Asked): string | undefined {
-  if (framing === "stx") return text.startsWith("command=/supported_operations&") ? barrierReplies.supported : undefined;
-  if (text === "/supported_operations") return barrierReplies.bankSupported;
-  return text === ":8887/check_connection" ? barrierReplies.connection : undefined;
+/** The answer to a probe, or undefined when the request is none. */
+export function probeReply({ framing, text }: Asked): string | undefined {
+  if (framing === "stx") return text.startsWith("command=/supported_operations&") ? probeReplies.supported : undefined;
+  if (text === "/supported_operations") return probeReplies.bankSupported;
+  return text === ":8887/check_connection" ? probeReplies.connection : undefined;
 }
 
 /**
@@ -73,9 +73,9 @@ export class Terminal {
     return this.#pty?.path ?? "";
   }
 
-  /** The requests that weren't barriers. */
+  /** The requests that weren't probes. */
   get calls(): readonly Asked[] {
-    return this.asked.filter((asked) => barrierReply(asked) === undefined);
+    return this.asked.filter((asked) => probeReply(asked) === undefined);
   }
 
   /** Sends a whole, correct frame. */
@@ -104,10 +104,10 @@ export class Terminal {
   }
 }
 
-/** Answers barriers, and all else with what `answer` gives. */
+/** Answers probes, and all else with what `answer` gives. */
 export function answering(answer: (asked: Asked) => string | undefined): Behaviour {
   return async (asked, terminal) => {
-    const text = barrierReply(asked) ?? answer(asked);
+    const text = probeReply(asked) ?? answer(asked);
     if (text !== undefined) await terminal.reply(asked.framing, text);
   };
 }

@@ -1,5 +1,5 @@
 import { createConnection, type Socket } from "node:net";
-import { type Ear, type Open, OpenError, type Opening } from "../../src/device/transport.ts";
+import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "../../src/device/transport.ts";
 
 /**
  * The cable between the emulated terminal and the box's USB adapter: a unix socket of QEMU's, which knows no speed, and so each
@@ -13,40 +13,40 @@ const deliverEveryMs = 4;
  * @param msPerByte Milliseconds that a byte takes.
  * @param pulled Pulls it at once, whatever is on its way.
  */
-export function cable(path: string, msPerByte: number, pulled: AbortSignal): Open {
-  return async (ear) => {
+export function cable(path: string, msPerByte: number, pulled: AbortSignal): OpenTransport {
+  return async (handler) => {
     const socket = createConnection(path);
     await new Promise<void>((resolve, reject) => {
       socket.once("connect", resolve);
       socket.once("error", (error) => reject(new OpenError(`the box is off: ${error.message}`)));
     });
     pulled.addEventListener("abort", () => socket.destroy());
-    return new CableOpening(socket, ear, msPerByte);
+    return new CableOpening(socket, handler, msPerByte);
   };
 }
 
-class CableOpening implements Opening {
+class CableOpening implements Connection {
   readonly #socket: Socket;
   readonly #incoming: Paced;
   readonly #outgoing: Paced;
-  #ear: Ear | undefined;
+  #handler: ConnectionHandler | undefined;
   #wroteBytes = 0;
 
-  constructor(socket: Socket, ear: Ear, msPerByte: number) {
+  constructor(socket: Socket, handler: ConnectionHandler, msPerByte: number) {
     this.#socket = socket;
-    this.#ear = ear;
+    this.#handler = handler;
     this.#incoming = new Paced(msPerByte, (bytes) => this.#heard(bytes));
     this.#outgoing = new Paced(msPerByte, (bytes, isLast) => {
       socket.write(bytes);
       this.#wroteBytes += bytes.length;
-      if (isLast) this.#ear?.wrote();
+      if (isLast) this.#handler?.onWritten();
     });
     socket.on("data", (bytes) => this.#incoming.push(bytes));
     socket.on("error", () => {});
     socket.on("close", () => {
-      const lost = this.#ear;
+      const lost = this.#handler;
       this.#end();
-      lost?.lost("the box was switched off");
+      lost?.onClosed("the box was switched off");
     });
   }
 
@@ -65,15 +65,15 @@ class CableOpening implements Opening {
   }
 
   #heard(bytes: Buffer): void {
-    for (let from = 0; from < bytes.length && this.#ear !== undefined; ) {
-      const copied = bytes.copy(this.#ear.space(), 0, from);
+    for (let from = 0; from < bytes.length && this.#handler !== undefined; ) {
+      const copied = bytes.copy(this.#handler.space(), 0, from);
       from += copied;
-      this.#ear.heard(copied);
+      this.#handler.onBytes(copied);
     }
   }
 
   #end(): void {
-    this.#ear = undefined;
+    this.#handler = undefined;
     this.#incoming.clear();
     this.#outgoing.clear();
   }

@@ -30,7 +30,7 @@ export interface Receiving {
  * What is heard on one opening of a line: a decoder together with the clocks of a frame that has begun. Time, not bytes, finds
  * the next frame after a broken one; here is the time.
  */
-export class Reader {
+export class FrameReader {
   readonly #decoder: Decoder;
   readonly #msPerByte: number;
   /** When the last bytes came. */

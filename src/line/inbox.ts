@@ -18,10 +18,10 @@ export type Answering = "all" | "newest";
 /** Something to answer: a request, or a frame that was broken, which its service answers as well. */
 export type Job = { readonly heardMs: number } & ({ readonly frame: Frame } | { readonly broken: Contract });
 
-/** Requests that may wait behind the one that is being answered: a till sends one at a time, so more is a fault of its own. */
+/** Inbox that may wait behind the one that is being answered: a till sends one at a time, so more is a fault of its own. */
 const waitingMax = 16;
 
-export class Requests {
+export class Inbox {
   readonly #answering: Answering;
   readonly #givenUp: (job: Job) => void;
   #waiting: Job[] = [];
@@ -54,7 +54,7 @@ export class Requests {
    * Bytes came that may have been a request, and can't be read: whoever sent them awaits neither the answer that is in work nor
    * one that waits.
    */
-  doubt(): void {
+  supersede(): void {
     if (this.#answering === "all" || this.#inWork === undefined) return;
     this.dropWaiting();
     this.#wanted = false;
@@ -79,16 +79,16 @@ export class Requests {
 }
 
 /** Whoever asked what is in work; gone with the opening, or while it awaits something else. */
-export class Asker implements Presence {
+export class InboxCaller implements Presence {
   onGone: (() => void) | undefined = undefined;
-  readonly #requests: Requests;
+  readonly #inbox: Inbox;
 
-  constructor(requests: Requests) {
-    this.#requests = requests;
+  constructor(requests: Inbox) {
+    this.#inbox = requests;
   }
 
   get gone(): boolean {
-    return !this.#requests.wanted;
+    return !this.#inbox.wanted;
   }
 }
 

@@ -1,10 +1,10 @@
 import { nowMs } from "../core/clock.ts";
-import { closeMs, type Ear, type Open, OpenError, type Opening } from "../device/transport.ts";
+import { type Connection, type ConnectionHandler, closeMs, OpenError, type OpenTransport } from "../device/transport.ts";
 import { openMs, reopenMs } from "./limits.ts";
 
 /** What becomes of the attempts. */
-export interface OpenerEvents {
-  opened(opening: Opening): void;
+export interface ReconnectEvents {
+  opened(opening: Connection): void;
   /** An attempt failed or has not returned in time; it goes on. */
   failed(reason: string): void;
 }
@@ -13,10 +13,10 @@ export interface OpenerEvents {
  * Opens a conduit for ever: one attempt at a time, with longer and longer pauses between them. An attempt that doesn't return
  * is reported and waited for, because a second one would hang as well and hold another thread.
  */
-export class Opener {
-  readonly #open: Open;
-  readonly #newEar: () => Ear;
-  readonly #events: OpenerEvents;
+export class Reconnector {
+  readonly #open: OpenTransport;
+  readonly #newHandler: () => ConnectionHandler;
+  readonly #events: ReconnectEvents;
   #pauseMs: number = reopenMs.first;
   #openedMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -24,9 +24,9 @@ export class Opener {
   #dueMs = Number.POSITIVE_INFINITY;
   #stopped = false;
 
-  constructor(open: Open, newEar: () => Ear, events: OpenerEvents) {
+  constructor(open: OpenTransport, newHandler: () => ConnectionHandler, events: ReconnectEvents) {
     this.#open = open;
-    this.#newEar = newEar;
+    this.#newHandler = newHandler;
     this.#events = events;
   }
 
@@ -68,10 +68,10 @@ export class Opener {
     }
   }
 
-  async #tryOpen(): Promise<Opening | undefined> {
+  async #tryOpen(): Promise<Connection | undefined> {
     const overdue = setTimeout(() => this.#failed(`opening it has not returned for ${openMs} ms`), openMs);
     try {
-      return await this.#open(this.#newEar());
+      return await this.#open(this.#newHandler());
     } catch (error) {
       this.#failed(error instanceof OpenError ? error.message : `it cannot be opened: ${String(error)}`);
       return undefined;

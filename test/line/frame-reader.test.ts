@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { headerMs, payloadMsMin } from "../../src/config/limits.ts";
+import { FrameReader } from "../../src/line/frame-reader.ts";
 import { corruptQuietMs, payloadMsMax } from "../../src/line/limits.ts";
-import { Reader } from "../../src/line/reader.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { frame } from "../support/fake-device.ts";
 import { configOf } from "./lines.ts";
@@ -10,7 +10,7 @@ import { configOf } from "./lines.ts";
 const slow = configOf({ baudRate: 1_200 });
 const msPerByte = 10_000 / 1_200;
 
-function hear(reader: Reader, bytes: Uint8Array, now: number): readonly Decoded[] {
+function hear(reader: FrameReader, bytes: Uint8Array, now: number): readonly Decoded[] {
   const decoded: Decoded[] = [];
   for (let from = 0; from < bytes.length; ) {
     const space = reader.space();
@@ -22,9 +22,9 @@ function hear(reader: Reader, bytes: Uint8Array, now: number): readonly Decoded[
   return decoded;
 }
 
-const readerOf = (...framings: Framing[]) => new Reader(slow, new Set(framings));
+const readerOf = (...framings: Framing[]) => new FrameReader(slow, new Set(framings));
 
-test("Reader has nothing due while nothing is pending", () => {
+test("FrameReader has nothing due while nothing is pending", () => {
   const reader = readerOf("length");
   assert.equal(reader.dueMs, Number.POSITIVE_INFINITY);
   assert.equal(hear(reader, frame("length", "{}"), 1_000).length, 1);
@@ -32,7 +32,7 @@ test("Reader has nothing due while nothing is pending", () => {
   assert.equal(reader.between, true);
 });
 
-test("Reader gives a header headerMs from its first byte", () => {
+test("FrameReader gives a header headerMs from its first byte", () => {
   const reader = readerOf("length");
   hear(reader, Buffer.from([0]), 1_000);
   hear(reader, Buffer.from([0]), 2_500);
@@ -40,7 +40,7 @@ test("Reader gives a header headerMs from its first byte", () => {
   assert.equal(reader.dueMs, 1_000 + headerMs);
 });
 
-test("Reader gives a short payload payloadMsMin from the frame's first byte", () => {
+test("FrameReader gives a short payload payloadMsMin from the frame's first byte", () => {
   const reader = readerOf("length");
   const bytes = frame("length", '{"a":1}');
   hear(reader, bytes.subarray(0, 3), 1_000);
@@ -48,7 +48,7 @@ test("Reader gives a short payload payloadMsMin from the frame's first byte", ()
   assert.equal(reader.dueMs, 1_000 + payloadMsMin);
 });
 
-test("Reader gives a long payload twice its time on the wire, as long as it keeps coming", () => {
+test("FrameReader gives a long payload twice its time on the wire, as long as it keeps coming", () => {
   const reader = readerOf("length");
   const bytes = frame("length", "x".repeat(2_000));
   hear(reader, bytes.subarray(0, 500), 1_000);
@@ -57,14 +57,14 @@ test("Reader gives a long payload twice its time on the wire, as long as it keep
   assert.equal(Math.round(reader.dueMs), Math.round(1_000 + 2 * bytes.length * msPerByte));
 });
 
-test("Reader gives no payload more than payloadMsMax, whatever its header says", () => {
+test("FrameReader gives no payload more than payloadMsMax, whatever its header says", () => {
   const reader = readerOf("length");
   hear(reader, Buffer.from("007f0000", "hex"), 1_000);
   for (let now = 2_000; now <= payloadMsMax; now += 4_000) hear(reader, Buffer.from("x"), now);
   assert.equal(reader.dueMs, 1_000 + payloadMsMax);
 });
 
-test("Reader looks for the next frame corruptQuietMs after the last byte of what is none", () => {
+test("FrameReader looks for the next frame corruptQuietMs after the last byte of what is none", () => {
   const reader = readerOf("length");
   hear(reader, Buffer.from("AT\r"), 1_000);
   assert.equal(reader.begun, false);
@@ -78,7 +78,7 @@ test("Reader looks for the next frame corruptQuietMs after the last byte of what
   assert.equal(reader.dueMs, Number.POSITIVE_INFINITY);
 });
 
-test("Reader gives a frame that begins behind another its own time", () => {
+test("FrameReader gives a frame that begins behind another its own time", () => {
   const reader = readerOf("length");
   const [first, second] = [frame("length", '{"a":1}'), frame("length", '{"b":2}')];
   hear(reader, first.subarray(0, 6), 1_000);
@@ -87,7 +87,7 @@ test("Reader gives a frame that begins behind another its own time", () => {
   assert.equal(reader.dueMs, 3_500 + headerMs);
 });
 
-test("Reader tells STX and length frames apart, and reports a torn one at its reset", () => {
+test("FrameReader tells STX and length frames apart, and reports a torn one at its reset", () => {
   const reader = readerOf("length", "stx");
   const kinds = hear(reader, Buffer.concat([frame("stx", "{}"), frame("length", "{}")]), 1_000);
   assert.deepEqual(

@@ -4,7 +4,7 @@ import { present } from "../../src/core/call.ts";
 import { Deadline, nowMs } from "../../src/core/clock.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { FakeDevice } from "../support/fake-device.ts";
-import { barrierReply } from "../support/terminal.ts";
+import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, idOf, type LineSetup, lineOver, requestFor } from "./lines.ts";
 
@@ -19,8 +19,8 @@ const good = (id: string) => `{"status":"success","id":"${id}"}`;
 async function idleLine(setup: LineSetup = {}) {
   const seen: string[] = [];
   const device: FakeDevice = new FakeDevice((framing, text) => {
-    const barrier = barrierReply({ framing, text, number: 0 });
-    if (barrier !== undefined) return device.reply(framing, barrier);
+    const probe = probeReply({ framing, text, number: 0 });
+    if (probe !== undefined) return device.reply(framing, probe);
     seen.push(idOf(text));
     time.after(20, () => device.reply(framing, good(idOf(text))));
   });

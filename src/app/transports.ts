@@ -1,14 +1,14 @@
 import type { Config } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
-import type { Conduit } from "./bridge-line.ts";
+import type { LineTransport } from "./bridge-line.ts";
 import type { Emulation, EmulationFlags } from "./emulation.ts";
 import type { SharedLine } from "./served.ts";
 
 /** What lines run over: their devices, or an emulator. Each is loaded only where it is needed. */
 
-export type ConduitOf = (shared: SharedLine) => Conduit;
+export type TransportOf = (shared: SharedLine) => LineTransport;
 
-export async function devices(): Promise<ConduitOf> {
+export async function devices(): Promise<TransportOf> {
   const { serialPort } = await import("../device/serial-port.ts");
   return ({ config }) => ({ open: serialPort(config) });
 }
@@ -20,7 +20,7 @@ export async function emulationOf(flags: EmulationFlags, { services }: Config, l
 }
 
 /** The emulator on the far end of each line, in memory. */
-export async function emulatedLines(emulation: Emulation, log: Log): Promise<ConduitOf> {
+export async function emulatedLines(emulation: Emulation, log: Log): Promise<TransportOf> {
   const { emulatedLine } = await import("./emulated-line.ts");
   return ({ name, config, served }) => {
     const services = served.map(({ service }) => service);

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { Ear, Open, Opening } from "../../src/device/transport.ts";
+import type { Connection, ConnectionHandler, OpenTransport } from "../../src/device/transport.ts";
 import { OpenError } from "../../src/device/transport.ts";
 import { openMs, reopenMs } from "../../src/line/limits.ts";
-import { Opener } from "../../src/line/opener.ts";
+import { Reconnector } from "../../src/line/reconnect.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 const time = new VirtualTime();
 after(() => time.restore());
 
-const ear: Ear = { space: () => Buffer.alloc(1), heard: () => {}, wrote: () => {}, lost: () => {} };
+const handler: ConnectionHandler = { space: () => Buffer.alloc(1), onBytes: () => {}, onWritten: () => {}, onClosed: () => {} };
 
-class TestOpening implements Opening {
+class TestOpening implements Connection {
   wroteBytes = 0;
   closed = 0;
   write(): void {}
@@ -20,16 +20,16 @@ class TestOpening implements Opening {
   }
 }
 
-function openerOf(open: Open): { opener: Opener; told: string[] } {
+function openerOf(open: OpenTransport): { opener: Reconnector; told: string[] } {
   const told: string[] = [];
-  const opener = new Opener(open, () => ear, {
+  const opener = new Reconnector(open, () => handler, {
     opened: () => told.push("opened"),
     failed: (reason) => told.push(reason),
   });
   return { opener, told };
 }
 
-test("Opener tries for ever, with pauses that double up to the longest", async () => {
+test("Reconnector tries for ever, with pauses that double up to the longest", async () => {
   const attempts: number[] = [];
   const { opener, told } = openerOf(async () => {
     attempts.push(time.nowMs);
@@ -44,7 +44,7 @@ test("Opener tries for ever, with pauses that double up to the longest", async (
   assert.ok(told.every((reason) => reason === "there is no device"));
 });
 
-test("Opener opens again reopenMs.first after the loss of what had lasted, once it is closed", async () => {
+test("Reconnector opens again reopenMs.first after the loss of what had lasted, once it is closed", async () => {
   let attempts = 0;
   const { opener } = openerOf(async () => {
     attempts++;
@@ -68,7 +68,7 @@ test("Opener opens again reopenMs.first after the loss of what had lasted, once 
   opener.stop();
 });
 
-test("Opener slows down for a device that is lost as soon as it opens", async () => {
+test("Reconnector slows down for a device that is lost as soon as it opens", async () => {
   let attempts = 0;
   const { opener } = openerOf(async () => {
     attempts++;
@@ -82,9 +82,9 @@ test("Opener slows down for a device that is lost as soon as it opens", async ()
   assert.ok(attempts > 16 && attempts < 26, `${attempts} attempts in 20 s`);
 });
 
-test("Opener reports an attempt that doesn't return, makes no second one, and takes it when it does", async () => {
+test("Reconnector reports an attempt that doesn't return, makes no second one, and takes it when it does", async () => {
   let attempts = 0;
-  let answer: (opening: Opening) => void = () => {};
+  let answer: (opening: Connection) => void = () => {};
   const { opener, told } = openerOf(() => {
     attempts++;
     return new Promise((resolve) => {
@@ -102,9 +102,9 @@ test("Opener reports an attempt that doesn't return, makes no second one, and ta
   opener.stop();
 });
 
-test("Opener.stop() tries no more, and closes what opens after it", async () => {
+test("Reconnector.stop() tries no more, and closes what opens after it", async () => {
   const opening = new TestOpening();
-  let answer: (opening: Opening) => void = () => {};
+  let answer: (opening: Connection) => void = () => {};
   const { opener, told } = openerOf(
     () =>
       new Promise((resolve) => {
@@ -119,7 +119,7 @@ test("Opener.stop() tries no more, and closes what opens after it", async () => 
   assert.deepEqual(told, ["opening it has not returned for 5000 ms"].slice(1));
 });
 
-test("Opener tells an error that is no OpenError in its own words", async () => {
+test("Reconnector tells an error that is no OpenError in its own words", async () => {
   const { opener, told } = openerOf(async () => {
     throw new TypeError("boom");
   });

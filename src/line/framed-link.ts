@@ -2,13 +2,12 @@ import type { LineConfig } from "../config/config.ts";
 import { silenceMs } from "../config/limits.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { bytesOf } from "../core/pieces.ts";
-import type { Ear, Open, Opening } from "../device/transport.ts";
+import type { Connection, ConnectionHandler, OpenTransport } from "../device/transport.ts";
 import { msPerByte } from "../device/transport.ts";
 import type { Decoded, Discard, Framing } from "../wire/decoded.ts";
-
+import { FrameReader, type Receiving } from "./frame-reader.ts";
 import { silenceMsMax, writeMsMin } from "./limits.ts";
-import { Opener } from "./opener.ts";
-import { Reader, type Receiving } from "./reader.ts";
+import { Reconnector } from "./reconnect.ts";
 
 /**
  * A conduit that is opened again for ever, with frames in place of bytes: what was heard on the opening in use, the silence that
@@ -17,7 +16,7 @@ import { Reader, type Receiving } from "./reader.ts";
  */
 
 /** Who uses a channel. Nothing is called before `start`, nor after `stop`. */
-export interface ChannelUser {
+export interface FramedLinkUser {
   /** The device opened; what is received before `drained` may be older than the opening. */
   opened(): void;
   /** The silence came that an opening begins with: from now on it may be written. */
@@ -33,21 +32,21 @@ export interface ChannelUser {
 }
 
 /** What comes over a channel. */
-export interface Traffic {
+export interface FramedLinkOptions {
   readonly framings: ReadonlySet<Framing>;
   /** Bytes of the largest payload; what is larger is discarded. */
   readonly payloadBytesMax: number;
 }
 
-export class Channel {
+export class FramedLink {
   readonly #config: LineConfig;
-  readonly #traffic: Traffic;
-  readonly #user: ChannelUser;
-  readonly #opener: Opener;
+  readonly #traffic: FramedLinkOptions;
+  readonly #user: FramedLinkUser;
+  readonly #reconnector: Reconnector;
   readonly #msPerByte: number;
   readonly #deadline = new Deadline(() => this.#due(nowMs()));
-  #opening: Opening | undefined;
-  #reader: Reader;
+  #opening: Connection | undefined;
+  #reader: FrameReader;
   /** True until the last byte of what is being written was taken over. */
   #writing = false;
   #writeDueMs = 0;
@@ -55,32 +54,32 @@ export class Channel {
   #drainUntilMs: number | undefined;
   #drainGiveUpMs = 0;
 
-  constructor(config: LineConfig, traffic: Traffic, open: Open, user: ChannelUser) {
+  constructor(config: LineConfig, traffic: FramedLinkOptions, open: OpenTransport, user: FramedLinkUser) {
     this.#config = config;
     this.#traffic = traffic;
     this.#user = user;
     this.#msPerByte = msPerByte(config);
     this.#reader = this.#newReader();
-    const ear: Ear = {
+    const handler: ConnectionHandler = {
       space: () => this.#reader.space(),
-      heard: (n) => this.#heard(n),
-      restMs: () => this.#reader.restMs(),
-      wrote: () => this.#wrote(),
-      lost: (reason) => this.#lost(reason),
+      onBytes: (n) => this.#heard(n),
+      coalesceMs: () => this.#reader.restMs(),
+      onWritten: () => this.#wrote(),
+      onClosed: (reason) => this.#lost(reason),
     };
-    this.#opener = new Opener(open, () => ear, {
+    this.#reconnector = new Reconnector(open, () => handler, {
       opened: (opening) => this.#opened(opening),
       failed: (reason) => this.#user.openFailed(reason),
     });
   }
 
   start(): void {
-    this.#opener.start();
+    this.#reconnector.start();
   }
 
   /** Gives the device back for good. */
   async stop(): Promise<void> {
-    this.#opener.stop();
+    this.#reconnector.stop();
     this.#deadline.dispose();
     const opening = this.#opening;
     this.#opening = undefined;
@@ -97,7 +96,7 @@ export class Channel {
 
   /** For how many milliseconds what is due here has not happened. */
   overdueMs(now: number): number {
-    return Math.max(this.#deadline.overdueMs(now), this.#opener.overdueMs(now));
+    return Math.max(this.#deadline.overdueMs(now), this.#reconnector.overdueMs(now));
   }
 
   /** Something is awaited of the device, by a clock. */
@@ -126,11 +125,11 @@ export class Channel {
     this.#schedule(now);
   }
 
-  #newReader(): Reader {
-    return new Reader(this.#config, this.#traffic.framings, this.#traffic.payloadBytesMax);
+  #newReader(): FrameReader {
+    return new FrameReader(this.#config, this.#traffic.framings, this.#traffic.payloadBytesMax);
   }
 
-  #opened(opening: Opening): void {
+  #opened(opening: Connection): void {
     const now = nowMs();
     this.#opening = opening;
     this.#reader = this.#newReader();
@@ -162,7 +161,7 @@ export class Channel {
     this.#deadline.clear();
     const closed = opening.close();
     this.#user.closed(reason, { untouched, discards: this.#reader.reset() });
-    this.#opener.again(closed);
+    this.#reconnector.again(closed);
   }
 
   #schedule(now: number): void {

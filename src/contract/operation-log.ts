@@ -1,6 +1,6 @@
-import type { Route } from "../contract/contract.ts";
 import type { Call } from "../core/call.ts";
 import type { Outcome } from "../core/fault.ts";
+import type { Route } from "./contract.ts";
 
 /**
  * The line's side of the journal of money: what moves money, prints or changes state is recorded before its first byte goes out,
