@@ -12,7 +12,7 @@ import { type Connection, type ConnectionHandler, closeMs, msPerByte, OpenError,
 import { type Reading, readFrom } from "./tty-reader.ts";
 
 /**
- * A serial device as a conduit: the only importer of serialport.
+ * A serial device as a transport: the only importer of serialport.
  *
  * serialport opens the device, locks it and sets it up. Its streams are not used: they miss a hang-up under traffic and spin on
  * it, keep writes for the next opening, and take twice the processor time. Here Node's own tty handle reads straight into the

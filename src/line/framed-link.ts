@@ -10,7 +10,7 @@ import { silenceMsMax, writeMsMin } from "./limits.ts";
 import { Reconnector } from "./reconnect.ts";
 
 /**
- * A conduit that is opened again for ever, with frames in place of bytes: what was heard on the opening in use, the silence that
+ * A transport that is opened again for ever, with frames in place of bytes: what was heard on the opening in use, the silence that
  * each opening begins with, and one write at a time. It owns every clock that hangs on bytes, so whoever uses it, the
  * line that asks or the listener that answers, has none of them. What the frames mean it doesn't know.
  */

@@ -10,7 +10,7 @@ export interface ReconnectEvents {
 }
 
 /**
- * Opens a conduit for ever: one attempt at a time, with longer and longer pauses between them. An attempt that doesn't return
+ * Opens a transport for ever: one attempt at a time, with longer and longer pauses between them. An attempt that doesn't return
  * is reported and waited for, because a second one would hang as well and hold another thread.
  */
 export class Reconnector {

@@ -310,10 +310,10 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
   ],
 ];
 
-/** Declares the suite's tests over one kind of conduit. */
-export function testExchange(make: () => Bench, conduit: string): void {
+/** Declares the suite's tests over one kind of transport. */
+export function testExchange(make: () => Bench, transport: string): void {
   for (const [criterion, exercise, setup] of exercises) {
-    test(`Line over ${conduit} ${criterion}`, async () => {
+    test(`Line over ${transport} ${criterion}`, async () => {
       const bench = make();
       const { line, told } = lineOver(bench.open, setup);
       const set = { bench, line, told };

@@ -19,7 +19,7 @@ function hear(reader: FrameReader, bytes: Uint8Array, now: number): number {
   return reader.heard(bytes.length, now).length;
 }
 
-/** Lets a frame come at a pace, reads as a conduit does, and gives the moments of its reads. */
+/** Lets a frame come at a pace, reads as a transport does, and gives the moments of its reads. */
 function come(reader: FrameReader, bytes: Buffer, beganMs: number, bytesPerMs: number, pieceBytes: number): number[] {
   const reads: number[] = [];
   const arrivedBy = (now: number) => {
