@@ -31,8 +31,13 @@ export interface ServiceLiveness {
   readonly cause: Cause | undefined;
 }
 
-/** What came in place of a reply. */
-type Evidence = "echo" | "other crc16" | "checksum" | "noise" | "late";
+/**
+ * What came in place of a reply, the most telling first. Bytes of a wrong speed now and then look like a frame with a wrong checksum, so
+ * noise beside those tells more than they do.
+ */
+const evidences = ["echo", "other crc16", "noise", "checksum", "late"] as const;
+
+type Evidence = (typeof evidences)[number];
 
 interface Service {
   readonly name: ServiceName;
@@ -59,7 +64,8 @@ export class Liveness {
   readonly #line: LivenessLine;
   readonly #services: readonly Service[];
   readonly #report: LivenessReport;
-  #evidence: { readonly kind: Evidence; readonly atMs: number } | undefined;
+  /** When each kind came last. */
+  readonly #evidence = new Map<Evidence, number>();
 
   constructor(line: LivenessLine, services: readonly LineService[], report: LivenessReport) {
     this.#line = line;
@@ -76,7 +82,7 @@ export class Liveness {
 
   /** Another device may be there now: nothing is known of it yet. */
   opened(): void {
-    this.#evidence = undefined;
+    this.#evidence.clear();
     for (const service of this.#services) {
       service.heardMs = undefined;
       service.silentSinceMs = undefined;
@@ -90,7 +96,7 @@ export class Liveness {
     if (service === undefined) return;
     service.heardMs = now;
     service.silentSinceMs = undefined;
-    this.#evidence = undefined;
+    this.#evidence.clear();
     if (!service.isReported) return;
     service.isReported = false;
     this.#report.heardAgain(name);
@@ -106,12 +112,12 @@ export class Liveness {
   discarded({ reason, checksum }: Discard, now: number): void {
     const other: Crc16 = this.#line.config.crc16 === "arc" ? "umts" : "arc";
     const fitsOther = checksum?.[other] !== undefined && checksum[other] === checksum.got;
-    this.#evidence = { kind: fitsOther ? "other crc16" : reason === "checksum" ? "checksum" : "noise", atMs: now };
+    this.#evidence.set(fitsOther ? "other crc16" : reason === "checksum" ? "checksum" : "noise", now);
   }
 
   /** A whole frame came that is not a reply. */
   strayed(kind: "echo" | "noise" | "late", now: number): void {
-    this.#evidence = { kind, atMs: now };
+    this.#evidence.set(kind, now);
   }
 
   /** When something is to be reported; Infinity when nothing is. */
@@ -155,8 +161,7 @@ export class Liveness {
   /** What is likeliest, by what came in the last moments. */
   #causeOf(service: Service, now: number): Cause {
     const { name, config } = this.#line;
-    const evidence = this.#evidence !== undefined && now < this.#evidence.atMs + evidenceMs ? this.#evidence.kind : undefined;
-    switch (evidence) {
+    switch (evidences.find((kind) => now < (this.#evidence.get(kind) ?? Number.NEGATIVE_INFINITY) + evidenceMs)) {
       case "echo":
         return echoes();
       case "other crc16":

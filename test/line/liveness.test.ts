@@ -155,6 +155,20 @@ for (const [name, terminal, cause] of [
   });
 }
 
+test("Line.liveness() calls a mixture of noise and wrong checksums a wrong speed, in whatever order they come", async () => {
+  const broken = Buffer.concat(encodeLength("arc", [Buffer.from(good)]));
+  broken[broken.length - 1] = (broken.at(-1) ?? 0) ^ 0x55;
+  let count = 0;
+  const set = await opened((device) => device.send(count++ % 2 === 0 ? Buffer.from([0xfe, 0x9c, 0xe0, 0x00]) : broken));
+  await time.advance(silentWarnMs + 500);
+  for (let seconds = 0; seconds < 8; seconds++) {
+    assert.match(set.line.reason, /wrong speed/);
+    await time.advance(1_000);
+  }
+  assert.ok(set.told.discards.includes("checksum"), String(set.told.discards));
+  await set.line.stop(0);
+});
+
 test("Line.liveness() forgets noise that came once: a terminal that is silent since is called silent", async () => {
   const set = await opened(dead);
   await time.advance(200);
