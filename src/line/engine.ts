@@ -3,6 +3,7 @@ import { payloadBytesMax, probeIntervalMs } from "../config/limits.ts";
 import { present, type ServiceName } from "../core/call.ts";
 import type { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { bytesOf } from "../core/pieces.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
@@ -218,6 +219,7 @@ export class LineEngine {
     this.#take("up", "the device opened");
     this.#recovery.begin(now);
     this.#liveness.opened();
+    this.#idleProbedMs.clear();
     this.#busyMs = now;
   }
 
@@ -435,8 +437,9 @@ export class LineEngine {
   }
 
   /** Whether a frame is the probe that was sent last, come back. */
-  #isEcho({ payload }: Frame): boolean {
-    return this.#probed?.probe !== undefined && Buffer.concat(this.#probed.probe).includes(Buffer.concat(payload));
+  #isEcho({ payload, wireBytes }: Frame): boolean {
+    const sent = this.#probed?.probe;
+    return sent !== undefined && bytesOf(sent) === wireBytes && Buffer.concat(sent).includes(Buffer.concat(payload));
   }
 
   #discarded(discard: Discard, now: number): void {
@@ -547,17 +550,21 @@ export class LineEngine {
 
   /**
    * When to probe an idle line, so that a terminal that was switched off is known of before the next sale. Only a service that has
-   * answered a probe before is asked: the silence of another would hold up whoever calls meanwhile, and prove nothing.
+   * answered a probe before is asked: the silence of another would hold up whoever calls meanwhile, and prove nothing. After an opening
+   * it is asked at once, unless it was heard: it may be another terminal.
    */
   get #idleProbeDueMs(): number {
     let due = never;
-    if (this.#config.idleProbeMs === 0 || this.#state !== "idle") return due;
+    if (this.#state !== "idle") return due;
     for (const { service } of this.#recovery.proven) due = Math.min(due, this.#idleProbeOf(service));
     return due;
   }
 
   #idleProbeOf(service: ServiceName): number {
-    return Math.max(this.#busyMs, this.#idleProbedMs.get(service) ?? 0) + this.#config.idleProbeMs;
+    const probedMs = this.#idleProbedMs.get(service);
+    if (probedMs === undefined && !this.#liveness.wasHeard(service)) return this.#busyMs;
+    const { idleProbeMs } = this.#config;
+    return idleProbeMs === 0 ? never : Math.max(this.#busyMs, probedMs ?? 0) + idleProbeMs;
   }
 
   /** Asks as any call does, so that an answer that stays out leads to the same proof. Whoever calls meanwhile waits behind it. */

@@ -102,6 +102,11 @@ export class Liveness {
     this.#report.heardAgain(name);
   }
 
+  /** Whether it replied since the opening. */
+  wasHeard(name: ServiceName): boolean {
+    return this.#serviceOf(name)?.heardMs !== undefined;
+  }
+
   /** It was asked, and has not replied yet. */
   unanswered(name: ServiceName, sinceMs: number): void {
     const service = this.#serviceOf(name);
@@ -161,6 +166,7 @@ export class Liveness {
   /** What is likeliest, by what came in the last moments. */
   #causeOf(service: Service, now: number): Cause {
     const { name, config } = this.#line;
+    if (service.silentSinceMs === undefined) return notAsked(service.name);
     switch (evidences.find((kind) => now < (this.#evidence.get(kind) ?? Number.NEGATIVE_INFINITY) + evidenceMs)) {
       case "echo":
         return echoes();
@@ -188,6 +194,14 @@ function stateOf({ heardMs, silentSinceMs, isProbed }: Service): LivenessState {
 // --- the likeliest causes, and what to do
 
 const cause = (what: string, cure: string): Cause => ({ cause: what, cure });
+
+/** It had nothing to answer yet. */
+function notAsked(service: string): Cause {
+  return cause(
+    `${service} was not heard since the line opened`,
+    `if that lasts, send ${service} any request: its reply proves the terminal`,
+  );
+}
 
 /** How a technician asks the terminal itself: the service has the device, and must let go of it first. */
 const askTerminal = (line: string) => `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)}`;

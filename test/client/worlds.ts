@@ -103,7 +103,11 @@ export function lineWorld(terminal: Terminal, baudRate: number, services: readon
   const begin = () => {
     const device = mortal(far.near);
     const gone = new AbortController();
-    const transport = openLine({ path: "memory", baudRate, open: device.open, services }, { fiscal: { merchantId } });
+    // An idle line's own clock would let an hour pass while a request is signed, in a thread that the test's clock doesn't move.
+    const transport = openLine(
+      { path: "memory", baudRate, idleProbeMs: 0, open: device.open, services },
+      { fiscal: { merchantId } },
+    );
     const life = transport.then((each) => ({ client: createClientOver(each, { fiscal: { merchantId } }), gone }));
     const die = () => {
       device.die();

@@ -135,6 +135,39 @@ test("Line.liveness() says nothing of the device that was there before a replug"
   await set.line.stop(0);
 });
 
+test("Line.liveness() of a healthy terminal is heard again right after a replug that owed nothing, with idleProbeMs 0 too", async () => {
+  for (const idleProbeMs of [0, lineDefaults.idleProbeMs]) {
+    const set = await opened(healthy, { services: ["bank", "qr"], config: { idleProbeMs } });
+    assert.ok(await idle(set));
+    assert.equal((await call(set, "A")).text, good);
+    const asked = set.asked.length;
+    set.device.unplug();
+    set.device.plug();
+    assert.ok(await idle(set));
+    await time.advance(20);
+    assert.deepEqual(states(set), { bank: "heard", qr: "heard" });
+    assert.deepEqual(set.asked.slice(asked), ["/supported_operations", ":8887/check_connection"]);
+    await time.advance(1_000);
+    assert.equal(set.asked.length, asked + 2, "each is asked once");
+    assert.deepEqual(set.told.liveness, []);
+    await set.line.stop(0);
+  }
+});
+
+test("Line.liveness() after a replug of a service that answers no probe says that it was not asked, and not that it is silent", async () => {
+  const set = await opened(unprobed);
+  assert.ok(await idle(set));
+  assert.equal((await call(set, "A")).text, good);
+  set.device.unplug();
+  set.device.plug();
+  assert.ok(await idle(set));
+  await time.advance(1_000);
+  assert.deepEqual(causes(set), ["bank was not heard since the line opened"]);
+  assert.equal((await call(set, "B")).text, good);
+  assert.deepEqual(states(set), { bank: "heard" });
+  await set.line.stop(0);
+});
+
 for (const [name, terminal, cause] of [
   ["sends garbage", garbage, /^bytes come that are not an answer: wrong speed/],
   ["sends back what it is sent", echo, /^what posline sends comes back/],
@@ -154,6 +187,13 @@ for (const [name, terminal, cause] of [
     await set.line.stop(0);
   });
 }
+
+test("Line.liveness() takes no empty frame for an echo: a held line reads as one", async () => {
+  const set = await opened((device) => device.send(Buffer.alloc(6)));
+  await time.advance(silentWarnMs + 500);
+  assert.match(set.line.reason, /wrong speed/);
+  await set.line.stop(0);
+});
 
 test("Line.liveness() calls a mixture of noise and wrong checksums a wrong speed, in whatever order they come", async () => {
   const broken = Buffer.concat(encodeLength("arc", [Buffer.from(good)]));
