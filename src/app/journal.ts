@@ -1,7 +1,7 @@
 import type { JournalConfig } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
 import { type Journal, openJournal } from "../journal/journal.ts";
-import type { UnknownOperation } from "../journal/operations.ts";
+import type { UnknownOperation } from "../journal/record.ts";
 
 /**
  * Opens the journal of money, and says what the process before has left in it. It never fails: one that can't be written says so and

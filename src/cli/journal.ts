@@ -2,10 +2,9 @@ import type { CommandModule } from "yargs";
 import { ConfigError } from "../config/config.ts";
 import { type Environment, loadConfig } from "../config/load.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
-import { type Operation, operationsOf } from "../journal/operations.ts";
-import { Follower, type Reading, readJournal } from "../journal/reading.ts";
-import { JournalError } from "../journal/reasons.ts";
-import { storedKey } from "../journal/record.ts";
+import { JournalError } from "../journal/errors.ts";
+import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
+import { type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
 import { exitCodes } from "./exit.ts";
 
 /**
@@ -63,12 +62,12 @@ export async function runJournal(given: JournalArguments, surroundings: JournalS
   const args = given.key === undefined ? given : { ...given, key: storedKey(given.key) };
   try {
     const folder = args.folder ?? (await folderOf(args, surroundings));
-    const reading = await readJournal(folder);
-    const { records, bad, isKept } = reading;
-    const all = operationsOf(records).map((operation) => shownOf(operation, isKept));
+    const snapshot = await readJournal(folder);
+    const { records, bad, isWritten } = snapshot;
+    const all = joinOperations(records).map((operation) => shownOf(operation, isWritten));
     const operations = all.filter((operation) => isWanted(operation, args));
     out(args.json === true ? jsonOf(operations) : `${table(operations)}${summary(operations, args, bad)}`);
-    if (args.follow === true) await follow(args, folder, reading, surroundings);
+    if (args.follow === true) await follow(args, folder, snapshot, surroundings);
     return args.unknown === true && operations.length > 0 ? exitCodes.unknown : exitCodes.ok;
   } catch (error) {
     if (error instanceof ConfigError) {
@@ -95,9 +94,9 @@ async function folderOf(args: JournalArguments, { env, file }: JournalSurroundin
   );
 }
 
-function shownOf({ sent, ending, lost }: Operation, isKept: boolean): Shown {
+function shownOf({ sent, ending, lost }: JournalOperation, isWritten: boolean): Shown {
   const { service, route, key, amount, requestId, digest } = sent;
-  const outcome = ending?.outcome ?? (isKept && !lost ? "in flight" : "unknown");
+  const outcome = ending?.outcome ?? (isWritten && !lost ? "in flight" : "unknown");
   const { status, code } = ending ?? {};
   const time = new Date(sent.timeMs).toISOString();
   return {
@@ -125,10 +124,10 @@ function isWanted({ outcome, key }: Shown, args: JournalArguments): boolean {
 async function follow(
   args: JournalArguments,
   folder: string,
-  before: Reading,
+  before: JournalSnapshot,
   { out, again }: JournalSurroundings,
 ): Promise<void> {
-  const follower = new Follower(folder, before);
+  const follower = new JournalFollower(folder, before);
   let records = [...before.records];
   while (await again()) {
     const news = await follower.next();
@@ -136,7 +135,7 @@ async function follow(
     const isOther = (news[0]?.sequence ?? 0) <= (records.at(-1)?.sequence ?? 0);
     records = isOther ? [...news] : [...records, ...news];
     const touched = new Set(news.map(({ sequence, record }) => (record.kind === "outcome" ? record.sent : sequence)));
-    const operations = operationsOf(records)
+    const operations = joinOperations(records)
       .filter(({ sequence }) => touched.has(sequence))
       .map((operation) => shownOf(operation, true))
       .filter((operation) => isWanted(operation, args));

@@ -1,11 +1,11 @@
 import type { BigIntStats } from "node:fs";
 import { type FileHandle, open, rename, rm, stat, unlink } from "node:fs/promises";
 import { codeOf } from "../core/error-code.ts";
-import { type Hold, takeHold } from "./hold.ts";
+import { acquireWriterLock, type WriterLock } from "./writer-lock.ts";
 
 /**
- * What the journal asks of a disk. Each call runs in the thread pool, so a disk that dies blocks no exchange; how long one is
- * waited for is its user's affair.
+ * What the journal asks of a disk. Each call runs in the thread pool, so a disk that dies blocks no exchange; how long to wait
+ * for one is up to its caller.
  */
 
 /** A file as the system knows it. */
@@ -29,7 +29,7 @@ export interface DiskFile {
 
 export interface Disk {
   /** Keeps other processes from writing the journal of a folder. */
-  hold(folder: string): Promise<Hold>;
+  lock(folder: string): Promise<WriterLock>;
   open(path: string): Promise<DiskFile>;
   /** The file of a name; undefined when there is none. */
   factsOf(path: string): Promise<FileFacts | undefined>;
@@ -92,7 +92,7 @@ export async function openToRead(path: string): Promise<DiskFile> {
 
 /** The disk of this box. */
 export const nodeDisk: Disk = {
-  hold: takeHold,
+  lock: acquireWriterLock,
   open: async (path) => new NodeFile(await open(path, "r+")),
   create: async (path, mode) => {
     // A new one and never one that is there: a link that somebody left under the name would lead the writing elsewhere.
@@ -112,7 +112,7 @@ export const nodeDisk: Disk = {
     try {
       return factsIn(await stat(path, { bigint: true }));
     } catch (error) {
-      if (isAbsent(error)) return undefined;
+      if (isFileMissing(error)) return undefined;
       throw error;
     }
   },
@@ -129,6 +129,6 @@ export const nodeDisk: Disk = {
 };
 
 /** Whether an error says that there is no file of that name. */
-export function isAbsent(error: unknown): boolean {
+export function isFileMissing(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "");
 }

@@ -5,20 +5,19 @@ import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { Fault, type Outcome } from "../core/fault.ts";
 import { version } from "../core/version.ts";
-import { bodyFields } from "./amount.ts";
+import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
-import { asUnknown, operationsOf, type UnknownOperation } from "./operations.ts";
-import type { Recording } from "./pending.ts";
-import type { SentRecord, Stored } from "./record.ts";
-import { Recorder } from "./recorder.ts";
+import { asUnknown, joinOperations, type SentRecord, type StoredRecord, type UnknownOperation } from "./record.ts";
+import { type JournalReport, Recorder } from "./recorder.ts";
+import type { Recording } from "./write-queue.ts";
 
 /**
  * The journal of money: a record on the disk of each request that moves money, prints or changes state, made before its first
- * byte goes out, and of its outcome, made before its caller learns it. So after a crash or a power cut it is known what had been
- * sent, and whether its caller knew: what has no outcome is unknown, and is told so. It is never sent again.
+ * byte goes out, and of its outcome, made before its caller learns it. So after a crash or a power cut it is known what had
+ * been sent, and whether its caller knew: what has no outcome is reported as unknown. It is never sent again.
  *
  * A disk that fails or hangs must not stop a shop: within `recordMs` each request goes on without a record, or is refused,
- * as its operator wants it; it is said aloud, and the next request tries the disk again, or a timer where none comes.
+ * as `onFailure` says; the failure is reported, and the next request tries the disk again, or a timer where none comes.
  */
 
 export interface JournalOptions {
@@ -31,22 +30,6 @@ export interface JournalOptions {
   readonly report: JournalReport;
   /** The box's own unless a test has another. */
   readonly disk?: Disk | undefined;
-}
-
-/** What a journal tells of itself. */
-export interface JournalReport {
-  /** It can't be written, or for another reason than before: how it is, and what to do. */
-  failed(reason: string): void;
-  /** It is written again. */
-  recovered(message: string): void;
-  /** It works, and its operator should know this of it. */
-  noticed(message: string): void;
-  /**
-   * Operations of unknown outcome stood in it when it was first read, at the start or once its disk was there.
-   * @param recent What the process before sent and never learnt the outcome of, the last one last.
-   * @param older How many others there are.
-   */
-  found(recent: readonly UnknownOperation[], older: number): void;
 }
 
 /** One call in the journal. */
@@ -65,7 +48,7 @@ export interface JournalEnding {
   readonly left?: boolean | undefined;
 }
 
-/** How many operations of unknown outcome are told: the newest. */
+/** How many operations of unknown outcome are listed: the newest. */
 const unknownMax = 100;
 
 /** Characters of a body's digest: 64 bits tell a shop's requests apart. */
@@ -84,7 +67,7 @@ export class Journal {
   constructor({ folder, bytes, onFailure, report, disk = nodeDisk }: JournalOptions) {
     this.#onFailure = onFailure;
     this.#report = report;
-    this.#recorder = new Recorder({ disk, folder, bytes, report, found: (records) => this.#found(records) });
+    this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead: (records) => this.#found(records) });
   }
 
   /** `ok`, or why it can't be written and what to do. */
@@ -116,7 +99,7 @@ export class Journal {
       sent: async () => {
         sent = this.#recorder.add(record);
         if ((await sent.recorded) || this.#onFailure === "relay") return;
-        // What never came near the disk tells nothing, and must not take the place of what does.
+        // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
         throw new Fault("unavailable", this.#refusal(route), { retryAfterS });
       },
@@ -137,13 +120,13 @@ export class Journal {
     return `Cannot send ${path}: its record can't be written (${this.state}): nothing was sent, it is safe to send again`;
   }
 
-  /** What was there at the first opening: of what had no outcome, nobody will learn it any more. */
-  #found(records: readonly Stored[]): void {
+  /** What was there at the first opening: what had no outcome will never get one. */
+  #found(records: readonly StoredRecord[]): void {
     const recent: UnknownOperation[] = [];
-    const unknown = operationsOf(records).flatMap(({ sent, ending, lost }) => {
+    const unknown = joinOperations(records).flatMap(({ sent, ending, lost }) => {
       if (ending !== undefined) return ending.outcome === "unknown" ? [asUnknown(sent, "told as unknown")] : [];
       const operation = asUnknown(sent, "no outcome recorded");
-      // What was lost before the last start was told at that start.
+      // What was lost before the last start was reported at that start.
       if (!lost) recent.push(operation);
       return [operation];
     });
@@ -168,7 +151,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 
 function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
   const { requestId, service, body } = call;
-  // Where nothing is checked nobody has looked for the key yet.
+  // Where nothing is checked the key hasn't been read yet.
   const fields = bodyFields(contract, call.key === undefined ? route.key : undefined, body);
   const key = call.key ?? fields.key;
   const hash = createHash("sha256");

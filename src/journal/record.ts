@@ -23,7 +23,7 @@ export interface SentRecord {
   readonly digest: string;
 }
 
-/** What its caller was told. */
+/** What its caller got. */
 export interface OutcomeRecord {
   readonly kind: "outcome";
   readonly timeMs: number;
@@ -52,7 +52,7 @@ export interface ProbeRecord {
 export type JournalRecord = SentRecord | OutcomeRecord | StartRecord;
 
 /** A record with its place in the order of all. */
-export interface Stored {
+export interface StoredRecord {
   readonly sequence: number;
   readonly record: JournalRecord;
 }
@@ -63,7 +63,7 @@ const charactersMax = { requestId: 64, service: 16, route: 48, key: 64, amount: 
 /** A text from outside as it may be kept: no card number, no control character, no half of a character, and not endless. */
 function kept(text: string, name: keyof typeof charactersMax): string {
   const max = charactersMax[name];
-  // In this order: a number that is cut could not be told to be a card's any more.
+  // In this order: a card number that is cut can't be recognised any more.
   const masked = maskCardNumbers(text);
   const cut = masked.length > max ? `${masked.slice(0, max - 1)}…` : masked;
   return Buffer.from(cut, "utf8")
@@ -74,7 +74,7 @@ function kept(text: string, name: keyof typeof charactersMax): string {
 const keptOf = (text: string | undefined, name: keyof typeof charactersMax) =>
   text === undefined ? undefined : kept(text, name);
 
-/** An operation's key as it is stored; given what is stored, the same. Who looks for a key asks for this. */
+/** An operation's key as it is stored; a stored key stays the same. A search by key compares with this. */
 export const storedKey = (key: string): string => kept(key, "key");
 
 /** A record's text. */
@@ -84,7 +84,7 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
   if (record.kind === "start") return JSON.stringify({ kind: "start", time, version: kept(record.version, "version") });
   if (record.kind === "outcome") {
     const { sent, outcome, status, code, left } = record;
-    // Codes are int32 (fiscal contract, Response model); what is longer is no code and might be anything.
+    // Codes are int32 (fiscal contract, Response model); what is longer is not a code and might be anything.
     const safe = code !== undefined && (code | 0) === code ? code : undefined;
     const isLeft = left === true ? true : undefined;
     return JSON.stringify({ kind: "outcome", time, sent, outcome, status: keptOf(status, "status"), code: safe, left: isLeft });
@@ -141,3 +141,47 @@ function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): Sen
 }
 
 const isOutcome = (value: unknown): value is Outcome => value === "answered" || value === "not-sent" || value === "unknown";
+
+/** An operation, of its one or two records: what was sent, and how it ended. */
+export interface JournalOperation {
+  /** The sequence number of its first record. */
+  readonly sequence: number;
+  readonly sent: SentRecord;
+  /** What its caller got; undefined while it is in flight, and for ever when posline ended before. */
+  readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "left"> | undefined;
+  /** posline ended before there was an outcome: it started anew after this was sent. */
+  readonly lost: boolean;
+}
+
+/** Joins records into operations, in the order of their sending. An outcome whose sending was overwritten says nothing. */
+export function joinOperations(records: readonly StoredRecord[]): readonly JournalOperation[] {
+  const endings = new Map<number, NonNullable<JournalOperation["ending"]>>();
+  let started = 0;
+  for (const { sequence, record } of records) {
+    if (record.kind === "outcome") endings.set(record.sent, record);
+    else if (record.kind === "start") started = sequence;
+  }
+  return records.flatMap(({ sequence, record }) => {
+    if (record.kind !== "sent") return [];
+    const ending = endings.get(sequence);
+    return [{ sequence, sent: record, ending, lost: ending === undefined && sequence < started }];
+  });
+}
+
+/** An operation of which the journal alone can't say whether it was carried out. */
+export interface UnknownOperation {
+  /** When it was sent, as ISO 8601. */
+  readonly time: string;
+  readonly requestId: string;
+  readonly service: string;
+  readonly route: string;
+  readonly key: string | undefined;
+  readonly amount: string | undefined;
+  readonly cause: "no outcome recorded" | "told as unknown";
+}
+
+/** An operation as one whose outcome is unknown. */
+export function asUnknown(sent: SentRecord, cause: UnknownOperation["cause"]): UnknownOperation {
+  const { timeMs, requestId, service, route, key, amount } = sent;
+  return { time: new Date(timeMs).toISOString(), requestId, service, route, key, amount, cause };
+}

@@ -1,58 +1,79 @@
 import { Deadline, nowMs } from "../core/clock.ts";
-import { Backlog } from "./backlog.ts";
 import type { Disk } from "./disk.ts";
-import type { Hold } from "./hold.ts";
-import type { JournalReport } from "./journal.ts";
-import { Pending, probe, type Recording, sequenceOf, type Unplaced } from "./pending.ts";
-import { JournalError, journalFile, writeReason } from "./reasons.ts";
-import { type Stored, writeRecord } from "./record.ts";
-import { Retry } from "./retry.ts";
-import { openRing, type Ring, type Written } from "./ring.ts";
+import { JournalError, journalFile, writeReason } from "./errors.ts";
+import { type StoredRecord, type UnknownOperation, writeRecord } from "./record.ts";
+import { openRing, type Ring, type SlotRecord } from "./ring.ts";
+import {
+  DiskRetry,
+  diskProbe,
+  QueuedRecord,
+  type Recording,
+  sequenceOf,
+  type UnnumberedRecord,
+  WriteQueue,
+} from "./write-queue.ts";
+import type { WriterLock } from "./writer-lock.ts";
 
 /**
- * Gets records onto the disk, in order and many at a time: what comes while a sync runs goes out with the next one. Whoever waits
- * for a record waits `recordMs` at most. What couldn't be written is kept, up to a bound, and goes out first when the disk works
- * again; each record that comes makes it be tried, and so does a timer, since where records are needed none may come any more.
+ * Gets records onto the disk, in order and many at a time: what comes while a sync runs goes out with the next one. A caller
+ * waits for its record for `recordMs` at most. What couldn't be written is kept, up to a bound, and goes out first when the
+ * disk works again; each new record retries the disk, and so does a timer, since under `refuse` no record may come any more.
  */
 
 /**
- * Milliseconds that a record is waited for. An SD card may be busy for half a second by its specification, and a worn one with a
- * full cache for some seconds; a till stands waiting meanwhile, and calls wait for the line for 15 s before they are refused.
+ * Timeout of a record's write, in milliseconds. An SD card may be busy for half a second by its specification, and a worn one
+ * with a full cache for some seconds; a till waits meanwhile, and calls wait for the line for 15 s before they are refused.
  */
 export const recordMs = 5_000;
 
 /** Records written at once: less than half of the smallest ring. */
 const batchMax = 48;
 
-/** How often in a row a file is opened anew that somebody takes away. */
+/** How often in a row a file that was taken away is opened anew. */
 const replacementsMax = 3;
+
+/** Where a journal reports what its operator should know. */
+export interface JournalReport {
+  /** It can't be written, or for another reason than before: how it is, and what to do. */
+  failed(reason: string): void;
+  /** It is written again. */
+  recovered(message: string): void;
+  /** It works, and its operator should know this of it. */
+  noticed(message: string): void;
+  /**
+   * Operations of unknown outcome stood in it when it was first read, at the start or once its disk was there.
+   * @param recent What the process before sent and never learnt the outcome of, the last one last.
+   * @param older How many others there are.
+   */
+  found(recent: readonly UnknownOperation[], older: number): void;
+}
 
 export interface RecorderOptions {
   readonly disk: Disk;
   readonly folder: string;
   readonly bytes: number;
   readonly report: JournalReport;
-  /** Told once, when the journal was first read. */
-  readonly found: (records: readonly Stored[]) => void;
+  /** Called once, when the journal was first read. */
+  readonly onFirstRead: (records: readonly StoredRecord[]) => void;
 }
 
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #deadline = new Deadline(() => this.#overdue());
-  readonly #retry = new Retry(() => this.#tryAgain());
-  readonly #backlog = new Backlog();
+  readonly #retry = new DiskRetry(() => this.#tryAgain());
+  readonly #queue = new WriteQueue();
   /** What is being written. */
-  #batch: readonly Pending[] = [];
+  #batch: readonly QueuedRecord[] = [];
   /** Sendings on the disk that have no outcome there: they must be in whatever file comes in the place of theirs. */
   readonly #inFlight = new Set<Recording>();
   #ring: Ring | undefined;
-  #hold: Hold | undefined;
+  #lock: WriterLock | undefined;
   #next = 1;
   #wasRead = false;
   /** How often in a row the file was taken away. */
   #replacements = 0;
   #running: Promise<void> | undefined;
-  /** The disk has not answered for `recordMs`; nobody waits for it until it does. */
+  /** The disk has not answered for `recordMs`; no caller waits for it until it does. */
   #hangs = false;
   #failure: string | undefined;
   #dropped = 0;
@@ -67,34 +88,34 @@ export class Recorder {
   }
 
   /** Takes a record. */
-  add(record: Unplaced): Recording {
+  add(record: UnnumberedRecord): Recording {
     const now = nowMs();
-    const pending = new Pending(record, now + recordMs);
-    for (const dropped of this.#backlog.add(pending)) this.#lost(dropped);
-    if (this.#hangs) pending.release(false);
-    else if (!this.#deadline.isSet) this.#deadline.set(pending.dueMs, now);
+    const queued = new QueuedRecord(record, now + recordMs);
+    for (const dropped of this.#queue.add(queued)) this.#lost(dropped);
+    if (this.#hangs) queued.release(false);
+    else if (!this.#deadline.isSet) this.#deadline.set(queued.dueMs, now);
     this.#running ??= this.#run();
-    return pending;
+    return queued;
   }
 
   /** Takes back a record that was not begun to be written; false when it may be on the disk. */
   withdraw(recording: Recording): boolean {
-    return recording instanceof Pending && recording.sequence === undefined && this.#backlog.remove(recording);
+    return recording instanceof QueuedRecord && recording.sequence === undefined && this.#queue.remove(recording);
   }
 
   /** Writes what waits, as far as the disk takes it within `recordMs`, and gives the folder back. */
   async close(): Promise<void> {
-    this.#retry.end();
-    if (!this.#backlog.isEmpty) this.#running ??= this.#run();
+    this.#retry.stop();
+    if (!this.#queue.isEmpty) this.#running ??= this.#run();
     if (this.#running !== undefined) {
-      const tired = new Promise<void>((resolve) => {
+      const timeout = new Promise<void>((resolve) => {
         setTimeout(resolve, recordMs).unref();
       });
-      await Promise.race([this.#running, tired]);
+      await Promise.race([this.#running, timeout]);
     }
     this.#deadline.dispose();
-    // A disk that hangs would hold up the end.
-    if (this.#running === undefined) await this.#leave();
+    // A disk that hangs would delay the end.
+    if (this.#running === undefined) await this.#release();
   }
 
   async #run(): Promise<void> {
@@ -102,16 +123,16 @@ export class Recorder {
     await undefined;
     do {
       try {
-        while (!this.#backlog.isEmpty) await this.#writeBatch();
+        while (!this.#queue.isEmpty) await this.#writeBatch();
         this.#worked();
       } catch (error) {
         this.#hangs = false;
         this.#deadline.clear();
         this.#failed(writeReason(error, this.#options.folder));
-        await this.#leave();
+        await this.#release();
       }
       // Those that came while the file was given back have not been tried.
-    } while (this.#backlog.awaited !== undefined);
+    } while (this.#queue.firstAwaited !== undefined);
     this.#hangs = false;
     this.#deadline.clear();
     this.#running = undefined;
@@ -121,42 +142,42 @@ export class Recorder {
   #tryAgain(): void {
     if (this.#running !== undefined) return;
     // To open the file proves nothing: only a write does.
-    if (this.#backlog.isEmpty) this.#backlog.add(probe());
+    if (this.#queue.isEmpty) this.#queue.add(diskProbe());
     this.#running = this.#run();
   }
 
   async #writeBatch(): Promise<void> {
     const ring = this.#ring ?? (await this.#open());
-    const batch = this.#backlog.take(batchMax);
+    const batch = this.#queue.take(batchMax);
     this.#batch = batch;
     let isWritten = false;
     try {
-      isWritten = await ring.write(batch.flatMap((pending) => this.#place(pending)));
+      isWritten = await ring.write(batch.flatMap((queued) => this.#numbered(queued)));
     } finally {
       this.#batch = [];
-      if (!isWritten) this.#backlog.putFirst(batch);
+      if (!isWritten) this.#queue.putFirst(batch);
     }
     if (!isWritten) return this.#replaced();
     this.#replacements = 0;
-    for (const pending of batch) this.#written(pending);
-    this.#deadline.set(this.#backlog.awaited?.dueMs ?? Number.POSITIVE_INFINITY, nowMs());
+    for (const queued of batch) this.#written(queued);
+    this.#deadline.set(this.#queue.firstAwaited?.dueMs ?? Number.POSITIVE_INFINITY, nowMs());
     if (this.#hangs) this.#worked();
     this.#hangs = false;
   }
 
-  #written(pending: Pending): void {
-    pending.release(true);
-    if (pending.record.kind === "sent") this.#inFlight.add(pending);
-    else if (pending.record.kind === "outcome") this.#inFlight.delete(pending.record.sent);
+  #written(queued: QueuedRecord): void {
+    queued.release(true);
+    if (queued.record.kind === "sent") this.#inFlight.add(queued);
+    else if (queued.record.kind === "outcome") this.#inFlight.delete(queued.record.sent);
   }
 
-  /** The file was taken away while it was written. The hold is given back with it: its folder may have been taken away, too. */
+  /** The file was taken away while it was written. The lock is released with it: its folder may have been taken away, too. */
   async #replaced(): Promise<void> {
     const path = journalFile(this.#options.folder);
     if (++this.#replacements > replacementsMax) {
       throw new JournalError(`${path} is removed, replaced or cut again and again: find out by whom (sudo lsof ${path})`);
     }
-    await this.#leave();
+    await this.#release();
     if (this.#replacements > 1) return;
     this.#options.report.noticed(
       `${path} was removed, replaced or cut by somebody else while posline wrote it: what stood only there is lost, and it goes ` +
@@ -165,57 +186,57 @@ export class Recorder {
   }
 
   /** Gives a record its number, if it has none yet. An outcome whose sending was never written has nothing to refer to. */
-  #place(pending: Pending): readonly Written[] {
-    const { record } = pending;
+  #numbered(queued: QueuedRecord): readonly SlotRecord[] {
+    const { record } = queued;
     const sent = record.kind === "outcome" ? sequenceOf(record.sent) : 0;
     if (sent === undefined) return [];
-    pending.sequence ??= this.#next++;
-    return [{ sequence: pending.sequence, text: writeRecord(record.kind === "outcome" ? { ...record, sent } : record) }];
+    queued.sequence ??= this.#next++;
+    return [{ sequence: queued.sequence, text: writeRecord(record.kind === "outcome" ? { ...record, sent } : record) }];
   }
 
   async #open(): Promise<Ring> {
-    const { disk, folder, bytes, report, found: tell } = this.#options;
-    this.#hold = await disk.hold(folder);
+    const { disk, folder, bytes, report, onFirstRead } = this.#options;
+    this.#lock = await disk.lock(folder);
     const { ring, found, notices } = await openRing(disk, folder, bytes);
     this.#ring = ring;
-    this.#fit(found.records, found.head);
+    this.#reconcile(found.records, found.head);
     if (!this.#wasRead || this.#replacements > 0) for (const notice of notices) report.noticed(notice);
     if (!this.#wasRead) {
       this.#wasRead = true;
-      tell(found.records);
+      onFirstRead(found.records);
     }
     return ring;
   }
 
   /** Fits what this process has to write to what stands in the file, which may be another than before. */
-  #fit(records: readonly Stored[], head: number): void {
+  #reconcile(records: readonly StoredRecord[], head: number): void {
     const there = new Map(records.map(({ sequence, record }) => [sequence, record]));
-    const isThere = ({ sequence = 0, record }: Pending) => {
+    const isThere = ({ sequence = 0, record }: QueuedRecord) => {
       const found = there.get(sequence);
       return found?.kind === record.kind && found.timeMs === record.timeMs;
     };
     // What waits comes after what is there.
     if (head >= this.#next) {
       this.#next = head + 1;
-      for (const pending of this.#backlog) if (!isThere(pending)) pending.sequence = undefined;
+      for (const queued of this.#queue) if (!isThere(queued)) queued.sequence = undefined;
     }
-    const missing: Pending[] = [];
-    for (const pending of this.#inFlight) {
-      if (!(pending instanceof Pending) || isThere(pending)) continue;
-      pending.sequence = undefined;
-      missing.push(pending);
+    const missing: QueuedRecord[] = [];
+    for (const queued of this.#inFlight) {
+      if (!(queued instanceof QueuedRecord) || isThere(queued)) continue;
+      queued.sequence = undefined;
+      missing.push(queued);
     }
-    for (const pending of missing) this.#inFlight.delete(pending);
-    this.#backlog.putFirst(missing);
+    for (const queued of missing) this.#inFlight.delete(queued);
+    this.#queue.putFirst(missing);
   }
 
   /** Gives the file and the folder back; the next record opens them again. */
-  async #leave(): Promise<void> {
-    const [ring, hold] = [this.#ring, this.#hold];
+  async #release(): Promise<void> {
+    const [ring, lock] = [this.#ring, this.#lock];
     this.#ring = undefined;
-    this.#hold = undefined;
+    this.#lock = undefined;
     await ring?.close();
-    await hold?.release();
+    await lock?.release();
   }
 
   #overdue(): void {
@@ -223,16 +244,16 @@ export class Recorder {
     this.#failed(`the disk has not answered for ${recordMs} ms: it may be failing (sudo dmesg | tail)`);
   }
 
-  /** Nobody waits in vain: whoever did goes on as the policy says. */
+  /** Ends the wait of all callers, which go on as `onFailure` says. */
   #failed(reason: string): void {
-    for (const pending of [...this.#batch, ...this.#backlog]) pending.release(false);
+    for (const queued of [...this.#batch, ...this.#queue]) queued.release(false);
     if (this.#failure === reason) return;
     this.#failure = reason;
     this.#options.report.failed(`Cannot keep the journal in ${this.#options.folder}: ${reason}`);
   }
 
   #worked(): void {
-    this.#retry.worked();
+    this.#retry.succeeded();
     if (this.#failure === undefined) return;
     this.#failure = undefined;
     const lost = this.#dropped === 0 ? "" : `, and ${this.#dropped} records of the time between were lost`;
@@ -240,7 +261,7 @@ export class Recorder {
     this.#options.report.recovered(`The journal in ${this.#options.folder} is written again${lost}`);
   }
 
-  #lost({ record }: Pending): void {
+  #lost({ record }: QueuedRecord): void {
     if (record.kind !== "probe") this.#dropped++;
     if (record.kind === "outcome") this.#inFlight.delete(record.sent);
   }

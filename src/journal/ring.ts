@@ -1,28 +1,28 @@
-import { type Disk, type DiskFile, type FileFacts, isAbsent } from "./disk.ts";
-import { JournalError, journalFile } from "./reasons.ts";
-import type { Stored } from "./record.ts";
-import { type Scan, scan } from "./scan.ts";
+import { type Disk, type DiskFile, type FileFacts, isFileMissing } from "./disk.ts";
+import { JournalError, journalFile } from "./errors.ts";
+import { type RingScan, scanRing } from "./reader.ts";
+import type { StoredRecord } from "./record.ts";
 import { readSlot, slotBytes, writeSlot } from "./slot.ts";
 
 /**
- * A ring of records in a file, made whole at its beginning and overwritten in place from then on: an append costs one page on the
- * disk, where growing a file or replacing it would cost several, and a full disk can't stop it. A record's sequence number is
- * its place: it stands in slot `sequence % slots`, so the newest is found by reading, and nothing else has to be kept right.
+ * A ring of records in a file, made whole at its beginning and overwritten in place from then on: an append costs one page on
+ * the disk, where growing a file or replacing it would cost several, and a full disk can't stop it. A record's sequence number
+ * is its place: it stands in slot `sequence % slots`, so the newest is found by reading, and nothing else has to be kept right.
  *
- * A file may be taken away under whoever writes it, by a tidy hand or a restored backup; writing goes on into what nobody will
- * ever read. So each write is only good when the file of that name is still the one that was written.
+ * A file may be taken away under its writer, by a tidy hand or a restored backup; the writes then go into a file that is never
+ * read. So each write is only good when the file of that name is still the one that was written.
  */
 
 /** A record as it goes into its slot. */
-export interface Written {
+export interface SlotRecord {
   readonly sequence: number;
   readonly text: string;
 }
 
 /** What was found at an opening. */
-export interface Opened {
+export interface OpenedRing {
   readonly ring: Ring;
-  readonly found: Scan;
+  readonly found: RingScan;
   /** What its operator should know. */
   readonly notices: readonly string[];
 }
@@ -30,7 +30,7 @@ export interface Opened {
 /** Bytes written at once while a file is made. */
 const fillBytes = 1024 * 1024;
 
-/** Who may read it: posline's group, so that a technician needn't be root. */
+/** Readable by posline's group, so that a technician needn't be root. */
 const fileMode = 0o640;
 
 /** An open file, and what its ring is to be. */
@@ -52,11 +52,11 @@ export class Ring {
   }
 
   /**
-   * Puts records in their slots; settles once they are on the disk. They come in order, fewer than there are slots, and nobody
-   * else writes meanwhile.
+   * Puts records in their slots; settles once they are on the disk. They come in order, fewer than there are slots, and no
+   * other process writes meanwhile.
    * @returns false when the file was removed, replaced or cut by somebody else: nothing is recorded then, and it must be opened anew.
    */
-  async write(records: readonly Written[]): Promise<boolean> {
+  async write(records: readonly SlotRecord[]): Promise<boolean> {
     const { disk, file, path, facts, slots } = this.#its;
     for (let from = 0; from < records.length; ) {
       let to = from + 1;
@@ -79,7 +79,7 @@ export class Ring {
   }
 
   /** Two records whose slots touch go out in one write. */
-  #follows(one: Written | undefined, other: Written | undefined): boolean {
+  #follows(one: SlotRecord | undefined, other: SlotRecord | undefined): boolean {
     if (one === undefined || other === undefined) return false;
     return other.sequence === one.sequence + 1 && other.sequence % this.#its.slots !== 0;
   }
@@ -88,16 +88,16 @@ export class Ring {
 /**
  * Opens the ring of a folder; makes it where there is none, and gives it another size where `bytes` says so or where it was cut
  * or added to, with the newest of its records.
- * @throws JournalError when the file that is there is none of posline's, which is left as it is; the system's errors.
+ * @throws JournalError when the file that is there isn't posline's, which is left as it is; the system's errors.
  */
-export async function openRing(disk: Disk, folder: string, bytes: number): Promise<Opened> {
+export async function openRing(disk: Disk, folder: string, bytes: number): Promise<OpenedRing> {
   const path = journalFile(folder);
   const slots = Math.floor(bytes / slotBytes);
   const file = await openFile(disk, path);
-  if (file === undefined) return { ring: await makeRing({ disk, folder, slots }, []), found: nothing, notices: [] };
+  if (file === undefined) return { ring: await makeRing({ disk, folder, slots }, []), found: emptyScan, notices: [] };
   try {
     const facts = await file.facts();
-    const found = await scan(file, 0, Math.floor(facts.bytes / slotBytes));
+    const found = await scanRing(file, 0, Math.floor(facts.bytes / slotBytes));
     refuseForeign(path, facts.bytes, found);
     const notices = noticesOf(path, facts.bytes, found);
     if (found.slots === slots && facts.bytes === slots * slotBytes) {
@@ -112,25 +112,25 @@ export async function openRing(disk: Disk, folder: string, bytes: number): Promi
 }
 
 /** What a file that was just made holds. */
-const nothing: Scan = { records: [], head: 0, slots: 0, whole: 1, bad: 0, newer: 0, empty: 0 };
+const emptyScan: RingScan = { records: [], head: 0, slots: 0, whole: 1, bad: 0, newer: 0, empty: 0 };
 
 async function openFile(disk: Disk, path: string): Promise<DiskFile | undefined> {
   try {
     return await disk.open(path);
   } catch (error) {
-    if (isAbsent(error)) return undefined;
+    if (isFileMissing(error)) return undefined;
     throw error;
   }
 }
 
 /** What somebody else put there is never overwritten. */
-function refuseForeign(path: string, bytes: number, { whole, newer }: Scan): void {
+function refuseForeign(path: string, bytes: number, { whole, newer }: RingScan): void {
   if (newer > 0) throw new JournalError(`${path} was written by a later posline: install that one, or move the file away`);
   if (whole === 0 && bytes > 0)
     throw new JournalError(`${path} is no journal of posline, or nothing of it can be read: move the file away`);
 }
 
-function noticesOf(path: string, bytes: number, { slots, bad, records }: Scan): string[] {
+function noticesOf(path: string, bytes: number, { slots, bad, records }: RingScan): string[] {
   if (bytes === 0) return [`${path} was empty, which posline never leaves it: what stood in it is lost, and it begins anew`];
   const notices: string[] = [];
   if (bytes !== slots * slotBytes) {
@@ -149,22 +149,22 @@ function badNotice(path: string, bad: number): string {
   return `${what} torn or spoiled in ${path}: what was being written when the power went is left out`;
 }
 
-interface Resizing {
+interface ResizeOptions {
   readonly disk: Disk;
   readonly folder: string;
   readonly file: DiskFile;
   readonly facts: FileFacts;
   readonly slots: number;
-  readonly found: Scan;
+  readonly found: RingScan;
   readonly notices: string[];
 }
 
 /** The newest records in a file of another size. Where there is no room for a second file, the first one goes on to be used. */
-async function resize({ disk, folder, file, facts, slots, found, notices }: Resizing): Promise<Ring> {
+async function resize({ disk, folder, file, facts, slots, found, notices }: ResizeOptions): Promise<Ring> {
   const kept = found.records.filter(({ sequence }) => sequence > found.head - slots);
   let resized: Ring;
   try {
-    resized = await makeRing({ disk, folder, slots }, await writtenOf(file, found.slots, kept));
+    resized = await makeRing({ disk, folder, slots }, await copyRecords(file, found.slots, kept));
   } catch (error) {
     if (found.slots === 0) throw error;
     const path = journalFile(folder);
@@ -176,8 +176,8 @@ async function resize({ disk, folder, file, facts, slots, found, notices }: Resi
 }
 
 /** Records as they were written, to the letter. */
-async function writtenOf(file: DiskFile, slots: number, records: readonly Stored[]): Promise<readonly Written[]> {
-  const written: Written[] = [];
+async function copyRecords(file: DiskFile, slots: number, records: readonly StoredRecord[]): Promise<readonly SlotRecord[]> {
+  const written: SlotRecord[] = [];
   const bytes = Buffer.alloc(slotBytes);
   for (const { sequence } of records) {
     await file.read(bytes, (sequence % slots) * slotBytes);
@@ -187,10 +187,10 @@ async function writtenOf(file: DiskFile, slots: number, records: readonly Stored
   return written;
 }
 
-/** What a new file begins with, so that it is known for posline's though a power cut tears the first record of all. */
-const made: Written = { sequence: 0, text: '{"kind":"made"}' };
+/** What a new file begins with, so that it is recognised as posline's though a power cut tears the first record of all. */
+const firstRecord: SlotRecord = { sequence: 0, text: '{"kind":"made"}' };
 
-interface Making {
+interface MakeOptions {
   readonly disk: Disk;
   readonly folder: string;
   readonly slots: number;
@@ -200,13 +200,13 @@ interface Making {
  * Makes a file with these records in it and zeros elsewhere, in place of the one there is: written in full, since a file with
  * holes would find the disk full later. At any moment there is one whole file.
  */
-async function makeRing({ disk, folder, slots }: Making, records: readonly Written[]): Promise<Ring> {
+async function makeRing({ disk, folder, slots }: MakeOptions, records: readonly SlotRecord[]): Promise<Ring> {
   const path = journalFile(folder);
   const beside = `${path}.new`;
   const file = await disk.create(beside, fileMode);
   try {
     const whole = Buffer.alloc(slots * slotBytes);
-    for (const { sequence, text } of records.length === 0 ? [made] : records) {
+    for (const { sequence, text } of records.length === 0 ? [firstRecord] : records) {
       writeSlot(sequence, text, slots).copy(whole, (sequence % slots) * slotBytes);
     }
     for (let at = 0; at < whole.length; at += fillBytes) await file.write(whole.subarray(at, at + fillBytes), at);

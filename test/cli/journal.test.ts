@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type JournalArguments, runJournal } from "../../src/cli/journal.ts";
+import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
-import { journalFile } from "../../src/journal/reasons.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 

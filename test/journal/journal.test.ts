@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
+import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
-import { journalFile } from "../../src/journal/reasons.ts";
 import { recordMs } from "../../src/journal/recorder.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";

@@ -2,18 +2,19 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
 import type { Outcome } from "../../src/core/fault.ts";
+import { journalFile } from "../../src/journal/errors.ts";
 import { Journal, openJournal } from "../../src/journal/journal.ts";
-import { type Operation, operationsOf } from "../../src/journal/operations.ts";
-import { journalFile } from "../../src/journal/reasons.ts";
-import { scan } from "../../src/journal/scan.ts";
+import { scanRing } from "../../src/journal/reader.ts";
+import { type JournalOperation, joinOperations } from "../../src/journal/record.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, outcomes, routeTo, Told } from "./records.ts";
 import { type Fate, SimDisk } from "./sim-disk.ts";
 
 /**
- * The power goes at any moment. What was not synced by then is there afterwards, or not, or torn at any byte, each slot on its
- * own. Whatever was acknowledged must be there, and nothing may be there that was never written.
+ * src/journal/recorder.ts and ring.ts: the power goes at any moment. What was not synced by then is there afterwards, or not,
+ * or torn at any byte, each slot on its own. Whatever was acknowledged must be there, and nothing may be there that was never
+ * written.
  */
 
 const time = new VirtualTime();
@@ -67,14 +68,18 @@ async function runCalls(
   await time.settle();
 }
 
-async function operationsOn(disk: SimDisk): Promise<readonly Operation[]> {
+async function operationsOn(disk: SimDisk): Promise<readonly JournalOperation[]> {
   const file = disk.files.get(journalFile(folder));
   if (file === undefined) return [];
-  const { records } = await scan(await disk.open(journalFile(folder)), 0, file.current.length / slotBytes);
-  return operationsOf(records);
+  const { records } = await scanRing(await disk.open(journalFile(folder)), 0, file.current.length / slotBytes);
+  return joinOperations(records);
 }
 
-function check(operations: readonly Operation[], known: ReadonlyMap<string, Acknowledged>, asked: (key: string) => Outcome) {
+function check(
+  operations: readonly JournalOperation[],
+  known: ReadonlyMap<string, Acknowledged>,
+  asked: (key: string) => Outcome,
+) {
   for (const { sent, ending } of operations) {
     const key = sent.key ?? "";
     assert.ok(known.has(key), `${key} is there, and nobody wrote it`);

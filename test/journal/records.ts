@@ -1,8 +1,8 @@
 import type { Route } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, present, type ServiceName } from "../../src/core/call.ts";
-import type { JournalReport } from "../../src/journal/journal.ts";
-import type { UnknownOperation } from "../../src/journal/operations.ts";
+import type { UnknownOperation } from "../../src/journal/record.ts";
+import type { JournalReport } from "../../src/journal/recorder.ts";
 
 export const outcomes = ["answered", "unknown", "not-sent"] as const;
 

@@ -36,15 +36,15 @@ export class SimDisk implements Disk {
   fuse = Number.POSITIVE_INFINITY;
   /** What each operation on it meets: thrown, or awaited. */
   trouble: { readonly error?: Error; readonly until?: Promise<void> } | undefined;
-  held = false;
+  locked = false;
 
-  hold = async () => {
+  lock = async () => {
     await this.#step();
-    if (this.held) throw new Error("held twice");
-    this.held = true;
+    if (this.locked) throw new Error("locked twice");
+    this.locked = true;
     return {
       release: async () => {
-        this.held = false;
+        this.locked = false;
       },
     };
   };

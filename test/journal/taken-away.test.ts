@@ -4,17 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isHeld } from "../../src/journal/hold.ts";
+import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
-import { operationsOf } from "../../src/journal/operations.ts";
-import { readJournal } from "../../src/journal/reading.ts";
-import { journalFile } from "../../src/journal/reasons.ts";
-import { scan } from "../../src/journal/scan.ts";
+import { readJournal, scanRing } from "../../src/journal/reader.ts";
+import { joinOperations } from "../../src/journal/record.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
+import { isWriterLocked } from "../../src/journal/writer-lock.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk } from "./sim-disk.ts";
 
-/** A file that is removed, replaced, cut or added to while posline writes it, or between two of its lives. */
+/**
+ * src/journal/ring.ts and recorder.ts: a file that is removed, replaced, cut or added to while posline writes it, or between
+ * two of its lives.
+ */
 
 const path = journalFile(folder);
 
@@ -43,8 +45,8 @@ const contentOf = (disk: SimDisk) => disk.files.get(path)?.current ?? Buffer.all
 
 /** `key outcome` of each operation that a reader finds. */
 async function found(disk: SimDisk): Promise<readonly string[]> {
-  const { records } = await scan(await disk.open(path), 0, Math.floor(contentOf(disk).length / slotBytes));
-  return operationsOf(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome ?? "open"}`);
+  const { records } = await scanRing(await disk.open(path), 0, Math.floor(contentOf(disk).length / slotBytes));
+  return joinOperations(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome ?? "open"}`);
 }
 
 /** Does something to the file as somebody else would, who has it open by its name. */
@@ -176,7 +178,7 @@ test("Journal whose file is taken away again and again says that it can't be wri
   await journal.close();
 });
 
-test("Journal whose folder is removed says so, and in one made anew takes the hold anew", async () => {
+test("Journal whose folder is removed says so, and in one made anew takes the writer lock anew", async () => {
   const root = mkdtempSync(join(tmpdir(), "posline-away-"));
   const state = join(root, "state");
   mkdirSync(state);
@@ -188,22 +190,22 @@ test("Journal whose folder is removed says so, and in one made anew takes the ho
     await assert.rejects(record(journal, "B"), /there is no folder .*: make it for posline's user/);
     assert.match(journal.state, /there is no folder/);
     mkdirSync(state);
-    assert.equal(await isHeld(state), false);
+    assert.equal(await isWriterLocked(state), false);
     await record(journal, "C");
     assert.equal(journal.state, "ok");
-    assert.equal(await isHeld(state), true);
+    assert.equal(await isWriterLocked(state), true);
     // Both at once, while it is running.
     rmSync(state, { recursive: true });
     mkdirSync(state);
     await record(journal, "D");
     assert.ok(existsSync(journalFile(state)));
     assert.equal(readdirSync(state).filter((name) => name.startsWith("journal.lock.")).length, 1);
-    const { records, isKept } = await readJournal(state);
+    const { records, isWritten } = await readJournal(state);
     assert.deepEqual(
-      operationsOf(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome}`),
+      joinOperations(records).map(({ sent, ending }) => `${sent.key} ${ending?.outcome}`),
       ["D answered"],
     );
-    assert.equal(isKept, true);
+    assert.equal(isWritten, true);
   } finally {
     await journal.close();
     rmSync(root, { recursive: true });

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
-import { journalFile } from "../../src/journal/reasons.ts";
 import { slotBytes, writeSlot } from "../../src/journal/slot.ts";
 import { crc32 } from "../../src/wire/crc32.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
-/** What an opening finds, and what it tells of it. */
+/** openJournal() of src/journal/journal.ts over src/journal/ring.ts: what an opening finds and reports. */
 
 async function opened(settings: Partial<JournalOptions> = {}, disk = new SimDisk()) {
   const told = new Told();

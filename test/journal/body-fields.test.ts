@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
-import { amountIn, bodyFields } from "../../src/journal/amount.ts";
+import { amountIn, bodyFields } from "../../src/journal/body-fields.ts";
 
 test("amountIn() gives the digits as they were written, of the object itself alone", () => {
   assert.equal(amountIn('{"pay_id":"1","amount":9007199254740993}'), "9007199254740993");

@@ -2,7 +2,7 @@ import type { Contract } from "../contract/contract.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
 import { keyOf, parseObject, textOf } from "../envelope/json.ts";
 
-/** What a record says of a request that only its body tells. */
+/** The fields of a record that only the body of its request has. */
 export interface BodyFields {
   readonly amount: string | undefined;
   /** Its pay_id or documentExtID. */
@@ -12,7 +12,7 @@ export interface BodyFields {
 /**
  * Reads them from a body, which may be anything where nothing is checked.
  *
- * The amount is told digit by digit as the till wrote it: a number would round it beyond 2^53. So the text is walked, not parsed.
+ * The amount keeps its digits as the till wrote them: a number would round it beyond 2^53. So the text is walked, not parsed.
  */
 export function bodyFields(contract: Contract, keyField: string | undefined, body: readonly Buffer[]): BodyFields {
   const text = jsonOf(contract, body);

@@ -6,10 +6,10 @@ import { Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, mock, test } from "node:test";
-import { isHeld, takeHold } from "../../src/journal/hold.ts";
-import { JournalError } from "../../src/journal/reasons.ts";
+import { JournalError } from "../../src/journal/errors.ts";
+import { acquireWriterLock, isWriterLocked } from "../../src/journal/writer-lock.ts";
 
-const root = mkdtempSync(join(tmpdir(), "posline-hold-"));
+const root = mkdtempSync(join(tmpdir(), "posline-writer-lock-"));
 after(() => rmSync(root, { recursive: true }));
 let count = 0;
 function newFolder(name = String(count++)): string {
@@ -18,41 +18,41 @@ function newFolder(name = String(count++)): string {
   return folder;
 }
 
-test("takeHold() refuses a second holder until the first has released, and leaves nothing behind", async () => {
+test("acquireWriterLock() refuses a second holder until the first has released, and leaves nothing behind", async () => {
   const folder = newFolder();
-  const hold = await takeHold(folder);
-  assert.equal(await isHeld(folder), true);
+  const lock = await acquireWriterLock(folder);
+  assert.equal(await isWriterLocked(folder), true);
   await assert.rejects(
-    takeHold(folder),
+    acquireWriterLock(folder),
     (error) => error instanceof JournalError && /another process keeps/.test(error.message),
   );
   const [socket = "", ...others] = readdirSync(folder);
   assert.match(socket, /^journal\.lock\.[0-9a-f]{8}$/);
   assert.deepEqual(others, []);
   assert.equal(statSync(join(folder, socket)).mode & 0o777, 0o660);
-  await hold.release();
+  await lock.release();
   assert.deepEqual(readdirSync(folder), []);
-  await (await takeHold(folder)).release();
+  await (await acquireWriterLock(folder)).release();
 });
 
-test("takeHold() gives the hold to one at most of many that come at once, and to the next one alone", async () => {
+test("acquireWriterLock() gives the lock to one at most of many that come at once, and to the next one alone", async () => {
   for (let round = 0; round < 20; round++) {
     const folder = newFolder();
     if (round % 2 === 1) writeFileSync(join(folder, "journal.lock.00000000"), "left behind");
-    const all = await Promise.allSettled(Array.from({ length: 4 }, () => takeHold(folder)));
+    const all = await Promise.allSettled(Array.from({ length: 4 }, () => acquireWriterLock(folder)));
     const held = all.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
     assert.ok(held.length <= 1, `${held.length} have it`);
     assert.equal(readdirSync(folder).length, held.length);
-    for (const hold of held) await hold.release();
-    await (await takeHold(folder)).release();
+    for (const lock of held) await lock.release();
+    await (await acquireWriterLock(folder)).release();
     assert.deepEqual(readdirSync(folder), []);
   }
 });
 
-test("takeHold() takes over from a process that was killed, and not from one that was stopped", async () => {
+test("acquireWriterLock() takes over from a process that was killed, and not from one that was stopped", async () => {
   const folder = newFolder();
-  const hold = new URL("../../src/journal/hold.ts", import.meta.url).href;
-  const code = `const { takeHold } = await import(${JSON.stringify(hold)}); await takeHold(${JSON.stringify(folder)});
+  const moduleUrl = new URL("../../src/journal/writer-lock.ts", import.meta.url).href;
+  const code = `const { acquireWriterLock } = await import(${JSON.stringify(moduleUrl)}); await acquireWriterLock(${JSON.stringify(folder)});
     process.stdout.write("held"); setInterval(() => {}, 1_000);`;
   const child = spawn(process.execPath, ["--import", "tsx", "--input-type=module", "-e", code], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -60,33 +60,33 @@ test("takeHold() takes over from a process that was killed, and not from one tha
   try {
     await once(child.stdout, "data");
     child.kill("SIGSTOP");
-    await assert.rejects(takeHold(folder), JournalError);
+    await assert.rejects(acquireWriterLock(folder), JournalError);
   } finally {
     child.kill("SIGKILL");
     await once(child, "exit");
   }
   assert.equal(readdirSync(folder).length, 1, "it had no time to tidy up");
-  assert.equal(await isHeld(folder), false);
-  await (await takeHold(folder)).release();
+  assert.equal(await isWriterLocked(folder), false);
+  await (await acquireWriterLock(folder)).release();
 });
 
-test("takeHold() gives a socket its name when it answers, and removes what died before", async () => {
+test("acquireWriterLock() gives a socket its name when it answers, and removes what died before", async () => {
   const folder = newFolder();
   writeFileSync(join(folder, "journal.lock-new.00000000"), "left behind");
   const listen = mock.method(Server.prototype, "listen");
-  const hold = await takeHold(folder);
+  const lock = await acquireWriterLock(folder);
   const [path] = listen.mock.calls[0]?.arguments ?? [];
   listen.mock.restore();
   assert.match(String(path), /\/journal\.lock-new\.[0-9a-f]{8}$/, "between bind and listen it would be taken for dead");
   const [name = "", ...others] = readdirSync(folder);
   assert.match(name, /^journal\.lock\.[0-9a-f]{8}$/);
   assert.deepEqual(others, []);
-  assert.equal(await isHeld(folder), true);
-  await hold.release();
+  assert.equal(await isWriterLocked(folder), true);
+  await lock.release();
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test("takeHold() tries again when its socket was removed before it answered", async () => {
+test("acquireWriterLock() tries again when its socket was removed before it answered", async () => {
   const folder = newFolder();
   const listen = Server.prototype.listen;
   let removed = 0;
@@ -97,25 +97,25 @@ test("takeHold() tries again when its socket was removed before it answered", as
     });
   });
   try {
-    const hold = await takeHold(folder);
+    const lock = await acquireWriterLock(folder);
     assert.equal(removed, 2);
-    assert.equal(await isHeld(folder), true);
-    await hold.release();
+    assert.equal(await isWriterLocked(folder), true);
+    await lock.release();
   } finally {
     mock.restoreAll();
   }
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test("takeHold() works in a folder whose path is too long for a socket", async () => {
+test("acquireWriterLock() works in a folder whose path is too long for a socket", async () => {
   const folder = newFolder(`${"long".repeat(20)}/${"longer".repeat(20)}`);
-  const hold = await takeHold(folder);
-  assert.equal(await isHeld(folder), true);
-  await assert.rejects(takeHold(folder), JournalError);
-  await hold.release();
+  const lock = await acquireWriterLock(folder);
+  assert.equal(await isWriterLocked(folder), true);
+  await assert.rejects(acquireWriterLock(folder), JournalError);
+  await lock.release();
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test("takeHold() tells of a folder that isn't there", async () => {
-  await assert.rejects(takeHold(join(root, "absent")), { code: "ENOENT" });
+test("acquireWriterLock() tells of a folder that isn't there", async () => {
+  await assert.rejects(acquireWriterLock(join(root, "absent")), { code: "ENOENT" });
 });

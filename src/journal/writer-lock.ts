@@ -3,25 +3,26 @@ import { chmod, open, readdir, rename, unlink } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { codeOf } from "../core/error-code.ts";
-import { JournalError } from "./reasons.ts";
+import { JournalError } from "./errors.ts";
 
 /**
- * One process at a time writes a journal. Who has it listens on a socket in its folder, `journal.lock.` and a random number;
- * whoever can connect to it knows that somebody lives there. The kernel closes the socket with its process, however that ends,
- * so unlike a process id it is never mistaken for another's, in whatever container or namespace either of them runs.
+ * The single-writer lock: one process at a time writes a journal. It listens on a socket in the journal's folder,
+ * `journal.lock.` and a random number; a process that can connect to it knows that the writer lives. The kernel closes the
+ * socket with its process, however that ends, so unlike a process id it is never mistaken for another's, in whatever container
+ * or namespace either of them runs.
  *
- * Each makes its own socket first and looks for others then; who finds another one alive gives up. So of two that come together
- * the later one to look sees the other, and at most one has it. Names are never used again, so a dead one is removed without
- * harm. A socket gets its name when it answers, since between its making and that anybody would take it for dead.
+ * Each makes its own socket first and looks for others then; one that finds another alive gives up. So of two that start
+ * together the later one to look sees the other, and at most one gets the lock. Names are never used again, so a stale socket
+ * is removed without harm. A socket is renamed only once it listens: until then others would think it stale.
  */
 
-export interface Hold {
+export interface WriterLock {
   release(): Promise<void>;
 }
 
 const prefix = "journal.lock.";
 
-/** What a socket is called until it answers. */
+/** The prefix of a socket's name until it listens. */
 const newPrefix = "journal.lock-new.";
 
 /** How often the folder is looked at when another process is there: it may have come at the same moment, and give up too. */
@@ -31,18 +32,18 @@ const attempts = 3;
 const pauseMs = { min: 5, max: 50 } as const;
 
 /**
- * Takes the hold of a folder's journal.
+ * Takes the lock of a folder's journal.
  * @throws JournalError when another process has it; the system's error when the folder can't be written.
  */
-export async function takeHold(folder: string): Promise<Hold> {
+export async function acquireWriterLock(folder: string): Promise<WriterLock> {
   for (let attempt = 1; ; attempt++) {
-    // Looked at before, too: who comes second is no trouble to who has it.
-    const mine = (await othersIn(folder)) ? undefined : await makeSocket(folder);
-    if (mine === "none") return { release: async () => {} };
-    if (mine !== undefined) {
-      const hold = { release: () => remove(mine) };
-      if (!(await othersIn(folder, mine.name))) return hold;
-      await hold.release();
+    // Checked before, too, so that a second process doesn't disturb the holder.
+    const own = (await hasOthers(folder)) ? undefined : await makeSocket(folder);
+    if (own === "none") return { release: async () => {} };
+    if (own !== undefined) {
+      const lock = { release: () => remove(own) };
+      if (!(await hasOthers(folder, own.name))) return lock;
+      await lock.release();
     }
     if (attempt === attempts) {
       throw new JournalError(`another process keeps the journal in ${folder}: stop that one, or give this one another folder`);
@@ -51,24 +52,24 @@ export async function takeHold(folder: string): Promise<Hold> {
   }
 }
 
-/** Whether a process keeps the journal of a folder at this moment. */
-export function isHeld(folder: string): Promise<boolean> {
-  return othersIn(folder);
+/** Whether a process holds the writer lock of a folder at this moment. */
+export function isWriterLocked(folder: string): Promise<boolean> {
+  return hasOthers(folder);
 }
 
-/** Whether there is a live socket beside this one; dead ones are removed. */
-async function othersIn(folder: string, mine?: string): Promise<boolean> {
+/** Whether there is a live socket beside this one; stale ones are removed. */
+async function hasOthers(folder: string, own?: string): Promise<boolean> {
   for (const name of await readdir(folder)) {
     const isNew = name.startsWith(newPrefix);
-    if ((!isNew && !name.startsWith(prefix)) || name === mine) continue;
-    if (!(await answers(folder, name))) await unlink(`${folder}/${name}`).catch(() => {});
+    if ((!isNew && !name.startsWith(prefix)) || name === own) continue;
+    if (!(await isAlive(folder, name))) await unlink(`${folder}/${name}`).catch(() => {});
     // One that has no name yet has not looked for others, and will.
     else if (!isNew) return true;
   }
   return false;
 }
 
-function answers(folder: string, name: string): Promise<boolean> {
+function isAlive(folder: string, name: string): Promise<boolean> {
   return withShortPath(folder, name, (path) => {
     return new Promise((resolve) => {
       const socket = connect(path);
@@ -76,7 +77,7 @@ function answers(folder: string, name: string): Promise<boolean> {
         socket.destroy();
         resolve(true);
       });
-      // Who refuses entry is there, and so is who is too busy to answer.
+      // A process that refuses entry is alive, and so is one that is too busy to accept.
       socket.on("error", (error) => resolve(!["ECONNREFUSED", "ENOENT", "ENOTSOCK"].includes(codeOf(error) ?? "")));
     });
   });
@@ -88,12 +89,13 @@ interface Socket {
   readonly server: Server;
 }
 
-/** What means that no socket can be made, though the folder can be written. */
-const unable: ReadonlySet<string> = new Set(["EPERM", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOSYS", "ENOSPC", "EDQUOT"]);
+/** Errors that mean that no socket can be made, though the folder can be written. */
+const unsupported: ReadonlySet<string> = new Set(["EPERM", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOSYS", "ENOSPC", "EDQUOT"]);
 
 /**
  * Makes a socket; "none" where that can't be: on a file system that has none (FAT), which no two services share, and on a full
- * disk, where a journal that is there can still be written, and must be. undefined when another took it for dead too soon.
+ * disk, where a journal that is there can still be written, and must be. undefined when another process removed it as stale
+ * before it listened.
  */
 async function makeSocket(folder: string): Promise<Socket | "none" | undefined> {
   const random = randomBytes(4).toString("hex");
@@ -107,12 +109,12 @@ async function makeSocket(folder: string): Promise<Socket | "none" | undefined> 
       });
     });
   } catch (error) {
-    if (unable.has(codeOf(error) ?? "")) return "none";
+    if (unsupported.has(codeOf(error) ?? "")) return "none";
     throw error;
   }
   server.unref();
   try {
-    // For whoever may read the journal, and so asks whether it is being written.
+    // For users who may read the journal: they connect to see whether it is being written.
     await chmod(`${folder}/${newName}`, 0o660).catch(() => {});
     await rename(`${folder}/${newName}`, `${folder}/${name}`);
     return { folder, name, server };

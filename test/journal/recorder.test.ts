@@ -3,12 +3,12 @@ import { after, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
 import { recordMs } from "../../src/journal/recorder.ts";
-import { retryMs } from "../../src/journal/retry.ts";
+import { retryMs } from "../../src/journal/write-queue.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
-/** What becomes of a journal whose disk fails for long: that it is tried again unasked, and what is kept of the time between. */
+/** A journal whose disk fails for long: that it is retried unasked, and what the write queue keeps meanwhile. */
 
 const time = new VirtualTime();
 after(() => time.restore());
@@ -34,11 +34,11 @@ async function refused(journal: Journal, key: string): Promise<void> {
 test("Journal that failed tries again by itself, after 5 s and then more seldom, and no sale is needed for it", async () => {
   for (const onFailure of ["refuse", "relay"] as const) {
     const { journal, disk, told } = await opened({ onFailure });
-    const { hold } = disk;
+    const { lock } = disk;
     let tries = 0;
-    disk.hold = () => {
+    disk.lock = () => {
       tries++;
-      return hold();
+      return lock();
     };
     disk.trouble = { error: systemError("EIO") };
     await begin(journal, "A")
@@ -93,7 +93,7 @@ test("Journal tries no more after its end", async () => {
   disk.trouble = undefined;
   const { syncs } = disk;
   await time.advance(600_000);
-  assert.deepEqual([disk.syncs, disk.held], [syncs, false]);
+  assert.deepEqual([disk.syncs, disk.locked], [syncs, false]);
 });
 
 test("Journal under refuse keeps a real outcome however many calls it refuses, and nothing of these", async () => {

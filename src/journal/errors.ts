@@ -1,6 +1,6 @@
 import { codeOf } from "../core/error-code.ts";
 
-/** Why the journal can't be kept or read, in words with their cure, told of its folder. */
+/** The journal's error texts: why it can't be written or read, and how to fix it, by folder. */
 
 /** Something about the journal can't be done. */
 export class JournalError extends Error {

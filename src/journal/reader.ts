@@ -1,0 +1,213 @@
+import { stat } from "node:fs/promises";
+import { type DiskFile, openToRead } from "./disk.ts";
+import { JournalError, journalFile, readReason } from "./errors.ts";
+import { type JournalRecord, readRecord, type StoredRecord } from "./record.ts";
+import { readSlot, slotBytes } from "./slot.ts";
+import { isWriterLocked } from "./writer-lock.ts";
+
+/**
+ * Reads the journal's file: every whole record of its ring, in order, and how many slots hold none. It takes no lock, so
+ * another process may be writing: what is being written at this moment is a torn slot like any other, and whole a moment later.
+ */
+
+/** Bytes read at once: little enough that others get their turn between. */
+const chunkBytes = 256 * 1024;
+
+/** Bytes that a disk fails to read as one: a page. */
+const pageBytes = 4_096;
+
+export interface RingScan {
+  /** In order. */
+  readonly records: readonly StoredRecord[];
+  /** The highest sequence number of all slots; 0 when there is none. */
+  readonly head: number;
+  /** Slots of the ring, as its newest one says; 0 when none is whole. The file may have been cut, or been added to. */
+  readonly slots: number;
+  /** Slots that hold what was written into them. */
+  readonly whole: number;
+  /** Slots that were torn or spoiled. */
+  readonly bad: number;
+  /** Slots that a later posline wrote. */
+  readonly newer: number;
+  /** Slots that were never written. */
+  readonly empty: number;
+}
+
+/** A whole slot, and where it stands. */
+interface PlacedSlot {
+  readonly at: number;
+  readonly sequence: number;
+  readonly slots: number;
+  readonly record: JournalRecord | undefined;
+}
+
+/** Reads the slots `[from, to)` of a file; `ringSlots` when it is known of how many the ring is. */
+export async function scanRing(file: DiskFile, from: number, to: number, ringSlots?: number): Promise<RingScan> {
+  const placed: PlacedSlot[] = [];
+  const counts = { whole: 0, bad: 0, newer: 0, empty: 0 };
+  for (let at = from * slotBytes; at < to * slotBytes; at += chunkBytes) {
+    const chunk = await readChunk(file, at, Math.min(chunkBytes, to * slotBytes - at));
+    for (let offset = 0; offset < chunk.length; offset += slotBytes) {
+      const slot = readSlot(chunk.subarray(offset, offset + slotBytes));
+      if (typeof slot === "string") counts[slot]++;
+      else {
+        const { sequence, slots, text } = slot;
+        placed.push({ at: (at + offset) / slotBytes, sequence, slots, record: readRecord(text) });
+      }
+    }
+  }
+  const slots = ringSlots ?? slotsOf(placed);
+  // A slot that stands elsewhere than its number says, or is of a ring of another size, isn't this ring's.
+  const own = placed.filter((each) => each.slots === slots && isInPlace(each));
+  counts.whole = own.length;
+  counts.bad += placed.length - own.length;
+  const head = own.reduce((highest, { sequence }) => Math.max(highest, sequence), 0);
+  const records = own.flatMap(({ sequence, record }) => {
+    // What is a whole round behind is older than the oldest slot that should be there: it was to be overwritten and wasn't.
+    return record === undefined || sequence <= head - slots ? [] : [{ sequence, record }];
+  });
+  records.sort((one, other) => one.sequence - other.sequence);
+  return { records, head, slots, ...counts };
+}
+
+const isInPlace = ({ at, sequence, slots }: PlacedSlot) => sequence % slots === at;
+
+/** Of how many slots the ring is that these belong to: the newest was written last. */
+function slotsOf(placed: readonly PlacedSlot[]): number {
+  let newest: PlacedSlot | undefined;
+  for (const each of placed) {
+    if (isInPlace(each) && (newest === undefined || each.sequence > newest.sequence)) newest = each;
+  }
+  return newest?.slots ?? 0;
+}
+
+/** Reads a piece of the file. A page that the disk can't read any more is left as spoiled, and the others are read. */
+async function readChunk(file: DiskFile, position: number, bytes: number): Promise<Buffer> {
+  const chunk = Buffer.alloc(bytes, spoiled);
+  try {
+    await file.read(chunk, position);
+    return chunk;
+  } catch (error) {
+    let read = 0;
+    for (let at = 0; at < bytes; at += pageBytes) {
+      const page = Buffer.alloc(Math.min(pageBytes, bytes - at));
+      await file.read(page, position + at).then(
+        () => {
+          read++;
+          page.copy(chunk, at);
+        },
+        () => {},
+      );
+    }
+    if (read === 0) throw error;
+    return chunk;
+  }
+}
+
+/** What stands for bytes that can't be read: no slot begins like that. */
+const spoiled = 0xff;
+
+/** What a journal holds at one moment. */
+export interface JournalSnapshot {
+  /** In order. */
+  readonly records: readonly StoredRecord[];
+  /** Slots of its ring. */
+  readonly slots: number;
+  /** Slots that were torn or spoiled. */
+  readonly bad: number;
+  /** A process writes the journal at this moment, so what has no outcome may be in flight. */
+  readonly isWritten: boolean;
+}
+
+/**
+ * Reads all that stands in a folder's journal.
+ * @throws JournalError saying why it can't be read, and what to do.
+ */
+export async function readJournal(folder: string): Promise<JournalSnapshot> {
+  const { records, slots, bad, whole } = await scanFolder(folder);
+  if (whole === 0)
+    throw new JournalError(`Cannot read ${journalFile(folder)}: it is no journal of posline: name another folder`);
+  return { records, slots, bad, isWritten: await isWriterLocked(folder) };
+}
+
+/** Slots behind the last one that are looked at for what is new. */
+const windowSlots = 256;
+
+/** Follows a journal: each call of `next` gives the records that came after the last one. */
+export class JournalFollower {
+  readonly #folder: string;
+  #last: number;
+  #slots: number;
+  #version = "";
+
+  /** @param snapshot What was read before. */
+  constructor(folder: string, { records, slots }: JournalSnapshot) {
+    this.#folder = folder;
+    this.#last = records.at(-1)?.sequence ?? 0;
+    this.#slots = slots;
+  }
+
+  /**
+   * The records that came since the last time, in order.
+   * @throws JournalError saying why it can't be read, and what to do.
+   */
+  async next(): Promise<readonly StoredRecord[]> {
+    const version = await versionOf(this.#folder);
+    if (version === this.#version) return [];
+    this.#version = version;
+    const near = await this.#newer({ slots: this.#slots, after: this.#last });
+    // A longer gap is left by records that were dropped while the disk failed, or in a file of another size.
+    const records = near.length > 0 ? near : await this.#newer(undefined);
+    this.#last = records.at(-1)?.sequence ?? this.#last;
+    return records;
+  }
+
+  async #newer(window: SlotWindow | undefined): Promise<readonly StoredRecord[]> {
+    const { records, slots, head, bad } = await scanFolder(this.#folder, window);
+    if (window === undefined) {
+      this.#slots = slots;
+      // It is another file, whose numbers began anew; unless the last record is being written again at this moment.
+      if (head < this.#last && bad === 0) this.#last = 0;
+    }
+    return records.filter(({ sequence }) => sequence > this.#last);
+  }
+}
+
+/** What changes with each record, and when the file is replaced. */
+async function versionOf(folder: string): Promise<string> {
+  try {
+    const { ino, mtimeMs } = await stat(journalFile(folder));
+    return `${ino} ${mtimeMs}`;
+  } catch (error) {
+    throw unreadable(error, folder);
+  }
+}
+
+/** The slots behind a record, in a ring of so many. */
+interface SlotWindow {
+  readonly slots: number;
+  readonly after: number;
+}
+
+async function scanFolder(folder: string, window?: SlotWindow): Promise<RingScan> {
+  try {
+    const file = await openToRead(journalFile(folder));
+    try {
+      const there = Math.floor((await file.facts()).bytes / slotBytes);
+      if (window === undefined || windowSlots >= window.slots || window.slots !== there) return await scanRing(file, 0, there);
+      const { slots, after } = window;
+      const from = (after + 1) % slots;
+      const first = await scanRing(file, from, Math.min(slots, from + windowSlots), slots);
+      const rest = await scanRing(file, 0, Math.max(0, from + windowSlots - slots), slots);
+      return { ...first, records: [...first.records, ...rest.records] };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw unreadable(error, folder);
+  }
+}
+
+function unreadable(error: unknown, folder: string): JournalError {
+  return new JournalError(`Cannot read the journal in ${folder}: ${readReason(error, folder)}`);
+}

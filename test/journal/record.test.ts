@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { readRecord, writeRecord } from "../../src/journal/record.ts";
+import { textBytesMax } from "../../src/journal/slot.ts";
+import { outcomes } from "./records.ts";
+
+test("writeRecord() fits into a slot whatever the till's words are, and readRecord() reads it", () => {
+  const words = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 200 }),
+    fc.constantFrom(...["漢", "\u2028", '"', "\\", "\u0000", "\ud800", "😀"].map((character) => character.repeat(200))),
+  );
+  fc.assert(
+    fc.property(words, words, words, fc.constantFrom(...outcomes), fc.integer(), (key, amount, status, outcome, code) => {
+      const sent = { kind: "sent", timeMs: 1_700_000_000_000, requestId: "r".repeat(64), service: "fiscal" } as const;
+      const written = writeRecord({ ...sent, route: `/${"x".repeat(60)}`, key, amount, digest: "0123456789abcdef" });
+      assert.ok(Buffer.byteLength(written) <= textBytesMax, `${Buffer.byteLength(written)} bytes`);
+      assert.equal(readRecord(written)?.kind, "sent");
+      const ended = writeRecord({ kind: "outcome", timeMs: 1, sent: Number.MAX_SAFE_INTEGER, outcome, status, code });
+      assert.ok(Buffer.byteLength(ended) <= textBytesMax);
+      assert.equal(readRecord(ended)?.kind, "outcome");
+    }),
+  );
+});
+
+test("writeRecord() keeps a key and an amount as they are, and neither card number nor control character", () => {
+  const sent = { kind: "sent", timeMs: 0, requestId: "r", service: "bank", route: "/sale", digest: "d" } as const;
+  const back = (key: string, amount?: string) => {
+    const read = readRecord(writeRecord({ ...sent, key, amount }));
+    return read?.kind === "sent" ? [read.key, read.amount] : undefined;
+  };
+  assert.deepEqual(back("pay-1", "9007199254740993"), ["pay-1", "9007199254740993"]);
+  assert.deepEqual(back("4111111111111111"), ["411111******1111", undefined]);
+  assert.deepEqual(back("a\u001b[2Jb"), ["a\uFFFD[2Jb", undefined]);
+  assert.equal(back("k".repeat(70))?.[0], `${"k".repeat(63)}…`);
+});
+
+test("readRecord() knows no record in another text, and leaves out what a later posline may write", () => {
+  for (const other of ["", "[]", "null", "{}", '{"kind":"sent"}', '{"kind":"new","time":"2026-01-01T00:00:00.000Z"}']) {
+    assert.equal(readRecord(other), undefined);
+  }
+});
