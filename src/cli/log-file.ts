@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { codeOf } from "../core/error-code.ts";
-import type { Sink } from "../logs/view.ts";
+import type { LogSink } from "../logs/view.ts";
 import { exitCodes } from "./exit.ts";
 
 /** A log in a file, read to its end, or followed: across rotation (another file has the name) and truncation (it got shorter). */
@@ -9,7 +9,7 @@ import { exitCodes } from "./exit.ts";
 /** Bytes read at once. */
 const chunkBytes = 64 * 1024;
 
-/** Milliseconds between two looks at a file that is followed: no notification is told on every file system. */
+/** Milliseconds between two looks at a file that is followed: notifications don't work on every file system. */
 const lookMs = 250;
 
 /** A log that can't be read, and what to do. */
@@ -43,7 +43,7 @@ export class FileTail {
   }
 
   /** Reads all that is there by now, of a file that took this one's place too. */
-  async read(sink: Sink): Promise<void> {
+  async read(sink: LogSink): Promise<void> {
     for (;;) {
       const file = this.#file;
       if (file === undefined) return;
@@ -51,7 +51,7 @@ export class FileTail {
       const replaced = await this.#isReplaced(file);
       await this.#readOn(file, sink);
       if (!replaced) return;
-      sink.cut();
+      sink.endLine();
       const next = await open(this.#path).catch(() => undefined);
       // Between its going and its coming there may be none.
       if (next === undefined) return;
@@ -61,16 +61,16 @@ export class FileTail {
     }
   }
 
-  async #readOn(file: FileHandle, sink: Sink): Promise<void> {
+  async #readOn(file: FileHandle, sink: LogSink): Promise<void> {
     if ((await file.stat()).size < this.#offset) {
-      sink.cut();
+      sink.endLine();
       this.#offset = 0;
     }
     for (;;) {
       const { bytesRead } = await file.read(this.#space, 0, chunkBytes, this.#offset);
       if (bytesRead === 0) return;
       this.#offset += bytesRead;
-      sink.bytes(this.#space.subarray(0, bytesRead));
+      sink.push(this.#space.subarray(0, bytesRead));
     }
   }
 
@@ -83,10 +83,10 @@ export class FileTail {
 }
 
 /**
- * Shows a file, and with `follow` what is appended to it until told to stop.
+ * Shows a file, and with `follow` what is appended to it until `stop` aborts.
  * @throws SourceError
  */
-export async function readLogFile(path: string, follow: boolean, sink: Sink, stop: AbortSignal): Promise<void> {
+export async function readLogFile(path: string, follow: boolean, sink: LogSink, stop: AbortSignal): Promise<void> {
   const found = await stat(path).catch((error: unknown) => {
     throw unreadable(path, error);
   });
@@ -96,36 +96,36 @@ export async function readLogFile(path: string, follow: boolean, sink: Sink, sto
   await tail.open();
   try {
     await tail.read(sink);
-    sink.settled();
+    sink.caughtUp();
     while (follow && !stop.aborted) {
       await pause(lookMs, stop);
       await tail.read(sink);
     }
-    if (!stop.aborted) sink.cut();
+    if (!stop.aborted) sink.endLine();
   } finally {
     await tail.close();
   }
 }
 
-/** Shows what comes, to its end. Of a stream nobody knows what was there already, so one that is followed is shown as it comes. */
+/** Shows what comes, to its end. A stream doesn't say what was there already, so one that is followed is shown as it comes. */
 export async function readStream(
   stream: NodeJS.ReadableStream & { destroy(): void },
   follow: boolean,
-  sink: Sink,
+  sink: LogSink,
   stop: AbortSignal,
 ): Promise<void> {
   const end = () => stream.destroy();
   stop.addEventListener("abort", end);
-  if (follow) sink.settled();
+  if (follow) sink.caughtUp();
   try {
-    for await (const chunk of stream) sink.bytes(Buffer.from(chunk));
+    for await (const chunk of stream) sink.push(Buffer.from(chunk));
   } catch (error) {
     if (!stop.aborted) throw unreadable("standard input", error);
   } finally {
     stop.removeEventListener("abort", end);
   }
-  sink.cut();
-  sink.settled();
+  sink.endLine();
+  sink.caughtUp();
 }
 
 function unreadable(path: string, error: unknown): SourceError {

@@ -4,18 +4,18 @@ import type { ExchangeRecord } from "../core/log-fields.ts";
 /**
  * The log's lines, and how a technician reads them. This room does no I/O and has no clock: bytes in, text out.
  *
- * What stands on a line is told apart once, here: an exchange, something of a line, something of the process, or text that posline
- * didn't write as a record (a crash's trace, the service manager's words in the same journal). A log is read on the bad days, from
- * boxes whose card is dying, and by people whose terminal obeys escape sequences: whatever comes is shown, nothing is believed.
+ * What a line of it is gets decided once, here: an exchange, an event of a line or of the process, or text that posline didn't
+ * write as a record (a crash's trace, the service manager's words in the same journal). A log is read on the bad days, from
+ * boxes whose card is dying, and by people whose terminal obeys escape sequences: any bytes are shown, and none are trusted.
  */
 
 /** One request and what became of it. */
-export interface ExchangeEvent extends Stamped, Omit<ExchangeRecord, "requestBytes" | "replyBytes"> {
+export interface ExchangeLogEvent extends Stamped, Omit<ExchangeRecord, "requestBytes" | "replyBytes"> {
   readonly kind: "exchange";
 }
 
 /** A line's change of state, bytes that it discarded, a frame that came late. */
-export interface LineEvent extends Stamped {
+export interface LineLogEvent extends Stamped {
   readonly kind: "line";
   readonly line: string;
   readonly message: string;
@@ -29,8 +29,8 @@ export interface LineEvent extends Stamped {
   readonly crc: { readonly got: string; readonly arc?: string; readonly umts?: string; readonly crc32?: string } | undefined;
 }
 
-/** What is said of the process. */
-export interface ProcessEvent extends Stamped {
+/** An event of the process. */
+export interface ProcessLogEvent extends Stamped {
   readonly kind: "process";
   readonly message: string;
   readonly service: string | undefined;
@@ -47,12 +47,12 @@ interface Stamped {
 }
 
 /** What posline didn't write as a record. */
-export interface TextEvent {
+export interface TextLogEvent {
   readonly kind: "text";
   readonly text: string;
 }
 
-export type LogEvent = ExchangeEvent | LineEvent | ProcessEvent | TextEvent;
+export type LogEvent = ExchangeLogEvent | LineLogEvent | ProcessLogEvent | TextLogEvent;
 
 /** The line without the priority that journald takes off, but a file keeps. */
 export function withoutPriority(line: string): string {
@@ -77,39 +77,39 @@ function objectIn(text: string): JsonObject | undefined {
   }
 }
 
-/** Takes fields out of a record by name and type; what nobody took is the rest. */
+/** Takes fields out of a record by name and type; what wasn't taken is the rest. */
 class Fields {
-  readonly #left: Map<string, unknown>;
+  readonly #remaining: Map<string, unknown>;
 
   constructor(record: JsonObject) {
-    this.#left = new Map(Object.entries(record));
+    this.#remaining = new Map(Object.entries(record));
   }
 
   text(name: string): string | undefined {
-    const value = this.#left.get(name);
+    const value = this.#remaining.get(name);
     if (typeof value !== "string") return undefined;
-    this.#left.delete(name);
+    this.#remaining.delete(name);
     return value;
   }
 
   number(name: string): number | undefined {
-    const value = this.#left.get(name);
+    const value = this.#remaining.get(name);
     if (typeof value !== "number") return undefined;
-    this.#left.delete(name);
+    this.#remaining.delete(name);
     return value;
   }
 
   /** Whether it is there and true. */
   flag(name: string): boolean {
-    return this.#left.get(name) === true && this.#left.delete(name);
+    return this.#remaining.get(name) === true && this.#remaining.delete(name);
   }
 
   has(name: string): boolean {
-    return this.#left.has(name);
+    return this.#remaining.has(name);
   }
 
   rest(): [string, string][] {
-    return Array.from(this.#left, ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+    return Array.from(this.#remaining, ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
   }
 }
 
@@ -136,7 +136,7 @@ function eventOf(fields: Fields): LogEvent | undefined {
 
 type Stamp = Omit<Stamped, "rest">;
 
-function exchangeOf(fields: Fields, stamp: Stamp): ExchangeEvent | undefined {
+function exchangeOf(fields: Fields, stamp: Stamp): ExchangeLogEvent | undefined {
   const outcome = fields.text("outcome");
   if (outcome !== "answered" && outcome !== "not-sent" && outcome !== "unknown") return undefined;
   return {
@@ -158,10 +158,10 @@ function exchangeOf(fields: Fields, stamp: Stamp): ExchangeEvent | undefined {
   };
 }
 
-function lineOf(fields: Fields, message: string, stamp: Stamp): LineEvent {
+function lineOf(fields: Fields, message: string, stamp: Stamp): LineLogEvent {
   const got = fields.text("crcGot");
   const readings = { arc: fields.text("crcArc"), umts: fields.text("crcUmts"), crc32: fields.text("crc32") };
-  const known = Object.fromEntries(Object.entries(readings).filter(([, value]) => value !== undefined));
+  const present = Object.fromEntries(Object.entries(readings).filter(([, value]) => value !== undefined));
   return {
     kind: "line",
     message,
@@ -171,7 +171,7 @@ function lineOf(fields: Fields, message: string, stamp: Stamp): LineEvent {
     framing: fields.text("framing"),
     bytes: fields.number("bytes"),
     head: fields.text("head"),
-    crc: got === undefined ? undefined : { got, ...known },
+    crc: got === undefined ? undefined : { got, ...present },
     ...stamp,
     rest: fields.rest(),
   };

@@ -1,15 +1,12 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { serviceNames } from "../core/call.ts";
-import { joined, restOf, subject } from "./columns.ts";
-import type { ExchangeEvent, LogEvent } from "./event.ts";
-import { type Paint, plain, type Tone } from "./paint.ts";
-import { renderLine } from "./render-line.ts";
-import { renderProcess } from "./render-process.ts";
+import type { ExchangeLogEvent, LineLogEvent, LogEvent, ProcessLogEvent } from "./event.ts";
+import { type Colourer, type Tone, terminalSafe } from "./terminal-text.ts";
 
 /** How events are shown: one line each, its columns aligned, the time that of the box. */
 
-export interface RenderOptions {
-  readonly paint: Paint;
+export interface LogRendererOptions {
+  readonly colour: Colourer;
   /** Whether the date stands on each line, for text that is searched and sorted, or above the first line of a day. */
   readonly dates: "each" | "change";
 }
@@ -19,14 +16,14 @@ const widthsMax = { route: 21, key: 36, outcome: 24 } as const;
 
 type Column = keyof typeof widthsMax;
 
-export class Renderer {
-  readonly #paint: Paint;
-  readonly #dates: RenderOptions["dates"];
+export class LogRenderer {
+  readonly #colour: Colourer;
+  readonly #dates: LogRendererOptions["dates"];
   #widths: Record<Column, number> = { route: 8, key: 8, outcome: 16 };
   #day = "";
 
-  constructor({ paint, dates }: RenderOptions) {
-    this.#paint = paint;
+  constructor({ colour, dates }: LogRendererOptions) {
+    this.#colour = colour;
     this.#dates = dates;
   }
 
@@ -38,40 +35,41 @@ export class Renderer {
     const day = dayOf(event.timeMs);
     if (day === this.#day) return line;
     this.#day = day;
-    return `${this.#paint("faint", `--- ${day}`)}\n${line}`;
+    return `${this.#colour("faint", `--- ${day}`)}\n${line}`;
   }
 
   /** An event as its line alone. */
   line(event: LogEvent): string {
-    if (event.kind === "text") return plain(event.text);
+    if (event.kind === "text") return terminalSafe(event.text);
     const time = this.#dates === "each" ? `${dayOf(event.timeMs)} ${timeOf(event.timeMs)}` : timeOf(event.timeMs);
-    const more = event.leftOut > 0 ? this.#paint("odd", `(${event.leftOut} more like it before were left out of the log)`) : "";
-    return joined([this.#paint("faint", time), this.#told(event), more]);
+    const more =
+      event.leftOut > 0 ? this.#colour("odd", `(${event.leftOut} more like it before were left out of the log)`) : "";
+    return joinColumns([this.#colour("faint", time), this.#columnsOf(event), more]);
   }
 
-  #told(event: Exclude<LogEvent, { kind: "text" }>): string {
+  #columnsOf(event: Exclude<LogEvent, { kind: "text" }>): string {
     if (event.kind === "exchange") return this.#exchange(event);
-    return event.kind === "line" ? renderLine(event, this.#paint) : renderProcess(event, this.#paint);
+    return event.kind === "line" ? renderLine(event, this.#colour) : renderProcess(event, this.#colour);
   }
 
-  #exchange(event: ExchangeEvent): string {
+  #exchange(event: ExchangeLogEvent): string {
     const { requestId, left, message, outcome, rest } = event;
-    const { route, key, outcome: told } = cellsOf(event);
+    const { route, key, outcome: outcomeText } = cellsOf(event);
     const filled = (column: Column, text: string) => " ".repeat(Math.max(0, this.#widths[column] - text.length));
-    return joined([
-      subject(event.service),
+    return joinColumns([
+      subjectColumn(event.service),
       route + filled("route", route),
-      this.#paint("strong", key) + filled("key", key),
-      this.#paint(toneOf(event), told) + filled("outcome", told),
+      this.#colour("strong", key) + filled("key", key),
+      this.#colour(toneOf(event), outcomeText) + filled("outcome", outcomeText),
       `${msOf(event.queueMs)}+${msOf(event.lineMs)} ms`.padStart(14),
-      left ? this.#paint("odd", "the caller left before the answer") : "",
-      plain(message ?? ""),
-      this.#paint("faint", restOf(rest.filter(([name]) => !name.endsWith("Bytes")))),
-      outcome === "answered" ? "" : this.#paint("faint", `[${plain(requestId)}]`),
+      left ? this.#colour("odd", "the caller left before the answer") : "",
+      terminalSafe(message ?? ""),
+      this.#colour("faint", restColumn(rest.filter(([name]) => !name.endsWith("Bytes")))),
+      outcome === "answered" ? "" : this.#colour("faint", `[${terminalSafe(requestId)}]`),
     ]);
   }
 
-  #fit(event: ExchangeEvent): void {
+  #fit(event: ExchangeLogEvent): void {
     const cells = cellsOf(event);
     for (const column of ["route", "key", "outcome"] as const) {
       const { length } = cells[column];
@@ -80,17 +78,17 @@ export class Renderer {
   }
 }
 
-function cellsOf(event: ExchangeEvent): Readonly<Record<Column, string>> {
-  return { route: plain(event.route), key: plain(event.key ?? "-"), outcome: outcomeOf(event) };
+function cellsOf(event: ExchangeLogEvent): Readonly<Record<Column, string>> {
+  return { route: terminalSafe(event.route), key: terminalSafe(event.key ?? "-"), outcome: outcomeOf(event) };
 }
 
-function outcomeOf({ outcome, status, code, httpStatus }: ExchangeEvent): string {
+function outcomeOf({ outcome, status, code, httpStatus }: ExchangeLogEvent): string {
   const numbers = (number: number | undefined) => (number === undefined || number === 0 ? "" : ` ${number}`);
-  if (outcome === "answered") return plain(`answered ${status ?? ""}${numbers(code)}`.trimEnd());
+  if (outcome === "answered") return terminalSafe(`answered ${status ?? ""}${numbers(code)}`.trimEnd());
   return `${outcome === "unknown" ? "UNKNOWN" : "NOT SENT"}${numbers(httpStatus)}`;
 }
 
-function toneOf({ outcome, status, service, route }: ExchangeEvent): Tone {
+function toneOf({ outcome, status, service, route }: ExchangeLogEvent): Tone {
   if (outcome === "answered") return status === undefined || /^success$/i.test(status) ? "good" : "odd";
   if (outcome === "not-sent") return "bad";
   return onlyReads(service, route) ? "bad" : "loud";
@@ -117,4 +115,125 @@ function timeOf(ms: number): string {
 /** Tenths where they mean something. */
 function msOf(ms: number): string {
   return ms < 100 ? String(Math.round(ms * 10) / 10) : String(Math.round(ms));
+}
+
+/** An event of a line, with a hint at its cause. */
+function renderLine(event: LineLogEvent, colour: Colourer): string {
+  const { line, rest } = event;
+  return joinColumns([
+    subjectColumn("line"),
+    colour("strong", terminalSafe(line)),
+    lineText(event, colour),
+    colour("faint", restColumn(rest)),
+  ]);
+}
+
+function lineText(event: LineLogEvent, colour: Colourer): string {
+  const { message, state, reason, framing, bytes, head, crc } = event;
+  if (state !== undefined)
+    return joinColumns([colour(stateTones[state] ?? "odd", terminalSafe(state).toUpperCase()), terminalSafe(reason ?? "")]);
+  const text = message === "line" ? "" : terminalSafe(message);
+  if (head === undefined && crc === undefined) {
+    const what = [framing, bytes === undefined ? undefined : `${bytes} bytes`]
+      .filter((part) => part !== undefined)
+      .join(" frame, ");
+    return joinColumns([
+      framing === undefined ? "" : colour("odd", "LATE"),
+      text,
+      terminalSafe(reason ?? ""),
+      terminalSafe(what),
+    ]);
+  }
+  const facts = [
+    reason,
+    bytes === undefined ? undefined : `${bytes} bytes`,
+    crc && crcText(crc),
+    head && `head ${headText(head)}`,
+  ];
+  const present = facts.filter((fact) => fact !== undefined && fact !== "");
+  const hint = hintOf(event);
+  return joinColumns([
+    colour("odd", "DISCARD"),
+    `${text}: ${terminalSafe(present.join(", "))}`,
+    hint === undefined ? "" : colour("strong", terminalSafe(hint)),
+  ]);
+}
+
+const stateTones: Readonly<Record<string, Tone>> = {
+  down: "bad",
+  recovering: "odd",
+  idle: "good",
+  awaiting: "good",
+  open: "good",
+  closed: "faint",
+};
+
+function crcText({ got, arc, umts, crc32 }: NonNullable<LineLogEvent["crc"]>): string {
+  const readings = [arc && `arc gives ${arc}`, umts && `umts gives ${umts}`, crc32 && `crc32 gives ${crc32}`];
+  return [`crc ${got} came`, ...readings.filter((reading) => reading !== undefined && reading !== "")].join(", ");
+}
+
+/** The bytes one by one, and as text where they are some. */
+function headText(head: string): string {
+  const bytes = head.match(/[0-9a-f]{2}/gi);
+  if (bytes === null || bytes.join("") !== head) return head;
+  const text = bytes.map((byte) => String.fromCharCode(Number.parseInt(byte, 16))).join("");
+  const spaced = bytes.join(" ");
+  return /[ -~]{2}/.test(text) ? `${spaced} |${text.replace(/[^ -~]/g, ".")}|` : spaced;
+}
+
+/** A cause that the bytes give away. */
+function hintOf({ reason, crc, head = "", line }: LineLogEvent): string | undefined {
+  if (reason === "checksum" && crc !== undefined) {
+    const other = (["arc", "umts"] as const).find((reading) => crc[reading]?.toLowerCase() === crc.got.toLowerCase());
+    // A frame that fits the configured reading isn't discarded, so it is always the other one.
+    if (other !== undefined) return `the terminal reads CRC16 as ${other}: set "crc16": "${other}" for line ${line}`;
+    return "neither reading fits: look for a wrong speed, parity or a bad cable";
+  }
+  // AT, +++ and the probe of QCDM modems.
+  if (/^(?:4154|2b2b2b|7e0078f07e)/i.test(head)) {
+    return "a modem's commands: does ModemManager probe the port? posline doctor tells";
+  }
+  return undefined;
+}
+
+/** An event of the process. */
+function renderProcess({ level, message, service, key, rest }: ProcessLogEvent, colour: Colourer): string {
+  const fields = new Map(rest);
+  const take = (name: string) => {
+    const value = fields.get(name);
+    fields.delete(name);
+    return value;
+  };
+  const [dropped, error, host] = [take("dropped"), take("error"), take("host")];
+  const text = `${dropped === undefined ? "" : `${dropped} `}${message}${error === undefined ? "" : `: ${error}`}`;
+  const address = host === undefined ? "" : `${host.includes(":") ? `[${host}]` : host}:${take("port") ?? ""}`;
+  return joinColumns([
+    subjectColumn(service ?? "posline"),
+    headingOf(level, colour),
+    terminalSafe(text),
+    terminalSafe(address),
+    key === undefined ? "" : colour("strong", terminalSafe(key)),
+    colour("faint", restColumn([...fields])),
+  ]);
+}
+
+function headingOf(level: string, colour: Colourer): string {
+  if (level === "error" || level === "fatal") return colour("bad", "ERROR");
+  return level === "warn" ? colour("odd", "WARNING") : "";
+}
+
+/** The first column after the time: who it is about. */
+function subjectColumn(name: string): string {
+  return terminalSafe(name).padEnd(7);
+}
+
+/** Fields that have no place of their own. */
+function restColumn(rest: readonly (readonly [string, string])[]): string {
+  return rest.map(([name, value]) => `${terminalSafe(name)}=${terminalSafe(value)}`).join(" ");
+}
+
+/** The parts of a line that are there. */
+function joinColumns(parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join("  ");
 }

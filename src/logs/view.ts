@@ -1,84 +1,84 @@
 import { type LogEvent, readEvent, withoutPriority } from "./event.ts";
-import { Filter, type Wanted } from "./filter.ts";
-import { LineSplitter, type RawLine } from "./lines.ts";
-import { coloured, plainJson, uncoloured, withoutColours } from "./paint.ts";
-import { Renderer } from "./render.ts";
+import { type LogCriteria, LogFilter } from "./filter.ts";
+import { LineSplitter, type RawLine } from "./line-splitter.ts";
+import { LogRenderer } from "./render.ts";
+import { coloured, terminalSafeJson, uncoloured, withoutColours } from "./terminal-text.ts";
 
 /** A view of a log: bytes of it in, as they come; what is to be shown of them out. */
 
-export interface ViewOptions {
-  readonly wanted: Wanted;
+export interface LogViewOptions {
+  readonly criteria: LogCriteria;
   /** Only so many of the last lines of what is there already; all when undefined. */
   readonly last: number | undefined;
   /** Gives posline's own lines as they are, in place of what people read. */
   readonly json: boolean;
   readonly colour: boolean;
-  /** True when what is shown goes straight to a terminal, which must not be commanded by it. */
+  /** True when what is shown goes straight to a terminal, to which it must not send commands. */
   readonly terminal: boolean;
-  /** When text is thought to be written that no line with a time stands before. */
+  /** The time assumed for text that no line with a time precedes. */
   readonly timeMs?: number | undefined;
-  /** Whether a text is the source's own word, and none of the log's. */
+  /** Whether a text is the source's own, and not a line of the log. */
   readonly skips?: (text: string) => boolean;
   readonly out: (bytes: Buffer) => void;
 }
 
-/** Where a source's bytes go. */
-export interface Sink {
-  bytes(chunk: Buffer): void;
-  /** What follows begins anew: a part of a line stands for itself. */
-  cut(): void;
+/** Takes the bytes of a source. */
+export interface LogSink {
+  push(chunk: Buffer): void;
+  /** The source ended or was replaced: a part of a line that is pending is a line of its own. */
+  endLine(): void;
   /** All that was there already has come; what comes now is shown as it comes. */
-  settled(): void;
+  caughtUp(): void;
 }
 
-interface Shown {
+interface HeldLine {
   readonly event: LogEvent;
   readonly raw: Buffer;
 }
 
-export class View implements Sink {
-  readonly #options: ViewOptions;
+export class LogView implements LogSink {
+  readonly #options: LogViewOptions;
   readonly #lines = new LineSplitter();
-  readonly #filter: Filter;
-  readonly #renderer: Renderer;
+  readonly #filter: LogFilter;
+  readonly #renderer: LogRenderer;
   /** The last lines so far, while more may come that are there already. */
-  #last: Shown[] | undefined;
+  #last: HeldLine[] | undefined;
   #pending: (string | Buffer)[] = [];
   /** True until a line came that is wanted. */
   isEmpty = true;
 
-  constructor(options: ViewOptions) {
+  constructor(options: LogViewOptions) {
     this.#options = options;
-    this.#filter = new Filter(options.wanted, options.timeMs);
-    this.#renderer = new Renderer({
-      paint: options.colour ? coloured : uncoloured,
+    this.#filter = new LogFilter(options.criteria, options.timeMs);
+    this.#renderer = new LogRenderer({
+      colour: options.colour ? coloured : uncoloured,
       dates: options.terminal ? "change" : "each",
     });
     this.#last = options.last === undefined ? undefined : [];
   }
 
-  bytes(chunk: Buffer): void {
+  push(chunk: Buffer): void {
     this.#lines.push(chunk, (line) => this.#take(line));
     this.#flush();
   }
 
-  cut(): void {
+  endLine(): void {
     this.#lines.end((line) => this.#take(line));
     this.#flush();
   }
 
-  settled(): void {
+  caughtUp(): void {
     const last = this.#last ?? [];
     this.#last = undefined;
-    for (const shown of last.slice(Math.max(0, last.length - (this.#options.last ?? 0)))) this.#show(shown);
+    for (const line of last.slice(Math.max(0, last.length - (this.#options.last ?? 0)))) this.#show(line);
     this.#flush();
   }
 
   #take({ bytes, omittedBytes }: RawLine): void {
     const raw = bytes.toString().replace(/\r$/, "");
     const event = omittedBytes > 0 ? tooLong(raw, omittedBytes) : readEvent(raw);
-    if (event.kind === "text" && this.#passesOver(event.text)) return;
-    if (!this.#filter.wants(event, raw, () => withoutColours(this.#renderer.line(event)))) return;
+    if (event.kind === "text" && this.#isOmitted(event.text)) return;
+    if (!this.#filter.matches(event, raw, () => withoutColours(this.#renderer.line(event)))) return;
     this.isEmpty = false;
     if (this.#last === undefined) this.#show({ event, raw: bytes });
     // A line of a chunk that was read would keep all of the chunk.
@@ -86,19 +86,19 @@ export class View implements Sink {
   }
 
   /** Keeps as many as are wanted, and seldom moves them. */
-  #hold(last: Shown[], shown: Shown): void {
+  #hold(last: HeldLine[], line: HeldLine): void {
     const { last: count = 0 } = this.#options;
-    last.push(shown);
+    last.push(line);
     if (last.length > 2 * count + 64) last.splice(0, last.length - count);
   }
 
-  #passesOver(text: string): boolean {
+  #isOmitted(text: string): boolean {
     return this.#options.skips?.(text) === true || this.#options.json || text === "";
   }
 
-  #show({ event, raw }: Shown): void {
+  #show({ event, raw }: HeldLine): void {
     if (!this.#options.json) this.#pending.push(this.#renderer.next(event));
-    else if (this.#options.terminal) this.#pending.push(`${plainJson(withoutPriority(raw.toString()))}\n`);
+    else if (this.#options.terminal) this.#pending.push(`${terminalSafeJson(withoutPriority(raw.toString()))}\n`);
     else this.#pending.push(raw[0] === 0x3c ? raw.subarray(3) : raw, "\n");
   }
 

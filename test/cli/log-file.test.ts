@@ -3,19 +3,19 @@ import { appendFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 
 import { join } from "node:path";
 import { test } from "node:test";
 import { FileTail, readLogFile, SourceError } from "../../src/cli/log-file.ts";
-import type { Sink } from "../../src/logs/view.ts";
+import type { LogSink } from "../../src/logs/view.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 
 /** What a sink is told, as text: `|` where a source began anew, `!` where all that was there has come. */
-class Heard implements Sink {
+class Heard implements LogSink {
   text = "";
-  bytes(chunk: Buffer): void {
+  push(chunk: Buffer): void {
     this.text += chunk.toString();
   }
-  cut(): void {
+  endLine(): void {
     this.text += "|";
   }
-  settled(): void {
+  caughtUp(): void {
     this.text += "!";
   }
 }

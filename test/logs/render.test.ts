@@ -5,7 +5,7 @@ import { checksum, late, notSent, sale, shown, stamp, trace, unknown } from "./s
 const golden = (lines: readonly (object | string)[], expected: readonly string[], options = {}) =>
   assert.deepEqual(shown(lines, options).split("\n"), [...expected, ""]);
 
-test("View shows an exchange a line, aligned, in local time, the date where the day changes", () => {
+test("LogView shows an exchange a line, aligned, in local time, the date where the day changes", () => {
   const nextDay = { ...sale, time: "2026-11-20T23:00:00.000Z", key: "a-longer-key", code: -20, status: "error", left: true };
   golden(
     [sale, { ...sale, route: "/check", queueMs: 0.34, lineMs: 99.96 }, nextDay, unknown, notSent],
@@ -22,13 +22,13 @@ test("View shows an exchange a line, aligned, in local time, the date where the 
   );
 });
 
-test("View shows the date on each line where its output is no terminal", () => {
+test("LogView shows the date on each line where its output is no terminal", () => {
   golden([sale], ["2026-11-20 11:33:08.336  bank     /sale     A-1       answered success        0+8.7 ms"], {
     terminal: false,
   });
 });
 
-test("View shows a line's states, discards with what follows from them, and late frames", () => {
+test("LogView shows a line's states, discards with what follows from them, and late frames", () => {
   golden(
     [
       { ...stamp, level: "warn", line: "till", state: "down", reason: "there is no device: plug it in", msg: "line" },
@@ -56,7 +56,7 @@ test("View shows a line's states, discards with what follows from them, and late
   );
 });
 
-test("View shows what is said of the process, and what isn't posline's as it is", () => {
+test("LogView shows what is said of the process, and what isn't posline's as it is", () => {
   golden(
     [
       { ...stamp, version: "0.1.0", msg: "posline serves" },
@@ -89,7 +89,7 @@ test("View shows what is said of the process, and what isn't posline's as it is"
   );
 });
 
-test("View shouts where money may have moved, and only there", () => {
+test("LogView shouts where money may have moved, and only there", () => {
   const outcome = (line: object) => /\[([\d;]+)m(?:answered|UNKNOWN|NOT SENT)/.exec(shown([line], { colour: true }))?.[1];
   assert.equal(outcome(unknown), "1;97;41");
   assert.equal(outcome({ ...unknown, route: "/check" }), "31");
@@ -99,7 +99,7 @@ test("View shouts where money may have moved, and only there", () => {
   assert.equal(outcome(sale), "32");
 });
 
-test("View takes lines with the priority that journald strips, and lines that end as on Windows", () => {
+test("LogView takes lines with the priority that journald strips, and lines that end as on Windows", () => {
   const json = JSON.stringify(sale);
   assert.equal(shown([`<6>${json}`]), shown([json]));
   assert.equal(shown([`${json}\r`]), shown([json]));

@@ -1,4 +1,4 @@
-import { View, type ViewOptions } from "../../src/logs/view.ts";
+import { LogView, type LogViewOptions } from "../../src/logs/view.ts";
 
 /** Lines of a log, and what a view makes of them. */
 
@@ -66,16 +66,16 @@ export const late = { ...stamp, level: "warn", line: "till", framing: "length", 
 export const trace = '    at run (/usr/lib/posline/posline.cjs:12:7)\u001b[31m "quoted"';
 
 /** What is shown of these lines, each an object or a text. */
-export function shown(lines: readonly (object | string)[], options: Partial<ViewOptions> = {}): string {
+export function shown(lines: readonly (object | string)[], options: Partial<LogViewOptions> = {}): string {
   const bytes = lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("");
   return shownOf([Buffer.from(bytes)], options);
 }
 
 /** What is shown of bytes that come in these pieces. */
-export function shownOf(chunks: readonly Buffer[], options: Partial<ViewOptions> = {}): string {
+export function shownOf(chunks: readonly Buffer[], options: Partial<LogViewOptions> = {}): string {
   const out: Buffer[] = [];
-  const view = new View({
-    wanted: {},
+  const view = new LogView({
+    criteria: {},
     last: undefined,
     json: false,
     colour: false,
@@ -83,8 +83,8 @@ export function shownOf(chunks: readonly Buffer[], options: Partial<ViewOptions>
     out: (each) => out.push(each),
     ...options,
   });
-  for (const chunk of chunks) view.bytes(chunk);
-  view.cut();
-  view.settled();
+  for (const chunk of chunks) view.push(chunk);
+  view.endLine();
+  view.caughtUp();
   return Buffer.concat(out).toString();
 }

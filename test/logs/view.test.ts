@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { lineKeptBytesMax } from "../../src/logs/lines.ts";
-import { withoutColours } from "../../src/logs/paint.ts";
-import { View } from "../../src/logs/view.ts";
+import { lineKeptBytesMax } from "../../src/logs/line-splitter.ts";
+import { withoutColours } from "../../src/logs/terminal-text.ts";
+import { LogView } from "../../src/logs/view.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { checksum, late, notSent, sale, shown, shownOf, stamp, trace, unknown } from "./sample.ts";
 
@@ -46,10 +46,10 @@ const bytes = fc.oneof(
 /** Line ends apart, what commands a terminal: C0, DEL and C1, and what turns the direction of text round. */
 const commands = /[^\P{Cc}\n]|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-test("View never throws and never lets a control character through, whatever bytes come", () => {
+test("LogView never throws and never lets a control character through, whatever bytes come", () => {
   fc.assert(
     fc.property(bytes, fc.boolean(), fc.boolean(), fc.option(fc.nat(3), { nil: undefined }), (any, colour, json, last) => {
-      const text = shownOf([any], { colour, json, last, wanted: { grep: "" } });
+      const text = shownOf([any], { colour, json, last, criteria: { grep: "" } });
       const rest = withoutColours(text);
       assert.ok(colour || rest === text);
       assert.doesNotMatch(rest, commands);
@@ -58,7 +58,7 @@ test("View never throws and never lets a control character through, whatever byt
   );
 });
 
-test("View shows the same however the bytes are cut", () => {
+test("LogView shows the same however the bytes are cut", () => {
   const text = Buffer.from([sale, unknown, checksum, trace].map((each) => JSON.stringify(each)).join("\n"));
   const whole = shownOf([text]);
   fc.assert(
@@ -71,35 +71,35 @@ test("View shows the same however the bytes are cut", () => {
   );
 });
 
-test("View --json gives posline's own lines as they were, but for the priority", () => {
+test("LogView --json gives posline's own lines as they were, but for the priority", () => {
   const odd = `{"level":"info", "time":"${stamp.time}","msg":"x","n":1.00,"escaped":"\\u0041","key":"\u009b31m"}`;
   assert.equal(shown([`<4>${odd}`, trace, sale, ""], { json: true, terminal: false }), `${odd}\n${JSON.stringify(sale)}\n`);
 });
 
-test("View --json on a terminal escapes what would command it, and keeps the value", () => {
+test("LogView --json on a terminal escapes what would command it, and keeps the value", () => {
   const key = "\u009b31m\u202e\u007fé";
   const text = shown([{ ...sale, key }], { json: true });
   assert.doesNotMatch(text, commands);
   assert.deepEqual(JSON.parse(text), { ...sale, key });
 });
 
-test("View with a number of lines shows the last that are wanted, then whatever comes", () => {
+test("LogView with a number of lines shows the last that are wanted, then whatever comes", () => {
   const out: string[] = [];
-  const view = new View({
-    wanted: { service: "bank" },
+  const view = new LogView({
+    criteria: { service: "bank" },
     last: 2,
     json: false,
     colour: false,
     terminal: false,
     out: (each) => out.push(each.toString()),
   });
-  const push = (each: object) => view.bytes(Buffer.from(`${JSON.stringify(each)}\n`));
+  const push = (each: object) => view.push(Buffer.from(`${JSON.stringify(each)}\n`));
   for (let n = 1; n <= 500; n++) {
     push({ ...sale, key: `K-${n}` });
     push(notSent);
   }
   assert.deepEqual(out, []);
-  view.settled();
+  view.caughtUp();
   const keysOf = (texts: readonly string[]) => texts.join("").match(/K-\d+/g);
   assert.deepEqual(keysOf(out.splice(0)), ["K-499", "K-500"]);
   push({ ...sale, key: "K-501" });
@@ -107,12 +107,12 @@ test("View with a number of lines shows the last that are wanted, then whatever 
   assert.deepEqual(keysOf(out), ["K-501"]);
 });
 
-test("View with no lines shows none of what is there", () => {
+test("LogView with no lines shows none of what is there", () => {
   assert.equal(shown([sale, unknown], { last: 0 }), "");
   assert.equal(shown([sale, unknown], { last: 5 }), shown([sale, unknown]));
 });
 
-test("View keeps a bounded part of a line that doesn't end, and says how much more there was", () => {
+test("LogView keeps a bounded part of a line that doesn't end, and says how much more there was", () => {
   const chunk = Buffer.alloc(1024 * 1024, "\u0000x");
   const text = shownOf([...Array.from({ length: 20 }, () => chunk), Buffer.from(`\n${JSON.stringify(sale)}\n`)]);
   const [first = "", ...rest] = text.split("\n");
@@ -123,18 +123,18 @@ test("View keeps a bounded part of a line that doesn't end, and says how much mo
   assert.ok(rest.some((each) => each.includes("A-1")));
 });
 
-test("View.cut() ends a part of a line, so that what follows stands for itself", () => {
+test("LogView.endLine() ends a part of a line, so that what follows stands for itself", () => {
   const out: string[] = [];
-  const options = { wanted: {}, last: undefined, json: false, colour: false, terminal: false };
-  const view = new View({ ...options, out: (each) => out.push(each.toString()) });
-  view.bytes(Buffer.from('{"level":"inf'));
-  view.cut();
-  view.bytes(Buffer.from(`${JSON.stringify(sale)}\n`));
+  const options = { criteria: {}, last: undefined, json: false, colour: false, terminal: false };
+  const view = new LogView({ ...options, out: (each) => out.push(each.toString()) });
+  view.push(Buffer.from('{"level":"inf'));
+  view.endLine();
+  view.push(Buffer.from(`${JSON.stringify(sale)}\n`));
   assert.equal(out[0], '{"level":"inf\n');
   assert.match(String(out[1]), /A-1/);
 });
 
-test("View lets no C1 control, direction mark or invisible character of a key, a message or a trace through", () => {
+test("LogView lets no C1 control, direction mark or invisible character of a key, a message or a trace through", () => {
   const lines = [
     { ...sale, key: evil },
     { ...notSent, message: evil },

@@ -1,6 +1,6 @@
 import { printable, printableJson } from "../core/shell-text.ts";
 
-/** What reaches a terminal: colours of posline's own making, and text that can't command it. */
+/** Text for a terminal: posline's own colours, and text from outside that can't send it commands. */
 
 /** Colours by what they say. */
 export type Tone = "good" | "odd" | "bad" | "loud" | "faint" | "strong";
@@ -15,10 +15,10 @@ const codes: Readonly<Record<Tone, string>> = {
 };
 
 /** Colours a text, or leaves it as it is. */
-export type Paint = (tone: Tone, text: string) => string;
+export type Colourer = (tone: Tone, text: string) => string;
 
-export const coloured: Paint = (tone, text) => (text === "" ? "" : `\u001b[${codes[tone]}m${text}\u001b[0m`);
-export const uncoloured: Paint = (_, text) => text;
+export const coloured: Colourer = (tone, text) => (text === "" ? "" : `\u001b[${codes[tone]}m${text}\u001b[0m`);
+export const uncoloured: Colourer = (_, text) => text;
 
 /** The text without the colours that `coloured` put there. */
 export function withoutColours(text: string): string {
@@ -27,11 +27,11 @@ export function withoutColours(text: string): string {
 }
 
 /** Text from outside as it may be shown: nothing in it commands a terminal. A key or a crash's trace could forge what stands beside it. */
-export function plain(text: string): string {
+export function terminalSafe(text: string): string {
   return printable(text.replaceAll("\t", "    "));
 }
 
 /** A JSON text that may be shown, of the same value: escaped within its strings, and with spaces between them. */
-export function plainJson(json: string): string {
+export function terminalSafeJson(json: string): string {
   return printableJson(json.replace(/[\t\r\n]/g, " "));
 }

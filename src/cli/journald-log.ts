@@ -1,20 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { userInfo } from "node:os";
-import { LineSplitter } from "../logs/lines.ts";
-import { plain } from "../logs/paint.ts";
-import type { Sink } from "../logs/view.ts";
+import { LineSplitter } from "../logs/line-splitter.ts";
+import { terminalSafe } from "../logs/terminal-text.ts";
+import type { LogSink } from "../logs/view.ts";
 import { SourceError } from "./log-file.ts";
 
-/** The log in journald's keeping, read through journalctl: its files are nobody's to read but its own. */
+/** The log that journald keeps, read through journalctl: only that may read journald's files. */
 
-export interface JournalOptions {
+export interface JournaldLogOptions {
   readonly unit: string;
   readonly sinceMs: number | undefined;
   readonly follow: boolean;
   /** Only so many of the last lines of what is there; all when undefined. */
   readonly last: number | undefined;
-  /** Whether all lines are wanted, so that journalctl may count them. */
-  readonly wantsAll: boolean;
+  /** Whether no line is filtered out, so that journalctl may count them. */
+  readonly unfiltered: boolean;
   readonly err: (text: string) => void;
 }
 
@@ -22,15 +22,15 @@ export interface JournalOptions {
 const banner = /^-- (?:No entries|Journal begins|Logs begin|Boot|Reboot)\b.*--$/;
 const cursorLine = /^-- cursor: (s=[0-9a-f]{32};[\w;=]+)$/;
 
-/** What it says on standard error to whoever may not see the system's journal. */
+/** What it says on standard error to a user without permission for the system's journal. */
 const refusal = /insufficient permissions|not seeing messages from other users/i;
 
-export class Journal {
-  readonly #options: JournalOptions;
+export class JournaldLog {
+  readonly #options: JournaldLogOptions;
   #cursor: string | undefined;
   #refused = false;
 
-  constructor(options: JournalOptions) {
+  constructor(options: JournaldLogOptions) {
     this.#options = options;
   }
 
@@ -42,13 +42,13 @@ export class Journal {
   }
 
   /**
-   * Shows what is there, and with `follow` what comes until told to stop.
+   * Shows what is there, and with `follow` what comes until `stop` aborts.
    * @throws SourceError
    */
-  async read(sink: Sink, stop: AbortSignal): Promise<void> {
-    const { follow, last, wantsAll } = this.#options;
+  async read(sink: LogSink, stop: AbortSignal): Promise<void> {
+    const { follow, last, unfiltered } = this.#options;
     // With a filter journalctl can't count the lines that are wanted: it gives all, then goes on where that ended.
-    const counts = last !== undefined && wantsAll;
+    const counts = last !== undefined && unfiltered;
     if (!follow || (last !== undefined && !counts)) {
       const startedS = Math.floor(Date.now() / 1_000);
       await this.#run(
@@ -56,13 +56,13 @@ export class Journal {
         sink,
         stop,
       );
-      sink.cut();
-      sink.settled();
+      sink.endLine();
+      sink.caughtUp();
       if (!follow || stop.aborted) return;
       const from = this.#cursor === undefined ? `--since=@${startedS}` : `--after-cursor=${this.#cursor}`;
       return this.#run(["-f", "--no-tail", from], sink, stop);
     }
-    sink.settled();
+    sink.caughtUp();
     await this.#run(["-f", ...(counts ? ["-n", String(last)] : ["--no-tail"]), ...this.#since()], sink, stop);
   }
 
@@ -71,7 +71,7 @@ export class Journal {
     return sinceMs === undefined ? [] : [`--since=@${Math.floor(sinceMs / 1_000)}`];
   }
 
-  async #run(args: readonly string[], sink: Sink, stop: AbortSignal): Promise<void> {
+  async #run(args: readonly string[], sink: LogSink, stop: AbortSignal): Promise<void> {
     if (stop.aborted) return;
     const journalctl = spawn("journalctl", ["-o", "cat", "-u", this.#options.unit, "--no-pager", ...args], {
       stdio: ["ignore", "pipe", "pipe"],
@@ -85,7 +85,7 @@ export class Journal {
       // Nothing of a service is in what such a user sees, so there is nothing to wait for.
       if (this.#refused) end();
     };
-    journalctl.stdout.on("data", (chunk: Buffer) => sink.bytes(chunk));
+    journalctl.stdout.on("data", (chunk: Buffer) => sink.push(chunk));
     journalctl.stderr.on("data", (chunk: Buffer) => complaints.push(chunk, complain));
     const code = await exitOf(journalctl);
     stop.removeEventListener("abort", end);
@@ -98,7 +98,7 @@ export class Journal {
 
   #complaint(text: string): void {
     if (refusal.test(text)) this.#refused = true;
-    else if (text !== "" && !this.#refused) this.#options.err(`journalctl: ${plain(text)}\n`);
+    else if (text !== "" && !this.#refused) this.#options.err(`journalctl: ${terminalSafe(text)}\n`);
   }
 }
 
