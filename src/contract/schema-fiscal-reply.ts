@@ -1,4 +1,4 @@
-import { hear } from "./scalars.ts";
+import { hear } from "./schema-parts.ts";
 import * as Type from "./typebox.ts";
 
 /** What the fiscal service answers: documents, shifts, metrics. Lenient, as terminals are; bytes are relayed as they come. */

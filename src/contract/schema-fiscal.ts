@@ -1,5 +1,3 @@
-import { say, whenSuccess } from "./scalars.ts";
-import type { RouteSchemas } from "./schema.ts";
 import {
   documentReply,
   envelope,
@@ -10,6 +8,7 @@ import {
   shift,
   whole,
 } from "./schema-fiscal-reply.ts";
+import { type RouteSchemas, say, whenSuccess } from "./schema-parts.ts";
 import * as Type from "./typebox.ts";
 
 /** The fiscal contract's requests, and every route with both its sides. "(Item object)" and such name the source section. */

@@ -1,5 +1,4 @@
-import { hear, inData, say, whenSuccess } from "./scalars.ts";
-import type { RouteSchemas } from "./schema.ts";
+import { hear, inData, type RouteSchemas, say, whenSuccess } from "./schema-parts.ts";
 import * as Type from "./typebox.ts";
 
 /** The qr contract's bodies. "(Payment)" and such name the section that a field comes from. */

@@ -1,7 +1,7 @@
 import type { ServiceName } from "../core/call.ts";
-import { patternWords } from "./scalars.ts";
 import { bankSchemas } from "./schema-bank.ts";
 import { fiscalSchemas } from "./schema-fiscal.ts";
+import { patternWords, type RouteSchemas } from "./schema-parts.ts";
 import { qrSchemas } from "./schema-qr.ts";
 import { Check, Errors, type TSchema } from "./typebox.ts";
 
@@ -12,12 +12,6 @@ import { Check, Errors, type TSchema } from "./typebox.ts";
  * Values are checked by interpretation, not by compiled code: a request takes tens of microseconds on its way to a line that
  * takes milliseconds, and nothing here then depends on being allowed to make code at run time.
  */
-
-export interface RouteSchemas {
-  /** The JSON business payload; undefined for a route whose body is "none". */
-  readonly request: TSchema | undefined;
-  readonly reply: TSchema;
-}
 
 export const schemas: Readonly<Record<ServiceName, Readonly<Record<string, RouteSchemas>>>> = {
   fiscal: fiscalSchemas,

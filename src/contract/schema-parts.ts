@@ -1,11 +1,19 @@
 import * as Type from "./typebox.ts";
 
 /**
- * The scalars of the contracts, in two voices. What a till says is held to the type that the contract writes down. What a
- * terminal says is heard leniently, because real ones send numbers as strings, strings as numbers, and null for nothing: there
- * the first branch is the contract's own type and the others are what is accepted besides. Neither bounds an int64: a value
- * beyond 2^53 is checked as the nearest double, and the bytes that travel are never touched.
+ * What the contracts' schemas share: the two schemas of a route, and the scalars, in two voices. What a till says is held to the
+ * type that the contract writes down. What a terminal says is heard leniently, because real ones send numbers as strings,
+ * strings as numbers, and null for nothing: there the first branch is the contract's own type and the others are what is
+ * accepted besides. Neither bounds an int64: a value beyond 2^53 is checked as the nearest double, and the bytes that travel
+ * are never touched.
  */
+
+/** The schemas of one route. */
+export interface RouteSchemas {
+  /** The JSON business payload; undefined for a route whose body is "none". */
+  readonly request: Type.TSchema | undefined;
+  readonly reply: Type.TSchema;
+}
 
 const int32Min = -(2 ** 31);
 const int32Max = 2 ** 31 - 1;
