@@ -1,5 +1,5 @@
 import type { ServicesOptions } from "../client/client.ts";
-import { type Answer, failed, type Transport, type TransportRequest } from "../client/transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../client/transport.ts";
 import type { LineConfig } from "../config/config.ts";
 import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
@@ -94,9 +94,9 @@ class LineTransport implements Transport {
 
   async send({ service, route, body, withdrawn }: TransportRequest, signal: AbortSignal): Promise<Answer> {
     const handler = this.#handlers.get(service);
-    if (handler === undefined) return failed("not-sent", `Cannot call ${service}: it is not among the line's services`);
+    if (handler === undefined) return failedAnswer("not-sent", `Cannot call ${service}: it is not among the line's services`);
     const left = [signal, ...(withdrawn === undefined ? [] : [withdrawn])];
-    if (left.some(({ aborted }) => aborted)) return failed("not-sent", "the caller had left before it was sent");
+    if (left.some(({ aborted }) => aborted)) return failedAnswer("not-sent", "the caller had left before it was sent");
     const caller = present();
     // A waiting call whose caller left is never sent; one in flight runs to its end
     const leave = () => {

@@ -5,7 +5,7 @@ import {
   type HttpClientOptions,
   type ServicesOptions,
 } from "../client/client.ts";
-import { type Answer, failed, type Transport, type TransportRequest } from "../client/transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../client/transport.ts";
 import type { LineClientOptions } from "./client-line.ts";
 
 /**
@@ -43,12 +43,12 @@ class LateTransport implements Transport {
     let transport: Transport;
     try {
       const opened = await unlessLeft(this.#opened, [signal, request.withdrawn]);
-      if (opened === undefined) return failed("not-sent", "the caller had left before the line was open");
+      if (opened === undefined) return failedAnswer("not-sent", "the caller had left before the line was open");
       transport = opened;
     } catch (error) {
       // The next request tries anew
       this.#opened = undefined;
-      return failed("not-sent", `Cannot open the line: ${String(error)}`);
+      return failedAnswer("not-sent", `Cannot open the line: ${String(error)}`);
     }
     return transport.send(request, signal);
   }

@@ -1,9 +1,9 @@
 import type { CommandModule, Options } from "yargs";
 import type { Client } from "../client/client.ts";
 import { CallError, NotSentError, RejectedError, UnknownError } from "../client/errors.ts";
-import { parseObject, textOf, writeObject } from "../client/exact-json.ts";
-import { methodName } from "../client/service.ts";
-import type { Settled } from "../client/settled.ts";
+import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
+import { methodName } from "../client/remote-service.ts";
+import type { Settled } from "../client/settle-types.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
@@ -91,7 +91,7 @@ async function runResumed(args: CallArguments, text: string, following: Followin
 
 /** One request; its answer on standard output. */
 async function ask(client: Client, service: ServiceName, route: Route, body: JsonObject | undefined): Promise<number> {
-  if (route.effect === "money" && route.key !== undefined && textOf(body?.[route.key]) === undefined) {
+  if (route.effect === "money" && route.key !== undefined && scalarText(body?.[route.key]) === undefined) {
     throw new UsageError(
       `Cannot call ${service} ${route.path}: the body has no ${route.key}: give one, or --wait, which makes one`,
     );
@@ -101,11 +101,11 @@ async function ask(client: Client, service: ServiceName, route: Route, body: Jso
   const method = methods[methodName(route.path)];
   if (method === undefined) throw new UsageError(`Cannot call ${service} ${route.path}: there is no such route`);
   try {
-    out(writeObject(route.body === "none" ? await method() : await method(body ?? {})));
+    out(writeExactObject(route.body === "none" ? await method() : await method(body ?? {})));
     return exitCodes.ok;
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
-    if (error instanceof RejectedError) out(writeObject(error.reply));
+    if (error instanceof RejectedError) out(writeExactObject(error.reply));
     process.stderr.write(`${printableLines(`${error.message}\n${error.advice}`)}\n`);
     if (error instanceof NotSentError) return exitCodes.unavailable;
     return error instanceof UnknownError ? exitCodes.unknown : declinedCode;
@@ -125,7 +125,7 @@ async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | unde
     throw new UsageError("Cannot call: the body is given twice, as JSON and --file");
   const text = file === undefined ? json : await textIn(file);
   if (text === undefined || text.trim() === "") return undefined;
-  const body = parseObject(text);
+  const body = parseExactObject(text);
   if (body === undefined) throw new UsageError("Cannot call: the body is no JSON object");
   return body;
 }

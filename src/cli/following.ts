@@ -1,6 +1,6 @@
 import type { Client } from "../client/client.ts";
-import { parseObject, textOf, writeObject } from "../client/exact-json.ts";
-import type { Settled, SettleEvent } from "../client/settled.ts";
+import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
+import type { Settled, SettleEvent } from "../client/settle-types.ts";
 import type { Token } from "../client/token.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { replaceFile } from "../core/replace-file.ts";
@@ -116,13 +116,13 @@ function codeOf({ result, token }: Settled): number {
 
 function textOfSettled({ result, data, code, message, token }: Settled): string {
   const fields = { result, key: nameOf(token), code, message, data };
-  return writeObject(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
+  return writeExactObject(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
 }
 
 /** The key of the operation; undefined where it has none. */
 function nameOf({ service, route, body }: Token): string | undefined {
   const { key } = routeOf(contracts[service], route) ?? {};
-  return key === undefined ? undefined : textOf(parseObject(body)?.[key]);
+  return key === undefined ? undefined : scalarText(parseExactObject(body)?.[key]);
 }
 
 function keyOf(token: Token): string {

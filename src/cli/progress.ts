@@ -1,6 +1,6 @@
 import type { WriteStream } from "node:tty";
 import spinner, { type Spinner } from "yocto-spinner";
-import type { Settled, SettleEvent } from "../client/settled.ts";
+import type { Settled, SettleEvent } from "../client/settle-types.ts";
 import { printable } from "../core/shell-text.ts";
 
 /** How an operation goes, for a person: a spinner on a terminal, a line a step elsewhere. Keys and messages are words of others. */

@@ -1,12 +1,11 @@
 import { contracts } from "../contract/contracts.ts";
 import { recoveries } from "../contract/recovery.ts";
 import type { ServiceName } from "../core/call.ts";
-import { targetOf } from "./http-target.ts";
-import { HttpTransport } from "./http-transport.ts";
+import { checkTarget, HttpTransport } from "./http-transport.ts";
 import { newKey } from "./key.ts";
-import { type MerchantId, methodName, methodsOf, Service } from "./service.ts";
+import { type MerchantId, methodName, methodsOf, RemoteService } from "./remote-service.ts";
 import { resume, settle } from "./settle.ts";
-import type { Settled, SettleOptions } from "./settled.ts";
+import type { Settled, SettleOptions } from "./settle-types.ts";
 import type { Transport } from "./transport.ts";
 import type { DataOf, Methods, OperationBody, OperationOf, ResultOf } from "./types.ts";
 
@@ -78,7 +77,7 @@ export interface Client {
 export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOptions = {}): Client {
   const target = (service: ServiceName) => {
     const { url = `http://127.0.0.1:${contracts[service].port}`, replyBytesMax } = services[service] ?? {};
-    return targetOf(service, url, service === "bank" ? services.bank?.apiKey : undefined, replyBytesMax);
+    return checkTarget(service, url, service === "bank" ? services.bank?.apiKey : undefined, replyBytesMax);
   };
   const targets = { fiscal: target("fiscal"), bank: target("bank"), qr: target("qr") };
   return createClientOver(new HttpTransport(targets, fetchWith), services);
@@ -87,7 +86,7 @@ export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOp
 /** A client over any transport. */
 export function createClientOver(transport: Transport, options: ServicesOptions = {}): Client {
   const serviceOf = (service: ServiceName) =>
-    new Service({
+    new RemoteService({
       contract: contracts[service],
       transport,
       merchantId: service === "fiscal" ? options.fiscal?.merchantId : undefined,
@@ -95,16 +94,16 @@ export function createClientOver(transport: Transport, options: ServicesOptions 
     });
   const services = { fiscal: serviceOf("fiscal"), bank: serviceOf("bank"), qr: serviceOf("qr") };
   return {
-    fiscal: clientOf(services.fiscal),
-    bank: clientOf(services.bank),
-    qr: clientOf(services.qr),
+    fiscal: typedClient(services.fiscal),
+    bank: typedClient(services.bank),
+    qr: typedClient(services.qr),
     resume: (token, settleOptions = {}) => resume(services, token, settleOptions),
     newKey,
     close: () => transport.close(),
   };
 }
 
-function clientOf<S extends ServiceName>(service: Service): ServiceClient<S> {
+function typedClient<S extends ServiceName>(service: RemoteService): ServiceClient<S> {
   const { service: name } = service.contract;
   const routes = new Map(recoveries[name].map(({ route }) => [methodName(route), route]));
   const made = {

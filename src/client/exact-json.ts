@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
  */
 
 /** The JSON object in a text; undefined when it is no JSON, JSON of another kind, or an object that names a field twice. */
-export function parseObject(text: string): JsonObject | undefined {
+export function parseExactObject(text: string): JsonObject | undefined {
   let value: unknown;
   try {
     value = parse(text, undefined, exactly);
@@ -26,7 +26,7 @@ function exactly(digits: string): number | bigint {
  * Writes a request's body.
  * @throws TypeError when it is no JSON object, or holds a number that JSON cannot write.
  */
-export function writeObject(value: object): string {
+export function writeExactObject(value: object): string {
   const text = stringify(value, refuseOddNumbers);
   if (text === undefined || !text.startsWith("{")) throw new TypeError("Cannot write the body: it is no JSON object");
   return text;
@@ -43,14 +43,14 @@ function refuseOddNumbers(key: string, value: unknown): unknown {
 }
 
 /** An integer that may be written as a number, a bigint or a string of digits (FIELD-NOTES: types are loose). */
-export function integerOf(value: unknown): number | undefined {
+export function looseInteger(value: unknown): number | undefined {
   if (typeof value === "number") return Number.isSafeInteger(value) ? value : undefined;
   if (typeof value !== "string" || !/^-?\d{1,15}$/.test(value)) return undefined;
   return Number(value);
 }
 
 /** A scalar as its text, so that 7 and "7" are the same id; undefined for what is absent, null or empty. */
-export function textOf(value: unknown): string | undefined {
+export function scalarText(value: unknown): string | undefined {
   if (typeof value === "number" || typeof value === "bigint") return String(value);
   return typeof value === "string" && value !== "" ? value : undefined;
 }

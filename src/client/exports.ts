@@ -1,12 +1,12 @@
-/** What the package offers whoever uses it, on a till as in a page; how a client is made is each entry's own. */
+/** The package's public API, on a till as in a page; how a client is made is each entry's own. */
 
 export type { Client, HttpClientOptions, ServiceClient, ServicesOptions, ServiceTarget } from "./client.ts";
 export { createClientOver } from "./client.ts";
 export { CallError, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 export { newKey } from "./key.ts";
-export type { MerchantId } from "./service.ts";
+export type { MerchantId } from "./remote-service.ts";
 export type { Clock } from "./settle-clock.ts";
-export type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settled.ts";
+export type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settle-types.ts";
 export type { Token } from "./token.ts";
 export type { Answer, Transport, TransportRequest } from "./transport.ts";
 export type { BodyOf, CallOptions, DataOf, OperationBody, OperationOf, ReplyOf, ResultOf, RouteOf } from "./types.ts";

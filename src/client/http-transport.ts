@@ -1,8 +1,8 @@
+import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { Outcome } from "../core/fault.ts";
-import { parseObject } from "./exact-json.ts";
-import type { HttpTarget } from "./http-target.ts";
-import { type Answer, failed, type Transport, type TransportRequest } from "./transport.ts";
+import { parseExactObject } from "./exact-json.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
 
 /**
  * Requests over HTTP, by `fetch` alone, so that it runs in a page as well. posline's own word for the outcome
@@ -10,46 +10,110 @@ import { type Answer, failed, type Transport, type TransportRequest } from "./tr
  * proves it.
  */
 
+/** Where a service listens, checked when the client is made: what no request could be built of must not be found out by a payment. */
+export interface HttpTarget {
+  /** Such as `http://127.0.0.1:8888`, without a slash at its end; a path in it goes before the route. */
+  readonly url: string;
+  /** Sent as `X-API-Key`. */
+  readonly apiKey: string | undefined;
+  /** Bytes of the largest answer that is read. */
+  readonly replyBytesMax: number;
+}
+
+/** Ports that fetch refuses (Fetch standard, port blocking), and 0, at which nothing can listen. */
+const refusedPorts: ReadonlySet<number> = new Set([
+  ...[0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110],
+  ...[111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540],
+  ...[548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566],
+  ...[6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080],
+]);
+
+/**
+ * Checks an address, a key and a size. No message quotes the first two: an address may hold a password.
+ * @throws TypeError for what no request can be built of.
+ */
+export function checkTarget(
+  service: ServiceName,
+  url: string,
+  apiKey: string | undefined,
+  replyBytesMax: number = serviceDefaults.replyBytesMax,
+): HttpTarget {
+  const { protocol, username, password, port, search, hash } = parseUrl(service, url);
+  if (protocol !== "http:" && protocol !== "https:") {
+    throw new TypeError(`Cannot call ${service}: its url begins with ${protocol}: give one of http or https`);
+  }
+  if (username !== "" || password !== "") throw targetError(service, "its url holds a name or a password: leave them out");
+  if (search !== "" || hash !== "") throw targetError(service, "its url holds a ? or a #: leave out what begins there");
+  if (port !== "" && refusedPorts.has(Number(port))) throw targetError(service, `fetch refuses the port ${port}: take another`);
+  // Header values end at the first and last visible character, and nothing but ASCII is the same to every server
+  if (apiKey !== undefined && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey))) {
+    throw targetError(
+      service,
+      "its apiKey is not made of visible ASCII characters alone: look for a space or a line's end in it",
+    );
+  }
+  if (!Number.isInteger(replyBytesMax) || replyBytesMax < 1 || replyBytesMax > payloadBytesMax) {
+    throw targetError(service, `its replyBytesMax is ${replyBytesMax}: give a whole number from 1 to ${payloadBytesMax}`);
+  }
+  return { url: url.replace(/\/+$/, ""), apiKey, replyBytesMax };
+}
+
+function parseUrl(service: ServiceName, url: string): URL {
+  try {
+    return new URL(url);
+  } catch {
+    // The error of URL has the whole of it
+    throw targetError(service, "its url is none: give one such as http://127.0.0.1:8888");
+  }
+}
+
+function targetError(service: ServiceName, what: string): TypeError {
+  return new TypeError(`Cannot call ${service}: ${what}`);
+}
+
 export class HttpTransport implements Transport {
   readonly #targets: Readonly<Record<ServiceName, HttpTarget>>;
   readonly #fetch: typeof fetch;
 
   constructor(targets: Readonly<Record<ServiceName, HttpTarget>>, fetchWith: typeof fetch = fetch) {
     this.#targets = targets;
-    // Called as a function of nothing: a browser's own fetch refuses to be anybody's method.
+    // Called as a function of nothing: a browser's own fetch can't be called as a method.
     this.#fetch = (input, init) => fetchWith(input, init);
   }
 
   async send(request: TransportRequest, signal: AbortSignal): Promise<Answer> {
     const { url, apiKey, replyBytesMax } = this.#targets[request.service];
     const address = `${url}${request.route}`;
-    const parts = init(request, apiKey);
+    const parts = requestInit(request, apiKey);
     try {
-      // What fetch would throw of these parts can't be told from what it throws of the network
+      // fetch throws the same error for a bad part as for a failed network, so the parts are tried first
       new Request(address, parts);
     } catch {
-      return failed("not-sent", `Cannot build the request for ${request.service} ${request.route}: mend its url or its key`);
+      return failedAnswer(
+        "not-sent",
+        `Cannot build the request for ${request.service} ${request.route}: mend its url or its key`,
+      );
     }
     if (signal.aborted || request.withdrawn?.aborted === true) {
-      return failed("not-sent", "the caller had left before it was sent");
+      return failedAnswer("not-sent", "the caller had left before it was sent");
     }
     let response: Response;
     try {
       response = await this.#fetch(address, { ...parts, signal });
     } catch (error) {
-      return failed(provesUnsent(error) ? "not-sent" : "unknown", wordsOf(error));
+      return failedAnswer(provesUnsent(error) ? "not-sent" : "unknown", causeOf(error));
     }
     try {
-      return answerOf(response, await textOf(response, replyBytesMax));
+      return toAnswer(response, await readText(response, replyBytesMax));
     } catch (error) {
-      return { ...failed("unknown", `the answer broke off: ${wordsOf(error)}`), httpStatus: response.status };
+      return { ...failedAnswer("unknown", `the answer broke off: ${causeOf(error)}`), httpStatus: response.status };
     }
   }
 
   async close(): Promise<void> {}
 }
 
-function init({ service, method, body }: TransportRequest, apiKey: string | undefined): RequestInit {
+function requestInit({ service, method, body }: TransportRequest, apiKey: string | undefined): RequestInit {
   const headers: Record<string, string> = {};
   if (apiKey !== undefined) headers["X-API-Key"] = apiKey;
   // A redirect would have the request sent a second time, to somebody else
@@ -59,7 +123,7 @@ function init({ service, method, body }: TransportRequest, apiKey: string | unde
   return { ...rules, body };
 }
 
-async function textOf(response: Response, replyBytesMax: number): Promise<string> {
+async function readText(response: Response, replyBytesMax: number): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return "";
   const decoder = new TextDecoder();
@@ -77,50 +141,50 @@ async function textOf(response: Response, replyBytesMax: number): Promise<string
   }
 }
 
-function answerOf(response: Response, text: string): Answer {
+function toAnswer(response: Response, text: string): Answer {
   const { status, headers } = response;
-  const outcome = outcomeIn(headers) ?? outcomeByStatus(status, text);
-  return { outcome, text, httpStatus: status, retryAfterMs: retryAfterIn(headers), reason: undefined };
+  const outcome = outcomeInHeader(headers) ?? outcomeByStatus(status, text);
+  return { outcome, text, httpStatus: status, retryAfterMs: retryAfterMsIn(headers), reason: undefined };
 }
 
-function outcomeIn(headers: Headers): Outcome | undefined {
+function outcomeInHeader(headers: Headers): Outcome | undefined {
   const word = headers.get("X-Posline-Outcome");
   return word === "answered" || word === "not-sent" || word === "unknown" ? word : undefined;
 }
 
 /** Statuses by which HTTP itself turns a request away, whatever their body says. */
-const turnedAway: ReadonlySet<number> = new Set([401, 403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431]);
+const rejectedStatuses: ReadonlySet<number> = new Set([401, 403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431]);
 
 /**
- * The outcome where nobody says it. 200 with a JSON object is an answer. The contracts leave open which status an error
+ * The outcome where no header says it. 200 with a JSON object is an answer. The contracts leave open which status an error
  * comes with, so a 4xx that carries an error is the service's answer as well, with a code or without. Any other 4xx, a conflict or
  * whatever a proxy makes of it, may come after the operation has begun.
  */
 function outcomeByStatus(status: number, text: string): Outcome {
-  const json = parseObject(text);
+  const json = parseExactObject(text);
   if (status === 200) return json === undefined ? "unknown" : "answered";
-  if (turnedAway.has(status)) return "not-sent";
+  if (rejectedStatuses.has(status)) return "not-sent";
   return status >= 400 && status < 500 && json?.["status"] === "error" ? "answered" : "unknown";
 }
 
 /** Seconds; a date, which HTTP also allows, needs a clock that a kiosk may not have. */
-function retryAfterIn(headers: Headers): number | undefined {
+function retryAfterMsIn(headers: Headers): number | undefined {
   const value = headers.get("Retry-After");
   return value !== null && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined;
 }
 
-/** What is thrown before a connection stands: nobody answers at the address, or the name has none. */
-const beforeConnecting: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+/** Error codes from before a connection: nothing listens at the address, or the name has none. */
+const connectErrorCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
 
 /** Whether an error of fetch proves that no byte left. Node says why in `cause`; browsers never do, so there it is unknown. */
 function provesUnsent(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   // One error for each address that a name has
   const each: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
-  return each.length > 0 && each.every((one) => one instanceof Error && "code" in one && beforeConnecting.has(one.code));
+  return each.length > 0 && each.every((one) => one instanceof Error && "code" in one && connectErrorCodes.has(one.code));
 }
 
-function wordsOf(error: unknown): string {
+function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   if (!(cause instanceof Error)) return error.message;

@@ -1,4 +1,4 @@
-/** The time of a following: how it is told and waited for, and how long the pauses are. */
+/** The time of a settle run: its clock, its pauses and its window. */
 
 export interface Clock {
   /** Monotonic milliseconds: a box's wall clock may jump by years at its first time sync. */
@@ -7,7 +7,7 @@ export interface Clock {
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
 }
 
-export const clock: Clock = {
+export const monotonicClock: Clock = {
   nowMs: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve) => {
@@ -23,26 +23,26 @@ export const clock: Clock = {
 };
 
 /** Milliseconds between attempts at something that isn't let through: doubling, from a moment to what a customer will bear. */
-const backOffMs = { first: 1_000, longest: 10_000 } as const;
+const backOffMs = { min: 1_000, max: 10_000 } as const;
 
-/** Milliseconds between questions where the contract names none. */
-const intervalMsUsual = { min: 1_000, max: 2_000 } as const;
+/** Milliseconds between queries where the contract names none. */
+const intervalMsDefault = { min: 1_000, max: 2_000 } as const;
 
-/** Milliseconds by which the interval grows with each question, from the shortest to the longest that the contract recommends. */
+/** Milliseconds by which the interval grows with each query, from the shortest to the longest that the contract recommends. */
 const intervalGrowthMs = 250;
 
 export class Pauses {
   readonly #shortestMs: number;
   readonly #longestMs: number;
   #intervalMs: number;
-  #backOffMs: number = backOffMs.first;
+  #backOffMs: number = backOffMs.min;
 
   /**
    * @param usual The contract's recommendation.
    * @param fixedMs In its place, where the caller wants another.
    * @throws TypeError for what is no number, RangeError for an interval that would flood a terminal.
    */
-  constructor(usual: { readonly min: number; readonly max: number } = intervalMsUsual, fixedMs?: number) {
+  constructor(usual: { readonly min: number; readonly max: number } = intervalMsDefault, fixedMs?: number) {
     if (fixedMs !== undefined && typeof fixedMs !== "number") throw new TypeError("Cannot settle: intervalMs is no number");
     if (fixedMs !== undefined && !(fixedMs >= intervalMsMin)) {
       throw new RangeError(`Cannot settle: intervalMs is ${fixedMs}, and the terminal needs at least ${intervalMsMin}`);
@@ -53,21 +53,21 @@ export class Pauses {
   }
 
   /** Milliseconds to wait before what comes next. */
-  after({ pause, retryAfterMs = 0 }: { pause: "none" | "interval" | "back-off"; retryAfterMs?: number | undefined }): number {
+  nextMs({ pause, retryAfterMs = 0 }: { pause: "none" | "interval" | "back-off"; retryAfterMs?: number | undefined }): number {
     if (pause === "none") return 0;
     if (pause === "back-off") {
       const waitMs = Math.max(this.#backOffMs, retryAfterMs);
-      this.#backOffMs = Math.min(this.#backOffMs * 2, backOffMs.longest);
+      this.#backOffMs = Math.min(this.#backOffMs * 2, backOffMs.max);
       return waitMs;
     }
-    this.#backOffMs = backOffMs.first;
+    this.#backOffMs = backOffMs.min;
     const waitMs = this.#intervalMs;
     this.#intervalMs = Math.min(waitMs + intervalGrowthMs, this.#longestMs);
     return waitMs;
   }
 }
 
-/** Milliseconds that two questions are apart at least: a terminal on a serial line has other things to do. */
+/** Minimum milliseconds between two queries: a terminal on a serial line has other things to do. */
 const intervalMsMin = 50;
 
 const windowMsDefault = 180_000;
@@ -76,7 +76,7 @@ const windowMsDefault = 180_000;
  * Milliseconds for which an operation is followed: one that never ends would be a wait without a limit.
  * @throws TypeError for what is no number, RangeError for one that is none of milliseconds.
  */
-export function windowOf(windowMs: unknown = windowMsDefault): number {
+export function checkedWindowMs(windowMs: unknown = windowMsDefault): number {
   if (typeof windowMs !== "number") throw new TypeError("Cannot settle: windowMs is no number: give milliseconds");
   if (Number.isFinite(windowMs) && windowMs >= 0) return windowMs;
   throw new RangeError(`Cannot settle: windowMs is ${windowMs}: give milliseconds`);

@@ -3,27 +3,26 @@ import { routeOf } from "../contract/contracts.ts";
 import type { Recovery } from "../contract/recovery.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import type { Operation } from "./evidence.ts";
-import { writeObject } from "./exact-json.ts";
-import { after, type Ended, type Onward } from "./following.ts";
-import { type Action, actionOf, endedInNothing, isUntouched, resumed, stopped } from "./known.ts";
-import { nameField, newToken } from "./new-token.ts";
-import type { Delivery, Service, Words } from "./service.ts";
-import { type Clock, Pauses, clock as realClock, windowOf } from "./settle-clock.ts";
-import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settled.ts";
-import { readToken, type Token } from "./token.ts";
+import { writeExactObject } from "./exact-json.ts";
+import type { AnswerSummary, CallResult, RemoteService } from "./remote-service.ts";
+import { type Clock, checkedWindowMs, monotonicClock, Pauses } from "./settle-clock.ts";
+import { type Continue, type Done, nextStep } from "./settle-machine.ts";
+import type { FollowedOperation } from "./settle-proof.ts";
+import { type Action, actionOf, nothingBegun, stateAfterStop, stateAtResume, stateWithoutEffect } from "./settle-state.ts";
+import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settle-types.ts";
+import { nameField, newToken, readToken, type Token } from "./token.ts";
 
 /**
  * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed
- * on. What an answer means is decided in `following.ts`; here things are sent, waited for and told.
+ * on. What an answer means is decided in `settle-machine.ts`; here is the I/O: sending, waiting, reporting.
  */
 
 /**
  * Starts an operation and follows it.
  * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is no JSON.
  */
-export async function settle(service: Service, path: string, body: object, options: SettleOptions): Promise<Settled> {
-  return new Settling(service, newToken(service.contract, path, body), options).run(false);
+export async function settle(service: RemoteService, path: string, body: object, options: SettleOptions): Promise<Settled> {
+  return new SettleRun(service, newToken(service.contract, path, body), options).run(false);
 }
 
 /**
@@ -32,40 +31,40 @@ export async function settle(service: Service, path: string, body: object, optio
  * @throws TypeError for what is no token.
  */
 export async function resume(
-  services: Readonly<Record<ServiceName, Service>>,
+  services: Readonly<Record<ServiceName, RemoteService>>,
   value: unknown,
   options: SettleOptions,
 ): Promise<Settled> {
   const { token } = readToken(value);
-  return new Settling(services[token.service], { ...token, known: resumed(token.known) }, options).run(true);
+  return new SettleRun(services[token.service], { ...token, known: stateAtResume(token.known) }, options).run(true);
 }
 
-class Settling {
-  readonly #service: Service;
+class SettleRun {
+  readonly #service: RemoteService;
   readonly #options: SettleOptions;
   readonly #clock: Clock;
   readonly #route: Route;
   readonly #recovery: Recovery;
   readonly #body: JsonObject;
-  readonly #operation: Operation;
+  readonly #operation: FollowedOperation;
   readonly #pauses: Pauses;
   readonly #windowMs: number;
-  readonly #beganMs: number;
+  readonly #runBeganMs: number;
   readonly #steps: SettleStep[] = [];
   #token: Token;
   #starts = 0;
   /** When the last start was answered or given up, for until then it may have waited to be sent; else when this process began. */
-  #startedMs: number;
-  /** A request may have left: from here on nothing may stop the following but its own rules. */
-  #begun = false;
+  #startEndedMs: number;
+  /** A request may have left: from here on nothing may stop the run but its own rules. */
+  #mayHaveLeft = false;
   /** The closed document while its copy is printed. */
   #document: JsonObject | undefined;
 
-  constructor(service: Service, token: Token, options: SettleOptions) {
+  constructor(service: RemoteService, token: Token, options: SettleOptions) {
     const { route, recovery, body } = readToken(token);
     this.#service = service;
     this.#options = options;
-    this.#clock = options.clock ?? realClock;
+    this.#clock = options.clock ?? monotonicClock;
     this.#token = token;
     this.#route = route;
     this.#recovery = recovery;
@@ -74,49 +73,49 @@ class Settling {
     const asks = route.polling !== undefined;
     this.#operation = { contract: service.contract, recovery, keyField, key: body[keyField], asks };
     this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
-    this.#windowMs = windowOf(options.windowMs);
-    this.#beganMs = this.#clock.nowMs();
-    this.#startedMs = this.#beganMs;
+    this.#windowMs = checkedWindowMs(options.windowMs);
+    this.#runBeganMs = this.#clock.nowMs();
+    this.#startEndedMs = this.#runBeganMs;
   }
 
   async run(isResumed: boolean): Promise<Settled> {
-    const { known } = this.#token;
-    if (known.phase === "unsent") return this.#unsent();
-    this.#begun = isResumed && !isUntouched(known);
-    if (this.#begun) this.#starts = 1;
+    const { known: state } = this.#token;
+    if (state.phase === "unsent") return this.#endUnsent();
+    this.#mayHaveLeft = isResumed && !nothingBegun(state);
+    if (this.#mayHaveLeft) this.#starts = 1;
     let endMs: number | undefined;
     for (;;) {
-      if (this.#heedStop(undefined) && isUntouched(this.#token.known)) return this.#left();
+      if (this.#noteStop(undefined) && nothingBegun(this.#token.known)) return this.#endAborted();
       const action = actionOf(this.#token.known);
       if (action === "ask" && !this.#operation.asks)
-        return this.#end({ verdict: "unknown", reply: undefined, words: undefined });
-      await this.#tell({ type: this.#typeOf(action) });
-      if (this.#isLeft) return this.#left();
-      if (action === "start" && this.#heedStop(undefined)) continue;
-      const sinceStartMs = this.#clock.nowMs() - this.#startedMs;
-      const delivery = await this.#deliver(action);
+        return this.#end({ verdict: "unknown", reply: undefined, summary: undefined });
+      await this.#notify({ type: this.#eventTypeOf(action) });
+      if (this.#isAborted) return this.#endAborted();
+      if (action === "start" && this.#noteStop(undefined)) continue;
+      const sinceStartMs = this.#clock.nowMs() - this.#startEndedMs;
+      const result = await this.#send(action);
       endMs ??= this.#clock.nowMs() + this.#windowMs;
-      this.#heedStop(action);
-      const next = after(this.#operation, this.#token.known, delivery, sinceStartMs);
-      if ("verdict" in next) return this.#end(next);
-      await this.#goOn(next, delivery);
-      if (this.#isLeft) return this.#left();
-      const waitMs = this.#pauses.after(next);
-      if (this.#clock.nowMs() + waitMs > endMs) return this.#windowOver(delivery.words);
+      this.#noteStop(action);
+      const step = nextStep(this.#operation, this.#token.known, result, sinceStartMs);
+      if ("verdict" in step) return this.#end(step);
+      await this.#continue(step, result);
+      if (this.#isAborted) return this.#endAborted();
+      const waitMs = this.#pauses.nextMs(step);
+      if (this.#clock.nowMs() + waitMs > endMs) return this.#endOfWindow(result.summary);
       if (waitMs > 0) {
-        await this.#tell({ type: "waiting", waitMs });
-        await this.#clock.sleep(waitMs, this.#wakes);
+        await this.#notify({ type: "waiting", waitMs });
+        await this.#clock.sleep(waitMs, this.#wakeSignal);
       }
-      if (this.#isLeft) return this.#left();
+      if (this.#isAborted) return this.#endAborted();
     }
   }
 
-  get #isLeft(): boolean {
+  get #isAborted(): boolean {
     return this.#options.signal?.aborted === true;
   }
 
   /** What ends a wait: where there is still something to be sent, that it was stopped as well. */
-  get #wakes(): AbortSignal | undefined {
+  get #wakeSignal(): AbortSignal | undefined {
     const { signal, askOnly } = this.#options;
     const asks = askOnly === undefined || askOnly.aborted || this.#token.known.phase === "accepted";
     if (asks) return signal;
@@ -127,39 +126,39 @@ class Settling {
    * Takes note of a stop, and says whether there was one.
    * @param action What was just done, whose answer is still to be read by what was known when it was sent.
    */
-  #heedStop(action: Action | undefined): boolean {
-    const { known } = this.#token;
-    if (!known.askOnly && this.#options.askOnly?.aborted === true) {
-      this.#token = { ...this.#token, known: action === undefined ? stopped(known) : { ...known, askOnly: true } };
+  #noteStop(action: Action | undefined): boolean {
+    const { known: state } = this.#token;
+    if (!state.askOnly && this.#options.askOnly?.aborted === true) {
+      this.#token = { ...this.#token, known: action === undefined ? stateAfterStop(state) : { ...state, askOnly: true } };
     }
     return this.#token.known.askOnly;
   }
 
-  #typeOf(action: Action): SettleEventType {
+  #eventTypeOf(action: Action): SettleEventType {
     if (action === "ask") return "asked";
     if (action === "print") return "printing";
     return this.#starts === 0 ? "sent" : "resent";
   }
 
-  async #deliver(action: Action): Promise<Delivery> {
+  async #send(action: Action): Promise<CallResult> {
     const { contract } = this.#service;
     const [path, body] = this.#request(action);
     const route = routeOf(contract, path);
     if (route === undefined) throw new TypeError(`Cannot settle: ${contract.service} has no route ${path}`);
     if (action === "start") {
       this.#starts++;
-      this.#begun = true;
+      this.#mayHaveLeft = true;
     }
-    const atMs = this.#clock.nowMs() - this.#beganMs;
+    const atMs = this.#clock.nowMs() - this.#runBeganMs;
     const { signal, askOnly } = this.#options;
-    const delivery = await this.#service.deliver(route, body, {
+    const result = await this.#service.tryCall(route, body, {
       ...(signal && { signal }),
       ...(askOnly && action === "start" && { withdrawn: askOnly }),
     });
-    if (action === "start") this.#startedMs = this.#clock.nowMs();
-    const status = delivery.outcome !== "answered" ? undefined : delivery.success ? "success" : "error";
-    this.#steps.push({ action, route: path, atMs, outcome: delivery.outcome, status, code: delivery.words.code });
-    return delivery;
+    if (action === "start") this.#startEndedMs = this.#clock.nowMs();
+    const status = result.outcome !== "answered" ? undefined : result.success ? "success" : "error";
+    this.#steps.push({ action, route: path, atMs, outcome: result.outcome, status, code: result.summary.code });
+    return result;
   }
 
   /** The route and body of what is to be done. */
@@ -167,64 +166,64 @@ class Settling {
     if (action === "start") return [this.#route.path, this.#token.body];
     const { print, learns } = this.#recovery;
     if (action === "print" && print !== undefined) {
-      return [print.route, writeObject({ [print.key]: integerId(this.#document?.[print.key]) })];
+      return [print.route, writeExactObject({ [print.key]: integerId(this.#document?.[print.key]) })];
     }
     const { route = "", keys = [] } = this.#route.polling ?? {};
-    const known = (key: string) => (key === learns ? this.#token.known.learned : this.#body[key]);
-    return [route, writeObject(Object.fromEntries(keys.map((key) => [key, known(key)])))];
+    const keyValueOf = (key: string) => (key === learns ? this.#token.known.learned : this.#body[key]);
+    return [route, writeExactObject(Object.fromEntries(keys.map((key) => [key, keyValueOf(key)])))];
   }
 
-  async #goOn(next: Onward, delivery: Delivery): Promise<void> {
-    this.#document = next.document ?? this.#document;
-    this.#token = { ...this.#token, known: next.known };
-    const reply = delivery.outcome === "answered" ? delivery.reply : undefined;
-    if (next.known.phase === "accepted" && delivery.outcome === "answered") await this.#tell({ type: "in progress", reply });
+  async #continue(step: Continue, result: CallResult): Promise<void> {
+    this.#document = step.document ?? this.#document;
+    this.#token = { ...this.#token, known: step.state };
+    const reply = result.outcome === "answered" ? result.reply : undefined;
+    if (step.state.phase === "accepted" && result.outcome === "answered") await this.#notify({ type: "in progress", reply });
   }
 
-  async #tell(event: Omit<SettleEvent, "token">): Promise<void> {
+  async #notify(event: Omit<SettleEvent, "token">): Promise<void> {
     try {
       await this.#options.onProgress?.({ ...event, token: this.#token });
     } catch (error) {
-      if (!this.#begun) throw error;
+      if (!this.#mayHaveLeft) throw error;
     }
   }
 
   /** Nothing was settled in time; what was never sent has ended all the same, in nothing. */
-  #windowOver(words: Words): Promise<Settled> {
-    const { known } = this.#token;
+  #endOfWindow(summary: AnswerSummary): Promise<Settled> {
+    const { known: state } = this.#token;
     // A copy that couldn't be asked for: the document is closed nonetheless
-    if (known.phase === "printing") return this.#end({ verdict: "unprinted", reply: undefined, words });
-    return this.#end({ verdict: isUntouched(known) ? this.#recovery.refused : "unknown", reply: undefined, words });
+    if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply: undefined, summary });
+    return this.#end({ verdict: nothingBegun(state) ? this.#recovery.refused : "unknown", reply: undefined, summary });
   }
 
   /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */
-  #left(): Promise<Settled> {
-    const untouched = isUntouched(this.#token.known);
+  #endAborted(): Promise<Settled> {
+    const untouched = nothingBegun(this.#token.known);
     const message = untouched ? "the caller stopped it before it was sent" : "the caller stopped following it";
-    const words = { code: undefined, message, httpStatus: undefined };
-    return this.#end({ verdict: untouched ? this.#recovery.refused : "unknown", reply: undefined, words });
+    const summary = { code: undefined, message, httpStatus: undefined };
+    return this.#end({ verdict: untouched ? this.#recovery.refused : "unknown", reply: undefined, summary });
   }
 
   /** It had ended so before it was resumed. */
-  #unsent(): Promise<Settled> {
+  #endUnsent(): Promise<Settled> {
     const { code, message } = this.#token.known.refusal ?? {};
-    const words = { code, message: `nothing was sent: ${message ?? "start it anew"}`, httpStatus: undefined };
-    return this.#end({ verdict: this.#recovery.refused, reply: undefined, words });
+    const summary = { code, message: `nothing was sent: ${message ?? "start it anew"}`, httpStatus: undefined };
+    return this.#end({ verdict: this.#recovery.refused, reply: undefined, summary });
   }
 
-  async #end({ verdict, reply, words }: Ended): Promise<Settled> {
-    const { known } = this.#token;
-    if (verdict === this.#recovery.refused && isUntouched(known)) {
+  async #end({ verdict, reply, summary }: Done): Promise<Settled> {
+    const { known: state } = this.#token;
+    if (verdict === this.#recovery.refused && nothingBegun(state)) {
       const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
-      const refusal = { code: words?.code, message: words?.message };
-      this.#token = { ...this.#token, known: endedInNothing(known, answered, refusal) };
+      const refusal = { code: summary?.code, message: summary?.message };
+      this.#token = { ...this.#token, known: stateWithoutEffect(state, answered, refusal) };
     }
-    await this.#tell({ type: "final", reply });
+    await this.#notify({ type: "final", reply });
     return {
       result: verdict,
       data: dataOf(this.#service.contract, reply ?? this.#document),
-      code: words?.code,
-      message: words?.message,
+      code: summary?.code,
+      message: summary?.message,
       steps: this.#steps,
       token: this.#token,
     };

@@ -1,10 +1,11 @@
-import type { Route } from "../contract/contract.ts";
+import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type Recovery, recoveryOf } from "../contract/recovery.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
-import { parseObject } from "./exact-json.ts";
-import { type Known, phases } from "./known.ts";
+import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
+import { newKey } from "./key.ts";
+import { phases, type SettleState } from "./settle-state.ts";
 
 /**
  * An operation written down, so that another process can follow it on: what was to be sent, to the letter, and what is known of
@@ -18,11 +19,64 @@ export interface Token {
   readonly route: string;
   /** The body as JSON text: it goes out again exactly so. */
   readonly body: string;
-  readonly known: Known;
+  readonly known: SettleState;
 }
 
-/** A token that was read, with what its words stand for. */
-export interface ReadToken {
+/**
+ * An operation before anything of it was sent: its body to the letter, with a key, and what is to be asked first.
+ * @throws TypeError for an operation that can't be followed or a body that is no JSON.
+ */
+export function newToken(contract: Contract, path: string, body: object): Token {
+  const route = routeOf(contract, path);
+  const recovery = route === undefined ? undefined : recoveryOf(contract.service, path);
+  if (route === undefined || recovery === undefined) {
+    throw new TypeError(`Cannot settle ${path}: ${contract.service} has no such operation`);
+  }
+  const keyField = keyFieldOf(route);
+  const given = new Map<string, unknown>(Object.entries(body));
+  const named = scalarText(given.get(nameField(route, recovery, body))) !== undefined;
+  const keyed = named || !recovery.ownKey ? body : { ...body, [keyField]: newKey() };
+  const text = writeExactObject(keyed);
+  const ask = recovery.baseline && named;
+  const known: SettleState = {
+    phase: ask ? "baseline" : "ready",
+    doubt: false,
+    baseline: ask ? undefined : "",
+    resends: 0,
+    signedAgain: false,
+    absents: 0,
+    learned:
+      recovery.learns === undefined
+        ? undefined
+        : (scalarText(given.get(recovery.learns)) ?? scalarText(fieldOf(text, keyField))),
+    learnedProven: false,
+    unprinted: false,
+    copied: false,
+    refusal: undefined,
+    refusals: 0,
+    askOnly: false,
+  };
+  return { v: 1, service: contract.service, route: path, body: text, known };
+}
+
+function keyFieldOf(route: Route): string {
+  if (route.key === undefined) throw new TypeError(`Cannot settle ${route.path}: it has no key`);
+  return route.key;
+}
+
+/** The field by which a body names its operation: the key's, or one in its place. */
+export function nameField(route: Route, recovery: Recovery, body: object): string {
+  const given = new Map<string, unknown>(Object.entries(body));
+  const keyField = keyFieldOf(route);
+  return [keyField, ...recovery.aliases].find((field) => scalarText(given.get(field)) !== undefined) ?? keyField;
+}
+
+function fieldOf(text: string, field: string): unknown {
+  return parseExactObject(text)?.[field];
+}
+
+/** A token that was read, with what its fields stand for. */
+export interface ParsedToken {
   readonly token: Token;
   readonly route: Route;
   readonly recovery: Recovery;
@@ -33,24 +87,25 @@ export interface ReadToken {
  * Reads a token, wherever it was kept.
  * @throws TypeError saying what is wrong with it.
  */
-export function readToken(value: unknown): ReadToken {
-  if (!isObject(value)) throw wrong("it is no object: pass the token itself, parsed where it was kept as text");
+export function readToken(value: unknown): ParsedToken {
+  if (!isObject(value)) throw tokenError("it is no object: pass the token itself, parsed where it was kept as text");
   const { v, service: name, route: path, body: text, known } = value;
-  if (v !== 1) throw wrong(`it has v ${String(v)}, and this client reads v 1`);
+  if (v !== 1) throw tokenError(`it has v ${String(v)}, and this client reads v 1`);
   const service = serviceNames.find((each) => each === name);
-  if (service === undefined) throw wrong(`there is no service ${String(name)}`);
+  if (service === undefined) throw tokenError(`there is no service ${String(name)}`);
   const route = typeof path === "string" ? routeOf(contracts[service], path) : undefined;
   const recovery = route === undefined ? undefined : recoveryOf(service, route.path);
-  if (route === undefined || recovery === undefined) throw wrong(`${service} has no operation ${String(path)} to be followed`);
-  const body = typeof text === "string" ? parseObject(text) : undefined;
-  if (typeof text !== "string" || body === undefined) throw wrong("its body is no text of a JSON object");
-  return { token: { v, service, route: route.path, body: text, known: readKnown(known) }, route, recovery, body };
+  if (route === undefined || recovery === undefined)
+    throw tokenError(`${service} has no operation ${String(path)} to be followed`);
+  const body = typeof text === "string" ? parseExactObject(text) : undefined;
+  if (typeof text !== "string" || body === undefined) throw tokenError("its body is no text of a JSON object");
+  return { token: { v, service, route: route.path, body: text, known: readState(known) }, route, recovery, body };
 }
 
-function readKnown(value: unknown): Known {
-  if (!isObject(value)) throw wrong("it does not say what is known");
+function readState(value: unknown): SettleState {
+  if (!isObject(value)) throw tokenError("it does not say what is known");
   const phase = phases.find((each) => each === value["phase"]);
-  if (phase === undefined) throw wrong(`it has an unknown phase ${String(value["phase"])}`);
+  if (phase === undefined) throw tokenError(`it has an unknown phase ${String(value["phase"])}`);
   const { refusal } = value;
   return {
     phase,
@@ -71,29 +126,29 @@ function readKnown(value: unknown): Known {
 
 function flag(from: JsonObject, name: string): boolean {
   const value = from[name];
-  if (typeof value !== "boolean") throw wrong(`its ${name} is neither true nor false`);
+  if (typeof value !== "boolean") throw tokenError(`its ${name} is neither true nor false`);
   return value;
 }
 
 function count(from: JsonObject, name: string): number {
   const value = integer(from, name);
-  if (value === undefined || value < 0) throw wrong(`its ${name} is no count`);
+  if (value === undefined || value < 0) throw tokenError(`its ${name} is no count`);
   return value;
 }
 
 function integer(from: JsonObject, name: string): number | undefined {
   const value = from[name];
   if (value === undefined) return undefined;
-  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw wrong(`its ${name} is no integer`);
+  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw tokenError(`its ${name} is no integer`);
   return value;
 }
 
 function text(from: JsonObject, name: string): string | undefined {
   const value = from[name];
-  if (value !== undefined && typeof value !== "string") throw wrong(`its ${name} is no text`);
+  if (value !== undefined && typeof value !== "string") throw tokenError(`its ${name} is no text`);
   return value;
 }
 
-function wrong(what: string): TypeError {
+function tokenError(what: string): TypeError {
   return new TypeError(`Cannot resume: this is no token of a settled operation: ${what}`);
 }

@@ -2,8 +2,7 @@ import type { ServiceName } from "../core/call.ts";
 import type { Outcome } from "../core/fault.ts";
 
 /**
- * What carries a request to a service and its answer back: HTTP, or a line. It is told what to send and says what became of it;
- * it never sends twice.
+ * What carries a request to a service and its answer back: HTTP, or a line. It sends each request once and says what became of it.
  */
 
 export interface TransportRequest {
@@ -41,6 +40,6 @@ export interface Transport {
 }
 
 /** A failure without an answer's body. */
-export function failed(outcome: "not-sent" | "unknown", reason: string): Answer {
+export function failedAnswer(outcome: "not-sent" | "unknown", reason: string): Answer {
   return { outcome, text: undefined, httpStatus: undefined, retryAfterMs: undefined, reason };
 }

@@ -2,6 +2,7 @@ import type { Static, TSchema } from "typebox";
 import type { BankTransactionResult, bankSchemas } from "../contract/schema-bank.ts";
 import type { FiscalDocumentReply, fiscalSchemas } from "../contract/schema-fiscal.ts";
 import type { qrSchemas } from "../contract/schema-qr.ts";
+import type { ServiceName } from "../core/call.ts";
 
 /**
  * The client's types, made of the contracts' schemas: nothing here exists at run time, and no schema library reaches a page.
@@ -16,16 +17,14 @@ interface SchemasByService {
   readonly qr: typeof qrSchemas;
 }
 
-type Service = keyof SchemasByService;
-
 /** The routes of a service, with their slash. */
-export type RouteOf<S extends Service> = keyof SchemasByService[S] & string;
+export type RouteOf<S extends ServiceName> = keyof SchemasByService[S] & string;
 
-type Camel<Words extends string> = Words extends `${infer Head}_${infer Tail}`
+type Camel<Path extends string> = Path extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
-  : Words extends `${infer Head}-${infer Tail}`
+  : Path extends `${infer Head}-${infer Tail}`
     ? `${Head}${Capitalize<Camel<Tail>>}`
-    : Words;
+    : Path;
 
 /** A route as a method's name: `/check_status` is `checkStatus`, `/close-shift` is `closeShift`. */
 export type MethodOf<Route extends string> = Route extends `/${infer Path}` ? Camel<Path> : never;
@@ -43,10 +42,10 @@ type SideOf<Schemas, Side extends "request" | "reply"> =
   Schemas extends Readonly<Record<Side, infer Schema>> ? (Schema extends TSchema ? Exact<Static<Schema>> : undefined) : never;
 
 /** A request's body; undefined for a route that takes none. */
-export type BodyOf<S extends Service, Route extends RouteOf<S>> = SideOf<SchemasByService[S][Route], "request">;
+export type BodyOf<S extends ServiceName, Route extends RouteOf<S>> = SideOf<SchemasByService[S][Route], "request">;
 
 /** A successful answer. Terminals send more fields than are documented; those are there, of unknown type. */
-export type ReplyOf<S extends Service, Route extends RouteOf<S>> = SideOf<SchemasByService[S][Route], "reply"> & {
+export type ReplyOf<S extends ServiceName, Route extends RouteOf<S>> = SideOf<SchemasByService[S][Route], "reply"> & {
   readonly status: "success";
   readonly [field: string]: unknown;
 };
@@ -71,24 +70,24 @@ type Method<Body, Reply> = Body extends undefined
  * A service's routes as methods. Each sends one request, once, and resolves with an answer whose status is "success".
  * Each rejects with NotSentError, UnknownError or RejectedError.
  */
-export type Methods<S extends Service> = {
+export type Methods<S extends ServiceName> = {
   readonly [Route in RouteOf<S> as MethodOf<Route>]: Method<BodyOf<S, Route>, ReplyOf<S, Route>>;
 };
 
-interface FollowedRoutes {
+interface FollowedRouteByService {
   readonly fiscal: "/sale" | "/refund" | "/deposit" | "/withdraw";
   readonly bank: "/sale" | "/preauth" | "/confirm" | "/cancel" | "/refund" | "/xreport" | "/close-shift";
   readonly qr: "/showqrcode" | "/cancel" | "/refund" | "/final_confirm";
 }
 
 /** The operations of a service that can be followed to their end, as methods' names. */
-export type OperationOf<S extends Service> = MethodOf<FollowedRoutes[S]>;
+export type OperationOf<S extends ServiceName> = MethodOf<FollowedRouteByService[S]>;
 
-type RouteNamed<S extends Service, Name extends string> = {
+type RouteNamed<S extends ServiceName, Name extends string> = {
   readonly [Route in RouteOf<S>]: MethodOf<Route> extends Name ? Route : never;
 }[RouteOf<S>];
 
-interface KeyFields {
+interface KeyFieldByService {
   readonly fiscal: "documentExtID";
   readonly bank: "pay_id";
   readonly qr: "pay_id";
@@ -98,30 +97,30 @@ type KeyOptional<Body, Key extends string> = Omit<Body, Key> & { readonly [Field
 
 /**
  * An operation's body; its key may be left out, and is then made. A qr payment may bring its own `trans`; what refers to a payment
- * (qr's other operations) has that payment's key, which nobody can make.
+ * (qr's other operations) has that payment's key, which can't be made here.
  */
-export type OperationBody<S extends Service, Name extends OperationOf<S>> = S extends "qr"
+export type OperationBody<S extends ServiceName, Name extends OperationOf<S>> = S extends "qr"
   ? Name extends "showqrcode"
     ? KeyOptional<BodyOf<"qr", "/showqrcode">, "pay_id"> & { readonly trans?: string }
     : BodyOf<S, RouteNamed<S, Name>>
-  : KeyOptional<BodyOf<S, RouteNamed<S, Name>>, KeyFields[S]>;
+  : KeyOptional<BodyOf<S, RouteNamed<S, Name>>, KeyFieldByService[S]>;
 
-interface Results {
+interface ResultByService {
   readonly fiscal: "closed" | "failed" | "unprinted";
   readonly bank: "approved" | "declined" | "reversed";
   readonly qr: "approved" | "declined";
 }
 
 /** How an operation of a service ended; `unknown` where that isn't proven. */
-export type ResultOf<S extends Service> = Results[S] | "unknown";
+export type ResultOf<S extends ServiceName> = ResultByService[S] | "unknown";
 
-interface Datas {
+interface DataByService {
   readonly fiscal: ReplyFields<Exact<FiscalDocumentReply>>;
   readonly bank: ReplyFields<Exact<BankTransactionResult>>;
   readonly qr: { readonly rrn?: unknown; readonly [field: string]: unknown };
 }
 
-/** What the service told of the operation: fiscal the document, bank and qr the answer's `data`. */
-export type DataOf<S extends Service> = Datas[S];
+/** What the service said of the operation: fiscal the document, bank and qr the answer's `data`. */
+export type DataOf<S extends ServiceName> = DataByService[S];
 
 type ReplyFields<T> = T & { readonly [field: string]: unknown };

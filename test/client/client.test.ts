@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver, createHttpClient } from "../../src/client/client.ts";
 import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
-import { methodName } from "../../src/client/service.ts";
+import { methodName } from "../../src/client/remote-service.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { recoveries, recoveryOf } from "../../src/contract/recovery.ts";
 import { serviceNames } from "../../src/core/call.ts";

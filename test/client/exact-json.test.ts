@@ -1,43 +1,43 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { integerOf, parseObject, textOf, writeObject } from "../../src/client/exact-json.ts";
+import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../../src/client/exact-json.ts";
 
-test("parseObject() gives a number where it is exact, and a bigint beyond", () => {
-  const parsed = parseObject('{"a":9007199254740991,"b":9007199254740993,"c":-9223372036854775808,"d":1.5,"e":1e3}');
+test("parseExactObject() gives a number where it is exact, and a bigint beyond", () => {
+  const parsed = parseExactObject('{"a":9007199254740991,"b":9007199254740993,"c":-9223372036854775808,"d":1.5,"e":1e3}');
   assert.deepEqual(parsed, { a: 9007199254740991, b: 9007199254740993n, c: -9223372036854775808n, d: 1.5, e: 1000 });
 });
 
-test("parseObject() gives nothing for what is no JSON object, or names a field twice", () => {
+test("parseExactObject() gives nothing for what is no JSON object, or names a field twice", () => {
   for (const text of ["", "null", "[]", "1", '{"a":1', '{"a":1,"a":2}', "<html>", "[".repeat(100_000)]) {
-    assert.equal(parseObject(text), undefined);
+    assert.equal(parseExactObject(text), undefined);
   }
 });
 
-test("writeObject() and parseObject() bring every integer of 64 bits back", () => {
+test("writeExactObject() and parseExactObject() bring every integer of 64 bits back", () => {
   const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
   fc.assert(
     fc.property(int64, (value) => {
-      assert.equal(BigInt(String(parseObject(writeObject({ value }))?.["value"])), value);
+      assert.equal(BigInt(String(parseExactObject(writeExactObject({ value }))?.["value"])), value);
     }),
   );
 });
 
-test("writeObject() refuses what JSON can't hold, and numbers that have lost digits", () => {
+test("writeExactObject() refuses what JSON can't hold, and numbers that have lost digits", () => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 60)]) {
-    assert.throws(() => writeObject({ items: [{ value }] }), /Cannot write the body: value/);
+    assert.throws(() => writeExactObject({ items: [{ value }] }), /Cannot write the body: value/);
   }
-  assert.throws(() => writeObject([1]), /no JSON object/);
+  assert.throws(() => writeExactObject([1]), /no JSON object/);
 });
 
-test("integerOf() reads an integer however it is written, and nothing else", () => {
-  for (const value of [44, "44"]) assert.equal(integerOf(value), 44);
-  assert.equal(integerOf("-15"), -15);
+test("looseInteger() reads an integer however it is written, and nothing else", () => {
+  for (const value of [44, "44"]) assert.equal(looseInteger(value), 44);
+  assert.equal(looseInteger("-15"), -15);
   for (const value of [undefined, null, "", "4.4", 4.4, true, "0x10", 9007199254740993n])
-    assert.equal(integerOf(value), undefined);
+    assert.equal(looseInteger(value), undefined);
 });
 
-test("textOf() reads an id however it is written, and null and nothing as none", () => {
-  assert.deepEqual([textOf(7), textOf(7n), textOf("7")], ["7", "7", "7"]);
-  for (const value of [undefined, null, "", {}, true]) assert.equal(textOf(value), undefined);
+test("scalarText() reads an id however it is written, and null and nothing as none", () => {
+  assert.deepEqual([scalarText(7), scalarText(7n), scalarText("7")], ["7", "7", "7"]);
+  for (const value of [undefined, null, "", {}, true]) assert.equal(scalarText(value), undefined);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { methodName } from "../../src/client/service.ts";
-import type { Settled } from "../../src/client/settled.ts";
+import { methodName } from "../../src/client/remote-service.ts";
+import type { Settled } from "../../src/client/settle-types.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
 import type { ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";

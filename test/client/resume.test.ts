@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SettleEvent } from "../../src/client/settled.ts";
+import type { SettleEvent } from "../../src/client/settle-types.ts";
 import { readToken } from "../../src/client/token.ts";
 import { absentFrom0To30s } from "./bank-settling.ts";
 import { busy, error, kept, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";

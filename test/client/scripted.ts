@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { type Client, createClientOver } from "../../src/client/client.ts";
-import { parseObject } from "../../src/client/exact-json.ts";
+import { parseExactObject } from "../../src/client/exact-json.ts";
 import type { Clock } from "../../src/client/settle-clock.ts";
-import type { SettleEvent, SettleOptions } from "../../src/client/settled.ts";
+import type { SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
 import type { Token } from "../../src/client/token.ts";
-import { type Answer, failed, type Transport, type TransportRequest } from "../../src/client/transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/client/transport.ts";
 import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
 
 /** A service that answers as a test has written it down, and a clock that moves only while somebody sleeps. */
@@ -37,11 +37,11 @@ export function reply(json: object, more: Partial<Answer> = {}): Answer {
 
 export const ok = (more: object = {}) => reply({ status: "success", ...more });
 export const error = (code: number, more: object = {}) => reply({ status: "error", code, message: `code ${code}`, ...more });
-export const lost: Answer = failed("unknown", "no answer came");
+export const lost: Answer = failedAnswer("unknown", "no answer came");
 /** Turned away for now. */
-export const busy: Answer = { ...failed("not-sent", "the line is down"), httpStatus: 503 };
+export const busy: Answer = { ...failedAnswer("not-sent", "the line is down"), httpStatus: 503 };
 /** Turned away for good. */
-export const wrong: Answer = { ...failed("not-sent", "mend it"), httpStatus: 401 };
+export const wrong: Answer = { ...failedAnswer("not-sent", "mend it"), httpStatus: 401 };
 
 export type Script = readonly (readonly [route: string, answer: Answer])[];
 
@@ -82,7 +82,7 @@ export function bodyOf({ service, body }: TransportRequest): Readonly<Record<str
   if (body === undefined) return {};
   const data = service === "fiscal" ? parseForm(Buffer.from(body)).data : undefined;
   const json = data === undefined ? body : Buffer.from(unescapeValue(data), "base64").toString("utf8");
-  const parsed = parseObject(json);
+  const parsed = parseExactObject(json);
   assert.ok(parsed !== undefined);
   return parsed;
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { methodName } from "../../src/client/service.ts";
-import { type Answer, failed, type TransportRequest } from "../../src/client/transport.ts";
+import { methodName } from "../../src/client/remote-service.ts";
+import { type Answer, failedAnswer, type TransportRequest } from "../../src/client/transport.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
 import { present, type ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
@@ -24,7 +24,7 @@ class World {
     const call = { service, route, body: pieces, requestId: "r", key: undefined, caller: present() };
     const { reply, fault } = this.emulator.answer(call);
     // What befalls an answer on its way is the line's affair: whatever it is, the worst of it is that nothing comes back
-    if (fault !== undefined) return failed("unknown", fault.kind);
+    if (fault !== undefined) return failedAnswer("unknown", fault.kind);
     const text = Buffer.concat(reply.payload).toString("utf8");
     return { outcome: "answered", text, httpStatus: 200, retryAfterMs: undefined, reason: undefined };
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { methodName } from "../../src/client/service.ts";
+import { methodName } from "../../src/client/remote-service.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
 import { serviceNames } from "../../src/core/call.ts";

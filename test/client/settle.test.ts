@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SettleEvent } from "../../src/client/settled.ts";
+import type { SettleEvent } from "../../src/client/settle-types.ts";
 import { readToken } from "../../src/client/token.ts";
 import { busy, error, kept, lost, ok, over } from "./scripted.ts";
 

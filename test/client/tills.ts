@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { createClientOver } from "../../src/client/client.ts";
-import type { Settled, SettleEvent } from "../../src/client/settled.ts";
-import { type Answer, failed, type Transport, type TransportRequest } from "../../src/client/transport.ts";
+import type { Settled, SettleEvent } from "../../src/client/settle-types.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/client/transport.ts";
 import { merchantId, type TestClock } from "./scripted.ts";
 
 /** A till whose requests and answers get lost, and whose process dies at any moment and is started again. */
@@ -78,7 +78,7 @@ export class Fateful implements Transport {
 
   #befall(mishap: Mishap, request: TransportRequest): Answer {
     if (mishap === "none") return this.#carry(request);
-    if (mishap === "not-sent") return failed("not-sent", "busy");
+    if (mishap === "not-sent") return failedAnswer("not-sent", "busy");
     if (mishap === "lost-after" || mishap === "dies-after") this.#carry(request);
     if (mishap === "late") this.#late = request;
     if (mishap === "delayed") this.#delayed = [...this.#delayed, { dueMs: (this.#clock?.nowMs() ?? 0) + delayMs, request }];
@@ -86,7 +86,7 @@ export class Fateful implements Transport {
       this.died = true;
       this.#leave();
     }
-    return failed("unknown", "lost");
+    return failedAnswer("unknown", "lost");
   }
 }
 

@@ -1,6 +1,6 @@
 import { openLine } from "../../src/app/client-line.ts";
 import { type Client, createClientOver, createHttpClient } from "../../src/client/client.ts";
-import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settled.ts";
+import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { type Connection, msPerByte, OpenError, type OpenTransport } from "../../src/device/transport.ts";

@@ -3,27 +3,26 @@ import { adviceAfter } from "../contract/recovery.ts";
 import { checkFirst } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
-import { integerOf, parseObject, textOf, writeObject } from "./exact-json.ts";
-import { signedForm } from "./form.ts";
-import { type Answer, failed, type Transport, type TransportRequest } from "./transport.ts";
+import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
 import type { CallOptions } from "./types.ts";
 
 /** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
 
-/** What became of a request that was tried. */
-export type Delivery =
-  | { readonly outcome: "answered"; readonly success: boolean; readonly reply: JsonObject; readonly words: Words }
+/** What became of one call, without an error thrown: `call` throws it, `settle` judges it. */
+export type CallResult =
+  | { readonly outcome: "answered"; readonly success: boolean; readonly reply: JsonObject; readonly summary: AnswerSummary }
   | {
       readonly outcome: "not-sent";
       /** True when waiting helps, false when the request has to be mended. */
       readonly passing: boolean;
       readonly retryAfterMs: number | undefined;
-      readonly words: Words;
+      readonly summary: AnswerSummary;
     }
-  | { readonly outcome: "unknown"; readonly words: Words };
+  | { readonly outcome: "unknown"; readonly summary: AnswerSummary };
 
-/** What an answer says of itself. */
-export interface Words {
+/** What an answer says of itself, beside its data. */
+export interface AnswerSummary {
   readonly code: number | undefined;
   readonly message: string | undefined;
   readonly httpStatus: number | undefined;
@@ -32,7 +31,7 @@ export interface Words {
 /** The fiscal merchant's id, or where to look it up; asked for each request, so that one that was corrected takes effect. */
 export type MerchantId = string | (() => string | Promise<string>);
 
-export interface ServiceOptions {
+export interface RemoteServiceOptions {
   readonly contract: Contract;
   readonly transport: Transport;
   readonly merchantId: MerchantId | undefined;
@@ -42,18 +41,18 @@ export interface ServiceOptions {
 
 /** Milliseconds that a call may wait in the bridge for its line (`queueWaitMs`), and that its way there and back may take. */
 const queueWaitMs = 15_000;
-const wayMs = 5_000;
+const roundTripMs = 5_000;
 
 /** The longest that a timer can be set to; one set to more would ring at once. */
 const timerMsMax = 2 ** 31 - 1;
 
-export class Service {
+export class RemoteService {
   readonly contract: Contract;
   readonly #transport: Transport;
   readonly #merchantId: MerchantId | undefined;
   readonly #timeoutMs: number | undefined;
 
-  constructor({ contract, transport, merchantId, timeoutMs }: ServiceOptions) {
+  constructor({ contract, transport, merchantId, timeoutMs }: RemoteServiceOptions) {
     this.contract = contract;
     this.#transport = transport;
     this.#merchantId = merchantId;
@@ -65,78 +64,79 @@ export class Service {
    * @throws NotSentError, UnknownError or RejectedError; TypeError for a body that is no JSON.
    */
   async call(route: Route, body: object | undefined, options: CallOptions = {}): Promise<JsonObject> {
-    const text = route.body === "none" ? undefined : writeObject(body ?? {});
-    const delivery = await this.deliver(route, text, options);
-    if (delivery.outcome === "answered" && delivery.success) return delivery.reply;
-    throw this.#errorOf(route, delivery);
+    const text = route.body === "none" ? undefined : writeExactObject(body ?? {});
+    const result = await this.tryCall(route, text, options);
+    if (result.outcome === "answered" && result.success) return result.reply;
+    throw this.#toError(route, result);
   }
 
-  /** Sends one request, once, and tells what became of it. */
-  async deliver(route: Route, json: string | undefined, { signal, timeoutMs, withdrawn }: CallOptions): Promise<Delivery> {
-    const limitMs = timeoutMs ?? this.#timeoutMs ?? route.replyTimeoutMs + queueWaitMs + wayMs;
+  /** Sends one request, once, and says what became of it. */
+  async tryCall(route: Route, json: string | undefined, { signal, timeoutMs, withdrawn }: CallOptions): Promise<CallResult> {
+    const limitMs = timeoutMs ?? this.#timeoutMs ?? route.replyTimeoutMs + queueWaitMs + roundTripMs;
     let body = json;
     try {
       if (json !== undefined && this.contract.envelope === "form") body = await this.#signed(json, limitMs, signal);
     } catch (error) {
-      return unsent(`Cannot sign the request: ${error instanceof Error ? error.message : String(error)}`, error === overdue);
+      return notSent(
+        `Cannot sign the request: ${error instanceof Error ? error.message : String(error)}`,
+        error === merchantIdTimeout,
+      );
     }
     // It may have been left or withdrawn while it was being signed
-    if (signal?.aborted === true || withdrawn?.aborted === true) return unsent("the caller had left before it was sent", true);
+    if (signal?.aborted === true || withdrawn?.aborted === true) return notSent("the caller had left before it was sent", true);
     const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";
     const request = { service: this.contract.service, route: route.path, method, body } as const;
-    const withdrawable = withdrawn === undefined ? request : { ...request, withdrawn };
-    return read(this.contract, route, await within(limitMs, signal, (limit) => this.#sent(withdrawable, limit)));
+    const cancellable = withdrawn === undefined ? request : { ...request, withdrawn };
+    return readAnswer(this.contract, route, await withTimeout(limitMs, signal, (limit) => this.#send(cancellable, limit)));
   }
 
   /** The signed form. Looking the merchant's id up may take as long as it likes, so it has the limit of an answer. */
   async #signed(json: string, limitMs: number, signal: AbortSignal | undefined): Promise<string> {
-    const given = this.#merchantId;
+    const source = this.#merchantId;
     const lookUp = async (limit: AbortSignal) =>
-      typeof given === "function" ? Promise.race([given(), onAbort(limit, () => Promise.reject(overdue))]) : given;
-    const id = typeof given === "function" ? await within(limitMs, signal, lookUp) : given;
+      typeof source === "function" ? Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]) : source;
+    const id = typeof source === "function" ? await withTimeout(limitMs, signal, lookUp) : source;
     if (id === undefined) throw new Error("there is no merchantId: give it to the client");
     return signedForm(json, id);
   }
 
   /** Ends with the limit, whatever the transport does. */
-  #sent(request: TransportRequest, limit: AbortSignal): Promise<Answer> {
+  #send(request: TransportRequest, limit: AbortSignal): Promise<Answer> {
     const ended = onAbort(limit, async () => {
       // A transport that can say that nothing was sent says it at once
-      for (let turn = 0; turn < turnsToAnswer; turn++) await undefined;
-      return failed("unknown", String(limit.reason));
+      for (let turn = 0; turn < microtasksToAnswer; turn++) await undefined;
+      return failedAnswer("unknown", String(limit.reason));
     });
     // A transport that fails in a way of its own proves nothing
-    const sent = this.#transport
+    const answered = this.#transport
       .send(request, limit)
-      .catch((error: unknown) => failed("unknown", `the transport failed: ${String(error)}`));
-    return Promise.race([sent, ended]);
+      .catch((error: unknown) => failedAnswer("unknown", `the transport failed: ${String(error)}`));
+    return Promise.race([answered, ended]);
   }
 
-  #errorOf(route: Route, delivery: Delivery): NotSentError | UnknownError | RejectedError {
+  #toError(route: Route, result: CallResult): NotSentError | UnknownError | RejectedError {
     const { service } = this.contract;
     const { path } = route;
-    const { code, httpStatus } = delivery.words;
-    const message = delivery.words.message ?? `${service} ${path}: ${delivery.outcome}, code ${code ?? "none"}`;
+    const { code, httpStatus } = result.summary;
+    const message = result.summary.message ?? `${service} ${path}: ${result.outcome}, code ${code ?? "none"}`;
     const failure = (advice: string): CallFailure => ({ service, route: path, code, message, httpStatus, advice });
-    switch (delivery.outcome) {
+    switch (result.outcome) {
       case "not-sent": {
-        const advice = delivery.passing
-          ? "send it again after a while"
-          : "mend the request or the settings, then send it again";
-        return new NotSentError(failure(advice), delivery.passing, delivery.retryAfterMs);
+        const advice = result.passing ? "send it again after a while" : "mend the request or the settings, then send it again";
+        return new NotSentError(failure(advice), result.passing, result.retryAfterMs);
       }
       case "unknown":
         return new UnknownError(
           failure(route.effect === "none" ? "nothing was changed by asking: ask again" : checkFirst[service]),
         );
       case "answered":
-        return new RejectedError(failure(adviceAfter(service, path, code)), delivery.reply);
+        return new RejectedError(failure(adviceAfter(service, path, code)), result.reply);
     }
   }
 }
 
 /** Turns of the microtask queue that a transport's proof may take to arrive after the abort. */
-const turnsToAnswer = 50;
+const microtasksToAnswer = 50;
 
 function onAbort<T>(signal: AbortSignal, then: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve) => {
@@ -145,7 +145,7 @@ function onAbort<T>(signal: AbortSignal, then: () => T | Promise<T>): Promise<T>
 }
 
 /** Does something under a limit that is aborted after so many milliseconds, or when the caller leaves. */
-async function within<T>(
+async function withTimeout<T>(
   limitMs: number,
   signal: AbortSignal | undefined,
   work: (limit: AbortSignal) => Promise<T>,
@@ -165,30 +165,30 @@ async function within<T>(
 }
 
 /** The merchant's id was still being looked up when the limit came. */
-const overdue = new Error("the merchantId was still being looked up when the time was over or the caller left");
+const merchantIdTimeout = new Error("the merchantId was still being looked up when the time was over or the caller left");
 
-function unsent(message: string, passing: boolean): Delivery {
-  const words = { code: undefined, message, httpStatus: undefined };
-  return { outcome: "not-sent", passing, retryAfterMs: undefined, words };
+function notSent(message: string, passing: boolean): CallResult {
+  const summary = { code: undefined, message, httpStatus: undefined };
+  return { outcome: "not-sent", passing, retryAfterMs: undefined, summary };
 }
 
 /**
  * Reads what a transport brought. An answer without a status of the contract is no answer: its outcome is unknown. So it is with an
  * error whose HTTP status says that it may be a framework's or a proxy's (the route's `errorStatusMax`).
  */
-function read(contract: Contract, route: Route, { outcome, text, httpStatus, retryAfterMs, reason }: Answer): Delivery {
-  const reply = text === undefined ? undefined : parseObject(text);
+function readAnswer(contract: Contract, route: Route, { outcome, text, httpStatus, retryAfterMs, reason }: Answer): CallResult {
+  const reply = text === undefined ? undefined : parseExactObject(text);
   const status = reply?.["status"];
-  const words = { code: integerOf(reply?.["code"]), message: textOf(reply?.["message"]) ?? reason, httpStatus };
+  const summary = { code: looseInteger(reply?.["code"]), message: scalarText(reply?.["message"]) ?? reason, httpStatus };
   if (outcome === "not-sent") {
-    return { outcome, passing: isPassing(contract, words, retryAfterMs), retryAfterMs, words };
+    return { outcome, passing: isPassing(contract, summary, retryAfterMs), retryAfterMs, summary };
   }
-  const isTheirs = status === "success" || (status === "error" && (httpStatus ?? 200) <= route.errorStatusMax);
-  if (outcome === "answered" && reply !== undefined && isTheirs) {
-    return { outcome, success: status === "success", reply, words };
+  const isServiceAnswer = status === "success" || (status === "error" && (httpStatus ?? 200) <= route.errorStatusMax);
+  if (outcome === "answered" && reply !== undefined && isServiceAnswer) {
+    return { outcome, success: status === "success", reply, summary };
   }
-  const message = outcome === "answered" ? "the answer is none that the contract knows" : words.message;
-  return { outcome: "unknown", words: { ...words, message } };
+  const message = outcome === "answered" ? "the answer is none that the contract knows" : summary.message;
+  return { outcome: "unknown", summary: { ...summary, message } };
 }
 
 /** Statuses of a request that is turned away for now: too slow, too many. */
@@ -198,11 +198,33 @@ const passingStatuses: ReadonlySet<number> = new Set([408, 429]);
  * Whether the same request may get through later. A service may be set to put all faults into 200 (`faultStatus`): then the code
  * tells, and one that may mean both counts as passing, since trying again harms nothing.
  */
-function isPassing(contract: Contract, { code, httpStatus }: Words, retryAfterMs: number | undefined): boolean {
+function isPassing(contract: Contract, { code, httpStatus }: AnswerSummary, retryAfterMs: number | undefined): boolean {
   if (retryAfterMs !== undefined) return true;
   if (httpStatus !== undefined && httpStatus >= 400) return httpStatus >= 500 || passingStatuses.has(httpStatus);
   const { malformed, missing, sign, route, unavailable } = contract.faultCodes;
   return code === undefined || code === unavailable || ![malformed, missing, sign, route].includes(code);
+}
+
+const utf8 = new TextEncoder();
+
+/**
+ * Writes the form of a business payload. The sign is Base64 of the lowercase hexadecimal SHA-1 of `data` followed by the
+ * merchant's id (fiscal.md, Authentication); it covers `data` before its escaping, as a reader of forms sees it.
+ */
+export async function signedForm(json: string, merchantId: string): Promise<string> {
+  // Browsers keep it from pages that came without TLS, and the types don't know that
+  if (crypto.subtle === undefined) throw new Error("this page is not secure: serve it over https");
+  const data = base64(utf8.encode(json));
+  const digest = await crypto.subtle.digest("SHA-1", utf8.encode(data + merchantId));
+  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `data=${encodeURIComponent(data)}&sign=${encodeURIComponent(base64(utf8.encode(hex)))}`;
+}
+
+/** In slices: a function takes no hundred thousand arguments. */
+function base64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let from = 0; from < bytes.length; from += 8192) binary += String.fromCharCode(...bytes.subarray(from, from + 8192));
+  return btoa(binary);
 }
 
 /** The route's method name: `/check_status` is `checkStatus`. */
@@ -211,7 +233,7 @@ export function methodName(path: string): string {
 }
 
 /** The methods of a service, one for each route of its contract. */
-export function methodsOf(service: Service): Record<string, (...given: readonly unknown[]) => Promise<JsonObject>> {
+export function methodsOf(service: RemoteService): Record<string, (...given: readonly unknown[]) => Promise<JsonObject>> {
   return Object.fromEntries(
     service.contract.routes.map((route) => [
       methodName(route.path),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { signedForm } from "../../src/client/form.ts";
+import { signedForm } from "../../src/client/remote-service.ts";
 import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
 import { signMatches } from "../../src/envelope/sign.ts";
 

@@ -1,17 +1,17 @@
 import type { Verdict } from "../contract/recovery.ts";
 import type { Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import type { Action } from "./known.ts";
 import type { Clock } from "./settle-clock.ts";
+import type { Action } from "./settle-state.ts";
 import type { Token } from "./token.ts";
 
-/** What a till gives to a following, is told during it, and has at its end. */
+/** The public types of `settle`: its options, its events, its steps and its result. */
 
 export type SettleEventType = "sent" | "resent" | "asked" | "printing" | "in progress" | "waiting" | "final";
 
 export interface SettleEvent {
   /**
-   * `sent`, `resent`, `asked`, `printing` are told before it is done; the first event before anything was sent. `in progress`:
+   * `sent`, `resent`, `asked`, `printing` come before it is done; the first event before anything was sent. `in progress`:
    * the service has it. `waiting`: for `waitMs`.
    */
   readonly type: SettleEventType;
@@ -38,7 +38,7 @@ export interface SettleOptions {
    */
   readonly askOnly?: AbortSignal;
   /**
-   * Told of each step, and awaited. What it throws before anything was sent stops the operation and is thrown on; later nothing
+   * Called with each step, and awaited. What it throws before anything was sent stops the operation and is thrown on; later nothing
    * may come between a payment and its result, and what it throws is left alone.
    */
   readonly onProgress?: (event: SettleEvent) => void | Promise<void>;
@@ -46,11 +46,11 @@ export interface SettleOptions {
   readonly clock?: Clock;
 }
 
-/** One request of a following, for the till's own record. */
+/** One request of a settle run, for the till's own record. */
 export interface SettleStep {
   readonly action: Action;
   readonly route: string;
-  /** Milliseconds since the following began. */
+  /** Milliseconds since the run began. */
   readonly atMs: number;
   readonly outcome: Outcome;
   readonly status: "success" | "error" | undefined;
@@ -63,7 +63,7 @@ export interface Settled<Result extends string = Verdict | "unknown", Data = Jso
    * final_confirm, which can't be asked about, an error that was answered is unknown as well (see `code` and `message`).
    */
   readonly result: Result;
-  /** What the service told of it; undefined when nothing did. */
+  /** What the service said of it; undefined when it said nothing. */
   readonly data: Data | undefined;
   readonly code: number | undefined;
   readonly message: string | undefined;

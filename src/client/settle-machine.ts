@@ -1,0 +1,249 @@
+import type { Recovery, Verdict } from "../contract/recovery.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { scalarText } from "./exact-json.ts";
+import type { AnswerSummary, CallResult } from "./remote-service.ts";
+import {
+  type AnsweredCall,
+  type FollowedOperation,
+  fingerprintOf,
+  hasCode,
+  namesOtherKey,
+  provesName,
+  provesOwnEnd,
+  saysAbsent,
+  saysPending,
+  saysUnprinted,
+  verdictIn,
+} from "./settle-proof.ts";
+import { actionOf, nothingBegun, type SettleState, stateToAskAbout } from "./settle-state.ts";
+
+/**
+ * The settle machine: follows an operation to its end without a clock and without sending. State and answer go in, the next step
+ * comes out. The contracts' rules are data (`contract/recovery.ts`); here is their interpreter.
+ */
+
+/** The operation goes on, after a pause. */
+export interface Continue {
+  readonly state: SettleState;
+  readonly pause: "none" | "interval" | "back-off";
+  readonly retryAfterMs?: number | undefined;
+  /** The closed document whose copy is to be printed. */
+  readonly document?: JsonObject;
+}
+
+/** The operation has ended, or nothing more can be learned of it. */
+export interface Done {
+  readonly verdict: Verdict | "unknown";
+  readonly reply: JsonObject | undefined;
+  readonly summary: AnswerSummary | undefined;
+}
+
+/** What follows from an answer. */
+export type NextStep = Continue | Done;
+
+/**
+ * What an answer means for the operation.
+ * @param sinceStartMs Milliseconds from the end of the last start, or from when this process took the operation up, to this request.
+ */
+export function nextStep(operation: FollowedOperation, state: SettleState, result: CallResult, sinceStartMs: number): NextStep {
+  switch (actionOf(state)) {
+    case "start":
+      return afterStart(operation, state, result);
+    case "ask":
+      if (state.phase === "baseline") return afterBaseline(operation, state, result);
+      return afterQuery(operation, state, result, sinceStartMs);
+    case "print":
+      return afterPrint(state, result);
+  }
+}
+
+// --- the start
+
+function afterStart(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
+  if (result.outcome === "not-sent") return afterNotSent(operation, state, result);
+  if (result.outcome === "unknown" || namesOtherKey(operation, result.reply)) {
+    if (!operation.asks) return { verdict: "unknown", reply: undefined, summary: result.summary };
+    return askAgain({ ...state, phase: "lost", doubt: true, absents: 0 });
+  }
+  const learned = learnName(operation, state, result);
+  return result.success ? afterSuccess(operation, learned, result) : afterError(operation, learned, result);
+}
+
+function afterNotSent(
+  { recovery }: FollowedOperation,
+  state: SettleState,
+  result: CallResult & { outcome: "not-sent" },
+): NextStep {
+  const { summary, passing, retryAfterMs } = result;
+  if (state.askOnly) return nothingBegun(state) ? doneRefused(recovery, summary) : askAgain(stateToAskAbout(state));
+  if (passing) return { state, pause: "back-off", retryAfterMs };
+  if (hasCode(recovery.signCodes, summary.code) && !state.signedAgain)
+    return { state: { ...state, signedAgain: true }, pause: "none" };
+  // An earlier start that was lost, or refused by an error that leaves it open, isn't undone by this one
+  return nothingBegun(state) ? doneRefused(recovery, summary) : askAgain(stateToAskAbout(state));
+}
+
+const doneRefused = ({ refused: verdict }: Recovery, summary: AnswerSummary): NextStep => ({
+  verdict,
+  reply: undefined,
+  summary,
+});
+
+function afterSuccess(operation: FollowedOperation, state: SettleState, result: AnsweredCall): NextStep {
+  const { reply, summary } = result;
+  const { success, startMayEnd } = operation.recovery;
+  if (success !== "followed" && !saysPending(operation, result)) return { verdict: success, reply, summary };
+  const end = startMayEnd ? verdictIn(operation, reply, true) : undefined;
+  // The document that stood under the key before is another's (fiscal.md: a refund under the number of its sale)
+  if (end !== undefined && !provesOwnEnd(operation, state.baseline, reply))
+    return askAgain({ ...state, phase: "accepted", absents: 0 });
+  // One that was closed by an earlier delivery may be without its print
+  if (end !== undefined && saysUnprinted(operation, result)) return askAgain({ ...state, phase: "accepted", unprinted: true });
+  if (end !== undefined) return { verdict: end, reply, summary };
+  return askAgain({ ...state, phase: "accepted", absents: 0, refusals: 0 });
+}
+
+function afterError(operation: FollowedOperation, state: SettleState, { reply, summary }: AnsweredCall): NextStep {
+  const { recovery, contract, asks } = operation;
+  const { code, message } = summary;
+  if (!asks) return { verdict: "unknown", reply, summary: { ...summary, message: `${message ?? "refused"}: ${nothingToAsk}` } };
+  if (hasCode(contract.finals.pendingCodes, code)) return askAgain({ ...state, phase: "accepted", absents: 0 });
+  if (code !== undefined && code === recovery.print?.code) return askAgain({ ...state, phase: "accepted", unprinted: true });
+  const signsAgain = hasCode(recovery.signCodes, code) && !state.signedAgain && !state.askOnly;
+  if (signsAgain) return { state: { ...state, signedAgain: true }, pause: "none" };
+  const provesNothingBegun = hasCode(recovery.refusals, code) || hasCode(recovery.signCodes, code);
+  if (provesNothingBegun && !state.doubt) return { verdict: recovery.refused, reply, summary };
+  const mayResend = hasCode(recovery.resendCodes, code) || (state.doubt && hasCode(recovery.resendCodesInDoubt, code));
+  if (mayResend && !state.askOnly && state.resends < recovery.resendsMax) {
+    return { state: { ...state, doubt: true, resends: state.resends + 1 }, pause: "interval" };
+  }
+  // Where the query can't name a start that failed (qr), a second refusal of the same start has to prove it instead
+  const doubt = state.doubt || (!provesNothingBegun && recovery.learns === undefined);
+  return askAgain({ ...state, phase: "refused", doubt, absents: 0, refusal: { code, message }, refusals: state.refusals + 1 });
+}
+
+/** Of an operation that has no query: after its error nothing more can be learned of it. */
+const nothingToAsk =
+  "an error does not prove that nothing was done, and there is nothing to ask: look it up before it is sent again";
+
+// --- the query
+
+/** What is known under the key before anything is sent. Whatever runs there must have ended, or its end would be taken for ours. */
+function afterBaseline(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
+  if (result.outcome === "answered") {
+    const { reply, summary } = result;
+    const before = saysAbsent(operation, result) ? "" : fingerprintOf(operation, reply);
+    if (before !== undefined) return { state: { ...state, phase: "ready", baseline: before }, pause: "none" };
+    if (hasCode(operation.recovery.refusals, summary.code)) return { verdict: operation.recovery.refused, reply, summary };
+  } else if (result.outcome === "not-sent") {
+    if (!result.passing) return doneRefused(operation.recovery, result.summary);
+    return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
+  }
+  return { state, pause: "interval" };
+}
+
+function afterQuery(operation: FollowedOperation, state: SettleState, result: CallResult, sinceStartMs: number): NextStep {
+  if (result.outcome === "not-sent") return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
+  if (result.outcome === "unknown" || namesOtherKey(operation, result.reply)) return askAgain(state);
+  if (saysAbsent(operation, result)) return afterAbsent(operation, state, result, sinceStartMs);
+  const { reply, success, summary } = result;
+  // Only the start's answer names it: one that names another than was asked for is the start's own, or another payment's, late
+  if (namesOtherPayment(operation, state, reply)) return askAgain(state);
+  const seen = { ...state, absents: 0 };
+  const end = verdictIn(operation, reply, success);
+  if (end !== undefined) {
+    return provesOwnEnd(operation, seen.baseline, reply) ? afterEnd(operation, seen, end, result) : askAgain(seen);
+  }
+  if (success || hasCode(operation.contract.finals.pendingCodes, summary.code)) return afterPending(seen, reply);
+  return operation.contract.finals.errorIsFinal ? afterFinalError(operation, seen, result) : askAgain(seen);
+}
+
+function namesOtherPayment({ recovery }: FollowedOperation, state: SettleState, reply: JsonObject): boolean {
+  const data = reply["data"];
+  const named = recovery.learns !== undefined && isObject(data) ? scalarText(data[recovery.learns]) : undefined;
+  return named !== undefined && named !== state.learned;
+}
+
+/** It runs; and the name that the query gave is the right one, since the service knows it. */
+function afterPending(state: SettleState, reply: JsonObject): NextStep {
+  return askAgain({ ...state, phase: "accepted", learnedProven: state.learnedProven || provesName(reply) });
+}
+
+function afterAbsent(
+  { recovery }: FollowedOperation,
+  state: SettleState,
+  { reply, summary }: AnsweredCall,
+  sinceStartMs: number,
+): NextStep {
+  // Something was known under this key before: that it is gone says nothing of ours
+  if (state.baseline !== undefined && state.baseline !== "") return askAgain(state);
+  // From now on whatever is found under the key can only be ours
+  const seen = { ...state, absents: state.absents + 1, baseline: "" };
+  const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
+  const endAfter = (times: number) => (seen.absents >= times && sinceStartMs >= recovery.absentsAfterMs ? end : askAgain(seen));
+  switch (state.phase) {
+    case "refused":
+      return endAfter(recovery.absentsMinAfterError);
+    case "lost":
+      if (recovery.absentWhenLost === "resend" && !state.askOnly) return resend(recovery, seen);
+      return endAfter(recovery.absentsMin);
+    default:
+      if (recovery.absentWhenAccepted === "refused") return end;
+      if (!state.askOnly || recovery.absentWhenStopped === "ask") return askAgain(seen);
+      return endAfter(recovery.absentsMin);
+  }
+}
+
+/**
+ * An error by which the service ends an operation (qr). It proves an end only when the query is known to have named the right one;
+ * else the same start with the same key, which is the same payment, gives the name, or refuses it again.
+ */
+function afterFinalError({ recovery }: FollowedOperation, state: SettleState, { reply, summary }: AnsweredCall): NextStep {
+  if (state.learnedProven) return { verdict: recovery.refused, reply, summary };
+  if (state.phase === "accepted") return askAgain(state);
+  if (state.phase === "refused" && state.refusals > 1 && !state.doubt) {
+    return { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
+  }
+  return resend(recovery, state);
+}
+
+/** The same request once more, if it may be. */
+function resend(recovery: Recovery, state: SettleState): NextStep {
+  if (state.askOnly || state.resends >= recovery.resendsMax) return askAgain(state);
+  return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
+}
+
+const askAgain = (state: SettleState): NextStep => ({ state, pause: "interval" });
+
+function summaryOfRefusal(state: SettleState, summary: AnswerSummary): AnswerSummary {
+  return state.refusal === undefined ? summary : { ...summary, ...state.refusal };
+}
+
+// --- the end, and printing
+
+function afterEnd(operation: FollowedOperation, state: SettleState, verdict: Verdict, result: AnsweredCall): NextStep {
+  const { print } = operation.recovery;
+  const { reply, summary } = result;
+  if (print === undefined || !(state.unprinted || saysUnprinted(operation, result))) return { verdict, reply, summary };
+  const nameable = scalarText(reply[print.key]) !== undefined;
+  if (state.copied || !nameable) return { verdict: "unprinted", reply, summary };
+  return { state: { ...state, phase: "printing", unprinted: true }, pause: "none", document: reply };
+}
+
+function afterPrint(state: SettleState, result: CallResult): NextStep {
+  if (result.outcome === "not-sent" && result.passing) return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
+  const printed = result.outcome === "answered" && result.success;
+  return { verdict: printed ? "closed" : "unprinted", reply: undefined, summary: result.summary };
+}
+
+/**
+ * Takes over the name that only the start's answer gives (qr.md, Endpoints: data.trans must be saved and used). A success without one
+ * says that the system makes none, so the till's own is right; but not where an earlier start may have been answered with one.
+ */
+function learnName({ recovery }: FollowedOperation, state: SettleState, { reply, success }: AnsweredCall): SettleState {
+  if (recovery.learns === undefined) return state;
+  const data = reply["data"];
+  const named = isObject(data) ? scalarText(data[recovery.learns]) : undefined;
+  if (named !== undefined) return { ...state, learned: named, learnedProven: true };
+  return success && nothingBegun(state) && provesName(reply) ? { ...state, learnedProven: true } : state;
+}

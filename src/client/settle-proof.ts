@@ -1,0 +1,127 @@
+import type { Contract } from "../contract/contract.ts";
+import type { Recovery, Verdict } from "../contract/recovery.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { looseInteger, parseExactObject, scalarText } from "./exact-json.ts";
+import type { CallResult } from "./remote-service.ts";
+
+/** The rules of proof: what an answer proves of an operation, and what it doesn't. */
+
+/** An operation under its rules. */
+export interface FollowedOperation {
+  readonly contract: Contract;
+  readonly recovery: Recovery;
+  /** The field that names it, the key's or one in its place, and its value, as they stand in the body. */
+  readonly keyField: string;
+  readonly key: unknown;
+  /** Whether the contract has a query for it. */
+  readonly asks: boolean;
+}
+
+/** A delivery that the service answered. */
+export type AnsweredCall = CallResult & { readonly outcome: "answered" };
+
+export function hasCode(codes: readonly number[], code: number | undefined): boolean {
+  return code !== undefined && codes.includes(code);
+}
+
+export function saysAbsent({ contract }: FollowedOperation, { success, summary }: AnsweredCall): boolean {
+  return !success && hasCode(contract.finals.absentCodes, summary.code);
+}
+
+/** The value at the contract's place of final states. */
+function finalStateIn({ contract }: FollowedOperation, reply: JsonObject): string | undefined {
+  let value: unknown = reply;
+  for (const field of contract.finals.field) value = isObject(value) ? value[field] : undefined;
+  return scalarText(value);
+}
+
+/** The verdict that an answer states, or undefined where it states none. */
+export function verdictIn(operation: FollowedOperation, reply: JsonObject, success: boolean): Verdict | undefined {
+  const { contract, recovery } = operation;
+  const value = finalStateIn(operation, reply);
+  if (value === undefined) return undefined;
+  const end = contract.finals.values.length === 0 ? recovery.ends[""] : recovery.ends[value];
+  if (end === undefined) return undefined;
+  const good = end === "approved" || end === "closed";
+  // A failure that comes with a success is none of the documented ends (bank.md, rule 1)
+  if (success) return good ? end : undefined;
+  // An error may say that it failed or was taken back, never that it went well: but a document whose printing failed is closed
+  if (recovery.print !== undefined) return looseInteger(reply["code"]) === recovery.print.code ? end : undefined;
+  return good ? undefined : end;
+}
+
+/** Whether a success says that nothing has ended yet: by a final field without a final value, or by a code of progress. */
+export function saysPending(operation: FollowedOperation, { reply, summary }: AnsweredCall): boolean {
+  const { values, pendingCodes } = operation.contract.finals;
+  const value = finalStateIn(operation, reply);
+  if (value === undefined) return hasCode(pendingCodes, summary.code);
+  return values.length > 0 && operation.recovery.ends[value] === undefined;
+}
+
+/**
+ * Whether a success proves that the service knows the operation by the name that it was given. One with a message and no data
+ * may be a bridge's or gateway's word for an unknown outcome (qr has none but "in progress"); over a line no header says so.
+ */
+export function provesName(reply: JsonObject): boolean {
+  return isObject(reply["data"]) || scalarText(reply["message"]) === undefined;
+}
+
+/**
+ * Whether an end can only be this operation's own.
+ * @param baseline What the query said before the start: "" when nothing, undefined when that isn't known.
+ */
+export function provesOwnEnd(operation: FollowedOperation, baseline: string | undefined, reply: JsonObject): boolean {
+  if (baseline === undefined) return false;
+  return baseline === "" || areDifferent(operation, parseExactObject(baseline) ?? {}, identityOf(operation, reply));
+}
+
+/**
+ * Whether two descriptions are surely of two transactions or documents. Where both have the service's own id, that and the status
+ * decide; what one of them leaves out proves nothing.
+ */
+function areDifferent(operation: FollowedOperation, one: JsonObject, other: JsonObject): boolean {
+  const id = operation.contract.envelope === "form" ? "documentID" : "txn_id";
+  const both = identity.filter((name) => scalarText(one[name]) !== undefined && scalarText(other[name]) !== undefined);
+  const compared = both.includes(id) ? both.filter((name) => name === id || name === "status") : both;
+  return compared.some((name) => !isSameId(scalarText(one[name]) ?? "", scalarText(other[name]) ?? ""));
+}
+
+/**
+ * Fields by which one transaction (bank.md, Transaction result) or document (fiscal.md, Document) differs from another; what is
+ * printed may vary.
+ */
+const identity = ["txn_id", "status", "rrn", "auth", "documentID", "fiscalID", "docStatus"] as const;
+
+/** What identifies what has ended, in an answer; undefined where nothing has. */
+export function fingerprintOf(operation: FollowedOperation, reply: JsonObject): string | undefined {
+  const { recovery } = operation;
+  if (recovery.ends[finalStateIn(operation, reply) ?? ""] === undefined) return undefined;
+  return JSON.stringify(identityOf(operation, reply));
+}
+
+/** What an answer says of the fields above, as texts. */
+function identityOf({ contract }: FollowedOperation, reply: JsonObject): JsonObject {
+  const source = contract.envelope === "form" ? reply : reply["data"];
+  if (!isObject(source)) return {};
+  // The envelope's own status, which fiscal has beside the document, is none of it
+  const names = contract.envelope === "form" ? identity.filter((name) => name !== "status") : identity;
+  return Object.fromEntries(names.map((name) => [name, scalarText(source[name])]));
+}
+
+/** Whether an answer names another operation's key than was asked for: then it says nothing of ours. */
+export function namesOtherKey({ keyField, key }: FollowedOperation, reply: JsonObject): boolean {
+  const [named, own] = [scalarText(reply[keyField]), scalarText(key)];
+  return named !== undefined && own !== undefined && !isSameId(named, own);
+}
+
+/** Terminals write an id of digits as a number, which loses its leading zeros (FIELD-NOTES: types are loose). */
+function isSameId(one: string, other: string): boolean {
+  const digits = /^\d+$/;
+  return one === other || (digits.test(one) && digits.test(other) && BigInt(one) === BigInt(other));
+}
+
+/** Whether an answer about a closed document says that it wasn't printed (fiscal.md, code 15 and printError). */
+export function saysUnprinted({ recovery }: FollowedOperation, { reply, summary }: AnsweredCall): boolean {
+  const error = looseInteger(reply["printError"]);
+  return recovery.print !== undefined && (summary.code === recovery.print.code || (error !== undefined && error !== 0));
+}

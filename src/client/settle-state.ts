@@ -1,0 +1,87 @@
+/** The state of an operation that is followed: plain data, so that it fits into a token and another process can take it up. */
+
+/** What to do next. `start`: send the operation. `ask`: send the query. `print`: have the copy printed, once. */
+export type Action = "start" | "ask" | "print";
+
+/**
+ * Where an operation is. `baseline`: not sent yet, what is known under its key has to be asked first. `ready`: to be sent, now or
+ * again. `lost`: sent, nothing came back that says what became of it. `accepted`: it is known to have begun. `refused`: answered
+ * with an error that leaves open whether it has begun. `printing`: ended, and its copy is being printed. `unsent`: ended, and never
+ * sent.
+ */
+export const phases = ["baseline", "ready", "lost", "accepted", "refused", "printing", "unsent"] as const;
+
+export type Phase = (typeof phases)[number];
+
+/** All that is known of it; a token's `known`. */
+export interface SettleState {
+  readonly phase: Phase;
+  /** An earlier delivery may have arrived, though nothing came back. */
+  readonly doubt: boolean;
+  /** What the query said before the start: "" when that is nothing, undefined when it isn't known. */
+  readonly baseline: string | undefined;
+  /** How often it was sent again. */
+  readonly resends: number;
+  /** It was sent again with a new sign. */
+  readonly signedAgain: boolean;
+  /** How often in a row the query was answered by "there is none". */
+  readonly absents: number;
+  /** The field that the contract says is learned (qr: trans), and whether it is proven to be the right one. */
+  readonly learned: string | undefined;
+  readonly learnedProven: boolean;
+  /** The service said that printing failed. */
+  readonly unprinted: boolean;
+  /** The copy was asked for; never twice. */
+  readonly copied: boolean;
+  /** The error that refused the start, for the result. */
+  readonly refusal: { readonly code: number | undefined; readonly message: string | undefined } | undefined;
+  /** How many starts in a row were refused by an error that leaves it open. */
+  readonly refusals: number;
+  /** It was stopped: nothing is sent any more that could begin it. It stays so in every process that resumes it. */
+  readonly askOnly: boolean;
+}
+
+export function actionOf(state: SettleState): Action {
+  if (state.phase === "ready") return "start";
+  return state.phase === "printing" ? "print" : "ask";
+}
+
+/**
+ * The state when a process takes an operation up again. `ready` was stored before a start, which may have been sent since;
+ * `baseline` before the query that comes first, and would have been replaced before a start.
+ */
+export function stateAtResume(state: SettleState): SettleState {
+  switch (state.phase) {
+    case "ready":
+      return { ...state, phase: "lost", doubt: true };
+    case "printing":
+      // What became of the copy isn't known, so it isn't asked for again; the document is asked about for its data
+      return { ...state, phase: "accepted", copied: true };
+    default:
+      return state;
+  }
+}
+
+/** When nothing can have begun, an operation that isn't sent any more has ended: nothing was done. */
+export function nothingBegun(state: SettleState): boolean {
+  return !state.doubt && state.refusals === 0 && (state.phase === "baseline" || state.phase === "ready");
+}
+
+/** The state once nothing may be sent any more that could begin the operation: what may have begun is asked about. */
+export function stateAfterStop(state: SettleState): SettleState {
+  const stop = { ...state, askOnly: true };
+  return state.phase === "ready" && !nothingBegun(state) ? stateToAskAbout(stop) : stop;
+}
+
+/** The state of one that was to be sent again and isn't: what an earlier start left behind is asked about. */
+export function stateToAskAbout(state: SettleState): SettleState {
+  return { ...state, phase: state.refusals > 0 ? "refused" : "lost", absents: 0 };
+}
+
+/**
+ * The state of one that ended because nothing was begun: resumed, it is never sent.
+ * @param answered Whether a start was answered; else none was sent.
+ */
+export function stateWithoutEffect(state: SettleState, answered: boolean, refusal: SettleState["refusal"]): SettleState {
+  return { ...state, phase: answered ? "refused" : "unsent", refusal };
+}
