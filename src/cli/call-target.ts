@@ -6,7 +6,7 @@ import { readAtMost, reason } from "../config/secrets.ts";
 import type { ServiceName } from "../core/call.ts";
 import { UsageError } from "./exit.ts";
 
-/** Whom `posline call` asks, with which secrets, and how that is said again on a command line. */
+/** The target of `posline call`: where the service is, its secrets, and the flags that name the same target again. */
 
 export interface CallTarget {
   readonly url?: string | undefined;
@@ -41,12 +41,12 @@ export async function clientFor(target: CallTarget, service: ServiceName): Promi
     );
   }
   const { line: path, baud } = target;
-  // Only the service that is asked: one that isn't there would hold the line up.
+  // Only the service that is called: a missing one would delay the line.
   return createClient({ ...services, line: { path, services: [service], ...(baud !== undefined && { baudRate: baud }) } });
 }
 
 /** The flags that name the same target, quoted for a shell. */
-export function flagsOf({ url, line, baud, config, merchantIdFile, apiKeyFile }: CallTarget): string {
+export function targetFlags({ url, line, baud, config, merchantIdFile, apiKeyFile }: CallTarget): string {
   const flags = Object.entries({
     "--url": url,
     "--line": line,
@@ -55,11 +55,11 @@ export function flagsOf({ url, line, baud, config, merchantIdFile, apiKeyFile }:
     "--merchant-id-file": merchantIdFile,
     "--api-key-file": apiKeyFile,
   });
-  return flags.flatMap(([flag, value]) => (value === undefined ? [] : [` ${flag} ${quoted(String(value))}`])).join("");
+  return flags.flatMap(([flag, value]) => (value === undefined ? [] : [` ${flag} ${shellQuoted(String(value))}`])).join("");
 }
 
-/** A word in single quotes, which no shell looks into. */
-export function quoted(word: string): string {
+/** A word in single quotes, in which a shell expands nothing. */
+export function shellQuoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
@@ -70,23 +70,24 @@ async function secretsFor(
 ): Promise<Partial<Record<"merchantId" | "apiKey", string>>> {
   const { env } = process;
   const merchantId =
-    (await secretIn(merchantIdFile ?? env["POSLINE_MERCHANT_ID_FILE"])) ??
+    (await secretFrom(merchantIdFile ?? env["POSLINE_MERCHANT_ID_FILE"])) ??
     env["POSLINE_MERCHANT_ID"] ??
     services.fiscal?.merchantId;
-  const apiKey = (await secretIn(apiKeyFile ?? env["POSLINE_API_KEY_FILE"])) ?? env["POSLINE_API_KEY"] ?? services.bank?.apiKey;
+  const apiKey =
+    (await secretFrom(apiKeyFile ?? env["POSLINE_API_KEY_FILE"])) ?? env["POSLINE_API_KEY"] ?? services.bank?.apiKey;
   return { ...(merchantId !== undefined && { merchantId }), ...(apiKey !== undefined && { apiKey }) };
 }
 
-async function secretIn(file: string | undefined): Promise<string | undefined> {
+async function secretFrom(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
-  const secret = (await textIn(file)).replace(/\r?\n$/, "");
-  // Said here, where nothing quotes it.
+  const secret = (await textFrom(file)).replace(/\r?\n$/, "");
+  // Checked here, so that no error of a later check quotes the secret.
   if (!/^[\x20-\x7e]+$/.test(secret)) throw new UsageError(`Cannot use ${file}: it must hold one line of printable ASCII`);
   return secret;
 }
 
 /** A file's text; `-` is standard input. */
-export async function textIn(file: string): Promise<string> {
+export async function textFrom(file: string): Promise<string> {
   try {
     return (file === "-" ? await standardInput() : readAtMost(file, inputBytesMax)).toString("utf8");
   } catch (error) {

@@ -9,9 +9,9 @@ import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
-import { type CallTarget, clientFor, textIn } from "./call-target.ts";
+import { CallFollower, declinedCode } from "./call-follow.ts";
+import { type CallTarget, clientFor, textFrom } from "./call-target.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
-import { declinedCode, Following } from "./following.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
 
@@ -28,21 +28,21 @@ export interface CallArguments extends CallTarget {
 
 /** @returns the exit code: 0, 1 for declined, 64 usage, 69 not sent, 75 unknown, 78 for a configuration that can't be used. */
 export async function runCall(args: CallArguments): Promise<number> {
-  const following = new Following({ ...args, tokenFile: args.tokenFile ?? resumedFile(args) });
+  const follower = new CallFollower({ ...args, tokenFile: args.tokenFile ?? resumedFile(args) });
   try {
     refuseWithoutWait(args);
-    return args.resume === undefined ? await runNew(args, following) : await runResumed(args, args.resume, following);
+    return args.resume === undefined ? await runNew(args, follower) : await runResumed(args, args.resume, follower);
   } catch (error) {
     const code =
       exitCodeOf(error) ?? (error instanceof TypeError || error instanceof RangeError ? exitCodes.usage : exitCodes.bug);
     process.stderr.write(`${printableLines(error instanceof Error ? error.message : String(error))}\n`);
-    // Whatever failed here, what was begun goes on.
-    return following.told ? exitCodes.unknown : code;
+    // An error here doesn't end an operation that was begun.
+    return follower.mayHaveBegun ? exitCodes.unknown : code;
   }
 }
 
 /**
- * What says how an operation is followed has no meaning for one request.
+ * Flags that say how an operation is followed have no meaning for one request.
  * @throws UsageError naming the flag.
  */
 function refuseWithoutWait({ wait, resume, window, tokenFile }: CallArguments): void {
@@ -58,7 +58,7 @@ function resumedFile({ resume }: CallArguments): string | undefined {
   return resume?.startsWith("@") === true && resume !== "@-" ? resume.slice(1) : undefined;
 }
 
-async function runNew(args: CallArguments, following: Following): Promise<number> {
+async function runNew(args: CallArguments, follower: CallFollower): Promise<number> {
   const { service, route } = routeOf(args);
   const body = await bodyFor(args);
   const client = await clientFor(args, service);
@@ -66,7 +66,7 @@ async function runNew(args: CallArguments, following: Following): Promise<number
     if (!args.wait) return await ask(client, service, route, body);
     // The operation's name is checked by settle, which knows all of them.
     const settle = client[service].settle as (operation: string, body: object, options: object) => Promise<Settled>;
-    return await following.follow(client, (options) =>
+    return await follower.follow(client, (options) =>
       settle(methodName(route.path), body ?? {}, { ...options, ...windowOf(args) }),
     );
   } finally {
@@ -74,7 +74,7 @@ async function runNew(args: CallArguments, following: Following): Promise<number
   }
 }
 
-async function runResumed(args: CallArguments, text: string, following: Following): Promise<number> {
+async function runResumed(args: CallArguments, text: string, follower: CallFollower): Promise<number> {
   if (args.service !== undefined || args.file !== undefined)
     throw new UsageError("Cannot resume: a token says all: leave service, route and body (--file too) out");
   const token = await tokenIn(text);
@@ -83,7 +83,7 @@ async function runResumed(args: CallArguments, text: string, following: Followin
   );
   const client = await clientFor(args, named ?? "bank");
   try {
-    return await following.follow(client, (options) => client.resume(token, { ...options, ...windowOf(args) }));
+    return await follower.follow(client, (options) => client.resume(token, { ...options, ...windowOf(args) }));
   } finally {
     await client.close();
   }
@@ -123,7 +123,7 @@ function routeOf({ service, route }: CallArguments): { readonly service: Service
 async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | undefined> {
   if (json !== undefined && file !== undefined)
     throw new UsageError("Cannot call: the body is given twice, as JSON and --file");
-  const text = file === undefined ? json : await textIn(file);
+  const text = file === undefined ? json : await textFrom(file);
   if (text === undefined || text.trim() === "") return undefined;
   const body = parseExactObject(text);
   if (body === undefined) throw new UsageError("Cannot call: the body is no JSON object");
@@ -131,7 +131,7 @@ async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | unde
 }
 
 async function tokenIn(text: string): Promise<unknown> {
-  const json = text.startsWith("@") ? await textIn(text.slice(1)) : text;
+  const json = text.startsWith("@") ? await textFrom(text.slice(1)) : text;
   try {
     return JSON.parse(json);
   } catch {
@@ -194,14 +194,14 @@ export const callCommand: CommandModule<object, CallArguments> = {
       .example("$0 call bank terminals", "One request")
       .example(`$0 call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"),
   handler: async (args) => {
-    // Whoever reads the output may leave: that changes nothing of the operation.
+    // The reader of the output may leave: the operation goes on.
     for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
     process.exitCode = await runCall(args);
   },
 };
 
 /** What may follow on the command line, for the shell's completion. */
-export function completionsOf(words: readonly string[]): readonly string[] {
+export function callCompletions(words: readonly string[]): readonly string[] {
   const [, service, ...rest] = words;
   const known = serviceNames.find((name) => name === service);
   if (known === undefined) return serviceNames;

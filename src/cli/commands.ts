@@ -1,6 +1,6 @@
 import yargs from "yargs";
 import { version } from "../core/version.ts";
-import { callCommand, completionsOf } from "./call.ts";
+import { callCommand, callCompletions } from "./call.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { emulateCommand } from "./emulate.ts";
@@ -53,5 +53,5 @@ function complete(
   // The first is the program, the last the word that is being written.
   const before = words.map(String).filter((word, n) => n > 0 && !(n === words.length - 1 && word === current));
   if (before[0] !== "call" || current.startsWith("-")) others((_, completions) => done(completions ?? []));
-  else done(completionsOf(before).filter((word) => word.startsWith(current)));
+  else done(callCompletions(before).filter((word) => word.startsWith(current)));
 }

@@ -20,7 +20,7 @@ export interface ConfigArguments extends Flags {
 }
 
 /** Where a command writes to, and the environment that it reads. */
-export interface Surroundings {
+export interface ConfigCommandIo {
   readonly env: Environment;
   /** The file to read when none is named, in place of the default one. */
   readonly file?: string | undefined;
@@ -36,27 +36,27 @@ interface Row {
 }
 
 /** What stands for a secret: nothing of it, not even its length. */
-const masked = "****";
+const secretMask = "****";
 
 /** The settings as a table, in the order of the file, each with where it came from. */
-export function render(loaded: Loaded): string {
+export function renderSettings(loaded: Loaded): string {
   // A control character in a path or a name must not reach the terminal.
   const rows = rowsOf(loaded).map(({ path, value, origin }) => ({
     path: printable(path),
     value: printable(value),
     origin: printable(origin),
   }));
-  const widths = { path: widest(rows.map((row) => row.path)), value: widest(rows.map((row) => row.value)) };
+  const widths = { path: maxLength(rows.map((row) => row.path)), value: maxLength(rows.map((row) => row.value)) };
   const table = rows.map((row) => `${row.path.padEnd(widths.path)}  ${row.value.padEnd(widths.value)}  ${row.origin}`);
   const warnings = loaded.warnings.map((warning) => `warning: ${printable(warning)}`);
   return `${[...table, ...(warnings.length > 0 ? ["", ...warnings] : [])].join("\n")}\n`;
 }
 
 /** The same as one JSON object, with every secret masked. */
-export function renderJson(loaded: Loaded): string {
+export function renderSettingsJson(loaded: Loaded): string {
   const { config, origins, file, emulated, warnings } = loaded;
   const shown = { file: file ?? null, emulated, config, origins: Object.fromEntries(origins), warnings };
-  return `${printableJson(JSON.stringify(shown, (key, value: unknown) => (isSecret(key, value) ? masked : value), 2))}\n`;
+  return `${printableJson(JSON.stringify(shown, (key, value: unknown) => (isSecret(key, value) ? secretMask : value), 2))}\n`;
 }
 
 /** A secret is known by its key; an object under such a key is a line that happens to be called so. */
@@ -64,7 +64,7 @@ function isSecret(key: string, value: unknown): boolean {
   return secretKeys.has(key) && typeof value === "string";
 }
 
-const widest = (texts: readonly string[]) => Math.max(0, ...texts.map((text) => text.length));
+const maxLength = (texts: readonly string[]) => Math.max(0, ...texts.map((text) => text.length));
 
 function rowsOf({ config, origins }: Loaded): Row[] {
   const rows: Row[] = [];
@@ -72,7 +72,7 @@ function rowsOf({ config, origins }: Loaded): Row[] {
     for (const [key, value] of Object.entries(settings)) {
       const full = `${path}.${key}`;
       if (key === "replyTimeoutMs") rows.push(...timeoutRows(full, value, origins));
-      else rows.push({ path: full, value: shown(key, value), origin: origins.get(full) ?? "default" });
+      else rows.push({ path: full, value: settingText(key, value), origin: origins.get(full) ?? "default" });
     }
   };
   for (const [name, line] of Object.entries(config.lines)) add(`lines.${name}`, line);
@@ -85,8 +85,8 @@ function rowsOf({ config, origins }: Loaded): Row[] {
   return rows;
 }
 
-function shown(key: string, value: unknown): string {
-  if (isSecret(key, value)) return masked;
+function settingText(key: string, value: unknown): string {
+  if (isSecret(key, value)) return secretMask;
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(", ");
   return String(value);
 }
@@ -115,14 +115,14 @@ function timeoutRows(
  * Runs the command.
  * @returns the exit code: 0, or 78 when the configuration can't be used.
  */
-export async function runConfig(args: ConfigArguments, { env, file, out, err }: Surroundings): Promise<number> {
+export async function runConfig(args: ConfigArguments, { env, file, out, err }: ConfigCommandIo): Promise<number> {
   if (args.schema === true) {
     out(`${JSON.stringify(fileSchema, undefined, 2)}\n`);
     return 0;
   }
   try {
     const loaded = await loadConfig({ file, env, flags: args });
-    out(args.json === true ? renderJson(loaded) : render(loaded));
+    out(args.json === true ? renderSettingsJson(loaded) : renderSettings(loaded));
     return 0;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

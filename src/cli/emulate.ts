@@ -4,10 +4,10 @@ import type { EmulateFlags, Flags } from "../config/load.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import { wireFaultKinds } from "../emulator/wire-fault.ts";
 import { sourceOptions } from "./config.ts";
-import { emulationOptions, given, repeating } from "./emulation.ts";
+import { emulatorOptions, lastOfEach, withRepeatableFlags } from "./emulator-flags.ts";
 import { UsageError } from "./exit.ts";
 import { greeting } from "./greeting.ts";
-import { logStart, runUntilStopped } from "./running.ts";
+import { logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline emulate`: the services without a terminal, over HTTP, on a line, or both. */
 
@@ -21,14 +21,14 @@ export interface EmulateArguments
 }
 
 /**
- * Emulates until it is told to stop.
+ * Emulates until it is signalled to stop.
  * @returns the exit code: 0, 64 for flags that leave nothing to do, 69 when a port can't be had, 78 when the configuration or the
  * state can't be used.
  */
 export function runEmulate(args: EmulateArguments): Promise<number> {
   const { http = true, admin = true } = args;
   return runUntilStopped({
-    flags: flagsOf(args),
+    flags: configFlagsOf(args),
     verb: "emulate",
     start: async ({ config: loaded, warnings }, log) => {
       const { devicesOf, startEmulating } = await import("../app/emulate.ts");
@@ -52,7 +52,7 @@ export function runEmulate(args: EmulateArguments): Promise<number> {
   });
 }
 
-function flagsOf({ config, line, baud, service, adminPort, merchantIdFile, apiKeyFile }: EmulateArguments): Flags {
+function configFlagsOf({ config, line, baud, service, adminPort, merchantIdFile, apiKeyFile }: EmulateArguments): Flags {
   return { config, line, baud, emulate: { services: service, adminPort, merchantIdFile, apiKeyFile } };
 }
 
@@ -70,7 +70,7 @@ const options = {
     choices: serviceNames,
     describe: "Play this service; may be repeated (default: all three)",
   },
-  ...emulationOptions,
+  ...emulatorOptions,
   "merchant-id-file": { type: "string", requiresArg: true, describe: "Check fiscal signs with the merchant's id in this file" },
   "api-key-file": { type: "string", requiresArg: true, describe: "Demand the key in this file of bank's callers over HTTP" },
   admin: { type: "boolean", default: true, describe: "Have a control API; --no-admin has none" },
@@ -81,8 +81,8 @@ export const emulateCommand: CommandModule<object, EmulateArguments> = {
   command: "emulate",
   describe: "Play the terminal: the services over HTTP, on a line, or both, without hardware",
   builder: (yargs) =>
-    repeating(yargs)
-      .options(given(options))
+    withRepeatableFlags(yargs)
+      .options(lastOfEach(options))
       .epilogue(
         "Ports are those of the services, 8008, 8888 and 8887 on 127.0.0.1, or POSLINE_FISCAL_PORT, POSLINE_BANK_PORT, " +
           `POSLINE_QR_PORT and POSLINE_HOST. Faults: ${wireFaultKinds.join(", ")}; late, pieces, twice and unplug take milliseconds.`,

@@ -4,7 +4,7 @@ import { localUpstream } from "../config/upstreams.ts";
 import type { ServiceName } from "../core/call.ts";
 import { version } from "../core/version.ts";
 import { sourceOptions } from "./config.ts";
-import { runUntilStopped } from "./running.ts";
+import { runUntilStopped } from "./run-service.ts";
 
 /** `posline gateway`: tills with a serial port alone, and services that are reached over HTTP. */
 
@@ -15,12 +15,12 @@ export interface GatewayArguments extends Pick<Flags, "config" | "line" | "baud"
 }
 
 /**
- * Runs the gateway until it is told to stop.
+ * Runs the gateway until it is signalled to stop.
  * @returns the exit code: 0, or 78 when the configuration can't be used.
  */
 export function runGateway(args: GatewayArguments): Promise<number> {
   return runUntilStopped({
-    flags: flagsOf(args),
+    flags: configFlagsOf(args),
     verb: "relay",
     start: async ({ config: loaded, warnings }, log) => {
       const { startGateway } = await import("../app/gateway.ts");
@@ -37,7 +37,7 @@ export function runGateway(args: GatewayArguments): Promise<number> {
   });
 }
 
-function flagsOf({ config, line, baud, apiKeyFile, upstreamFiscal, upstreamBank, upstreamQr }: GatewayArguments): Flags {
+function configFlagsOf({ config, line, baud, apiKeyFile, upstreamFiscal, upstreamBank, upstreamQr }: GatewayArguments): Flags {
   const upstreams = { fiscal: upstreamFiscal, bank: upstreamBank, qr: upstreamQr };
   return { config, line, baud, gateway: { upstreams, apiKeyFile } };
 }

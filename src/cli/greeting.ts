@@ -73,7 +73,7 @@ const commands: Readonly<Record<ServiceName, Commands>> = {
   qr: (base) => [`curl -X POST ${base}/check_connection`],
 };
 
-/** The header of the API key, which isn't told. */
+/** The header of the API key, which isn't shown. */
 function keyHeader(config: ServiceConfig | undefined): string {
   if (config?.apiKey === undefined) return "";
   return config.apiKeyFile === undefined ? " -H 'X-API-Key: THE-KEY'" : ` -H "X-API-Key: $(cat '${config.apiKeyFile}')"`;

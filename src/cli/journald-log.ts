@@ -92,7 +92,7 @@ export class JournaldLog {
     complaints.end(complain);
     // Ctrl-C reaches both, in any order.
     if (stop.aborted || code === "SIGINT") return;
-    if (this.#refused) throw new SourceError(forbidden(this.#options.unit));
+    if (this.#refused) throw new SourceError(forbiddenText(this.#options.unit));
     if (code !== 0) throw new SourceError(`Cannot read the journal: journalctl ended with ${code}: what it said stands above`);
   }
 
@@ -113,12 +113,12 @@ function exitOf(child: ChildProcess): Promise<number | string> {
   });
 }
 
-function forbidden(unit: string): string {
-  const user = nameOfUser();
+function forbiddenText(unit: string): string {
+  const user = userName();
   return `Cannot read the journal of ${unit}: ${user} may not: sudo usermod -aG systemd-journal ${user}, and log in again; or sudo posline logs`;
 }
 
-function nameOfUser(): string {
+function userName(): string {
   try {
     return userInfo().username;
   } catch {

@@ -8,8 +8,8 @@ export interface PortsArguments {
   readonly json?: boolean | undefined;
 }
 
-/** The devices as a table; under each, the name to configure and what mends what is wrong. */
-export function render(devices: readonly Device[]): string {
+/** The devices as a table; under each, the name to configure and how to fix what is wrong. */
+export function renderDevices(devices: readonly Device[]): string {
   if (devices.length === 0) return noDevices;
   const rows = devices.map((device) => [device.path, device.driver ?? "-", adapterOf(device), stateOf(device)].map(printable));
   const table = [["DEVICE", "DRIVER", "ADAPTER", "STATE"], ...rows];
@@ -24,7 +24,7 @@ export function render(devices: readonly Device[]): string {
 }
 
 /** The same as JSON. */
-export function renderJson(devices: readonly Device[]): string {
+export function renderDevicesJson(devices: readonly Device[]): string {
   return `${printableJson(JSON.stringify(devices, undefined, 2))}\n`;
 }
 
@@ -79,6 +79,6 @@ export const portsCommand: CommandModule<object, PortsArguments> = {
     // Loaded when it is run, so that registering the command costs nothing.
     const { listDevices } = await import("../device/devices.ts");
     const devices = await listDevices();
-    process.stdout.write(args.json === true ? renderJson(devices) : render(devices));
+    process.stdout.write(args.json === true ? renderDevicesJson(devices) : renderDevices(devices));
   },
 };

@@ -4,9 +4,9 @@ import type { Bridge } from "../app/bridge.ts";
 import type { EmulationFlags } from "../app/emulation.ts";
 import type { Flags, Loaded } from "../config/load.ts";
 import { sourceOptions } from "./config.ts";
-import { emulationOptions, given, repeating } from "./emulation.ts";
+import { emulatorOptions, lastOfEach, withRepeatableFlags } from "./emulator-flags.ts";
 import { exitCodes } from "./exit.ts";
-import { logStart, runUntilStopped } from "./running.ts";
+import { logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline serve`: the bridge. */
 
@@ -14,7 +14,7 @@ export interface ServeArguments extends Flags, EmulationFlags {}
 
 /**
  * Reads the flags of `serve` without loading yargs, which would double the time to listening.
- * @returns undefined when something is asked that yargs words better: help, or a flag that isn't right.
+ * @returns undefined for help and for a wrong flag, which yargs explains better.
  */
 export function serveFlags(args: readonly string[]): ServeArguments | undefined {
   const options = {
@@ -39,14 +39,16 @@ export function serveFlags(args: readonly string[]): ServeArguments | undefined 
 }
 
 /**
- * Serves until it is told to stop.
+ * Serves until it is signalled to stop.
  * @returns the exit code: 0, 64 for flags that don't go together, 69 when a port can't be had, 78 when the configuration or the
  * emulator's state can't be used.
  */
 export async function runServe(flags: ServeArguments): Promise<number> {
-  const alone = emulationFlag(flags);
-  if (alone !== undefined && flags.emulated !== true) {
-    process.stderr.write(`Cannot serve: ${alone} is for the emulator, and there is none: add --emulated, or leave it out\n`);
+  const emulatorFlag = emulatorOnlyFlag(flags);
+  if (emulatorFlag !== undefined && flags.emulated !== true) {
+    process.stderr.write(
+      `Cannot serve: ${emulatorFlag} is for the emulator, and there is none: add --emulated, or leave it out\n`,
+    );
     return exitCodes.usage;
   }
   return runUntilStopped({
@@ -71,8 +73,8 @@ async function greet({ config }: Loaded, bridge: Bridge): Promise<void> {
   process.stderr.write(greeting({ title, listening, admin, devices: [], services: config.services, anySign: false }));
 }
 
-/** The first flag that only the emulator knows. */
-function emulationFlag({ state, seed, fault, plainAmounts }: EmulationFlags): string | undefined {
+/** The first flag that only the emulator has. */
+function emulatorOnlyFlag({ state, seed, fault, plainAmounts }: EmulationFlags): string | undefined {
   if (state !== undefined) return "--state";
   if (seed !== undefined) return "--seed";
   if (fault !== undefined) return "--fault";
@@ -82,7 +84,7 @@ function emulationFlag({ state, seed, fault, plainAmounts }: EmulationFlags): st
 export const serveCommand: CommandModule<object, ServeArguments> = {
   command: "serve",
   describe: "Run the bridge: HTTP services relayed over serial lines",
-  builder: (yargs) => repeating(yargs).options(given({ ...sourceOptions, ...emulationOptions })),
+  builder: (yargs) => withRepeatableFlags(yargs).options(lastOfEach({ ...sourceOptions, ...emulatorOptions })),
   handler: async (args) => {
     process.exitCode = await runServe(args);
   },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { render, renderJson } from "../../src/cli/ports.ts";
+import { renderDevices, renderDevicesJson } from "../../src/cli/ports.ts";
 import type { Device } from "../../src/device/devices.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 
@@ -27,7 +27,7 @@ const builtIn: Device = {
 
 test("posline ports prints one aligned row a device, and under it the name to configure", () => {
   assert.equal(
-    render([builtIn, ftdi]),
+    renderDevices([builtIn, ftdi]),
     [
       "DEVICE        DRIVER    ADAPTER                     STATE",
       "/dev/ttyS0    -         built in                    free",
@@ -40,13 +40,16 @@ test("posline ports prints one aligned row a device, and under it the name to co
 });
 
 test("posline ports tells who holds a device, and when it can't know", () => {
-  assert.match(render([{ ...ftdi, holders: [{ pid: 812, name: "ModemManager" }] }]), / held by ModemManager \(pid 812\)\n/);
-  assert.match(render([{ ...ftdi, holdersHidden: true }]), / free, as far as this user can see\n/);
+  assert.match(
+    renderDevices([{ ...ftdi, holders: [{ pid: 812, name: "ModemManager" }] }]),
+    / held by ModemManager \(pid 812\)\n/,
+  );
+  assert.match(renderDevices([{ ...ftdi, holdersHidden: true }]), / free, as far as this user can see\n/);
 });
 
 test("posline ports tells a device without access with its group and the command that mends it", () => {
   const access = { granted: false, group: "dialout", cure: "sudo usermod -aG dialout till, then log in again" };
-  const text = render([{ ...ftdi, access }]);
+  const text = renderDevices([{ ...ftdi, access }]);
   assert.match(text, / no access\n/);
   assert.match(text, /\n {4}it belongs to group dialout: sudo usermod -aG dialout till, then log in again\n/);
 });
@@ -57,13 +60,13 @@ test("posline ports offers the name by socket where the name by identity isn't u
     usbName: "usb:1a86:7523",
     usb: { vendorId: "1a86", productId: "7523", serialNumber: undefined, manufacturer: undefined, product: undefined },
   };
-  assert.match(render([nameless]), /ADAPTER.*1a86:7523.*by its socket as \/dev\/serial\/by-path\/usb-1\n/s);
-  assert.match(render([nameless]), /\n {4}or, while it is the only one of its kind, as usb:1a86:7523\n/);
+  assert.match(renderDevices([nameless]), /ADAPTER.*1a86:7523.*by its socket as \/dev\/serial\/by-path\/usb-1\n/s);
+  assert.match(renderDevices([nameless]), /\n {4}or, while it is the only one of its kind, as usb:1a86:7523\n/);
   for (const device of [nameless, ftdi]) {
-    const shared = render([{ ...device, byId: [], usbName: undefined }]);
+    const shared = renderDevices([{ ...device, byId: [], usbName: undefined }]);
     assert.match(shared, /\n {4}configure it as \/dev\/serial\/by-path\/usb-1\n$/);
   }
-  assert.doesNotMatch(render([ftdi]), /by-path/);
+  assert.doesNotMatch(renderDevices([ftdi]), /by-path/);
 });
 
 test("posline ports lets no control character of an adapter reach the terminal", () => {
@@ -75,18 +78,19 @@ test("posline ports lets no control character of an adapter reach the terminal",
     product: "a\nb",
   };
   // Only the line ends of its own are left.
-  assert.doesNotMatch(render([{ ...ftdi, usb }]).replaceAll("\n", ""), /\p{Cc}/u);
-  assert.equal(render([{ ...ftdi, usb }]).split("\n").length, 5);
+  assert.doesNotMatch(renderDevices([{ ...ftdi, usb }]).replaceAll("\n", ""), /\p{Cc}/u);
+  assert.equal(renderDevices([{ ...ftdi, usb }]).split("\n").length, 5);
 });
 
 test("posline ports says what to check when there is no device", () => {
-  for (const hint of ["cable", "dmesg | tail", "ttyUSB", "ttyACM", "cdc_acm"]) assert.ok(render([]).includes(hint), hint);
+  for (const hint of ["cable", "dmesg | tail", "ttyUSB", "ttyACM", "cdc_acm"])
+    assert.ok(renderDevices([]).includes(hint), hint);
 });
 
 test("posline ports lets no C1 control, direction mark or invisible character of an adapter reach the terminal, nor as JSON", () => {
   const usb = { vendorId: "1a86", productId: "7523", serialNumber: evil, manufacturer: evil, product: evil };
   const device = { ...ftdi, usb, usbName: `usb:1a86:7523:${evil}`, byId: [`/dev/serial/by-id/${evil}`] };
-  assert.doesNotMatch(render([{ ...device, holders: [{ pid: 812, name: evil }] }]), obeyed);
-  assert.doesNotMatch(renderJson([device]), obeyed);
-  assert.deepEqual(JSON.parse(renderJson([device]))[0].usb, usb);
+  assert.doesNotMatch(renderDevices([{ ...device, holders: [{ pid: 812, name: evil }] }]), obeyed);
+  assert.doesNotMatch(renderDevicesJson([device]), obeyed);
+  assert.deepEqual(JSON.parse(renderDevicesJson([device]))[0].usb, usb);
 });

@@ -2,24 +2,24 @@ import type { Argv, Options } from "yargs";
 
 /** The flags of the emulator, as `serve --emulated` and `emulate` share them. */
 
-/** A flag that isn't a list counts once, the last one. */
-const once = (value: unknown) => (Array.isArray(value) ? value.at(-1) : value);
+/** The last value of a flag that was given more than once. */
+const lastOf = (value: unknown) => (Array.isArray(value) ? value.at(-1) : value);
 
-/** Options with each of them but the lists given once. */
-export function given<O extends Record<string, Options>>(options: O): O {
+/** Options of which each but the lists takes the last value that was given. */
+export function lastOfEach<O extends Record<string, Options>>(options: O): O {
   const entries = Object.entries(options).map(([name, option]) => {
-    return [name, option.type === "array" ? option : { ...option, coerce: once }];
+    return [name, option.type === "array" ? option : { ...option, coerce: lastOf }];
   });
   // The same keys with the same options.
   return Object.fromEntries(entries) as O;
 }
 
 /** yargs, for a command that has a flag which may be repeated. */
-export function repeating<T>(yargs: Argv<T>): Argv<T> {
+export function withRepeatableFlags<T>(yargs: Argv<T>): Argv<T> {
   return yargs.parserConfiguration({ "duplicate-arguments-array": true });
 }
 
-export const emulationOptions = {
+export const emulatorOptions = {
   state: { type: "string", requiresArg: true, describe: "Keep what the emulator remembers in this file" },
   seed: { type: "number", requiresArg: true, describe: "Where the chances of --fault begin (default 1)" },
   fault: {

@@ -10,9 +10,9 @@ import { version } from "../core/version.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { exitCodeOf, exitCodes } from "./exit.ts";
 
-/** What the commands share that run until they are told to stop. */
+/** The commands that run until they are signalled to stop: load the configuration, start, reload, stop. */
 
-/** Writes into the log what runs now, and where it is reached. */
+/** Logs what started, and where it is reached. */
 export function logStart(
   log: Log,
   what: string,
@@ -25,8 +25,8 @@ export function logStart(
   if (admin !== undefined) log.process("info", "admin listens", { host: admin.host, port: admin.port });
 }
 
-/** What runs: what stops it, what reloads it where it can be, and what its supervisor may know. */
-export interface Running extends Supervised {
+/** A started service: how it stops, how it reloads where it can, and what its supervisor may know. */
+export interface RunningService extends Supervised {
   stop(): Promise<void>;
   /**
    * Takes another configuration.
@@ -35,35 +35,35 @@ export interface Running extends Supervised {
   reload?(config: Config): Promise<void>;
 }
 
-/** A command that runs until it is told to stop. */
-export interface Run {
+/** A command that runs until it is signalled to stop. */
+export interface ServiceCommand {
   readonly flags: Flags;
-  /** What can't be done when it fails: "serve". */
+  /** The action that an error message names: "serve". */
   readonly verb: string;
   /** Starts it, and says so. `sockets` are those that systemd listens on for it. */
-  readonly start: (loaded: Loaded, log: Log, sockets: readonly ListeningSocket[]) => Promise<Running>;
+  readonly start: (loaded: Loaded, log: Log, sockets: readonly ListeningSocket[]) => Promise<RunningService>;
 }
 
 /**
  * Loads the configuration, starts, and runs until SIGTERM or SIGINT; SIGHUP reloads.
  * @returns the exit code: 0, 69 when something can't be had, 78 when the configuration can't be used, or the error's own.
  */
-export async function runUntilStopped({ flags, verb, start }: Run): Promise<number> {
+export async function runUntilStopped({ flags, verb, start }: ServiceCommand): Promise<number> {
   let loaded: Loaded;
   try {
     loaded = await loadConfig({ env: process.env, flags });
   } catch (error) {
     const code = exitCodeOf(error);
     if (code === undefined) throw error;
-    process.stderr.write(`${printableLines(reasonOf(error))}\n`);
+    process.stderr.write(`${printableLines(startErrorText(error))}\n`);
     return code;
   }
   nameProcess();
   const log = openLog(loaded.config.log.level);
   let supervision: Supervision | undefined;
   try {
-    supervision = supervisionOf(log);
-    const signals = new Signals();
+    supervision = supervisionFrom(log);
+    const signals = new ProcessSignals();
     const running = await start(loaded, log, supervision?.sockets ?? []);
     await supervision?.ready(running);
     await signals.stop(() => reload(flags, log, running, supervision));
@@ -73,8 +73,8 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
     log.process("info", "stopped");
     return exitCodes.ok;
   } catch (error) {
-    log.process("error", `cannot ${verb}`, { error: reasonOf(error) });
-    process.stderr.write(`${printableLines(reasonOf(error))}\n`);
+    log.process("error", `cannot ${verb}`, { error: startErrorText(error) });
+    process.stderr.write(`${printableLines(startErrorText(error))}\n`);
     return exitCodeOf(error) ?? exitCodes.unavailable;
   } finally {
     supervision?.end();
@@ -82,24 +82,24 @@ export async function runUntilStopped({ flags, verb, start }: Run): Promise<numb
   }
 }
 
-/** Gives the process its name, which is else Node's own: it is what holders of a device and `systemctl status` show. */
+/** Names the process, in place of Node's name: the list of a device's holders and `systemctl status` show it. */
 function nameProcess(): void {
   try {
     writeFileSync("/proc/self/comm", "posline");
   } catch {
-    // Where there is no /proc, nobody reads the name.
+    // Without /proc there is no reader of the name either.
   }
 }
 
-/** There under systemd alone. */
-function supervisionOf(log: Log): Supervision | undefined {
+/** undefined unless systemd started the process. */
+function supervisionFrom(log: Log): Supervision | undefined {
   const { env } = process;
   if (env["NOTIFY_SOCKET"] === undefined && env["LISTEN_FDS"] === undefined) return undefined;
   return new Supervision(env, log);
 }
 
-/** A configuration that can't be used is told with its reason, and the one in use stays. */
-async function reload(flags: Flags, log: Log, running: Running, supervision: Supervision | undefined): Promise<void> {
+/** A configuration that can't be used is logged with its reason, and the one in use stays. */
+async function reload(flags: Flags, log: Log, running: RunningService, supervision: Supervision | undefined): Promise<void> {
   if (running.reload === undefined) {
     log.process("warn", "nothing is reloaded: this command reads its configuration once: restart it");
     return;
@@ -113,17 +113,17 @@ async function reload(flags: Flags, log: Log, running: Running, supervision: Sup
     for (const warning of loaded.warnings) log.process("warn", warning);
   } catch (error) {
     refused = true;
-    log.process("error", "the configuration was not reloaded: the one in use stays", { error: reasonOf(error) });
+    log.process("error", "the configuration was not reloaded: the one in use stays", { error: startErrorText(error) });
   }
   await supervision?.reloaded(refused);
 }
 
 /**
- * What the process is told from outside: SIGTERM and SIGINT to stop, and a second one to stop now, when what is in flight has an
- * unknown outcome; SIGHUP to reload. But at a terminal SIGHUP says that its window was closed, and a bridge that nobody sees any more
- * must not keep the device. Heard from its making on, so that none is lost while the process starts.
+ * The signals of the process: SIGTERM and SIGINT to stop, and a second one to stop now, when what is in flight has an unknown
+ * outcome; SIGHUP to reload. But at a terminal SIGHUP says that its window was closed, and a bridge that nobody sees any more
+ * must not keep the device. Listens from its construction, so that no signal is lost while the process starts.
  */
-class Signals {
+class ProcessSignals {
   #reload: (() => Promise<void>) | undefined;
   #reloaded = Promise.resolve();
   #stopped = false;
@@ -143,21 +143,21 @@ class Signals {
     process.on("SIGINT", stop);
     process.on("SIGHUP", () => {
       if (process.stdin.isTTY || process.stderr.isTTY) stop();
-      // What is read at the start is what the file says then. One reload after the other, so that the last word is the file's last.
+      // The start reads the file anyway. One reload after the other, so that the last one has the file's last state.
       else if (!this.#stopped && this.#reload !== undefined) this.#reloaded = this.#reloaded.then(this.#reload);
     });
   }
 
-  /** Settles when it is told to stop; until then, and from now on, it reloads when told to. */
+  /** Resolves on a signal to stop; until then SIGHUP reloads. */
   stop(reload: () => Promise<void>): Promise<void> {
     this.#reload = reload;
-    // A reload under way ends first: it would start anew what was just stopped.
+    // A reload under way ends first, or it would restart what was just stopped.
     return this.#stop.then(() => this.#reloaded);
   }
 }
 
 /** Why a command could not start, and what to do. */
-function reasonOf(error: unknown): string {
+function startErrorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (!("code" in error) || !("port" in error)) return error.message;
   const where = `port ${String(error.port)}`;
