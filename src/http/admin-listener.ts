@@ -2,19 +2,19 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { AddressInfo, Socket } from "node:net";
 import type { AdminConfig } from "../config/config.ts";
 import { Fault, type FaultKind } from "../core/fault.ts";
-import { brokenFault, safetyHeaders } from "./answer.ts";
-import { BodyReader, type Held } from "./body.ts";
-import type { Entered } from "./connections.ts";
+import { BodyReader, type BodyState } from "./body.ts";
+import type { PendingRequest } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
-import { BoundedServer, type ListenOn, type Patience } from "./server.ts";
+import { parseErrorFault, safetyHeaders } from "./response-writer.ts";
+import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
 
 /**
- * The admin port: JSON for whoever looks after posline, beside the services and under the same guard, limits and patience. A page of
- * another site must not turn a till's emulator, any more than its terminal. It knows paths and text, and not what is behind them.
+ * The admin port: JSON for operators, beside the services and under the same guard, limits and timeouts. A page of another site must
+ * not control a till's emulator, any more than its terminal. It knows paths and text, and not what is behind them.
  */
 
-/** Bytes of a request's body: what is asked here are a few words. */
+/** Bytes of a request's body: requests to this port are short. */
 export const adminBodyBytesMax = 64 * 1024;
 
 /** What a route answers. */
@@ -33,13 +33,13 @@ export interface AdminListenerOptions {
   readonly routes: Readonly<Record<string, AdminRoute>>;
   /** Something failed that should not: a bug. */
   readonly error: (error: unknown) => void;
-  /** How long a request may take to come, where not as `limits` says: a test can't wait that long. */
-  readonly patience?: Patience;
+  /** How long a request may take to arrive, where not as `limits` says: a test can't wait that long. */
+  readonly timeouts?: RequestTimeouts;
 }
 
 /** A request while it is being served. */
-interface Visit extends Held, Entered {
-  whole: boolean;
+interface AdminRequest extends BodyState, PendingRequest {
+  bodyComplete: boolean;
 }
 
 export class AdminListener {
@@ -47,19 +47,19 @@ export class AdminListener {
   readonly #routes: ReadonlyMap<string, AdminRoute>;
   readonly #guard = new Guard({ allowHosts: [], allowOrigins: [], apiKey: undefined });
   readonly #bodies = new BodyReader(adminBodyBytesMax, limits.bodiesMax * adminBodyBytesMax);
-  readonly #server: BoundedServer<Visit>;
+  readonly #server: BoundedServer<AdminRequest>;
 
   constructor(options: AdminListenerOptions) {
     this.#options = options;
     this.#routes = new Map(Object.entries(options.routes));
-    this.#server = new BoundedServer<Visit>(
+    this.#server = new BoundedServer<AdminRequest>(
       {
-        serve: (request, response, continueAsked) => this.#serve(request, response, continueAsked),
-        left: (visit) => this.#bodies.release(visit),
-        broken: (socket, errorCode, visit) => this.#broken(socket, errorCode, visit),
-        error: (error) => options.error(error),
+        onRequest: (request, response, continueAsked) => this.#onRequest(request, response, continueAsked),
+        onClientGone: (pending) => this.#bodies.release(pending),
+        onParseError: (socket, errorCode, pending) => this.#onParseError(socket, errorCode, pending),
+        onError: (error) => options.error(error),
       },
-      options.patience,
+      options.timeouts,
     );
   }
 
@@ -71,26 +71,26 @@ export class AdminListener {
     return this.#server.listen(on);
   }
 
-  /** Ends at once: every request that came whole has its answer already. */
+  /** Ends at once: every complete request has its answer already. */
   close(): Promise<void> {
     return this.#server.end();
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
-    const visit: Visit = { request, response, requestBytes: 0, heldBytes: 0, whole: false, over: false };
-    this.#server.connections.entered(visit);
+  #onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
+    const pending: AdminRequest = { request, response, requestBytes: 0, heldBytes: 0, bodyComplete: false, bodyDone: false };
+    this.#server.connections.requestStarted(pending);
     // A box without a battery clock doesn't know the date, and must not claim one (RFC 9110, 6.6.1).
     response.sendDate = false;
     response.on("finish", () => {
-      this.#bodies.release(visit);
-      this.#server.connections.finished(visit);
+      this.#bodies.release(pending);
+      this.#server.connections.responseFinished(pending);
     });
     try {
       this.#guard.admit(request);
       const route = this.#routeOf(request);
       this.#bodies.read(
         request,
-        visit,
+        pending,
         (pieces) => this.#answer(response, route, Buffer.concat(pieces).toString("utf8")),
         (fault) => this.#refuse(response, fault),
       );
@@ -128,7 +128,7 @@ export class AdminListener {
     if (response.headersSent) return;
     if (error instanceof Fault) {
       const { allow, retryAfterS } = error.details;
-      write(response, error.httpStatus, errorText(refusals[error.kind] ?? error.message), {
+      write(response, error.httpStatus, errorText(adminFaultTexts[error.kind] ?? error.message), {
         ...(allow === undefined ? {} : { Allow: allow.join(", ") }),
         ...(retryAfterS === undefined ? {} : { "Retry-After": String(retryAfterS) }),
       });
@@ -138,10 +138,10 @@ export class AdminListener {
     }
   }
 
-  /** What came is no HTTP, or too slow or too large for it. */
-  #broken(socket: Socket, errorCode: string | undefined, visit: Visit | undefined): void {
-    if (visit !== undefined) this.#bodies.release(visit);
-    const fault = brokenFault(errorCode);
+  /** What was received is not HTTP, or too slow or too large. */
+  #onParseError(socket: Socket, errorCode: string | undefined, pending: AdminRequest | undefined): void {
+    if (pending !== undefined) this.#bodies.release(pending);
+    const fault = parseErrorFault(errorCode);
     const text = errorText(fault.message);
     const head = [
       `HTTP/1.1 ${fault.httpStatus} ${STATUS_CODES[fault.httpStatus]}`,
@@ -154,8 +154,8 @@ export class AdminListener {
   }
 }
 
-/** Where the guard's advice is for services: this port has no settings of who may ask. */
-const refusals: Readonly<Partial<Record<FaultKind, string>>> = {
+/** In place of the guard's advice, which is for services: this port has no settings of who may ask. */
+const adminFaultTexts: Readonly<Partial<Record<FaultKind, string>>> = {
   host: "Cannot accept the request: its Host is no name of this port: ask for localhost, or for the address",
   origin: "Cannot accept the request: it comes from a web page, and none is answered here: ask from a program",
 };

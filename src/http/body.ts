@@ -2,16 +2,16 @@ import type { IncomingMessage } from "node:http";
 import { Fault } from "../core/fault.ts";
 import { bodyBytesFree } from "./limits.ts";
 
-/** A body while it is read and held: until its request is answered it waits for its line. */
-export interface Held {
-  /** Bytes that came, for the log. */
+/** The body of a request while it is read, and then kept until the request is answered. */
+export interface BodyState {
+  /** Bytes received, for the log. */
   requestBytes: number;
-  /** Bytes of them that count as held; 0 once they were released. */
+  /** How many of them count as held; 0 once they were released. */
   heldBytes: number;
-  /** False until the body is there to its end. */
-  whole: boolean;
-  /** True once nothing more of the request is wanted: it was refused, or its connection is gone. */
-  over: boolean;
+  /** True once the body was read to its end. */
+  bodyComplete: boolean;
+  /** True once no more of the body is wanted: the request was refused or answered, or its connection is gone. */
+  bodyDone: boolean;
 }
 
 /** Reads bodies within two limits: one body's bytes, and those of all that are held at one time. */
@@ -25,45 +25,50 @@ export class BodyReader {
     this.#heldBytesMax = heldBytesMax;
   }
 
-  /** Bytes that are held now. */
+  /** Bytes held now. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
   /**
-   * Reads a request's body as the pieces in which it comes. Who asked for it calls `release` when it is needed no more, once
-   * per request in whatever way that ends.
-   * @param whole Called with the pieces.
+   * Reads a request's body as the pieces in which it comes. The caller calls `release` when the body is no longer needed, once
+   * per request however that ends.
+   * @param complete Called with the pieces.
    * @param failed Called instead with a Fault `size` or `unavailable`; what still comes is dropped.
    * @throws Fault `size` when the announced length is too large already.
    */
-  read(request: IncomingMessage, held: Held, whole: (pieces: readonly Buffer[]) => void, failed: (fault: Fault) => void): void {
+  read(
+    request: IncomingMessage,
+    state: BodyState,
+    complete: (pieces: readonly Buffer[]) => void,
+    failed: (fault: Fault) => void,
+  ): void {
     if (Number(request.headers["content-length"] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge();
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => {
-      if (held.over) return;
-      held.requestBytes += piece.length;
-      held.heldBytes += piece.length;
+      if (state.bodyDone) return;
+      state.requestBytes += piece.length;
+      state.heldBytes += piece.length;
       this.#heldBytes += piece.length;
       pieces.push(piece);
-      const tooLarge = held.requestBytes > this.#bodyBytesMax;
-      if (!tooLarge && (this.#heldBytes <= this.#heldBytesMax || held.requestBytes <= bodyBytesFree)) return;
+      const tooLarge = state.requestBytes > this.#bodyBytesMax;
+      if (!tooLarge && (this.#heldBytes <= this.#heldBytesMax || state.requestBytes <= bodyBytesFree)) return;
       pieces.length = 0;
-      this.release(held);
+      this.release(state);
       failed(tooLarge ? this.#tooLarge() : this.#tooMany());
     });
     request.on("end", () => {
-      if (held.over) return;
-      held.whole = true;
-      whole(pieces);
+      if (state.bodyDone) return;
+      state.bodyComplete = true;
+      complete(pieces);
     });
   }
 
-  /** Gives back what a request held, and takes nothing more of it. */
-  release(held: Held): void {
-    this.#heldBytes -= held.heldBytes;
-    held.heldBytes = 0;
-    held.over = true;
+  /** Releases the bytes that a body held, and drops the rest of it. */
+  release(state: BodyState): void {
+    this.#heldBytes -= state.heldBytes;
+    state.heldBytes = 0;
+    state.bodyDone = true;
   }
 
   #tooLarge(): Fault {

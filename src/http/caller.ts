@@ -5,17 +5,15 @@ import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import { version } from "../core/version.ts";
 import { toHttp } from "../envelope/http-request.ts";
-import { judge } from "./caller-answer.ts";
-import { connectTo, Unreachable } from "./caller-connection.ts";
-import { converse, Unanswered } from "./caller-exchange.ts";
-import { wordsFor } from "./caller-words.ts";
+import { connectTo, NoResponse, sendRequest, Unreachable } from "./caller-request.ts";
+import { faultTexts, interpretResponse } from "./caller-response.ts";
 import * as limits from "./limits.ts";
 
 /**
  * Where calls leave by HTTP, for an upstream that has the service: one that a terminal's maker runs, or another posline.
  *
  * Each call has a connection of its own. On one that is kept, an upstream that ends it just as the request goes out looks like
- * an upstream that took the request and died, so a sale that never arrived would be told as unknown, or, worse, be sent again. A
+ * an upstream that took the request and died, so a sale that never arrived would be reported as unknown, or, worse, be sent again. A
  * connection that nothing was written to settles it: until it stands, nothing was sent; after that the outcome is unknown until
  * an answer says otherwise. Nothing is ever sent twice.
  */
@@ -37,7 +35,7 @@ export interface HttpCallerOptions {
 /**
  * A handler that asks one service over HTTP.
  *
- * @returns what takes a call and for how many milliseconds it has waited already: whoever asked doesn't wait any longer for that.
+ * @returns what takes a call and for how many milliseconds it has waited already: the caller does not wait longer because of it.
  */
 export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: number) => Promise<Reply> {
   const { contract, stop = new AbortController().signal } = options;
@@ -46,35 +44,37 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
     const message = toHttp(contract, call);
     const route = routeOf(contract, message.path);
     if (route === undefined) throw new Fault("route", `Cannot send ${call.route}: ${contract.service} has no such route`);
-    const words = wordsFor(contract, route);
-    const beganMs = nowMs();
+    const texts = faultTexts(contract, route);
+    const startedMs = nowMs();
     const timeoutMs = options.replyTimeoutMs[route.path] ?? route.replyTimeoutMs;
-    const dueMs = beganMs + timeoutMs - waitedMs;
-    if (dueMs - beganMs < limits.askMsMin) throw words.unsent(`it waited ${Math.round(waitedMs)} ms behind another request`);
-    if (call.caller.gone) throw words.unsent("whoever asked has left");
+    const dueMs = startedMs + timeoutMs - waitedMs;
+    if (dueMs - startedMs < limits.responseMsMin)
+      throw texts.notSent(`it waited ${Math.round(waitedMs)} ms behind another request`);
+    if (call.caller.gone) throw texts.notSent("whoever asked has left");
     try {
-      const connection = await connectTo(upstream, Math.min(limits.connectMs, dueMs - beganMs), stop);
+      const connection = await connectTo(upstream, Math.min(limits.connectMs, dueMs - startedMs), stop);
       if (call.caller.gone) {
         connection.destroy();
-        throw words.unsent("whoever asked has left");
+        throw texts.notSent("whoever asked has left");
       }
-      const answer = await converse({
+      const response = await sendRequest({
         connection,
         host: upstream.host,
         method: message.method,
         path: `${upstream.pathname.replace(/\/+$/, "")}${message.path}`,
         headers: headersOf(call, message.contentType, options.apiKey),
         body: message.body,
-        answerBytesMax: options.replyBytesMax,
+        responseBytesMax: options.replyBytesMax,
         timeoutMs: Math.max(1, dueMs - nowMs()),
         stop,
       });
-      return { ...judge(answer, words), queueMs: 0, lineMs: nowMs() - beganMs };
+      return { ...interpretResponse(response, texts), queueMs: 0, lineMs: nowMs() - startedMs };
     } catch (error) {
-      if (error instanceof Unreachable) throw words.unsent(`its upstream ${upstream.host} can't be reached (${error.message})`);
-      if (!(error instanceof Unanswered)) throw error;
-      if (error.kind === "timeout") throw words.unknown("timeout", `no answer came within ${timeoutMs} ms`);
-      throw words.unknown("broken", error.message);
+      if (error instanceof Unreachable)
+        throw texts.notSent(`its upstream ${upstream.host} can't be reached (${error.message})`);
+      if (!(error instanceof NoResponse)) throw error;
+      if (error.kind === "timeout") throw texts.unknown("timeout", `no answer came within ${timeoutMs} ms`);
+      throw texts.unknown("broken", error.message);
     }
   };
 }

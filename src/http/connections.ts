@@ -2,86 +2,87 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { lingerMs, waitingRequestsMax } from "./limits.ts";
 
-/** A request, as far as its connection needs to know it. */
-export interface Entered {
+/** A request that is not answered yet, as far as its connection needs to know it. */
+export interface PendingRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** False until its body is there to its end. */
-  readonly whole: boolean;
+  /** True once its body was read to its end. */
+  readonly bodyComplete: boolean;
 }
 
-/** What to do with a connection on which something broken came. */
-export type Verdict = "answer" | "end" | "nothing";
+/** What to do with a connection after an error of the HTTP parser: write a fault and end it, cut it, or drop what comes. */
+export type ParseErrorAction = "answer" | "end" | "nothing";
 
-interface Connection<V> {
+interface ConnectionState<R> {
   /** Its requests that aren't answered yet, in the order in which they came. */
-  readonly visits: V[];
-  /** The request that was answered before it had come to its end, if that was the last one. */
-  cutShort: IncomingMessage | undefined;
-  /** The request that came while as many waited as may; its answer is the connection's last. */
-  oneTooMany: V | undefined;
+  readonly pending: R[];
+  /** The last request, if it was answered before all of it was received. */
+  answeredEarly: IncomingMessage | undefined;
+  /** The request that exceeded `waitingRequestsMax`; its answer is the connection's last. */
+  overLimit: R | undefined;
 }
 
 /**
  * The connections of one server, each with its requests that aren't answered yet.
  *
- * A response behind another one of its connection (pipelining) isn't told by Node when the connection closes, so who left is
- * known here, by connection, and not by response.
+ * A response behind another one of its connection (pipelining) isn't notified by Node when the connection closes, so who left is
+ * tracked here by connection, and not by response.
  */
-export class Connections<V extends Entered> {
-  readonly #connections = new Map<Socket, Connection<V>>();
-  /** Connections that were told that they are broken. */
-  readonly #told = new WeakSet<Socket>();
+export class Connections<R extends PendingRequest> {
+  readonly #connections = new Map<Socket, ConnectionState<R>>();
+  /** Connections whose parse error was dealt with already. */
+  readonly #failed = new WeakSet<Socket>();
   #closing = false;
 
-  /** @param left Called with each request whose connection closed before its answer went out. */
-  opened(socket: Socket, left: (visit: V) => void): void {
-    const visits: V[] = [];
-    this.#connections.set(socket, { visits, cutShort: undefined, oneTooMany: undefined });
+  /** @param clientGone Called with each request whose connection closed before its answer went out. */
+  opened(socket: Socket, clientGone: (request: R) => void): void {
+    const pending: R[] = [];
+    this.#connections.set(socket, { pending, answeredEarly: undefined, overLimit: undefined });
     socket.on("close", () => {
       this.#connections.delete(socket);
-      for (const visit of visits) left(visit);
+      for (const each of pending) clientGone(each);
     });
   }
 
-  entered(visit: V): void {
-    const connection = this.#connections.get(visit.request.socket);
+  /** A request came on a connection. */
+  requestStarted(started: R): void {
+    const connection = this.#connections.get(started.request.socket);
     if (connection === undefined) return;
-    const { visits } = connection;
-    visits.push(visit);
+    const { pending } = connection;
+    pending.push(started);
     // Those that are answered, and that nothing holds up, are only about to go out.
-    const first = visits.findIndex(({ response }) => !response.writableEnded);
-    if (visits.length - first > waitingRequestsMax) connection.oneTooMany = visit;
+    const first = pending.findIndex(({ response }) => !response.writableEnded);
+    if (pending.length - first > waitingRequestsMax) connection.overLimit = started;
   }
 
-  /** Whether a request came while as many of its connection waited as may: it is to be refused. */
-  isOneTooMany(visit: V): boolean {
-    return this.#connections.get(visit.request.socket)?.oneTooMany === visit;
+  /** Whether a request exceeds `waitingRequestsMax` of its connection: it must be refused. */
+  isOverLimit(pending: R): boolean {
+    return this.#connections.get(pending.request.socket)?.overLimit === pending;
   }
 
-  /** Whether nothing more may come on a connection: its last request is already refused. */
+  /** Whether a connection takes no more requests: one over the limit is already refused. */
   isFull(socket: Socket): boolean {
-    return this.#connections.get(socket)?.oneTooMany !== undefined;
+    return this.#connections.get(socket)?.overLimit !== undefined;
   }
 
-  /** The answer has gone out. */
-  finished(visit: V): void {
-    const { request } = visit;
+  /** The answer to a request was sent. */
+  responseFinished(finished: R): void {
+    const { request } = finished;
     const { socket } = request;
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
-    const { visits } = connection;
-    const at = visits.indexOf(visit);
-    if (at !== -1) visits.splice(at, 1);
-    connection.cutShort = request.complete ? undefined : request;
-    if (this.#closing && visits.length === 0) socket.end();
+    const { pending } = connection;
+    const at = pending.indexOf(finished);
+    if (at !== -1) pending.splice(at, 1);
+    connection.answeredEarly = request.complete ? undefined : request;
+    if (this.#closing && pending.length === 0) socket.end();
   }
 
-  /** Whether the connection ends with this request's answer: with that of one too many, and while the service shuts down with its last. */
-  endsWith(visit: V): boolean {
-    const connection = this.#connections.get(visit.request.socket);
+  /** Whether a request's answer closes its connection: one over the limit does, and while the service shuts down the last one. */
+  closesAfter(pending: R): boolean {
+    const connection = this.#connections.get(pending.request.socket);
     if (connection === undefined) return false;
-    return connection.oneTooMany === visit || (this.#closing && connection.visits.length === 1);
+    return connection.overLimit === pending || (this.#closing && connection.pending.length === 1);
   }
 
   /** From now on each connection ends with its last answer. */
@@ -89,30 +90,33 @@ export class Connections<V extends Entered> {
     this.#closing = true;
   }
 
-  /** Cuts those on which nothing ever came: browsers open some ahead of need. */
-  endUnused(): void {
+  /** Destroys the connections on which nothing was ever received: browsers open some ahead of need. */
+  destroyUnused(): void {
     for (const socket of this.#connections.keys()) if (socket.bytesRead === 0) socket.destroy();
   }
 
   /**
-   * Something broken came. A fault may be written only where nobody can take it for the answer to a request that is under way,
-   * and only once; what follows is dropped until the connection ends.
+   * What was received on a connection can't be parsed, or the connection failed. A fault may be written only where a client can't
+   * take it for the answer to a request that is under way, and only once; what follows is dropped until the connection ends.
    * @returns What to do, and the request that was cut short by it, if one was.
    */
-  broke(socket: Socket, code: string | undefined): { readonly verdict: Verdict; readonly visit: V | undefined } {
-    const { visits = [], cutShort } = this.#connections.get(socket) ?? {};
-    const [visit, ...others] = visits;
+  parseError(
+    socket: Socket,
+    code: string | undefined,
+  ): { readonly action: ParseErrorAction; readonly cutShort: R | undefined } {
+    const { pending = [], answeredEarly } = this.#connections.get(socket) ?? {};
+    const [cutShort, ...others] = pending;
     const fromParser = code?.startsWith("HPE_") === true;
-    if (this.#told.has(socket)) return { verdict: fromParser ? "nothing" : "end", visit };
-    const underWay = others.length > 0 || visit?.whole === true;
-    if (underWay || !socket.writable || code === "ECONNRESET") return { verdict: "end", visit };
-    this.#told.add(socket);
+    if (this.#failed.has(socket)) return { action: fromParser ? "nothing" : "end", cutShort };
+    const underWay = others.length > 0 || cutShort?.bodyComplete === true;
+    if (underWay || !socket.writable || code === "ECONNRESET") return { action: "end", cutShort };
+    this.#failed.add(socket);
     setTimeout(() => socket.destroy(), lingerMs).unref();
-    const answered = visit === undefined ? cutShort?.complete === false : visit.response.headersSent;
-    if (!answered) return { verdict: "answer", visit };
+    const answered = cutShort === undefined ? answeredEarly?.complete === false : cutShort.response.headersSent;
+    if (!answered) return { action: "answer", cutShort };
     // It has its answer already (too large, not allowed): that one only needs time to be read, and a second one would be taken
     // for the answer to another request.
     socket.end();
-    return { verdict: "nothing", visit };
+    return { action: "nothing", cutShort };
   }
 }

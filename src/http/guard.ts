@@ -76,7 +76,7 @@ export class Guard {
   }
 }
 
-/** The name in a Host header, lower case, without port and brackets; undefined when it is none. */
+/** The name in a Host header, lower case, without port and brackets; undefined when it is not a name. */
 function hostName(host: string): string | undefined {
   const bracketed = /^\[([0-9a-f:.]+)\](?::\d{1,5})?$/i.exec(host);
   if (bracketed !== null) return bracketed[1]?.toLowerCase();

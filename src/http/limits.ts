@@ -1,6 +1,6 @@
 /** What bounds the HTTP side, each with its unit and its reason. */
 
-/** Milliseconds for a request's headers: on localhost they take less than one; who drips them is cut off soon. */
+/** Milliseconds for a request's headers: on localhost they take less than one; a client that drips them is cut off soon. */
 export const headersMs = 5_000;
 
 /** Milliseconds for a whole request, body included. The answer may take as long as the terminal does. */
@@ -22,8 +22,8 @@ export const checkConnectionsMs = 500;
 export const headersBytesMax = 8 * 1024;
 
 /**
- * Connections to one service. Far above what tills need: a tight limit is itself a denial of service, since whoever holds that
- * many idle connections shuts out every honest till. The descriptors of a process are the real bound.
+ * Connections to one service. Far above what tills need: a tight limit is itself a denial of service, since a client that holds
+ * that many idle connections shuts out every honest till. The descriptors of a process are the real bound.
  */
 export const connectionsMax = 16_384;
 
@@ -34,8 +34,8 @@ export const connectionsMax = 16_384;
 export const waitingRequestsMax = 8;
 
 /**
- * Connections that the system keeps until they are accepted, as many as Linux allows by default. Of a socket of systemd's these are
- * whoever comes while posline restarts.
+ * Connections that the system keeps until they are accepted, as many as Linux allows by default. On a socket of systemd's these are
+ * the clients that connect while posline restarts.
  */
 export const backlogMax = 4_096;
 
@@ -43,13 +43,13 @@ export const backlogMax = 4_096;
 export const bodiesMax = 16;
 
 /**
- * Bytes of a body that are taken even while `bodiesMax` is reached: whoever fills the memory with large bodies must not shut out
- * a till's ordinary sale. No more than the headers of its connection may take anyway, so `connectionsMax` bounds them too.
+ * Bytes of a body that are taken even while `bodiesMax` is reached: a client that fills the memory with large bodies must not shut
+ * out a till's ordinary sale. No more than the headers of its connection may take anyway, so `connectionsMax` bounds them too.
  */
 export const bodyBytesFree = headersBytesMax;
 
 /**
- * Milliseconds a broken connection is kept after it was told so. Closing it while bytes still come resets it, and the answer
+ * Milliseconds a broken connection is kept after its error was answered. Closing it while bytes still come resets it, and the answer
  * would be lost before it is read.
  */
 export const lingerMs = 1_000;
@@ -63,8 +63,8 @@ export const preflightMaxAgeS = 600;
  */
 export const connectMs = 5_000;
 
-/** Milliseconds that must be left for an answer, or nothing is asked: with less, the outcome would all but surely be unknown. */
-export const askMsMin = 1_000;
+/** Milliseconds that must remain for the response, or nothing is sent: with less, the outcome would almost certainly be unknown. */
+export const responseMsMin = 1_000;
 
-/** Bytes of the headers of an upstream's answer: what Node takes by default, and cookies of proxies fit. */
-export const answerHeadersBytesMax = 16 * 1024;
+/** Bytes of the headers of an upstream's response: what Node takes by default, and cookies of proxies fit. */
+export const responseHeadersBytesMax = 16 * 1024;

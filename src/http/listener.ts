@@ -4,37 +4,44 @@ import { routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
 import { readHttpBody } from "../envelope/request.ts";
-import { type Answered, brokenFault, requestIds } from "./answer.ts";
 import { waitingRequestsMax } from "./limits.ts";
-import { BoundedServer, type ListenOn, type Patience } from "./server.ts";
-import { type Settings, type Terms, termsOf } from "./terms.ts";
-import { type Ending, recordOf, type Stray, type Visit, Visitor } from "./visit.ts";
+import {
+  ClientPresence,
+  type ExchangeResult,
+  exchangeRecord,
+  type RequestContext,
+  requestIds,
+  type UnparsedRequest,
+} from "./request-context.ts";
+import { parseErrorFault, type ResponseSummary } from "./response-writer.ts";
+import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
+import { type AppliedSettings, applySettings, type ServiceSettings } from "./service-settings.ts";
 
 /**
  * Where calls enter by HTTP: one server per service. It knows the service's table and envelope, and hands each good request to a
  * handler; it doesn't know whether a line, the network or an emulator answers.
  */
 
-export interface HttpListenerOptions extends Settings {
-  /** How long a request may take to come, where not as `limits` says: a test can't wait that long. */
-  readonly patience?: Patience;
+export interface HttpListenerOptions extends ServiceSettings {
+  /** How long a request may take to arrive, where not as `limits` says: a test can't wait that long. */
+  readonly timeouts?: RequestTimeouts;
 }
 
 export class HttpListener {
-  #terms: Terms;
+  #settings: AppliedSettings;
   readonly #newId = requestIds();
-  readonly #server: BoundedServer<Visit>;
+  readonly #server: BoundedServer<RequestContext>;
 
   constructor(options: HttpListenerOptions) {
-    this.#terms = termsOf(options);
-    this.#server = new BoundedServer<Visit>(
+    this.#settings = applySettings(options);
+    this.#server = new BoundedServer<RequestContext>(
       {
-        serve: (request, response, continueAsked) => this.#serve(request, response, continueAsked),
-        left: (visit) => this.#left(visit),
-        broken: (socket, errorCode, visit) => this.#broken(socket, errorCode, visit),
-        error: (error) => this.#terms.report.error(error),
+        onRequest: (request, response, continueAsked) => this.#onRequest(request, response, continueAsked),
+        onClientGone: (context) => this.#onClientGone(context),
+        onParseError: (socket, errorCode, context) => this.#onParseError(socket, errorCode, context),
+        onError: (error) => this.#settings.report.error(error),
       },
-      options.patience,
+      options.timeouts,
     );
   }
 
@@ -42,7 +49,7 @@ export class HttpListener {
    * Begins to listen, on its own port or on a socket that somebody else opened.
    * @throws Error when the address can't be had, with the system's code.
    */
-  listen(on: ListenOn = this.#terms.config): Promise<AddressInfo> {
+  listen(on: ListenOn = this.#settings.config): Promise<AddressInfo> {
     return this.#server.listen(on);
   }
 
@@ -50,65 +57,65 @@ export class HttpListener {
    * Takes requests by other settings from now on, or for another service, on the connections that are open as well. Requests that
    * began before end by the settings under which they began. The address stays.
    */
-  replace(settings: Settings): void {
-    this.#terms = termsOf(settings, this.#terms);
+  replace(settings: ServiceSettings): void {
+    this.#settings = applySettings(settings, this.#settings);
   }
 
-  /** Stops accepting; settles when the last answer has gone out. */
+  /** Stops accepting; settles when the last answer was sent. */
   close(): Promise<void> {
     return this.#server.close();
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
-    const terms = this.#terms;
-    const visit: Visit = {
-      terms,
+  #onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
+    const settings = this.#settings;
+    const context: RequestContext = {
+      settings,
       request,
       response,
       requestId: this.#newId(request.headers["x-request-id"]),
       path: pathOf(request.url ?? "/"),
-      caller: new Visitor(request),
+      client: new ClientPresence(request),
       origin: undefined,
       route: undefined,
       key: undefined,
       requestBytes: 0,
       heldBytes: 0,
-      whole: false,
-      over: false,
-      handed: false,
-      last: false,
+      bodyComplete: false,
+      bodyDone: false,
+      dispatched: false,
+      closesConnection: false,
     };
-    this.#server.connections.entered(visit);
+    this.#server.connections.requestStarted(context);
     // A box without a battery clock doesn't know the date, and must not claim one (RFC 9110, 6.6.1).
     response.sendDate = false;
-    response.on("finish", () => this.#finished(visit));
+    response.on("finish", () => this.#onFinished(context));
     try {
-      if (this.#server.connections.isOneTooMany(visit)) throw tooManyWaiting();
-      if (!this.#admit(visit)) return;
-      refuseNow(terms);
-      terms.bodies.read(
+      if (this.#server.connections.isOverLimit(context)) throw tooManyPending();
+      if (!this.#admit(context)) return;
+      refuseNow(settings);
+      settings.bodies.read(
         request,
-        visit,
-        (pieces) => void this.#call(visit, pieces),
-        (fault) => this.#failed(visit, fault),
+        context,
+        (pieces) => void this.#dispatch(context, pieces),
+        (fault) => this.#failed(context, fault),
       );
       if (continueAsked) response.writeContinue();
     } catch (error) {
-      this.#failed(visit, error);
+      this.#failed(context, error);
     }
   }
 
-  /** Decides from the headers; false when the request is answered by them. */
-  #admit(visit: Visit): boolean {
+  /** Checks the headers; false when the request was answered by them alone. */
+  #admit(context: RequestContext): boolean {
     const {
       request,
       path,
-      terms: { contract, guard, answers },
-    } = visit;
-    visit.origin = guard.admit(request);
-    if (request.method === "OPTIONS" && visit.origin !== undefined) {
-      visit.last = this.#server.connections.endsWith(visit);
-      answers.preflight(request, visit, visit.origin);
+      settings: { contract, guard, responses },
+    } = context;
+    context.origin = guard.admit(request);
+    if (request.method === "OPTIONS" && context.origin !== undefined) {
+      context.closesConnection = this.#server.connections.closesAfter(context);
+      responses.writePreflight(request, context, context.origin);
       return false;
     }
     guard.checkKey(request);
@@ -116,32 +123,32 @@ export class HttpListener {
     if (route === undefined) {
       throw new Fault("route", `Cannot accept the request: ${contract.service} has no such route`);
     }
-    visit.route = route;
+    context.route = route;
     if (route.methods.some((method) => method === request.method)) return true;
     const methods = route.methods.join(" or ");
     throw new Fault("method", `Cannot accept the request: ${path} takes ${methods}`, { allow: route.methods });
   }
 
-  async #call(visit: Visit, pieces: readonly Buffer[]): Promise<void> {
+  async #dispatch(context: RequestContext, pieces: readonly Buffer[]): Promise<void> {
     const {
       route,
       requestId,
-      caller,
-      terms: { contract, rules, handler, answers },
-    } = visit;
+      client,
+      settings: { contract, rules, handler, responses },
+    } = context;
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
-      // Once more, since the body may have taken its time: nobody parses what is refused anyway.
-      refuseNow(visit.terms);
+      // Once more, since the body may have taken its time: what is refused anyway isn't parsed.
+      refuseNow(context.settings);
       const { body, key } = readHttpBody(contract, route, pieces, rules);
-      visit.key = key;
-      visit.handed = true;
-      const call: Call = { service: contract.service, route: route.path, body, requestId, key, caller };
+      context.key = key;
+      context.dispatched = true;
+      const call: Call = { service: contract.service, route: route.path, body, requestId, key, caller: client };
       const reply = await handler(call);
-      visit.last = this.#server.connections.endsWith(visit);
+      context.closesConnection = this.#server.connections.closesAfter(context);
       const { status, code, queueMs, lineMs } = reply;
-      const replyBytes = answers.reply(visit, reply);
-      this.#report(visit, {
+      const replyBytes = responses.writeReply(context, reply);
+      this.#report(context, {
         outcome: "answered",
         httpStatus: 200,
         status,
@@ -152,49 +159,58 @@ export class HttpListener {
         message: undefined,
       });
     } catch (error) {
-      this.#failed(visit, error);
+      this.#failed(context, error);
     }
   }
 
-  #failed(visit: Visit, error: unknown): void {
-    const fault = error instanceof Fault ? error : bug(error, visit);
-    visit.last = this.#server.connections.endsWith(visit);
-    this.#reportFault(visit, fault, visit.terms.answers.fault(visit, fault));
+  #failed(context: RequestContext, error: unknown): void {
+    const fault = error instanceof Fault ? error : faultOfBug(error, context);
+    context.closesConnection = this.#server.connections.closesAfter(context);
+    this.#reportFault(context, fault, context.settings.responses.writeFault(context, fault));
   }
 
-  /** The answer has gone out. */
-  #finished(visit: Visit): void {
-    visit.terms.bodies.release(visit);
-    this.#server.connections.finished(visit);
+  /** The answer was sent. */
+  #onFinished(context: RequestContext): void {
+    context.settings.bodies.release(context);
+    this.#server.connections.responseFinished(context);
   }
 
-  /** The connection is gone before the answer. */
-  #left(visit: Visit): void {
-    visit.terms.bodies.release(visit);
-    visit.caller.gone = true;
-    visit.caller.onGone?.();
+  /** The connection closed before the answer was sent. */
+  #onClientGone(context: RequestContext): void {
+    context.settings.bodies.release(context);
+    context.client.gone = true;
+    context.client.onGone?.();
   }
 
-  /** What came is no HTTP, or too slow or too large for it. */
-  #broken(socket: Socket, errorCode: string | undefined, visit: Visit | undefined): void {
-    const fault = brokenFault(errorCode);
-    const { answers, bodies } = visit?.terms ?? this.#terms;
-    if (visit !== undefined) bodies.release(visit);
-    const asked: Visit | Stray = visit ?? { requestId: this.#newId(undefined), path: undefined, origin: undefined, last: true };
-    this.#reportFault(asked, fault, answers.broken(socket, asked, fault));
+  /** What was received is not HTTP, or too slow or too large. */
+  #onParseError(socket: Socket, errorCode: string | undefined, context: RequestContext | undefined): void {
+    const fault = parseErrorFault(errorCode);
+    const { responses, bodies } = context?.settings ?? this.#settings;
+    if (context !== undefined) bodies.release(context);
+    const received: RequestContext | UnparsedRequest = context ?? {
+      requestId: this.#newId(undefined),
+      path: undefined,
+      origin: undefined,
+      closesConnection: true,
+    };
+    this.#reportFault(received, fault, responses.writeFaultTo(socket, received, fault));
   }
 
-  #reportFault(visit: Visit | Stray, { outcome, message, details }: Fault, answered: Answered): void {
+  #reportFault(
+    received: RequestContext | UnparsedRequest,
+    { outcome, message, details }: Fault,
+    summary: ResponseSummary,
+  ): void {
     const { queueMs = 0, lineMs = 0 } = details;
-    const { httpStatus, status, code, bytes } = answered;
-    this.#report(visit, { outcome, httpStatus, status, code, queueMs, lineMs, replyBytes: bytes, message });
+    const { httpStatus, status, code, bytes } = summary;
+    this.#report(received, { outcome, httpStatus, status, code, queueMs, lineMs, replyBytes: bytes, message });
   }
 
   /** A log that fails must not change an answer. */
-  #report(visit: Visit | Stray, ending: Ending): void {
-    const { contract, report } = "terms" in visit ? visit.terms : this.#terms;
+  #report(received: RequestContext | UnparsedRequest, result: ExchangeResult): void {
+    const { contract, report } = "settings" in received ? received.settings : this.#settings;
     try {
-      report.exchange(recordOf(contract.service, visit, ending));
+      report.exchange(exchangeRecord(contract.service, received, result));
     } catch (error) {
       report.error(error);
     }
@@ -202,22 +218,22 @@ export class HttpListener {
 }
 
 /** @throws Fault when any call would be refused now. */
-function refuseNow({ refusal }: Terms): void {
+function refuseNow({ refusal }: AppliedSettings): void {
   const fault = refusal?.();
   if (fault !== undefined) throw fault;
 }
 
-function tooManyWaiting(): Fault {
+function tooManyPending(): Fault {
   const state = `${waitingRequestsMax} requests of its connection wait for their answers, which is the limit`;
   return new Fault("unavailable", `Cannot accept the request: ${state}: nothing was sent, it is safe to send again`, {
     retryAfterS: 1,
   });
 }
 
-/** What is no fault is posline's own mistake. */
-function bug(error: unknown, { handed, terms: { contract, report } }: Visit): Fault {
+/** An error that is not a Fault is a bug of posline's. */
+function faultOfBug(error: unknown, { dispatched, settings: { contract, report } }: RequestContext): Fault {
   report.error(error);
-  return handed
+  return dispatched
     ? new Fault("broken", `Cannot answer: posline failed within: ${checkFirst[contract.service]}`)
     : new Fault("unavailable", "Cannot accept the request: posline failed within: nothing was sent");
 }

@@ -1,67 +1,67 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
-import { Connections, type Entered } from "./connections.ts";
+import { Connections, type PendingRequest } from "./connections.ts";
 import * as limits from "./limits.ts";
 
 /**
- * An HTTP server within the limits of this room, given to whoever answers: how large headers may be, how long a request may take
- * to come, how many connections there may be, and what becomes of a broken one. What is asked, and who may ask, it doesn't know.
+ * An HTTP server within the limits of this room: how large headers may be, how long a request may take to arrive, how many connections
+ * there may be, and what happens after a parse error. It doesn't know what is asked, nor who may ask.
  */
 
 /** Where to listen: at an address, or with the handle of a socket that was opened elsewhere, which its holder hands over. */
 export type ListenOn = { readonly host: string; readonly port: number } | { readonly holder: Socket };
 
-/** How long a request may take to come. */
-export interface Patience {
+/** How long a request may take to arrive. */
+export interface RequestTimeouts {
   readonly headersMs: number;
   readonly requestMs: number;
   readonly checkConnectionsMs: number;
 }
 
-/** Whoever answers. Each request is told to `connections` when it came and when its answer has gone out. */
-export interface Answering<V extends Entered> {
+/** What a listener does with requests. It reports each to `connections` when it starts and when its response was sent. */
+export interface ServerCallbacks<R extends PendingRequest> {
   /** @param continueAsked The body follows once `writeContinue` was called. */
-  serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void;
+  onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void;
   /** A request's connection closed before its answer went out. */
-  left(visit: V): void;
+  onClientGone(request: R): void;
   /**
-   * What came is no HTTP, or too slow or too large for it, and nothing that is under way could be given its answer: answers it
-   * on the bare connection, and ends it.
-   * @param visit The request that was cut short by it; undefined when none was.
+   * What was received is not HTTP, or too slow or too large, and no request under way could be given the answer to it: answers on
+   * the bare connection, and ends it.
+   * @param cutShort The request that was cut short by it; undefined when none was.
    */
-  broken(socket: Socket, errorCode: string | undefined, visit: V | undefined): void;
+  onParseError(socket: Socket, errorCode: string | undefined, cutShort: R | undefined): void;
   /** Something failed that should not: a bug. */
-  error(error: unknown): void;
+  onError(error: unknown): void;
 }
 
-export class BoundedServer<V extends Entered> {
-  readonly connections = new Connections<V>();
-  readonly #answering: Answering<V>;
+export class BoundedServer<R extends PendingRequest> {
+  readonly connections = new Connections<R>();
+  readonly #callbacks: ServerCallbacks<R>;
   readonly #server: Server;
 
-  /** @param patience Where not as `limits` says: a test can't wait that long. */
-  constructor(answering: Answering<V>, patience: Patience = limits) {
-    this.#answering = answering;
+  /** @param timeouts Where not as `limits` says: a test can't wait that long. */
+  constructor(callbacks: ServerCallbacks<R>, timeouts: RequestTimeouts = limits) {
+    this.#callbacks = callbacks;
     this.#server = createServer(
       {
         maxHeaderSize: limits.headersBytesMax,
-        headersTimeout: patience.headersMs,
-        requestTimeout: patience.requestMs,
+        headersTimeout: timeouts.headersMs,
+        requestTimeout: timeouts.requestMs,
         keepAliveTimeout: limits.keepAliveMs,
-        connectionsCheckingInterval: patience.checkConnectionsMs,
+        connectionsCheckingInterval: timeouts.checkConnectionsMs,
         noDelay: true,
-        // A request without Host is answered by the guard, in its own words; two of them become one that is no name.
+        // A request without Host is answered by the guard with its own message; two of them become one that is not a name.
         requireHostHeader: false,
         joinDuplicateHeaders: true,
       },
       (request, response) => this.#serve(request, response, false),
     );
     this.#server.maxConnections = limits.connectionsMax;
-    this.#server.on("connection", (socket: Socket) => this.connections.opened(socket, (visit) => answering.left(visit)));
+    this.#server.on("connection", (socket: Socket) => this.connections.opened(socket, (gone) => callbacks.onClientGone(gone)));
     this.#server.on("checkContinue", (request, response) => this.#serve(request, response, true));
     this.#server.on("checkExpectation", (request, response) => this.#serve(request, response, false));
     // A server that isn't given other streams has sockets.
-    this.#server.on("clientError", (error, socket) => this.#broken(error, socket as Socket));
+    this.#server.on("clientError", (error, socket) => this.#onClientError(error, socket as Socket));
   }
 
   /**
@@ -72,7 +72,7 @@ export class BoundedServer<V extends Entered> {
     return new Promise((resolve, reject) => {
       const listening = () => {
         this.#server.off("error", reject);
-        this.#server.on("error", (error) => this.#answering.error(error));
+        this.#server.on("error", (error) => this.#callbacks.onError(error));
         // A server that listens on TCP has an address of this form.
         resolve(this.#server.address() as AddressInfo);
       };
@@ -82,14 +82,14 @@ export class BoundedServer<V extends Entered> {
     });
   }
 
-  /** Stops accepting; settles when the last answer has gone out, and whoever was about to ask has had a moment for it. */
+  /** Stops accepting; settles when the last answer was sent, and requests that are on their way had a moment to arrive. */
   async close(): Promise<void> {
     // Not the HTTP server's own close: it cuts idle connections at once, and with them the requests that are on their way.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(this.#server, () => resolve()));
     this.connections.close();
     const idle = setTimeout(() => {
       this.#server.closeIdleConnections();
-      this.connections.endUnused();
+      this.connections.destroyUnused();
     }, limits.idleMs);
     await closed;
     clearTimeout(idle);
@@ -103,14 +103,14 @@ export class BoundedServer<V extends Entered> {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
-    // Each that waits takes memory, also one that is only to be refused: its answer would wait for those before it.
+    // Each waiting request takes memory, even one that is only refused: its answer would wait for those before it.
     if (this.connections.isFull(request.socket)) request.socket.destroy();
-    else this.#answering.serve(request, response, continueAsked);
+    else this.#callbacks.onRequest(request, response, continueAsked);
   }
 
-  #broken({ code }: NodeJS.ErrnoException, socket: Socket): void {
-    const { verdict, visit } = this.connections.broke(socket, code);
-    if (verdict === "end") socket.destroy();
-    if (verdict === "answer") this.#answering.broken(socket, code, visit);
+  #onClientError({ code }: NodeJS.ErrnoException, socket: Socket): void {
+    const { action, cutShort } = this.connections.parseError(socket, code);
+    if (action === "end") socket.destroy();
+    if (action === "answer") this.#callbacks.onParseError(socket, code, cutShort);
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { present } from "../../src/core/call.ts";
-import { askMsMin, connectMs } from "../../src/http/limits.ts";
+import { connectMs, responseMsMin } from "../../src/http/limits.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bareServer, callerOf, callOf, endAll, failsAs, replyTimeoutMs, upstreamOf } from "./calling.ts";
 import { type Answer, Upstream } from "./upstream.ts";
@@ -110,7 +110,7 @@ test("httpCaller() counts the time that a call has waited, and sends nothing whe
   await upstream.hears(1);
   await time.advance(5_001);
   await failed;
-  const late = ask(callOf("bank", "/sale", "{}"), replyTimeoutMs - askMsMin + 1);
+  const late = ask(callOf("bank", "/sale", "{}"), replyTimeoutMs - responseMsMin + 1);
   await failsAs(late, "unavailable", /waited 24001 ms behind another request: nothing was sent/);
   assert.equal(upstream.heard.length, 1);
 });

@@ -76,17 +76,17 @@ test("HttpListener answers headers above the limit with 431", async () => {
   assert.equal(calls.length, 0);
 });
 
-const impatient = { headersMs: 50, requestMs: 100, checkConnectionsMs: 20 };
+const shortTimeouts = { headersMs: 50, requestMs: 100, checkConnectionsMs: 20 };
 
 test("HttpListener answers headers that drip with 408 not-sent", async () => {
-  const { port } = await serve("bank", { patience: impatient });
+  const { port } = await serve("bank", { timeouts: shortTimeouts });
   const answer = await new Client(port).write("POST /sale HTTP/1.1\r\nHost: local").answer();
   assert.ok(answer);
   assertFault(answer, "bank", "slow");
 });
 
 test("HttpListener answers a body that drips with 408 not-sent on its route, and never hands it on", async () => {
-  const { port, calls, records } = await serve("bank", { patience: impatient });
+  const { port, calls, records } = await serve("bank", { timeouts: shortTimeouts });
   const client = new Client(port).ask("POST", "/sale", '{"pay_id":', { "Content-Length": "100" });
   const answer = await client.answer();
   assert.ok(answer);
@@ -97,7 +97,7 @@ test("HttpListener answers a body that drips with 408 not-sent on its route, and
 
 test("HttpListener gives the handler all the time it needs, whatever a request may take to come", async () => {
   const { port } = await serve("bank", {
-    patience: impatient,
+    timeouts: shortTimeouts,
     handler: () => new Promise((resolve) => setTimeout(() => resolve(replyOf("{}")), 300)),
   });
   assert.equal((await ask(port, "POST", "/sale", sale)).status, 200);

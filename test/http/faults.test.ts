@@ -85,7 +85,7 @@ for (const faultStatus of [undefined, 200] as const) {
     test(`HttpListener answers a qr /check that it refuses (${kind}) as in progress${faultStatus ? ", in 200 where told to" : ""}`, async () => {
       const served = await serve("qr", {
         config: { apiKey: "K", bodyBytesMax: 64, ...(faultStatus && { faultStatus }) },
-        patience: { headersMs: 200, requestMs: 300, checkConnectionsMs: 50 },
+        timeouts: { headersMs: 200, requestMs: 300, checkConnectionsMs: 50 },
       });
       inProgress(await asked(served), kind, faultStatus);
       assert.equal(served.calls.length, 0);
@@ -96,7 +96,7 @@ for (const faultStatus of [undefined, 200] as const) {
 test("HttpListener answers what is no request on qr's port without a word of the contract, and never in 200: it may be a /check", async () => {
   const served = await serve("qr", {
     config: { faultStatus: 200 },
-    patience: { headersMs: 200, requestMs: 300, checkConnectionsMs: 50 },
+    timeouts: { headersMs: 200, requestMs: 300, checkConnectionsMs: 50 },
   });
   for (const [status, bytes] of [
     [400, "no http\r\n\r\n"],

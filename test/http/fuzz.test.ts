@@ -8,7 +8,7 @@ afterEach(closeAll);
 const sale = '{"pay_id":"A-1","amount":1}';
 
 test("HttpListener survives random bytes and never hands any of them to the handler (fuzz)", async () => {
-  const served = await serve("bank", { patience: { headersMs: 200, requestMs: 300, checkConnectionsMs: 50 } });
+  const served = await serve("bank", { timeouts: { headersMs: 200, requestMs: 300, checkConnectionsMs: 50 } });
   const words = fc.constantFrom(
     "POST ",
     "GET ",

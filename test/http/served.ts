@@ -7,7 +7,7 @@ import type { Call, Handler, Reply, ServiceName } from "../../src/core/call.ts";
 import { type FaultKind, faultClasses } from "../../src/core/fault.ts";
 import type { ExchangeRecord } from "../../src/core/log.ts";
 import { HttpListener, type HttpListenerOptions } from "../../src/http/listener.ts";
-import type { Settings } from "../../src/http/terms.ts";
+import type { ServiceSettings } from "../../src/http/service-settings.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 
 /** A listener on a free port with a made-up handler, and all that became of it. */
@@ -18,42 +18,42 @@ export interface Served {
   readonly records: ExchangeRecord[];
   readonly errors: unknown[];
   /** What its listener was made with, beside its settings. */
-  readonly contract: Settings["contract"];
-  readonly report: Settings["report"];
+  readonly contract: ServiceSettings["contract"];
+  readonly report: ServiceSettings["report"];
 }
 
 export function replyOf(text: string): Reply {
   return { payload: [Buffer.from(text)], status: "success", code: 0, queueMs: 1.234, lineMs: 5.678 };
 }
 
-/** What `serve` may be told beside its service. */
-export interface Wishes {
+/** Options of `serve` beside its service. */
+export interface ServeOptions {
   readonly config?: Partial<ServiceConfig>;
   readonly handler?: Handler;
-  readonly patience?: NonNullable<HttpListenerOptions["patience"]>;
+  readonly timeouts?: NonNullable<HttpListenerOptions["timeouts"]>;
   readonly validate?: HttpListenerOptions["rules"]["validate"];
   readonly refusal?: HttpListenerOptions["refusal"];
 }
 
 export const echo: Handler = async (call) => replyOf(`{"status":"success","route":"${call.route}"}`);
 
-/** Settings as a configuration gives them, on any free port. */
+/** ServiceSettings as a configuration gives them, on any free port. */
 export function settingsOf({
   config: wished = {},
   handler = echo,
   validate,
   refusal,
-}: Wishes): Omit<Settings, "contract" | "report"> {
+}: ServeOptions): Omit<ServiceSettings, "contract" | "report"> {
   const config = serviceConfigOf(wished);
   const rules = { check: config.check, merchantId: config.merchantId, validate };
   return { config, handler, rules, ...(refusal === undefined ? {} : { refusal }) };
 }
 
-export function listenerOf(service: ServiceName, wishes: Wishes = {}): Omit<Served, "port"> {
+export function listenerOf(service: ServiceName, options: ServeOptions = {}): Omit<Served, "port"> {
   const calls: Call[] = [];
   const records: ExchangeRecord[] = [];
   const errors: unknown[] = [];
-  const { handler = echo, patience } = wishes;
+  const { handler = echo, timeouts } = options;
   const contract = contracts[service];
   const report = {
     exchange: (record: ExchangeRecord) => records.push(record),
@@ -62,12 +62,12 @@ export function listenerOf(service: ServiceName, wishes: Wishes = {}): Omit<Serv
   const listener = new HttpListener({
     contract,
     report,
-    ...settingsOf(wishes),
+    ...settingsOf(options),
     handler: (call) => {
       calls.push(call);
       return handler(call);
     },
-    ...(patience === undefined ? {} : { patience }),
+    ...(timeouts === undefined ? {} : { timeouts }),
   });
   return { listener, contract, report, calls, records, errors };
 }
@@ -75,8 +75,8 @@ export function listenerOf(service: ServiceName, wishes: Wishes = {}): Omit<Serv
 const open: { listener: HttpListener; sockets: Set<Socket> }[] = [];
 const sockets = new Set<Socket>();
 
-export async function serve(service: ServiceName, wishes: Wishes = {}): Promise<Served> {
-  const made = listenerOf(service, wishes);
+export async function serve(service: ServiceName, options: ServeOptions = {}): Promise<Served> {
+  const made = listenerOf(service, options);
   open.push({ listener: made.listener, sockets });
   const { port } = await made.listener.listen();
   return { ...made, port };

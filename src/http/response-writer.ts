@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Contract } from "../contract/contract.ts";
@@ -12,24 +11,24 @@ import { preflightMaxAgeS } from "./limits.ts";
  * was sent (`X-Posline-Outcome`), which one it answers (`X-Request-Id`) and where the time went (`Server-Timing`).
  */
 
-/** What an answer needs to know of its request. */
-export interface Asked {
+/** Where a response is written, and what it must know of its request. */
+export interface ResponseTarget {
   readonly response: ServerResponse;
   /** Without its query; undefined when no request could be read. */
   readonly path: string | undefined;
   readonly requestId: string;
   readonly origin: string | undefined;
-  /** True when the connection ends with this answer. */
-  readonly last: boolean;
+  /** True when the connection closes after this response. */
+  readonly closesConnection: boolean;
 }
 
-/** What was answered, for the log. */
-export interface Answered extends Pick<FaultBody, "status" | "code"> {
+/** What was written, for the log. */
+export interface ResponseSummary extends Pick<FaultBody, "status" | "code"> {
   readonly httpStatus: number;
   readonly bytes: number;
 }
 
-/** On every answer of every port: no browser may take it for anything but its type says, and nobody may keep it. */
+/** On every answer of every port: no browser may take it for another type than it says, and nothing may cache it. */
 export const safetyHeaders = { "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store" } as const;
 
 const safetyList = Object.entries(safetyHeaders).flat();
@@ -37,7 +36,7 @@ const safetyList = Object.entries(safetyHeaders).flat();
 /** Headers that a page may read beside the usual ones. */
 const exposed = "X-Posline-Outcome, X-Request-Id, Server-Timing, Retry-After";
 
-export class Answers {
+export class ResponseWriter {
   readonly #contract: Contract;
   readonly #faultStatus: 200 | undefined;
 
@@ -46,12 +45,12 @@ export class Answers {
     this.#faultStatus = faultStatus;
   }
 
-  /** Writes a service's answer, byte for byte; gives its bytes. */
-  reply(asked: Asked, reply: Reply): number {
+  /** Writes a service's answer, byte for byte; returns how many bytes. */
+  writeReply(target: ResponseTarget, reply: Reply): number {
     let bytes = 0;
     for (const piece of reply.payload) bytes += piece.length;
-    const { response } = asked;
-    response.writeHead(200, this.#headers(asked, "answered", bytes, reply.queueMs, reply.lineMs));
+    const { response } = target;
+    response.writeHead(200, this.#headers(target, "answered", bytes, reply.queueMs, reply.lineMs));
     const last = reply.payload.length - 1;
     for (let i = 0; i < last; i++) response.write(reply.payload[i]);
     response.end(reply.payload[last]);
@@ -59,26 +58,26 @@ export class Answers {
   }
 
   /** Writes a fault. */
-  fault(asked: Asked, fault: Fault): Answered {
-    const { answered, headers, payload } = this.#faultParts(asked, fault);
-    const { response } = asked;
-    if (!response.headersSent) response.writeHead(answered.httpStatus, headers).end(payload);
-    // Half of another answer went out: only a cut connection tells the caller that it is no whole one.
+  writeFault(target: ResponseTarget, fault: Fault): ResponseSummary {
+    const { summary, headers, payload } = this.#faultParts(target, fault);
+    const { response } = target;
+    if (!response.headersSent) response.writeHead(summary.httpStatus, headers).end(payload);
+    // Half of another answer went out: only a cut connection shows the client that it is incomplete.
     else if (!response.writableEnded) response.destroy();
-    return answered;
+    return summary;
   }
 
-  /** Writes a fault on a bare connection, where no HTTP message came to its end, and ends it. */
-  broken(socket: Socket, asked: Omit<Asked, "response">, fault: Fault): Answered {
-    const { answered, headers, payload } = this.#faultParts({ ...asked, last: true }, fault);
-    let head = `HTTP/1.1 ${answered.httpStatus} ${STATUS_CODES[answered.httpStatus]}\r\n`;
+  /** Writes a fault on a bare connection, where no whole HTTP request was received, and ends it. */
+  writeFaultTo(socket: Socket, target: Omit<ResponseTarget, "response">, fault: Fault): ResponseSummary {
+    const { summary, headers, payload } = this.#faultParts({ ...target, closesConnection: true }, fault);
+    let head = `HTTP/1.1 ${summary.httpStatus} ${STATUS_CODES[summary.httpStatus]}\r\n`;
     for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
     socket.end(Buffer.concat([Buffer.from(`${head}\r\n`), payload]));
-    return answered;
+    return summary;
   }
 
   /** Answers a preflight of an allowed origin. */
-  preflight(request: IncomingMessage, { response, last }: Asked, origin: string): void {
+  writePreflight(request: IncomingMessage, { response, closesConnection }: ResponseTarget, origin: string): void {
     const headers = [
       ...["Access-Control-Allow-Origin", origin],
       ...["Access-Control-Allow-Methods", "GET, POST"],
@@ -91,22 +90,28 @@ export class Answers {
     if (request.headers["access-control-request-private-network"] === "true") {
       headers.push("Access-Control-Allow-Private-Network", "true");
     }
-    if (last) headers.push("Connection", "close");
+    if (closesConnection) headers.push("Connection", "close");
     response.writeHead(204, headers).end();
   }
 
-  #faultParts(asked: Omit<Asked, "response">, fault: Fault) {
-    const { word, status, code, payload } = faultBody(this.#contract, asked.path, fault);
+  #faultParts(target: Omit<ResponseTarget, "response">, fault: Fault) {
+    const { word, status, code, payload } = faultBody(this.#contract, target.path, fault);
     const httpStatus = faultHttpStatus(this.#contract, word, fault, this.#faultStatus);
     const { queueMs = 0, lineMs = 0, retryAfterS, allow } = fault.details;
-    const headers = this.#headers(asked, fault.outcome, payload.length, queueMs, lineMs);
+    const headers = this.#headers(target, fault.outcome, payload.length, queueMs, lineMs);
     if (retryAfterS !== undefined) headers.push("Retry-After", String(retryAfterS));
     if (allow !== undefined) headers.push("Allow", allow.join(", "));
-    const answered: Answered = { httpStatus, status, code, bytes: payload.length };
-    return { answered, headers, payload };
+    const summary: ResponseSummary = { httpStatus, status, code, bytes: payload.length };
+    return { summary, headers, payload };
   }
 
-  #headers(asked: Omit<Asked, "response">, outcome: Outcome, bytes: number, queueMs: number, lineMs: number): string[] {
+  #headers(
+    target: Omit<ResponseTarget, "response">,
+    outcome: Outcome,
+    bytes: number,
+    queueMs: number,
+    lineMs: number,
+  ): string[] {
     const headers = [
       "Content-Type",
       this.#contract.replyContentType,
@@ -115,15 +120,15 @@ export class Answers {
       "X-Posline-Outcome",
       outcome,
       "X-Request-Id",
-      asked.requestId,
+      target.requestId,
       "Server-Timing",
       `queue;dur=${hundredths(queueMs)}, line;dur=${hundredths(lineMs)}`,
       ...safetyList,
     ];
-    if (asked.origin !== undefined) {
-      headers.push("Access-Control-Allow-Origin", asked.origin, "Vary", "Origin", "Access-Control-Expose-Headers", exposed);
+    if (target.origin !== undefined) {
+      headers.push("Access-Control-Allow-Origin", target.origin, "Vary", "Origin", "Access-Control-Expose-Headers", exposed);
     }
-    if (asked.last) headers.push("Connection", "close");
+    if (target.closesConnection) headers.push("Connection", "close");
     return headers;
   }
 }
@@ -133,19 +138,9 @@ function hundredths(ms: number): number {
   return Math.round(ms * 100) / 100;
 }
 
-/** What is wrong with a connection, by the code of its error. */
-export function brokenFault(errorCode: string | undefined): Fault {
+/** What is wrong with what was received, by the code of the server's error. */
+export function parseErrorFault(errorCode: string | undefined): Fault {
   if (errorCode === "HPE_HEADER_OVERFLOW") return new Fault("headers", "Cannot accept the request: its headers are too large");
   if (errorCode === "ERR_HTTP_REQUEST_TIMEOUT") return new Fault("slow", "Cannot accept the request: it came too slowly");
   return new Fault("http", "Cannot accept the request: it is no HTTP/1.1 request");
-}
-
-/** What a request id may look like when the sender brings it; anything else could forge lines of a log. */
-const idForm = /^[A-Za-z0-9._-]{1,64}$/;
-
-/** Makes ids that are unique on a box: the process's own beginning and a count. */
-export function requestIds(): (given: string | string[] | undefined) => string {
-  const start = randomBytes(4).toString("hex");
-  let count = 0;
-  return (given) => (typeof given === "string" && idForm.test(given) ? given : `${start}-${(++count).toString(36)}`);
 }

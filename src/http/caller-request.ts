@@ -1,0 +1,183 @@
+import { type IncomingMessage, request } from "node:http";
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import * as limits from "./limits.ts";
+
+/**
+ * One request to an upstream, in two steps. First a connection on which nothing was written yet: made apart from the request, so that
+ * whatever fails here is known to have failed before a byte of it went out, by TLS too, where Node would write while the handshake
+ * runs. Then the request and its response on that connection: whatever fails there failed after the request began to go out.
+ */
+
+/** The upstream can't be reached, and nothing was sent. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+}
+
+/**
+ * Connects to an upstream.
+ * @param timeoutMs For the name, the connection and, with `https:`, the handshake and the check of the certificate.
+ * @throws Unreachable
+ */
+export function connectTo(upstream: URL, timeoutMs: number, stop: AbortSignal): Promise<Socket> {
+  const socket = upstream.protocol === "https:" ? startTls(upstream) : connect(addressOf(upstream, 80));
+  // Its errors have a listener at every moment: before, they end the waiting; afterwards the request deals with them.
+  socket.on("error", () => {});
+  return new Promise((resolve, reject) => {
+    const settle = (failure: string | undefined) => {
+      clearTimeout(timer);
+      stop.removeEventListener("abort", stopped);
+      socket.off("error", failed);
+      socket.off("close", closed);
+      if (failure === undefined) {
+        resolve(socket);
+        return;
+      }
+      socket.destroy();
+      reject(new Unreachable(failure));
+    };
+    const timer = setTimeout(() => settle(`it took longer than ${Math.round(timeoutMs)} ms`), timeoutMs);
+    const stopped = () => settle("posline is shutting down");
+    const failed = (error: Error) => settle(reasonOf(error));
+    const closed = () => settle("it ended the connection");
+    socket.once("error", failed);
+    socket.once("close", closed);
+    socket.once(upstream.protocol === "https:" ? "secureConnect" : "connect", () => settle(undefined));
+    stop.addEventListener("abort", stopped);
+    if (stop.aborted) stopped();
+  });
+}
+
+function addressOf({ hostname, port }: URL, usualPort: number): { host: string; port: number; noDelay: true } {
+  // An IPv6 address stands in brackets in a URL, and nowhere else.
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  return { host, port: port === "" ? usualPort : Number(port), noDelay: true };
+}
+
+/** The certificate is checked against the authorities that Node knows. */
+function startTls(upstream: URL): Socket {
+  const address = addressOf(upstream, 443);
+  // An address is not a name for a server to choose its certificate by.
+  const servername = isIP(address.host) === 0 ? address.host : "";
+  return connectTls({ ...address, servername, ALPNProtocols: ["http/1.1"] });
+}
+
+/** In plain words where the system has only a code. */
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there: is the service running?",
+  ENOTFOUND: "there is no host of that name",
+  EAI_AGAIN: "its name can't be looked up: is the network up?",
+  EHOSTUNREACH: "the host doesn't answer: is it on?",
+  ENETUNREACH: "there is no network that leads there",
+  ECONNRESET: "it ended the connection",
+  ETIMEDOUT: "the host doesn't answer: is it on?",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it speaks no TLS: is it http: in place of https:?",
+};
+
+function reasonOf(error: Error): string {
+  const code = "code" in error ? String(error.code) : "";
+  const reason = reasons[code];
+  if (reason !== undefined) return reason;
+  // OpenSSL's own messages are its source lines; its code says as much.
+  return code.startsWith("ERR_SSL_") ? code : `${error.message}${code === "" ? "" : `, ${code}`}`;
+}
+
+/** A request, and the connection on which it goes out. */
+export interface OutgoingRequest {
+  readonly connection: Socket;
+  /** For the `Host` header. */
+  readonly host: string;
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: readonly Buffer[];
+  /** Bytes of the response's body. */
+  readonly responseBytesMax: number;
+  /** Milliseconds to the response's last byte. */
+  readonly timeoutMs: number;
+  readonly stop: AbortSignal;
+}
+
+/** A whole response. */
+export interface UpstreamResponse {
+  readonly status: number;
+  /** What a posline says became of the call (`X-Posline-Outcome`). */
+  readonly outcome: string | undefined;
+  readonly payload: readonly Buffer[];
+}
+
+/** No whole response came; the message says why. */
+export class NoResponse extends Error {
+  override readonly name = "NoResponse";
+  readonly kind: "timeout" | "broken";
+
+  constructor(kind: "timeout" | "broken", message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/**
+ * Sends a request and waits for the whole response; the connection is of no more use afterwards.
+ * @throws NoResponse
+ */
+export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse> {
+  const { connection, host, method, path, headers, body, responseBytesMax, timeoutMs, stop } = outgoing;
+  return new Promise((resolve, reject) => {
+    const end = (finish: () => void) => {
+      clearTimeout(timer);
+      stop.removeEventListener("abort", stopped);
+      finish();
+      connection.destroy();
+    };
+    const fail = (kind: NoResponse["kind"], why: string) => end(() => reject(new NoResponse(kind, why)));
+    const timer = setTimeout(() => fail("timeout", "no answer came in time"), timeoutMs);
+    const stopped = () => fail("broken", "posline shut down before it came");
+    stop.addEventListener("abort", stopped);
+    const bytes = body.reduce((sum, piece) => sum + piece.length, 0);
+    const clientRequest = request({
+      createConnection: () => connection,
+      method,
+      path,
+      headers: { Host: host, ...headers, ...(method === "GET" ? {} : { "Content-Length": String(bytes) }) },
+      maxHeaderSize: limits.responseHeadersBytesMax,
+    });
+    let responded = false;
+    clientRequest.on("response", (response) => {
+      responded = true;
+      readResponse(response, responseBytesMax, (whole) => end(() => resolve(whole)), fail);
+    });
+    // Once it responds, the end of the response counts: an upstream that refuses a body needn't read all of it.
+    clientRequest.on("error", (error) => {
+      if (!responded) fail("broken", `the connection to the upstream failed (${error.message})`);
+    });
+    clientRequest.on("close", () => {
+      if (!responded) fail("broken", "the upstream ended the connection");
+    });
+    for (const piece of body) clientRequest.write(piece);
+    clientRequest.end();
+  });
+}
+
+/** Reads a whole response, or reports why it failed. What comes first counts: a promise settles once. */
+function readResponse(
+  response: IncomingMessage,
+  bytesMax: number,
+  done: (whole: UpstreamResponse) => void,
+  fail: (kind: "broken", why: string) => void,
+): void {
+  const payload: Buffer[] = [];
+  let bytes = 0;
+  response.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes > bytesMax) fail("broken", `the answer is larger than ${bytesMax} bytes (replyBytesMax)`);
+    else payload.push(piece);
+  });
+  response.on("end", () => {
+    const outcome = response.headers["x-posline-outcome"];
+    done({ status: response.statusCode ?? 0, outcome: typeof outcome === "string" ? outcome : undefined, payload });
+  });
+  const cut = () => fail("broken", "the answer was cut in the middle");
+  response.on("error", cut);
+  response.on("close", cut);
+}

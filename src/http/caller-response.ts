@@ -1,0 +1,88 @@
+import type { Contract, Route } from "../contract/contract.ts";
+import type { Reply } from "../core/call.ts";
+import { askAgain, checkFirst, Fault, type FaultKind } from "../core/fault.ts";
+import { type ReadReply, readReply } from "../envelope/reply.ts";
+import type { UpstreamResponse } from "./caller-request.ts";
+
+/** How the faults of one route are worded: each says whether it was sent, and what to do. */
+export interface FaultTexts {
+  readonly contract: Contract;
+  readonly route: Route;
+  /** Nothing was sent. */
+  notSent(state: string): Fault;
+  /** It was sent, and nobody knows what became of it. */
+  unknown(kind: "timeout" | "broken", state: string): Fault;
+}
+
+export function faultTexts(contract: Contract, route: Route): FaultTexts {
+  const { path } = route;
+  const advice = route.effect === "none" ? askAgain : checkFirst[contract.service];
+  return {
+    contract,
+    route,
+    notSent: (state) => new Fault("unavailable", `Cannot send ${path}: ${state}: nothing was sent, it is safe to send again`),
+    unknown: (kind, state) => new Fault(kind, `No answer to ${path}: ${state}: ${advice}`),
+  };
+}
+
+/**
+ * What an upstream's response is to the till on a line, where there is no HTTP status: the service's own bytes, or a fault.
+ *
+ * Passed on byte for byte: a JSON object that came with a status of success, whatever it says; one that another posline sent,
+ * whose outcome is believed; and an error in the service's envelope (`status` is "error" and `code` a number) up to the
+ * route's `errorStatusMax`, for the contracts leave the HTTP status of errors open. The number tells it from the JSON errors of
+ * proxies and frameworks, which stand between and know nothing of the operation: taken for the service's, a proxy's 502 would end a
+ * payment that goes on. Some of them write a number as well, so where an error ends a payment (qr /check) the status must agree.
+ *
+ * A status that says that the request was refused before anybody looked into it counts as not sent; anything else is unknown.
+ */
+export function interpretResponse(response: UpstreamResponse, texts: FaultTexts): Pick<Reply, "payload" | "status" | "code"> {
+  const { status, payload } = response;
+  const read = readReply(payload);
+  if (typeof read !== "string") {
+    const fault = fromPosline(response, read);
+    if (fault !== undefined) throw fault;
+    const isError = status !== 401 && status <= texts.route.errorStatusMax && isEnvelope(read);
+    if (response.outcome === "answered" || isSuccess(status) || isError) {
+      return { payload, status: read.status, code: read.code };
+    }
+  }
+  const refused = refusedStatuses[status];
+  if (refused !== undefined) {
+    const state = refused.state(texts.contract);
+    throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}: nothing was carried out`);
+  }
+  if (typeof read === "string" && isSuccess(status)) throw texts.unknown("broken", `what the upstream answered is ${read}`);
+  const elsewhere = status >= 300 && status < 400 ? ", a redirection: let upstream name the place itself" : "";
+  throw texts.unknown("broken", `the upstream answered with HTTP ${status}${elsewhere}`);
+}
+
+const isSuccess = (status: number) => status >= 200 && status < 300;
+
+const isEnvelope = ({ status, code }: ReadReply) => status === "error" && code !== undefined;
+
+/** A fault of an upstream posline, in its own texts. */
+function fromPosline({ status, outcome, payload }: UpstreamResponse, { json }: ReadReply): Fault | undefined {
+  if (outcome !== "not-sent" && outcome !== "unknown") return undefined;
+  const kind: FaultKind = outcome === "not-sent" ? "unavailable" : status === 504 ? "timeout" : "broken";
+  const { message } = json;
+  return new Fault(kind, typeof message === "string" ? message : `the upstream posline told ${outcome}`, { payload });
+}
+
+interface RefusedStatus {
+  readonly kind: FaultKind;
+  readonly state: (contract: Contract) => string;
+}
+
+const refusedStatuses: Readonly<Record<number, RefusedStatus>> = {
+  401: {
+    kind: "key",
+    state: ({ service }) =>
+      `the upstream refuses the API key: ${service === "bank" ? "set apiKey of bank to the one that it expects" : "it must ask for none"}`,
+  },
+  403: { kind: "origin", state: () => "the upstream refuses posline (HTTP 403): let it in there" },
+  404: { kind: "route", state: ({ service }) => `the upstream has no such route (HTTP 404): see upstream of ${service}` },
+  405: { kind: "method", state: ({ service }) => `the upstream takes no such method (HTTP 405): see upstream of ${service}` },
+  413: { kind: "size", state: () => "it is too large for the upstream (HTTP 413)" },
+  421: { kind: "host", state: ({ service }) => `the upstream isn't known by that name (HTTP 421): see upstream of ${service}` },
+};

@@ -1,0 +1,90 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Route } from "../contract/contract.ts";
+import type { Presence, ServiceName } from "../core/call.ts";
+import type { ExchangeRecord } from "../core/log.ts";
+import type { BodyState } from "./body.ts";
+import type { AppliedSettings } from "./service-settings.ts";
+
+/** Whether the client of a request is still connected. A class, so that no request costs a closure. */
+export class ClientPresence implements Presence {
+  gone = false;
+  onGone: (() => void) | undefined = undefined;
+  readonly #request: IncomingMessage;
+
+  constructor(request: IncomingMessage) {
+    this.#request = request;
+  }
+
+  hangUp(): void {
+    this.#request.socket.destroy();
+  }
+}
+
+/** A request while it is being served. */
+export interface RequestContext extends BodyState {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly settings: AppliedSettings;
+  readonly requestId: string;
+  /** As requested, without its query. */
+  readonly path: string;
+  readonly client: Presence;
+  origin: string | undefined;
+  route: Route | undefined;
+  key: string | undefined;
+  /** True once the handler has it: from then on only the handler's Fault may say that nothing was sent. */
+  dispatched: boolean;
+  /** True when the connection closes after the answer. */
+  closesConnection: boolean;
+}
+
+/** What was received and could not be parsed as a request. */
+export interface UnparsedRequest {
+  readonly requestId: string;
+  readonly path: undefined;
+  readonly origin: undefined;
+  readonly closesConnection: true;
+}
+
+/** What became of a request, for the log. */
+export type ExchangeResult = Pick<
+  ExchangeRecord,
+  "outcome" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
+>;
+
+/** A request's record in the log. */
+export function exchangeRecord(
+  service: ServiceName,
+  received: RequestContext | UnparsedRequest,
+  result: ExchangeResult,
+): ExchangeRecord {
+  const context = "request" in received ? received : undefined;
+  return {
+    requestId: received.requestId,
+    service,
+    // An unknown path is the client's text, not ours: it may hold anything.
+    route: context?.route?.path ?? "?",
+    key: context?.key,
+    outcome: result.outcome,
+    httpStatus: result.httpStatus,
+    status: result.status,
+    code: result.code,
+    queueMs: result.queueMs,
+    lineMs: result.lineMs,
+    requestBytes: context?.requestBytes ?? 0,
+    replyBytes: result.replyBytes,
+    left: context?.client.gone ?? false,
+    message: result.message,
+  };
+}
+
+/** What a request id of a client may look like; anything else could forge lines of a log. */
+const idForm = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Makes ids that are unique on a box: a random start for this process and a count. */
+export function requestIds(): (given: string | string[] | undefined) => string {
+  const start = randomBytes(4).toString("hex");
+  let count = 0;
+  return (given) => (typeof given === "string" && idForm.test(given) ? given : `${start}-${(++count).toString(36)}`);
+}
