@@ -1,11 +1,11 @@
 import { nowMs } from "../core/clock.ts";
 import { loggedSentence } from "../core/log-text.ts";
 import { quoted } from "../core/shell-text.ts";
-import type { LineState, LiveService, Shown, ShownJournal, ShownLine } from "./shown.ts";
+import type { JournalSource, LineSource, LiveService, StatusLineState, StatusSources } from "./status-sources.ts";
 
 /** Whether the next request would be sent at once to a terminal that is there, and if not, why and what to do. */
 
-/** Something that stands between a till and its terminal. */
+/** A reason why a till's next request would not be sent at once. */
 export interface NotReady {
   readonly what: "process" | "line" | "service" | "journal";
   /** The line's name. */
@@ -19,7 +19,7 @@ export interface NotReady {
 }
 
 /** Each reason why the next request would wait or be refused; none when all is well. */
-export function notReady({ lines, journal }: Shown, stopping: boolean): readonly NotReady[] {
+export function notReady({ lines, journal }: StatusSources, stopping: boolean): readonly NotReady[] {
   return [
     ...(stopping ? [stops] : []),
     ...lines.flatMap(lineNotReady),
@@ -35,7 +35,7 @@ const stops: NotReady = {
 };
 
 /** What to do about a line in each state; undefined where a request is sent at once. */
-const cures: Readonly<Record<LineState, ((name: string) => string) | undefined>> = {
+const cures: Readonly<Record<StatusLineState, ((name: string) => string) | undefined>> = {
   idle: undefined,
   awaiting: undefined,
   open: undefined,
@@ -44,21 +44,21 @@ const cures: Readonly<Record<LineState, ((name: string) => string) | undefined>>
   closed: () => "it was closed for good: systemctl restart posline",
 };
 
-function lineNotReady({ name, live }: ShownLine): readonly NotReady[] {
+function lineNotReady({ name, live }: LineSource): readonly NotReady[] {
   const { state, reason } = live;
   const cure = cures[state];
   if (cure !== undefined) {
     return [{ what: "line", line: name, state, reason: loggedSentence(reason), cure: cure(quoted(name)) }];
   }
-  return servicesOf(live).flatMap(({ service, state: heard, cause }) =>
-    heard !== "unheard" || cause === undefined
+  return servicesOf(live).flatMap(({ service, state: serviceState, cause }) =>
+    serviceState !== "unheard" || cause === undefined
       ? []
       : [
           {
             what: "service",
             line: name,
             service,
-            state: heard,
+            state: serviceState,
             reason: loggedSentence(cause.cause),
             cure: loggedSentence(cause.cure),
           },
@@ -66,10 +66,10 @@ function lineNotReady({ name, live }: ShownLine): readonly NotReady[] {
   );
 }
 
-const servicesOf = (live: ShownLine["live"]): readonly LiveService[] => live.liveness?.(nowMs()) ?? [];
+const servicesOf = (live: LineSource["live"]): readonly LiveService[] => live.liveness?.(nowMs()) ?? [];
 
-/** What readiness can't vouch for: services of clean lines of which nothing was heard, and which posline asks nothing by itself. */
-export function unprovenOf({ lines }: Shown): readonly string[] {
+/** Services whose readiness is unproven: on a clean line, nothing heard yet, and posline sends them no probe. */
+export function unprovenServices({ lines }: StatusSources): readonly string[] {
   return lines.flatMap(({ name, live }) =>
     servicesOf(live).flatMap(({ service, state }) =>
       state === "unproven" ? [`${service} on line ${name} is not asked by posline: only a call shows whether it is there`] : [],
@@ -77,8 +77,8 @@ export function unprovenOf({ lines }: Shown): readonly string[] {
   );
 }
 
-/** One that fails while requests go on without a record is seen in the status: no till is kept waiting by it. */
-function journalNotReady({ onFailure, live: { state } }: ShownJournal): readonly NotReady[] {
+/** A journal that fails while requests go on without a record shows in the status only: it keeps no till waiting. */
+function journalNotReady({ onFailure, live: { state } }: JournalSource): readonly NotReady[] {
   if (state === "ok" || onFailure !== "refuse") return [];
   const cure = "mend the disk; requests go on without a record under journal.onFailure relay";
   return [{ what: "journal", state: "failing", reason: loggedSentence(state), cure }];

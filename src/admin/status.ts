@@ -3,18 +3,18 @@ import { nowMs } from "../core/clock.ts";
 import type { ExchangeRecord } from "../core/log-fields.ts";
 import { logged, loggedSentence } from "../core/log-text.ts";
 import { printableJson } from "../core/shell-text.ts";
-import { count, type LineObserver, LineRecord, noOutcomes, type OutcomeCounts } from "./line-record.ts";
-import { type Offer, offerOf } from "./offer.ts";
-import { notReady, unprovenOf } from "./readiness.ts";
-import type { LiveService, Shown, ShownJournal, ShownLine, ShownService } from "./shown.ts";
+import { type Capabilities, readCapabilities } from "./capabilities.ts";
+import { countOutcome, LineMetrics, type LineObserver, noOutcomes, type OutcomeCounts } from "./line-metrics.ts";
+import { notReady, unprovenServices } from "./readiness.ts";
+import type { JournalSource, LineSource, LiveService, ServiceSource, StatusSources } from "./status-sources.ts";
 
 /**
- * What whoever looks after posline may ask of it: whether it runs, whether a till's next request would be sent, and how each line
- * and service does. It keeps counters, hears lines and exchanges as the log does, and reads what is so at the moment when it is
- * asked. It decides nothing, opens nothing, and knows no line, port or journal by name of its class: the shapes in `shown` are all.
+ * Health, readiness and status for operators: whether posline runs, whether a till's next request would be sent, and the state of
+ * each line and service. It keeps counters, observes lines and exchanges as the log does, and reads the rest from its sources at
+ * each request. It decides nothing, opens nothing, and imports no class of a line, port or journal: `status-sources` is all it knows.
  *
- * Times are as the box's clock had them, so that they agree with the log's; whatever ends in `Ms` or `S` is monotonic. Whatever comes
- * from a terminal or a till is bounded and masked as in the log.
+ * Times are as the box's clock had them, so that they agree with the log's; fields that end in `Ms` or `S` are monotonic. Text that
+ * comes from a terminal or a till is bounded and masked as in the log.
  */
 
 /** Operations of unknown outcome that are shown: the newest. `posline journal` has them all. */
@@ -26,21 +26,21 @@ export interface StatusAnswer {
   readonly text: string;
 }
 
-interface ServiceRecord {
+interface ServiceMetrics {
   readonly counts: OutcomeCounts;
-  /** What it offers, as its last probe told it. */
-  offer: (Offer & { readonly toldAt: string }) | undefined;
+  /** What it can do, by the answer to its last probe. */
+  capabilities: (Capabilities & { readonly toldAt: string }) | undefined;
 }
 
 export class Status {
   readonly #version: string;
   readonly #started = new Date().toISOString();
   readonly #startedMs = nowMs();
-  readonly #lines = new Map<string, LineRecord>();
-  readonly #services = new Map<string, ServiceRecord>();
-  /** Which line's requests a service's are. */
-  #lineOf: ReadonlyMap<string, LineRecord> = new Map();
-  #shown: Shown = { lines: [], services: [] };
+  readonly #lines = new Map<string, LineMetrics>();
+  readonly #services = new Map<string, ServiceMetrics>();
+  /** The line of each service. */
+  #lineOf: ReadonlyMap<string, LineMetrics> = new Map();
+  #sources: StatusSources = { lines: [], services: [] };
   #stopping = false;
 
   constructor(version: string) {
@@ -53,110 +53,111 @@ export class Status {
   }
 
   /**
-   * Hears a line of this name from now on. Its counters go on when a new configuration brings another line of the name: each line
-   * has an observer of its own.
+   * Observes a line of this name from now on. The counters go on when a new configuration brings another line of the name: each
+   * line has an observer of its own.
    */
   line(name: string): LineObserver {
-    return this.#recordOf(name).observer((service, answer) => {
-      const offer = offerOf(answer);
-      if (offer !== undefined) this.#service(service).offer = { ...offer, toldAt: new Date().toISOString() };
+    return this.#metricsOf(name).observer((service, answer) => {
+      const capabilities = readCapabilities(answer);
+      if (capabilities === undefined) return;
+      this.#service(service).capabilities = { ...capabilities, toldAt: new Date().toISOString() };
     });
   }
 
-  /** A request has ended, in whatever way. */
+  /** A request has ended, with any outcome. */
   exchange(record: ExchangeRecord): void {
-    count(this.#service(record.service).counts, record.outcome);
+    countOutcome(this.#service(record.service).counts, record.outcome);
     this.#lineOf.get(record.service)?.exchange(record);
   }
 
-  /** Says what there is: at the start, and again with each new configuration. What isn't there any more is forgotten. */
-  show(shown: Shown): void {
-    this.#shown = shown;
-    const names = new Set(shown.lines.map(({ name }) => name));
+  /** Sets what the status reads: at the start and with each new configuration. Drops the counters of what is not in it any more. */
+  setSources(sources: StatusSources): void {
+    this.#sources = sources;
+    const names = new Set(sources.lines.map(({ name }) => name));
     for (const name of this.#lines.keys()) if (!names.has(name)) this.#lines.delete(name);
-    const services = new Set<string>(shown.services.map(({ service }) => service));
+    const services = new Set<string>(sources.services.map(({ service }) => service));
     for (const name of this.#services.keys()) if (!services.has(name)) this.#services.delete(name);
     this.#lineOf = new Map(
-      shown.services.flatMap(({ service, line }) => (names.has(line) ? [[service, this.#recordOf(line)] as const] : [])),
+      sources.services.flatMap(({ service, line }) => (names.has(line) ? [[service, this.#metricsOf(line)] as const] : [])),
     );
   }
 
-  /** posline was told to stop. */
+  /** posline is stopping. */
   stopping(): void {
     this.#stopping = true;
   }
 
   /** Whether the process runs: it answers, so its event loop does. */
   healthz(): StatusAnswer {
-    return { status: 200, text: jsonOf({ status: this.#stopping ? "stopping" : "ok" }) };
+    return { status: 200, text: indentedJson({ status: this.#stopping ? "stopping" : "ok" }) };
   }
 
   /** Whether the next request would be sent at once to a terminal that is there. */
   readyz(): StatusAnswer {
-    const reasons = notReady(this.#shown, this.#stopping);
-    const unproven = unprovenOf(this.#shown);
+    const reasons = notReady(this.#sources, this.#stopping);
+    const unproven = unprovenServices(this.#sources);
     const notes = unproven.length === 0 ? {} : { notes: unproven };
-    if (reasons.length === 0) return { status: 200, text: jsonOf({ status: "ready", ...notes }) };
-    return { status: 503, text: jsonOf({ status: "not ready", reasons }) };
+    if (reasons.length === 0) return { status: 200, text: indentedJson({ status: "ready", ...notes }) };
+    return { status: 503, text: indentedJson({ status: "not ready", reasons }) };
   }
 
-  /** How everything does. */
+  /** The status of the process, each line, each service and the journal. */
   status(): StatusAnswer {
     const now = nowMs();
-    const { lines, services, journal } = this.#shown;
-    const shown = {
+    const { lines, services, journal } = this.#sources;
+    const all = {
       version: this.#version,
       pid: process.pid,
-      /** When this process began, as its clock had it then. */
+      /** When this process began, by the clock as it was then. */
       started: this.#started,
       uptimeS: Math.floor((now - this.#startedMs) / 1_000),
       state: this.#stopping ? "stopping" : "running",
-      /** As /readyz has it. */
-      ready: notReady(this.#shown, this.#stopping).length === 0,
-      lines: Object.fromEntries(lines.map((line) => [line.name, this.#lineShown(line, now)])),
-      services: Object.fromEntries(services.map((service) => [service.service, this.#serviceShown(service, now)])),
-      journal: journalShown(journal),
+      /** As in /readyz. */
+      ready: notReady(this.#sources, this.#stopping).length === 0,
+      lines: Object.fromEntries(lines.map((line) => [line.name, this.#lineStatus(line, now)])),
+      services: Object.fromEntries(services.map((service) => [service.service, this.#serviceStatus(service, now)])),
+      journal: journalStatus(journal),
     };
-    return { status: 200, text: jsonOf(shown) };
+    return { status: 200, text: indentedJson(all) };
   }
 
-  #lineShown({ name, path, queueCallsMax, live }: ShownLine, now: number) {
-    const record = this.#recordOf(name);
+  #lineStatus({ name, path, queueCallsMax, live }: LineSource, now: number) {
+    const metrics = this.#metricsOf(name);
     return {
       state: live.state,
-      sinceMs: Math.round(record.sinceMs(live.state, now)),
+      sinceMs: Math.round(metrics.sinceMs(live.state, now)),
       reason: loggedSentence(live.reason),
       device: { path, node: live.device },
       queue: live.waiting === undefined ? undefined : { waiting: live.waiting, max: queueCallsMax },
       stalledMs: Math.round(live.stalledMs?.(now) ?? 0),
-      counters: record.counters(),
-      lastExchange: record.lastExchange,
-      lastLate: record.lastLate,
+      counters: metrics.counters(),
+      lastExchange: metrics.lastExchange,
+      lastLate: metrics.lastLate,
     };
   }
 
-  #serviceShown({ service, line, host, port, upstream }: ShownService, now: number) {
-    const { counts, offer } = this.#service(service);
-    const live = this.#shown.lines.find(({ name }) => name === line)?.live.liveness?.(now);
+  #serviceStatus({ service, line, host, port, upstream }: ServiceSource, now: number) {
+    const { counts, capabilities } = this.#service(service);
+    const live = this.#sources.lines.find(({ name }) => name === line)?.live.liveness?.(now);
     const heard = live?.find((each) => each.service === service);
-    return { line, host, port, upstream, heard: heard && heardShown(heard, now), counters: counts, offer };
+    return { line, host, port, upstream, heard: heard && heardStatus(heard, now), counters: counts, offer: capabilities };
   }
 
-  #recordOf(name: string): LineRecord {
-    const record = this.#lines.get(name) ?? new LineRecord();
-    this.#lines.set(name, record);
-    return record;
+  #metricsOf(name: string): LineMetrics {
+    const metrics = this.#lines.get(name) ?? new LineMetrics();
+    this.#lines.set(name, metrics);
+    return metrics;
   }
 
-  #service(service: ServiceName | string): ServiceRecord {
-    const record = this.#services.get(service) ?? { counts: noOutcomes(), offer: undefined };
-    this.#services.set(service, record);
-    return record;
+  #service(service: ServiceName | string): ServiceMetrics {
+    const metrics = this.#services.get(service) ?? { counts: noOutcomes(), capabilities: undefined };
+    this.#services.set(service, metrics);
+    return metrics;
   }
 }
 
 /** Whether a service was heard, and when last, since its line opened. */
-function heardShown({ state, heardMs, cause }: LiveService, now: number) {
+function heardStatus({ state, heardMs, cause }: LiveService, now: number) {
   return {
     state,
     agoMs: heardMs === undefined ? undefined : Math.round(now - heardMs),
@@ -165,7 +166,7 @@ function heardShown({ state, heardMs, cause }: LiveService, now: number) {
   };
 }
 
-function journalShown(journal: ShownJournal | undefined) {
+function journalStatus(journal: JournalSource | undefined) {
   if (journal === undefined) return { state: "off" };
   const { folder, onFailure, live } = journal;
   const all = live.unknown();
@@ -189,7 +190,7 @@ function journalShown(journal: ShownJournal | undefined) {
   };
 }
 
-/** Indented, for it is read by people as often as by programs. */
-function jsonOf(shown: unknown): string {
-  return `${printableJson(JSON.stringify(shown, null, 2))}\n`;
+/** Indented, since people read it as often as programs do. */
+function indentedJson(value: unknown): string {
+  return `${printableJson(JSON.stringify(value, null, 2))}\n`;
 }

@@ -195,7 +195,7 @@ class RunningBridge implements Bridge {
   }
 
   #show({ lines, journal }: Config): void {
-    this.#status.show({
+    this.#status.setSources({
       lines: this.lines.map((live) => {
         const { path, queueCallsMax } = lines[live.name] ?? {};
         return { name: live.name, path: path ?? "", queueCallsMax, live };

@@ -98,7 +98,7 @@ class RunningGateway implements Gateway {
     }));
     this.#log.setLevel(config.log.level);
     this.#config = config;
-    this.status.show({
+    this.status.setSources({
       lines: this.#lines.all.map((onLine) => ({
         name: onLine.view.name,
         path: config.lines[onLine.view.name]?.path ?? "",

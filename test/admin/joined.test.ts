@@ -23,7 +23,7 @@ test("Status shows a real line as it goes: its states, its operations, its queue
   );
   const line = new Line({ name: "till", config, services, open: bench.open, report: tee(told, status.line("till")) });
   try {
-    status.show({
+    status.setSources({
       lines: [{ name: "till", path: config.path, queueCallsMax: config.queueCallsMax, live: line }],
       services: [
         { service: "bank", line: "till", host: "127.0.0.1", port: 8888 },
@@ -64,7 +64,7 @@ test("Status shows a real line as it goes: its states, its operations, its queue
 test("Status answers on the admin port: 200 and 503, HEAD for load balancers, nothing but GET, nothing to pages", async () => {
   const status = new Status("1.2.3");
   const live = { state: "idle" as "idle" | "down", reason: "" };
-  status.show({ lines: [{ name: "till", path: "/dev/ttyS1", live }], services: [{ service: "bank", line: "till" }] });
+  status.setSources({ lines: [{ name: "till", path: "/dev/ttyS1", live }], services: [{ service: "bank", line: "till" }] });
   const listener = new AdminListener({
     config: { host: "127.0.0.1", port: 0 },
     routes: status.routes,

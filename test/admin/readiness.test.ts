@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LineState } from "../../src/admin/shown.ts";
 import { Status } from "../../src/admin/status.ts";
+import type { StatusLineState } from "../../src/admin/status-sources.ts";
 import { lineStates } from "../../src/line/states.ts";
-import { oneLine, played, shownLine, statusOf } from "./worlds.ts";
+import { lineSource, oneLineSources, played, statusOf } from "./worlds.ts";
 
-const ready = new Set<LineState>(["idle", "awaiting", "open"]);
+const ready = new Set<StatusLineState>(["idle", "awaiting", "open"]);
 
 const readyOf = (status: Status) => {
   const { status: code, text } = status.readyz();
@@ -15,7 +15,7 @@ const readyOf = (status: Status) => {
 for (const state of [...lineStates, "open"] as const) {
   test(`Status.readyz() is ${ready.has(state) ? "200" : "503 with the reason and what to do"} while a line is ${state}`, () => {
     const status = new Status("1.2.3");
-    status.show(oneLine(played(state, { reason: "why it is so" })));
+    status.setSources(oneLineSources(played(state, { reason: "why it is so" })));
     const { status: code, answer } = readyOf(status);
     assert.equal(code, ready.has(state) ? 200 : 503);
     assert.equal(statusOf(status).ready, ready.has(state));
@@ -33,7 +33,7 @@ for (const state of [...lineStates, "open"] as const) {
 test("Status.readyz() names every line that isn't clean, in order, and no other", () => {
   const status = new Status("1.2.3");
   const lines = { a: played("down"), "b c": played("recovering"), d: played("idle"), e: played("awaiting") };
-  status.show({ lines: Object.entries(lines).map(([name, live]) => shownLine(name, live)), services: [] });
+  status.setSources({ lines: Object.entries(lines).map(([name, live]) => lineSource(name, live)), services: [] });
   const { answer } = readyOf(status);
   assert.deepEqual(
     answer.reasons.map(({ line }: { line: string }) => line),
@@ -47,13 +47,13 @@ test("Status.readyz() names every line that isn't clean, in order, and no other"
 
 test("Status.readyz() quotes a line's name so that a shell takes the cure as it stands", () => {
   const status = new Status("1.2.3");
-  status.show({ lines: [shownLine("a'; reboot '", played("down"))], services: [] });
+  status.setSources({ lines: [lineSource("a'; reboot '", played("down"))], services: [] });
   assert.equal(readyOf(status).answer.reasons[0].cure, "posline doctor --line 'a'\\''; reboot '\\'''");
 });
 
 test("Status.readyz() is 503 while posline stops, also with every line clean", () => {
   const status = new Status("1.2.3");
-  status.show(oneLine(played("idle")));
+  status.setSources(oneLineSources(played("idle")));
   status.stopping();
   const { status: code, answer } = readyOf(status);
   assert.equal(code, 503);
@@ -65,7 +65,7 @@ for (const onFailure of ["refuse", "relay"] as const) {
   test(`Status.readyz() is ${onFailure === "refuse" ? 503 : 200} while the journal fails under onFailure ${onFailure}`, () => {
     const status = new Status("1.2.3");
     const live = { state: "ok", unknown: () => [] };
-    status.show({ ...oneLine(played("idle")), journal: { folder: "/var/lib/posline", onFailure, live } });
+    status.setSources({ ...oneLineSources(played("idle")), journal: { folder: "/var/lib/posline", onFailure, live } });
     assert.equal(readyOf(status).status, 200);
     live.state = "the disk is full: free some space";
     const { status: code, answer } = readyOf(status);
@@ -90,7 +90,7 @@ test("Status.readyz() is 503 while a service of a clean line is unheard, with th
     { service: "bank" as const, state, heardMs: undefined, cause: state === "heard" ? undefined : cause },
     { service: "qr" as const, state: "heard" as const, heardMs: 1, cause: undefined },
   ];
-  status.show(oneLine(played("idle", { liveness })));
+  status.setSources(oneLineSources(played("idle", { liveness })));
   const { status: code, answer } = readyOf(status);
   assert.equal(code, 503);
   assert.equal(statusOf(status).ready, false);
@@ -106,7 +106,7 @@ test("Status.readyz() is 503 while a service of a clean line is unheard, with th
 test("Status.readyz() is 200 where posline asks nothing, and says so", () => {
   const status = new Status("1.2.3");
   const liveness = () => [{ service: "bank" as const, state: "unproven" as const, heardMs: undefined, cause: undefined }];
-  status.show(oneLine(played("idle", { liveness })));
+  status.setSources(oneLineSources(played("idle", { liveness })));
   const { status: code, answer } = readyOf(status);
   assert.equal(code, 200);
   assert.deepEqual(answer, {
@@ -120,7 +120,7 @@ test("Status.readyz() of a line that recovers names the line alone, not its serv
   const liveness = () => [
     { service: "bank" as const, state: "unheard" as const, heardMs: undefined, cause: { cause: "why", cure: "do" } },
   ];
-  status.show(oneLine(played("recovering", { liveness, reason: "why: do" })));
+  status.setSources(oneLineSources(played("recovering", { liveness, reason: "why: do" })));
   assert.deepEqual(
     readyOf(status).answer.reasons.map(({ what }: { what: string }) => what),
     ["line"],

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
 import fc from "fast-check";
-import type { LineObserver } from "../../src/admin/line-record.ts";
+import type { LineObserver } from "../../src/admin/line-metrics.ts";
 import { Status } from "../../src/admin/status.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { discard, frame, oneLine, played, recordOf, shownLine, statusOf } from "./worlds.ts";
+import { discard, frame, lineSource, oneLineSources, played, recordOf, statusOf } from "./worlds.ts";
 
 const wall = Date.parse("2026-11-20T10:33:08.000Z");
 let time: VirtualTime;
@@ -29,7 +29,7 @@ function clean() {
   const status = new Status("1.2.3");
   const live = played("idle", { waiting: 0, device: "/dev/ttyUSB0" });
   const observer = status.line("till");
-  status.show(oneLine(live));
+  status.setSources(oneLineSources(live));
   observer.state("recovering", "the device opened");
   observer.state("idle", "the probe was answered");
   return { status, live, observer };
@@ -179,7 +179,7 @@ test("Status.status() shows a gateway's lines and services: open or down, no que
   const status = new Status("1.2.3");
   const observer = status.line("till");
   const live = { state: "down" as "down" | "open", reason: "it was not opened yet" };
-  status.show({
+  status.setSources({
     lines: [{ name: "till", path: "/dev/ttyS1", live }],
     services: [{ service: "qr", line: "till", upstream: "https://terminal.lan" }],
   });
@@ -225,7 +225,7 @@ test("Status.status() shows the journal with its newest 100 unknown operations, 
   const { status, live } = clean();
   let known: ReturnType<typeof operation>[] = [];
   const journal = { state: "ok", unknown: () => known };
-  status.show({ ...oneLine(live), journal: { folder: "/var/lib/posline", onFailure: "relay", live: journal } });
+  status.setSources({ ...oneLineSources(live), journal: { folder: "/var/lib/posline", onFailure: "relay", live: journal } });
   assert.deepEqual(statusOf(status).journal, {
     state: "ok",
     folder: "/var/lib/posline",
@@ -239,15 +239,18 @@ test("Status.status() shows the journal with its newest 100 unknown operations, 
   assert.deepEqual(unknown.newest[0], { ...operation(129), key: "pay-411111******1111-129" });
   assert.equal(unknown.newest[99].requestId, "r-30");
   // Where the journal itself gives only the newest, it says how many there are.
-  status.show({ ...oneLine(live), journal: { folder: "/x", onFailure: "relay", live: { ...journal, unknownTotal: 4_000 } } });
+  status.setSources({
+    ...oneLineSources(live),
+    journal: { folder: "/x", onFailure: "relay", live: { ...journal, unknownTotal: 4_000 } },
+  });
   assert.equal(statusOf(status).journal.unknown.total, 4_000);
 });
 
 test("Status.status() keeps lines and services in the configuration's order, in every answer", () => {
   const status = new Status("1.2.3");
   const names = ["till", "bar", "__proto__", "a b"];
-  status.show({
-    lines: names.map((name) => shownLine(name, played())),
+  status.setSources({
+    lines: names.map((name) => lineSource(name, played())),
     services: (["qr", "fiscal", "bank"] as const).map((service) => ({ service, line: "bar" })),
   });
   assert.deepEqual(Object.keys(statusOf(status).lines), names);
@@ -255,20 +258,20 @@ test("Status.status() keeps lines and services in the configuration's order, in 
   assert.equal(status.status().text, status.status().text);
 });
 
-test("Status.show() keeps the counters of what a new configuration keeps, and forgets what it takes away", () => {
+test("Status.setSources() keeps the counters of what a new configuration keeps, and forgets what it takes away", () => {
   const { status, live } = clean();
   status.exchange(recordOf("bank", "answered"));
   status.line("bar");
-  status.show({ ...oneLine(live), lines: [shownLine("bar", played()), shownLine("till", live)] });
+  status.setSources({ ...oneLineSources(live), lines: [lineSource("bar", played()), lineSource("till", live)] });
   assert.equal(statusOf(status).lines.till.counters.answered, 1);
   // The bank moves to another line, and its requests count there from now on.
-  status.show({ lines: [shownLine("bar", played())], services: [{ service: "bank", line: "bar" }] });
+  status.setSources({ lines: [lineSource("bar", played())], services: [{ service: "bank", line: "bar" }] });
   status.exchange(recordOf("bank", "answered"));
   const { lines, services } = statusOf(status);
   assert.deepEqual(Object.keys(lines), ["bar"]);
   assert.equal(lines.bar.counters.answered, 1);
   assert.equal(services.bank.counters.answered, 2);
-  status.show(oneLine(live));
+  status.setSources(oneLineSources(live));
   assert.equal(statusOf(status).lines.till.counters.answered, 0);
 });
 
@@ -324,8 +327,8 @@ test("Status's counters add up whatever happens: lines to services, openings to 
       const status = new Status("1.2.3");
       const lives = { a: played("down"), b: played("down") };
       const observers: Readonly<Record<string, LineObserver>> = { a: status.line("a"), b: status.line("b") };
-      status.show({
-        lines: [shownLine("a", lives.a), shownLine("b", lives.b)],
+      status.setSources({
+        lines: [lineSource("a", lives.a), lineSource("b", lives.b)],
         services: serviceNames.map((service) => ({ service, line: lineOf[service] })),
       });
       const next = { open: "recovering", clean: "idle", fail: "recovering", lose: "down" } as const;

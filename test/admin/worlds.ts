@@ -1,5 +1,5 @@
-import type { LineState, LiveLine, Shown, ShownLine } from "../../src/admin/shown.ts";
 import type { Status } from "../../src/admin/status.ts";
+import type { LineSource, LiveLine, StatusLineState, StatusSources } from "../../src/admin/status-sources.ts";
 import type { ServiceName } from "../../src/core/call.ts";
 import type { ExchangeRecord } from "../../src/core/log-fields.ts";
 import type { Discard, DiscardReason, Frame } from "../../src/wire/decoded.ts";
@@ -8,14 +8,14 @@ import type { Discard, DiscardReason, Frame } from "../../src/wire/decoded.ts";
 
 /** A line whose state the test sets. */
 export interface Played extends LiveLine {
-  state: LineState;
+  state: StatusLineState;
   reason: string;
   device?: string | undefined;
   waiting?: number | undefined;
   stalled: number;
 }
 
-export function played(state: LineState = "idle", more: Partial<Played> = {}): Played {
+export function played(state: StatusLineState = "idle", more: Partial<Played> = {}): Played {
   return {
     state,
     reason: "a reason",
@@ -27,13 +27,13 @@ export function played(state: LineState = "idle", more: Partial<Played> = {}): P
   };
 }
 
-export function shownLine(name: string, live: LiveLine, more: Partial<ShownLine> = {}): ShownLine {
+export function lineSource(name: string, live: LiveLine, more: Partial<LineSource> = {}): LineSource {
   return { name, path: `/dev/${name}`, queueCallsMax: 64, live, ...more };
 }
 
 /** One line with the bank on it. */
-export function oneLine(live: LiveLine): Shown {
-  return { lines: [shownLine("till", live)], services: [{ service: "bank", line: "till", host: "127.0.0.1", port: 8888 }] };
+export function oneLineSources(live: LiveLine): StatusSources {
+  return { lines: [lineSource("till", live)], services: [{ service: "bank", line: "till", host: "127.0.0.1", port: 8888 }] };
 }
 
 export function recordOf(

@@ -1,11 +1,11 @@
 import type { ServiceName } from "../core/call.ts";
 
-/** What the status is told to show, in the shapes that it reads: lines, ports and a journal fit them without knowing of it. */
+/** What the status reads, as interfaces: lines, ports and a journal implement them without importing them. */
 
 /** A bridge's line is down, recovering, idle, awaiting or closed; a gateway's is down or open. */
-export type LineState = "down" | "recovering" | "idle" | "awaiting" | "closed" | "open";
+export type StatusLineState = "down" | "recovering" | "idle" | "awaiting" | "closed" | "open";
 
-/** Whether a service's terminal is there, as far as it was heard; see `line/liveness`. */
+/** Whether a service's terminal answers, as far as is known; see `line/liveness`. */
 export interface LiveService {
   readonly service: ServiceName;
   readonly state: "heard" | "unheard" | "unproven";
@@ -15,14 +15,14 @@ export interface LiveService {
   readonly cause: { readonly cause: string; readonly cure: string } | undefined;
 }
 
-/** A line as it is now, read when somebody asks. */
+/** A line as it is now, read at each request for the status. */
 export interface LiveLine {
-  readonly state: LineState;
+  readonly state: StatusLineState;
   /** Why, for people. */
   readonly reason: string;
   /** The device's real node while it is open, where that is known. */
   readonly device?: string | undefined;
-  /** Calls that wait for their turn; undefined where there is no queue, as in a gateway. */
+  /** Calls in the send queue; undefined where there is no queue, as in a gateway. */
   readonly waiting?: number | undefined;
   /** For how many milliseconds something that was due has not happened. */
   stalledMs?(now: number): number;
@@ -30,7 +30,7 @@ export interface LiveLine {
   liveness?(now: number): readonly LiveService[];
 }
 
-export interface ShownLine {
+export interface LineSource {
   readonly name: string;
   /** The device as configured. */
   readonly path: string;
@@ -39,7 +39,7 @@ export interface ShownLine {
   readonly live: LiveLine;
 }
 
-export interface ShownService {
+export interface ServiceSource {
   readonly service: ServiceName;
   /** The name of its line. */
   readonly line: string;
@@ -50,7 +50,7 @@ export interface ShownService {
   readonly upstream?: string | undefined;
 }
 
-/** An operation that was sent, and nobody knows what became of it. */
+/** An operation that was sent, and whose outcome is unknown. */
 export interface UnknownOperation {
   /** When it was sent, as ISO 8601. */
   readonly time: string;
@@ -72,17 +72,17 @@ export interface LiveJournal {
   readonly unknownTotal?: number | undefined;
 }
 
-export interface ShownJournal {
+export interface JournalSource {
   readonly folder: string;
-  /** What becomes of requests that it can't record. */
+  /** What happens to requests that it can't record. */
   readonly onFailure: "refuse" | "relay";
   readonly live: LiveJournal;
 }
 
-/** All that there is to show, each in the order in which it is to stand. */
-export interface Shown {
-  readonly lines: readonly ShownLine[];
-  readonly services: readonly ShownService[];
-  /** undefined when none is kept. */
-  readonly journal?: ShownJournal | undefined;
+/** All sources, each list in the order in which it is shown. */
+export interface StatusSources {
+  readonly lines: readonly LineSource[];
+  readonly services: readonly ServiceSource[];
+  /** undefined when no journal is kept. */
+  readonly journal?: JournalSource | undefined;
 }

@@ -4,11 +4,11 @@ import type { Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type ExchangeRecord, exchangeFields } from "../core/log-fields.ts";
 import type { Discard, DiscardReason, Frame } from "../wire/decoded.ts";
-import type { LineState } from "./shown.ts";
+import type { StatusLineState } from "./status-sources.ts";
 
-/** What becomes of requests, counted. */
+/** Requests, counted by outcome. */
 export interface OutcomeCounts {
-  /** The terminal, or the upstream, answered: whatever it says. */
+  /** The terminal, or the upstream, answered, with success or not. */
   answered: number;
   /** Refused by posline, and never sent. */
   notSent: number;
@@ -18,25 +18,25 @@ export interface OutcomeCounts {
 
 export const noOutcomes = (): OutcomeCounts => ({ answered: 0, notSent: 0, unknown: 0 });
 
-export function count(counts: OutcomeCounts, outcome: Outcome): void {
+export function countOutcome(counts: OutcomeCounts, outcome: Outcome): void {
   if (outcome === "answered") counts.answered++;
   else if (outcome === "unknown") counts.unknown++;
   else counts.notSent++;
 }
 
-/** A line as it tells of itself; shaped as the line's own report is. */
+/** What a line reports, in the shape of its own report. */
 export interface LineObserver {
-  state(state: LineState, reason: string): void;
+  state(state: StatusLineState, reason: string): void;
   discard(discard: Discard): void;
   late(frame: Frame): void;
   probeAnswered(service: ServiceName, answer: JsonObject): void;
 }
 
-/** A clean line is idle or awaits a reply, many times a second: that isn't told, and isn't another state here. */
-const standing = (state: LineState) => (state === "awaiting" ? "idle" : state);
+/** A clean line alternates between idle and awaiting, many times a second: here they count as one state. */
+const countedState = (state: StatusLineState) => (state === "awaiting" ? "idle" : state);
 
 /** What happened on one line since posline began, or since the configuration has had that line. */
-export class LineRecord {
+export class LineMetrics {
   readonly #counts = noOutcomes();
   readonly #discards: Record<DiscardReason, { count: number; bytes: number }> = {
     noise: { count: 0, bytes: 0 },
@@ -48,14 +48,14 @@ export class LineRecord {
   #openings = 0;
   #losses = 0;
   #recoveries = 0;
-  #told: LineState = "down";
-  #toldMs = nowMs();
+  #state: StatusLineState = "down";
+  #stateMs = nowMs();
   #lastExchange: { readonly timeMs: number; readonly record: ExchangeRecord } | undefined;
   #lastLate: { readonly time: string; readonly framing: string; readonly bytes: number } | undefined;
 
-  /** Whoever hears one line of this name; a new configuration may bring another in its place, which begins closed. */
+  /** Observes one line of this name; a new configuration may replace it with another, which begins closed. */
   observer(probeAnswered: LineObserver["probeAnswered"]): LineObserver {
-    let before: LineState = "down";
+    let before: StatusLineState = "down";
     return {
       state: (state) => {
         this.#changed(before, state);
@@ -74,15 +74,15 @@ export class LineRecord {
     };
   }
 
-  /** A request to a service of this line has ended. On the way of each exchange, so it is made into text when somebody asks. */
+  /** A request to a service of this line has ended. It becomes text only when the status is read: each exchange passes here. */
   exchange(record: ExchangeRecord): void {
-    count(this.#counts, record.outcome);
+    countOutcome(this.#counts, record.outcome);
     this.#lastExchange = { timeMs: Date.now(), record };
   }
 
-  /** Milliseconds for which it has been in this state; idle and awaiting are one. 0 where it has not told of it yet. */
-  sinceMs(state: LineState, now: number): number {
-    return standing(state) === standing(this.#told) ? Math.max(0, now - this.#toldMs) : 0;
+  /** Milliseconds for which it has been in this state; idle and awaiting are one. 0 where the line has not reported it yet. */
+  sinceMs(state: StatusLineState, now: number): number {
+    return countedState(state) === countedState(this.#state) ? Math.max(0, now - this.#stateMs) : 0;
   }
 
   counters() {
@@ -108,14 +108,14 @@ export class LineRecord {
     return { time: new Date(timeMs).toISOString(), requestId, service, route, key, outcome, status, code, queueMs, lineMs };
   }
 
-  #changed(before: LineState, state: LineState): void {
+  #changed(before: StatusLineState, state: StatusLineState): void {
     const wasOpen = isOpen(before);
     if (!wasOpen && isOpen(state)) this.#openings++;
     else if (wasOpen && state === "down") this.#losses++;
     else if (wasOpen && before !== "recovering" && state === "recovering") this.#recoveries++;
-    if (standing(this.#told) !== standing(state)) this.#toldMs = nowMs();
-    this.#told = state;
+    if (countedState(this.#state) !== countedState(state)) this.#stateMs = nowMs();
+    this.#state = state;
   }
 }
 
-const isOpen = (state: LineState) => state !== "down" && state !== "closed";
+const isOpen = (state: StatusLineState) => state !== "down" && state !== "closed";
