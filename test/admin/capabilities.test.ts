@@ -58,7 +58,7 @@ test("readCapabilities() reads something from each answer that a contract takes 
     fc.property(fc.oneof(anything, real), (answer: JsonObject) => {
       const capabilities = readCapabilities(answer);
       assert.ok(JSON.stringify(capabilities ?? null).length < 300_000);
-      if (Object.values(contracts).some(({ barrier }) => barrier.isAnswer(answer))) assert.notEqual(capabilities, undefined);
+      if (Object.values(contracts).some(({ probe }) => probe.isAnswer(answer))) assert.notEqual(capabilities, undefined);
     }),
     { numRuns: 50 },
   );
