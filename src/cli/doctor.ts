@@ -1,11 +1,11 @@
 import type { CommandModule } from "yargs";
 import { printable, printableJson } from "../core/shell-text.ts";
-import type { Examining, Report } from "../doctor/doctor.ts";
-import type { Finding, Level, ShownBytes } from "../doctor/finding.ts";
+import type { DoctorOptions, DoctorReport } from "../doctor/doctor.ts";
+import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
 import { sourceOptions } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
-/** `posline doctor`: checks the box, the configuration and the terminal, and says how to fix what is wrong. */
+/** `posline doctor`: what stands between the tills and the terminal, and what mends it. */
 
 export interface DoctorArguments {
   readonly config?: string | undefined;
@@ -14,9 +14,9 @@ export interface DoctorArguments {
   readonly json?: boolean | undefined;
 }
 
-/** How the output is styled. */
-export interface TerminalStyle {
-  /** The terminal shows more characters than ASCII. */
+/** How it is shown. */
+export interface Look {
+  /** The terminal knows more signs than ASCII. */
   readonly unicode: boolean;
   readonly colour: boolean;
 }
@@ -33,20 +33,20 @@ const checkWidth = 12;
 const indent = " ".repeat(checkWidth + 4);
 
 /** The report as a technician reads it: the box, then line by line; under each finding why, and what to do. */
-export function renderReport(report: Report, style: TerminalStyle): string {
+export function render(report: DoctorReport, look: Look): string {
   const { lines, findings } = report;
-  const text = ["this box", ...lineRows(findings, undefined, style)];
+  const text = ["this box", ...ofLine(findings, undefined, look)];
   for (const { name, path, baudRate, format } of lines) {
-    text.push("", `line ${printable(name)}: ${printable(path)}, ${baudRate} ${format}`, ...lineRows(findings, name, style));
+    text.push("", `line ${printable(name)}: ${printable(path)}, ${baudRate} ${format}`, ...ofLine(findings, name, look));
   }
   return `${[...text, "", ...summary(report)].join("\n")}\n`;
 }
 
-function lineRows(findings: readonly Finding[], line: string | undefined, style: TerminalStyle): string[] {
-  return findings.filter((each) => each.line === line).flatMap((each) => rowsOf(each, style));
+function ofLine(findings: readonly Finding[], line: string | undefined, look: Look): string[] {
+  return findings.filter((each) => each.line === line).flatMap((each) => rowsOf(each, look));
 }
 
-function rowsOf({ check, level, what, cause, cure, frames = [] }: Finding, { unicode, colour }: TerminalStyle): string[] {
+function rowsOf({ check, level, what, cause, cure, frames = [] }: Finding, { unicode, colour }: Look): string[] {
   const sign = unicode ? signs[level].unicode : signs[level].ascii;
   const painted = colour ? `\u001b[${signs[level].colour}m${sign}\u001b[0m` : sign;
   const rows = [`${painted} ${check.padEnd(checkWidth)}  ${printable(what)}`];
@@ -58,7 +58,7 @@ function rowsOf({ check, level, what, cause, cure, frames = [] }: Finding, { uni
 /** Bytes in a row of a dump. */
 const rowBytes = 24;
 
-function frameRows({ direction, atMs, bytes, hex, text }: ShownBytes, unicode: boolean): string[] {
+function frameRows({ direction, atMs, bytes, hex, text }: RedactedBytes, unicode: boolean): string[] {
   const arrow = direction === "sent" ? (unicode ? "→" : ">") : unicode ? "←" : "<";
   const pairs = hex.split(" ");
   const rows: string[] = [];
@@ -68,7 +68,7 @@ function frameRows({ direction, atMs, bytes, hex, text }: ShownBytes, unicode: b
   return [head, ...rows.map((row) => `${indent}  ${row}`), ...said];
 }
 
-function summary({ findings, first, verdict }: Report): string[] {
+function summary({ findings, first, verdict }: DoctorReport): string[] {
   const count = (level: Level) => findings.filter((each) => each.level === level).length;
   const [bad, warn] = [count("bad"), count("warn")];
   const sent = findings.some(({ frames = [] }) => frames.length > 0);
@@ -85,30 +85,30 @@ function summary({ findings, first, verdict }: Report): string[] {
 }
 
 /** The report as one JSON object. */
-export function renderReportJson({ file, ...report }: Report, time: Date): string {
+export function renderJson({ file, ...report }: DoctorReport, time: Date): string {
   return `${printableJson(JSON.stringify({ time, file: file ?? null, ...report }, undefined, 2))}\n`;
 }
 
 const codes = { ok: exitCodes.ok, bad: exitCodes.unavailable, config: exitCodes.config } as const;
 
 /** Where the command writes to, and what it examines. */
-export interface DoctorCommandIo {
-  readonly examine: (examining: Examining) => Promise<Report>;
-  readonly style: TerminalStyle;
+export interface Surroundings {
+  readonly examine: (examining: DoctorOptions) => Promise<DoctorReport>;
+  readonly look: Look;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
 }
 
 /** @returns the exit code: 0 when nothing stands in the way, 69 when something does, 78 for the configuration. */
-export async function runDoctor(args: DoctorArguments, { examine, style, out, err }: DoctorCommandIo): Promise<number> {
+export async function runDoctor(args: DoctorArguments, { examine, look, out, err }: Surroundings): Promise<number> {
   const { config, line, baud } = args;
   const report = await examine({ wanted: { config, line, baud }, progress: (text) => err(`${printable(text)} ...\n`) });
-  out(args.json === true ? renderReportJson(report, new Date()) : renderReport(report, style));
+  out(args.json === true ? renderJson(report, new Date()) : render(report, look));
   return codes[report.verdict];
 }
 
 /** UTF-8 by the locale; a Linux console has few signs in its font. */
-function terminalStyleOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">): TerminalStyle {
+function lookOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">): Look {
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
   const isTty = stdout.isTTY === true;
   return {
@@ -132,7 +132,7 @@ export const doctorCommand: CommandModule<object, DoctorArguments> = {
     const { examine } = await import("../doctor/doctor.ts");
     process.exitCode = await runDoctor(args, {
       examine,
-      style: terminalStyleOf(process),
+      look: lookOf(process),
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
     });

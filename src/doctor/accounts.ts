@@ -1,19 +1,19 @@
 import type { Stats } from "node:fs";
 import { serviceUser } from "../device/open-errors.ts";
-import { type Box, textAt } from "./box.ts";
-import type { Units } from "./units.ts";
+import { type Host, readTextAt } from "./host.ts";
+import type { SystemdUnits } from "./units.ts";
 
 /** A user with all groups that it acts with. */
-export interface Account {
+export interface ServiceAccount {
   readonly name: string;
   readonly uid: number;
   readonly gids: ReadonlySet<number>;
 }
 
 /** The user that the service runs as; undefined where there is none, because the package isn't installed. */
-export async function serviceAccount({ etc }: Box, { groups: extra }: Units): Promise<Account | undefined> {
-  const users = (await textAt(etc, "passwd")) ?? "";
-  const groups = (await textAt(etc, "group")) ?? "";
+export async function serviceAccount({ etc }: Host, { groups: extra }: SystemdUnits): Promise<ServiceAccount | undefined> {
+  const users = (await readTextAt(etc, "passwd")) ?? "";
+  const groups = (await readTextAt(etc, "group")) ?? "";
   const [, uid, gid] = new RegExp(`^${serviceUser}:[^:]*:(\\d+):(\\d+):`, "m").exec(users) ?? [];
   if (uid === undefined || gid === undefined) return undefined;
   const gids = new Set([Number(gid)]);
@@ -25,7 +25,7 @@ export async function serviceAccount({ etc }: Box, { groups: extra }: Units): Pr
 }
 
 /** Whether a user may read and write what is there, by owner, group and mode. Access lists aren't looked at. */
-export function mayUse({ uid, gids }: Account, { uid: owner, gid, mode }: Stats): boolean {
+export function mayUse({ uid, gids }: ServiceAccount, { uid: owner, gid, mode }: Stats): boolean {
   if (uid === 0) return true;
   const bits = uid === owner ? mode >> 6 : gids.has(gid) ? mode >> 3 : mode;
   return (bits & 0o6) === 0o6;

@@ -5,34 +5,35 @@ import { accessTo, type Device, listDevices } from "../device/devices.ts";
 import { type Holder, lookForHolders } from "../device/holders.ts";
 import { heldBy, killOf, noPermission, permissionCures, serviceUser } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
-import { type Account, mayUse } from "./accounts.ts";
-import { type Box, textAt } from "./box.ts";
-import { type Finding, finding, type More, trouble } from "./finding.ts";
-import { type Processes, poslineOf } from "./processes.ts";
-import type { Units } from "./units.ts";
+import { mayUse, type ServiceAccount } from "./accounts.ts";
+import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
+import { type Host, readTextAt } from "./host.ts";
+import { type Processes, poslineNameOf } from "./processes.ts";
+import type { SystemdUnits } from "./units.ts";
 
 /** The device that a line's path means, or why there is none. */
-export type Resolved =
+export type ResolvedDevice =
   | { readonly node: string; readonly device: Device | undefined }
   | { readonly findings: readonly Finding[] };
 
 /** Finds the device of a line, as the line itself would at its next opening. */
-export async function findDevice(line: string, path: string, box: Box): Promise<Resolved> {
-  const devices = await listDevices(box.places);
+export async function findDevice(line: string, path: string, host: Host): Promise<ResolvedDevice> {
+  const devices = await listDevices(host.places);
   try {
-    const node = await box.resolve(path);
+    const node = await host.resolve(path);
     const device = devices.find((each) => basename(each.path) === basename(node));
     return { node, device };
   } catch (error) {
     if (!(error instanceof OpenError)) throw error;
     const others = devices.map((device) => device.path);
-    const more: More = others.length === 0 ? { line } : { line, cause: `serial devices of this box: ${others.join(", ")}` };
-    return { findings: [refusal("device", error, more)] };
+    const more: FindingDetails =
+      others.length === 0 ? { line } : { line, cause: `serial devices of this box: ${others.join(", ")}` };
+    return { findings: [openErrorFinding("device", error, more)] };
   }
 }
 
 /** Why a device can't be opened: its cause and its cure, in the words of the log. */
-export function refusal(check: string, { message, why }: OpenError, more: More): Finding {
+export function openErrorFinding(check: string, { message, why }: OpenError, more: FindingDetails): Finding {
   return why === undefined
     ? finding(check, "bad", message, more)
     : finding(check, "bad", why.cause, { ...more, cure: why.cure });
@@ -45,8 +46,8 @@ export function deviceFinding(line: string, path: string, node: string, device: 
   const words = [usb?.manufacturer, usb?.product].filter((word) => word !== undefined).join(" ");
   const ids = usb === undefined ? undefined : [`${usb.vendorId}:${usb.productId}`, usb.serialNumber].filter(Boolean).join(" ");
   const what = [words === "" ? undefined : words, ids, driver === undefined ? undefined : `driver ${driver}`];
-  const said = what.filter((word) => word !== undefined).join(", ");
-  const fact = `${led}${node}${said === "" ? "" : ` (${said})`}`;
+  const text = what.filter((word) => word !== undefined).join(", ");
+  const fact = `${led}${node}${text === "" ? "" : ` (${text})`}`;
   const name = device?.usbName ?? device?.byId[0] ?? device?.byPath[0];
   const mayMove = path === node && usb !== undefined && name !== undefined;
   if (!mayMove) return finding("device", "ok", fact, { line });
@@ -55,39 +56,39 @@ export function deviceFinding(line: string, path: string, node: string, device: 
 }
 
 /** Who has a device open, and whether that is posline itself. */
-export interface Held {
+export interface HolderCheck {
   readonly finding: Finding;
   /** Nobody has it, as far as can be seen. */
   readonly free: boolean;
 }
 
-export async function heldFinding(line: string, node: string, box: Box, processes: Processes): Promise<Held> {
-  const found = (await lookForHolders([node], box.proc)).get(node);
+export async function checkHolders(line: string, node: string, host: Host, processes: Processes): Promise<HolderCheck> {
+  const found = (await lookForHolders([node], host.proc)).get(node);
   const holders = found?.holders ?? [];
   if (holders.length === 0) {
     const hidden = found?.hidden ?? true;
     const what = hidden ? "nobody has it open, as far as this user can see" : "nobody has it open";
     return { finding: finding("holder", "ok", what, { line }), free: true };
   }
-  const stranger = holders.find(({ pid }) => nameOf(pid, processes) === undefined);
+  const stranger = holders.find(({ pid }) => poslineHolding(pid, processes) === undefined);
   if (stranger !== undefined) {
-    return { finding: trouble("holder", "bad", heldBy(node, stranger), { line }), free: false };
+    return { finding: causeFinding("holder", "bad", heldBy(node, stranger), { line }), free: false };
   }
   const [first] = holders;
-  const unit = first === undefined ? undefined : nameOf(first.pid, processes);
+  const unit = first === undefined ? undefined : poslineHolding(first.pid, processes);
   const what = `${unit ?? "posline"} has it open (process ${holders.map(({ pid }) => pid).join(", ")}), as it should be`;
   return { finding: finding("holder", "ok", what, { line }), free: false };
 }
 
-function nameOf(pid: Holder["pid"], processes: Processes): string | undefined {
+function poslineHolding(pid: Holder["pid"], processes: Processes): string | undefined {
   const running = processes.of(pid);
-  return running === undefined ? undefined : poslineOf(running);
+  return running === undefined ? undefined : poslineNameOf(running);
 }
 
 /** What gives the device back, so that it can be asked: the unit that has it, or the process. */
-export async function stopWords(node: string, box: Box, processes: Processes): Promise<string> {
-  const holders = (await lookForHolders([node], box.proc)).get(node)?.holders ?? [];
-  const units = holders.map(({ pid }) => ({ pid, unit: nameOf(pid, processes) }));
+export async function stopCommand(node: string, host: Host, processes: Processes): Promise<string> {
+  const holders = (await lookForHolders([node], host.proc)).get(node)?.holders ?? [];
+  const units = holders.map(({ pid }) => ({ pid, unit: poslineHolding(pid, processes) }));
   const [first] = units;
   if (first?.unit === "posline.service") return "sudo systemctl stop posline.socket posline";
   if (first?.unit?.endsWith(".service")) return `sudo systemctl stop ${first.unit}`;
@@ -98,20 +99,20 @@ export async function stopWords(node: string, box: Box, processes: Processes): P
 export async function permissionFindings(
   line: string,
   node: string,
-  { box, account, units }: { readonly box: Box; readonly account: Account | undefined; readonly units: Units },
+  { host, account, units }: { readonly host: Host; readonly account: ServiceAccount | undefined; readonly units: SystemdUnits },
 ): Promise<{ readonly mine: boolean; readonly findings: readonly Finding[] }> {
-  const mine = await accessTo(node, box.places);
-  const theirs = await serviceFinding(line, node, { box, account, units });
+  const mine = await accessTo(node, host.places);
+  const theirs = await serviceFinding(line, node, { host, account, units });
   if (mine.granted)
     return { mine: true, findings: [finding("permission", "ok", "this user may open it", { line }), ...theirs] };
   const level = theirs.some((each) => each.level === "ok") ? "note" : "bad";
-  return { mine: false, findings: [trouble("permission", level, noPermission(node, mine.cure), { line }), ...theirs] };
+  return { mine: false, findings: [causeFinding("permission", level, noPermission(node, mine.cure), { line }), ...theirs] };
 }
 
 async function serviceFinding(
   line: string,
   node: string,
-  { box, account, units }: { readonly box: Box; readonly account: Account | undefined; readonly units: Units },
+  { host, account, units }: { readonly host: Host; readonly account: ServiceAccount | undefined; readonly units: SystemdUnits },
 ): Promise<Finding[]> {
   if (account === undefined) return [];
   const here = await stat(node).catch(() => undefined);
@@ -119,13 +120,13 @@ async function serviceFinding(
   const access = async () => {
     if (!mayUse(account, here)) throw new Error("denied");
   };
-  const { granted, cure } = await accessTo(node, { ...box.places, user: serviceUser, access });
+  const { granted, cure } = await accessTo(node, { ...host.places, user: serviceUser, access });
   if (!granted) {
     const what = `the service's user ${serviceUser} may not open ${quoted(node)}`;
     return [finding("permission", "bad", what, { line, ...(cure === undefined ? {} : { cure }) })];
   }
   const major = (here.rdev >>> 8) & 0xfff;
-  if (here.isCharacterDevice() && !(await isAllowed(major, units, box))) {
+  if (here.isCharacterDevice() && !(await isAllowed(major, units, host))) {
     const what = `posline.service may open no devices of this kind (major ${major})`;
     return [finding("permission", "bad", what, { line, cure: permissionCures.unit(major) })];
   }
@@ -135,9 +136,9 @@ async function serviceFinding(
 /** Pseudo terminals are always allowed. */
 const ptyMajors = [136, 143] as const;
 
-async function isAllowed(major: number, { devices }: Units, box: Box): Promise<boolean> {
+async function isAllowed(major: number, { devices }: SystemdUnits, host: Host): Promise<boolean> {
   if (devices === "all" || (major >= ptyMajors[0] && major <= ptyMajors[1])) return true;
-  const table = (await textAt(box.proc, "devices")) ?? "";
+  const table = (await readTextAt(host.proc, "devices")) ?? "";
   const names = [...table.matchAll(/^\s*(\d+) (\S+)$/gm)].filter(([, id]) => Number(id) === major).map(([, , name]) => name);
   return devices.some(
     (device) => device === `char-${major}` || device === "char-*" || names.some((name) => device === `char-${name}`),

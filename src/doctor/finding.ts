@@ -9,7 +9,7 @@ import type { Cause } from "../device/open-errors.ts";
 export type Level = "ok" | "note" | "warn" | "bad" | "skipped";
 
 /** Bytes that went over the line, as they may be shown to anybody. */
-export interface ShownBytes {
+export interface RedactedBytes {
   readonly direction: "sent" | "received";
   /** Milliseconds since the service was asked first. */
   readonly atMs: number;
@@ -32,14 +32,14 @@ export interface Finding {
   readonly cure?: string;
   readonly line?: string;
   readonly service?: ServiceName;
-  readonly frames?: readonly ShownBytes[];
+  readonly frames?: readonly RedactedBytes[];
 }
 
 /** What a finding may have beside check, level and fact. */
-export type More = Omit<Finding, "check" | "level" | "what">;
+export type FindingDetails = Omit<Finding, "check" | "level" | "what">;
 
 /** A finding. Its words may be those of files, processes and devices: no control character of theirs goes any further. */
-export function finding(check: string, level: Level, what: string, more: More = {}): Finding {
+export function finding(check: string, level: Level, what: string, more: FindingDetails = {}): Finding {
   return {
     check,
     level,
@@ -51,6 +51,6 @@ export function finding(check: string, level: Level, what: string, more: More = 
 }
 
 /** A finding in the words that log and status have for the same trouble. */
-export function trouble(check: string, level: Level, { cause, cure }: Cause, more: More = {}): Finding {
+export function causeFinding(check: string, level: Level, { cause, cure }: Cause, more: FindingDetails = {}): Finding {
   return finding(check, level, cause, { ...more, cure });
 }

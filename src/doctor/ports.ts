@@ -3,13 +3,13 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import { killOf } from "../device/open-errors.ts";
-import { type Box, textAt } from "./box.ts";
 import { type Finding, finding } from "./finding.ts";
-import { type Processes, poslineOf } from "./processes.ts";
-import type { Units } from "./units.ts";
+import { type Host, readTextAt } from "./host.ts";
+import { type Processes, poslineNameOf } from "./processes.ts";
+import type { SystemdUnits } from "./units.ts";
 
 /** A socket that listens, as the kernel lists it. */
-interface Listening {
+interface TcpListener {
   /** As it is written: `127.0.0.1`, `::1`; `*` for all. */
   readonly address: string;
   readonly port: number;
@@ -19,9 +19,9 @@ interface Listening {
 /** Whether the ports of the configuration can be had, or who has them. */
 export async function portFindings(
   config: Config,
-  { box, processes, units }: { readonly box: Box; readonly processes: Processes; readonly units: Units },
+  { host, processes, units }: { readonly host: Host; readonly processes: Processes; readonly units: SystemdUnits },
 ): Promise<Finding[]> {
-  const listening = await readListening(box);
+  const listening = await readTcpListeners(host);
   const wanted: { name: string; host: string; port: number; service?: ServiceName }[] = [];
   for (const service of serviceNames) {
     const found = config.services[service];
@@ -29,22 +29,27 @@ export async function portFindings(
   }
   if (config.admin !== undefined && config.admin.port !== 0) wanted.push({ name: "admin", ...config.admin });
   const findings: Finding[] = [];
-  for (const { name, host, port, service } of wanted) {
+  for (const { name, host: listenHost, port, service } of wanted) {
     const more = service === undefined ? {} : { service };
-    const taken = listening.find((each) => each.port === port && meets(each.address, host));
+    const taken = listening.find((each) => each.port === port && overlaps(each.address, listenHost));
     const where = `${name}'s port ${port}`;
-    if (listening.length === 0 && taken === undefined && (await textAt(box.proc, "net", "tcp")) === undefined) {
+    if (listening.length === 0 && taken === undefined && (await readTextAt(host.proc, "net", "tcp")) === undefined) {
       findings.push(finding("port", "skipped", `${where}: the kernel's table of sockets can't be read`, more));
-    } else if (taken === undefined) findings.push(freeFinding(where, { host, port }, units, more));
+    } else if (taken === undefined) findings.push(freeFinding(where, { host: listenHost, port }, units, more));
     else findings.push(await takenFinding(where, taken, { processes, units, more }));
   }
   return findings;
 }
 
-type Service = { readonly service?: ServiceName };
+type ServiceDetail = { readonly service?: ServiceName };
 
 /** Nobody listens there. With posline's socket active, that is a port that systemd wasn't told of. */
-function freeFinding(where: string, { host, port }: { host: string; port: number }, units: Units, more: Service): Finding {
+function freeFinding(
+  where: string,
+  { host, port }: { host: string; port: number },
+  units: SystemdUnits,
+  more: ServiceDetail,
+): Finding {
   if (units.socket !== "active") return finding("port", "ok", `${where} on ${host} is free`, more);
   const cause = `posline.socket listens on ${units.listens.join(", ")}, and the service has no network of its own to listen on more`;
   const setting = `[Socket] ListenStream=${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
@@ -58,11 +63,11 @@ function freeFinding(where: string, { host, port }: { host: string; port: number
 
 async function takenFinding(
   where: string,
-  { address, port, inode }: Listening,
-  { processes, units, more }: { readonly processes: Processes; readonly units: Units; readonly more: Service },
+  { address, port, inode }: TcpListener,
+  { processes, units, more }: { readonly processes: Processes; readonly units: SystemdUnits; readonly more: ServiceDetail },
 ): Promise<Finding> {
   const holders = await processes.holding(inode);
-  const ours = holders.find((running) => poslineOf(running) !== undefined);
+  const ours = holders.find((running) => poslineNameOf(running) !== undefined);
   if (ours !== undefined) return finding("port", "ok", `${where} is posline's (process ${ours.pid})`, more);
   const isSocket = units.listens.some((listen) => listen.endsWith(`:${port}`)) && units.socket === "active";
   if (isSocket && holders.every(({ pid }) => pid === 1)) {
@@ -82,10 +87,10 @@ async function takenFinding(
 }
 
 /** Listening sockets, IPv4 and IPv6. */
-async function readListening({ proc }: Box): Promise<Listening[]> {
-  const found: Listening[] = [];
+async function readTcpListeners({ proc }: Host): Promise<TcpListener[]> {
+  const found: TcpListener[] = [];
   for (const table of ["tcp", "tcp6"]) {
-    const text = (await textAt(join(proc, "net", table))) ?? "";
+    const text = (await readTextAt(join(proc, "net", table))) ?? "";
     // sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode
     const rows = text.matchAll(/^\s*\d+: ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A \S+ \S+ \S+\s+\d+\s+\d+ (\d+)/gm);
     for (const [, hex = "", port = "", inode = ""] of rows) {
@@ -108,7 +113,7 @@ function addressIn(hex: string): string {
 }
 
 /** Whether two that listen on these would be in each other's way. */
-function meets(address: string, host: string): boolean {
+function overlaps(address: string, host: string): boolean {
   if (address === "*" || host === "0.0.0.0" || host === "::") return true;
   if (isIP(host) === 0) return address === "127.0.0.1" || address === "::1";
   return address === host;

@@ -1,9 +1,9 @@
 import { readlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type Box, namesIn, textAt } from "./box.ts";
+import { type Host, namesIn, readTextAt } from "./host.ts";
 
-/** A process of the box. */
-export interface Running {
+/** A process of the host. */
+export interface RunningProcess {
   readonly pid: number;
   /** Its command name, as the kernel keeps it. */
   readonly name: string;
@@ -12,37 +12,37 @@ export interface Running {
   readonly unit: string | undefined;
 }
 
-/** The processes of the box, read once; names and units are open to everybody, descriptors to their user and root. */
+/** The processes of the host, read once; names and units are open to everybody, descriptors to their user and root. */
 export class Processes {
   readonly #proc: string;
-  readonly #running: readonly Running[];
-  #sockets: Promise<ReadonlyMap<string, readonly Running[]>> | undefined;
+  readonly #running: readonly RunningProcess[];
+  #sockets: Promise<ReadonlyMap<string, readonly RunningProcess[]>> | undefined;
 
-  constructor(proc: string, running: readonly Running[]) {
+  constructor(proc: string, running: readonly RunningProcess[]) {
     this.#proc = proc;
     this.#running = running;
   }
 
-  of(pid: number): Running | undefined {
+  of(pid: number): RunningProcess | undefined {
     return this.#running.find((each) => each.pid === pid);
   }
 
-  find(fits: (running: Running) => boolean): readonly Running[] {
+  find(fits: (running: RunningProcess) => boolean): readonly RunningProcess[] {
     return this.#running.filter(fits);
   }
 
-  named(name: string): Running | undefined {
+  named(name: string): RunningProcess | undefined {
     return this.#running.find((each) => each.name === name);
   }
 
   /** Who has a socket open, by its inode, as far as this user may see. */
-  async holding(inode: string): Promise<readonly Running[]> {
+  async holding(inode: string): Promise<readonly RunningProcess[]> {
     this.#sockets ??= this.#readSockets();
     return (await this.#sockets).get(inode) ?? [];
   }
 
-  async #readSockets(): Promise<ReadonlyMap<string, readonly Running[]>> {
-    const found = new Map<string, Running[]>();
+  async #readSockets(): Promise<ReadonlyMap<string, readonly RunningProcess[]>> {
+    const found = new Map<string, RunningProcess[]>();
     for (const running of this.#running) {
       const folder = join(this.#proc, String(running.pid), "fd");
       for (const descriptor of await namesIn(folder)) {
@@ -57,15 +57,15 @@ export class Processes {
   }
 }
 
-export async function readProcesses({ proc }: Pick<Box, "proc">): Promise<Processes> {
+export async function readProcesses({ proc }: Pick<Host, "proc">): Promise<Processes> {
   const pids = (await namesIn(proc)).filter((name) => /^\d+$/.test(name)).map(Number);
   const running = await Promise.all(
-    pids.map(async (pid): Promise<Running> => {
+    pids.map(async (pid): Promise<RunningProcess> => {
       const folder = join(proc, String(pid));
       const [name, line, group] = await Promise.all([
-        textAt(folder, "comm"),
-        textAt(folder, "cmdline"),
-        textAt(folder, "cgroup"),
+        readTextAt(folder, "comm"),
+        readTextAt(folder, "cmdline"),
+        readTextAt(folder, "cgroup"),
       ]);
       const args = (line ?? "").split("\0").filter((arg) => arg !== "");
       return { pid, name: name ?? "", args, unit: unitIn(group ?? "") };
@@ -83,7 +83,7 @@ function unitIn(group: string): string | undefined {
 }
 
 /** How a posline that runs is called here: its unit, or `posline` where a person started it; undefined when it is none. */
-export function poslineOf({ args, unit }: Running): string | undefined {
+export function poslineNameOf({ args, unit }: RunningProcess): string | undefined {
   if (unit !== undefined && /^posline(-gateway)?\.service$/.test(unit)) return unit;
   return args.slice(0, 4).some((arg) => /^posline(\.[cm]js)?$/.test(basename(arg))) ? "posline" : undefined;
 }

@@ -4,15 +4,15 @@ import { adminDefaults } from "../config/limits.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { quoted } from "../core/shell-text.ts";
 import { parseObject } from "../envelope/json.ts";
-import type { Box } from "./box.ts";
 import { type Finding, finding } from "./finding.ts";
-import { type Processes, poslineOf } from "./processes.ts";
+import type { Host } from "./host.ts";
+import { type Processes, poslineNameOf } from "./processes.ts";
 
 /**
  * What a posline that runs says of itself on its admin port. It proves its lines clean before each call, so it knows better than
- * whoever comes after it.
+ * a probe from outside.
  */
-export interface Told {
+export interface ServiceStatus {
   /** Where it was asked. */
   readonly base: string;
   /** What it answered to /status; undefined when it didn't answer. */
@@ -20,33 +20,33 @@ export interface Told {
 }
 
 /** Asks the posline that runs, if one does; a gateway isn't asked, since its admin port is another configuration's. */
-export async function askService(
+export async function readServiceStatus(
   { admin }: Config,
-  box: Box,
+  host: Host,
   processes: Processes,
-): Promise<Told | "none runs" | "no admin port"> {
+): Promise<ServiceStatus | "none runs" | "no admin port"> {
   const runs = processes.find((running) => {
-    const unit = poslineOf(running);
+    const unit = poslineNameOf(running);
     return unit === "posline.service" || (unit === "posline" && running.args.includes("serve"));
   });
   if (runs.length === 0) return "none runs";
   // The package's socket unit has the usual port, whatever the file says.
-  const asked = admin ?? (runs.some((running) => poslineOf(running) === "posline.service") ? adminDefaults : undefined);
-  if (asked === undefined) return "no admin port";
-  const host = asked.host === "0.0.0.0" ? "127.0.0.1" : asked.host === "::" ? "::1" : asked.host;
-  const base = `http://${isIP(host) === 6 ? `[${host}]` : host}:${asked.port}`;
-  const answer = await box.ask(`${base}/status`);
+  const listening = admin ?? (runs.some((running) => poslineNameOf(running) === "posline.service") ? adminDefaults : undefined);
+  if (listening === undefined) return "no admin port";
+  const address = listening.host === "0.0.0.0" ? "127.0.0.1" : listening.host === "::" ? "::1" : listening.host;
+  const base = `http://${isIP(address) === 6 ? `[${address}]` : address}:${listening.port}`;
+  const answer = await host.httpGet(`${base}/status`);
   return { base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
 }
 
 /** What concerns the whole service: that it answers, and its journal of money. */
-export function serviceFindings(told: Told | "none runs" | "no admin port"): Finding[] {
-  if (told === "none runs") return [];
-  if (told === "no admin port") {
+export function serviceFindings(running: ServiceStatus | "none runs" | "no admin port"): Finding[] {
+  if (running === "none runs") return [];
+  if (running === "no admin port") {
     const cure = 'add "admin": {} to the configuration, then sudo systemctl restart posline';
     return [finding("service", "note", "posline runs, and can't be asked how it does: it has no admin port", { cure })];
   }
-  const { base, status } = told;
+  const { base, status } = running;
   if (status === undefined) {
     const cure = "systemctl status posline; journalctl -u posline -n 50";
     return [finding("service", "bad", `posline runs, and doesn't answer on its admin port (${base}/status)`, { cure })];
@@ -72,22 +72,22 @@ export function serviceFindings(told: Told | "none runs" | "no admin port"): Fin
 const usable = ["idle", "awaiting", "open"];
 
 /** How the service says that a line stands; none when it doesn't know the line. */
-export function standingFindings(line: string, told: Told | "none runs" | "no admin port"): Finding[] {
-  if (typeof told === "string") return [];
-  const lines = told.status?.["lines"];
+export function lineStateFindings(line: string, running: ServiceStatus | "none runs" | "no admin port"): Finding[] {
+  if (typeof running === "string") return [];
+  const lines = running.status?.["lines"];
   const stands = isObject(lines) ? lines[line] : undefined;
   if (!isObject(stands) || typeof stands["state"] !== "string") return [];
   const { state } = stands;
   const reason = typeof stands["reason"] === "string" && stands["reason"] !== "" ? ` (${cut(stands["reason"])})` : "";
   const what = `the service says: line ${line} is ${cut(state)}${reason}`;
-  if (usable.includes(state)) return [...silentFindings(line, told), finding("service", "ok", what, { line })];
+  if (usable.includes(state)) return [...silentFindings(line, running), finding("service", "ok", what, { line })];
   const cure = `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)} then asks the terminal itself`;
   return [finding("service", "bad", what, { line, cure })];
 }
 
 /** The services of a line that the posline that runs does not hear. Its line may be clean all the same. */
-function silentFindings(line: string, told: Told): Finding[] {
-  const services = told.status?.["services"];
+function silentFindings(line: string, running: ServiceStatus): Finding[] {
+  const services = running.status?.["services"];
   if (!isObject(services)) return [];
   return Object.entries(services).flatMap(([service, shown]) => {
     const heard = isObject(shown) && shown["line"] === line ? shown["heard"] : undefined;

@@ -4,11 +4,11 @@ import { check } from "../config/check.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig } from "../config/config.ts";
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { line as lineSchema } from "../config/schema-line.ts";
-import { type Box, textAt } from "./box.ts";
 import { type Finding, finding } from "./finding.ts";
+import { type Host, readTextAt } from "./host.ts";
 
 /** What to look at. */
-export interface Wanted {
+export interface DoctorTarget {
   readonly config?: string | undefined;
   /** A line's name, or a device. */
   readonly line?: string | undefined;
@@ -16,7 +16,7 @@ export interface Wanted {
 }
 
 /** The configuration as it is looked at, and what it says of itself. */
-export interface Setup {
+export interface ConfigToCheck {
   readonly findings: readonly Finding[];
   /** Undefined when it can't be used. */
   readonly config: Config | undefined;
@@ -28,11 +28,11 @@ export interface Setup {
 const isDevice = (line: string) => /^(?:\/|usb:)/i.test(line);
 
 /** Loads the configuration as the service would, and picks the lines that are meant. */
-export async function loadSetup(wanted: Wanted, box: Box): Promise<Setup> {
-  const env = await environmentOf(box, wanted);
-  const file = join(box.etc, "posline", "posline.json");
+export async function loadConfigToCheck(wanted: DoctorTarget, host: Host): Promise<ConfigToCheck> {
+  const env = await environmentOf(host, wanted);
+  const file = join(host.etc, "posline", "posline.json");
   try {
-    const loaded = await load(wanted, { env, file, groups: join(box.etc, "group") });
+    const loaded = await load(wanted, { env, file, groups: join(host.etc, "group") });
     const lines = withBaud(pick(wanted, loaded.config), wanted.baud);
     return { findings: findingsOf(loaded), config: loaded.config, file: loaded.file, lines };
   } catch (error) {
@@ -45,31 +45,31 @@ export async function loadSetup(wanted: Wanted, box: Box): Promise<Setup> {
  * systemd tells the service by variables where its secrets and its state folder are; a shell doesn't know them. Only for the file
  * that the service itself reads.
  */
-async function environmentOf(box: Box, wanted: Wanted): Promise<Box["env"]> {
-  const isInstalled = /^posline:/m.test((await textAt(box.etc, "passwd")) ?? "");
-  if (!isInstalled || wanted.config !== undefined) return box.env;
-  const credentials = join(box.etc, "posline", "credentials");
+async function environmentOf(host: Host, wanted: DoctorTarget): Promise<Host["env"]> {
+  const isInstalled = /^posline:/m.test((await readTextAt(host.etc, "passwd")) ?? "");
+  if (!isInstalled || wanted.config !== undefined) return host.env;
+  const credentials = join(host.etc, "posline", "credentials");
   const mayRead = await access(credentials, constants.R_OK | constants.X_OK).then(
     () => true,
     () => false,
   );
-  return { STATE_DIRECTORY: box.state, ...(mayRead ? { CREDENTIALS_DIRECTORY: credentials } : {}), ...box.env };
+  return { STATE_DIRECTORY: host.state, ...(mayRead ? { CREDENTIALS_DIRECTORY: credentials } : {}), ...host.env };
 }
 
-type Places = { readonly env: Box["env"]; readonly file: string; readonly groups: string };
+type LoadSources = { readonly env: Host["env"]; readonly file: string; readonly groups: string };
 
 /** A device that a line of the file has is that line; another one is a line of its own. */
-async function load({ config, line }: Wanted, places: Places): Promise<Loaded> {
+async function load({ config, line }: DoctorTarget, places: LoadSources): Promise<Loaded> {
   if (line === undefined || !isDevice(line)) return loadConfig({ ...places, flags: { config } });
   const loaded = await loadConfig({ ...places, flags: { config } }).catch((error: unknown) => {
     if (error instanceof ConfigError) return undefined;
     throw error;
   });
-  const known = loaded !== undefined && Object.values(loaded.config.lines).some(({ path }) => path === line);
-  return known ? loaded : loadConfig({ ...places, flags: { config, line } });
+  const configured = loaded !== undefined && Object.values(loaded.config.lines).some(({ path }) => path === line);
+  return configured ? loaded : loadConfig({ ...places, flags: { config, line } });
 }
 
-function pick({ line }: Wanted, { lines }: Config): Readonly<Record<string, LineConfig>> {
+function pick({ line }: DoctorTarget, { lines }: Config): Readonly<Record<string, LineConfig>> {
   if (line === undefined) return lines;
   const picked = Object.entries(lines).filter(([name, { path }]) => (isDevice(line) ? path === line : name === line));
   if (picked.length === 0) {

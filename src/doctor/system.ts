@@ -2,14 +2,14 @@ import { access, constants, stat, statfs } from "node:fs/promises";
 import type { Config } from "../config/config.ts";
 import { quoted } from "../core/shell-text.ts";
 import { serviceUser } from "../device/open-errors.ts";
-import { type Account, mayUse } from "./accounts.ts";
-import { type Box, namesIn, textAt } from "./box.ts";
+import { mayUse, type ServiceAccount } from "./accounts.ts";
 import { type Finding, finding } from "./finding.ts";
+import { type Host, namesIn, readTextAt } from "./host.ts";
 
 /** The oldest Node that posline runs on. */
 const nodeOldest = [20, 19] as const;
 
-export function nodeFinding({ nodeVersion }: Box): Finding {
+export function nodeFinding({ nodeVersion }: Host): Finding {
   const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
   const [oldestMajor, oldestMinor] = nodeOldest;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor))
@@ -22,23 +22,23 @@ export function nodeFinding({ nodeVersion }: Box): Finding {
 const yearsPlausible = { min: 2025, max: 2099 } as const;
 
 /** Terminals stamp receipts with their own clock; the box's is what log and journal are read by, and what TLS needs. */
-export async function clockFindings(box: Box): Promise<Finding[]> {
-  const now = box.now();
+export async function clockFindings(host: Host): Promise<Finding[]> {
+  const now = host.now();
   const year = now.getUTCFullYear();
   const plausible = year >= yearsPlausible.min && year <= yearsPlausible.max;
   const cure = "sudo timedatectl set-ntp true; without a network: sudo timedatectl set-time 'YYYY-MM-DD hh:mm:ss'";
   const fact = `the clock says ${now.toISOString().replace(/\.\d+Z$/, "Z")}`;
   const cause = "log and journal carry the wrong time, and https upstreams are not trusted";
   const clock = plausible ? finding("clock", "ok", fact) : finding("clock", "warn", `${fact}, which can't be`, { cause, cure });
-  return [clock, await syncFinding(box, cure)];
+  return [clock, await syncFinding(host, cure)];
 }
 
-async function syncFinding(box: Box, cure: string): Promise<Finding> {
+async function syncFinding(host: Host, cure: string): Promise<Finding> {
   const synchronized = () => finding("time sync", "ok", "the clock follows a time server");
-  if ((await textAt(box.run, "systemd", "timesync", "synchronized")) !== undefined) return synchronized();
-  const told = await box.command("timedatectl", ["show", "--property=NTPSynchronized", "--value"]);
-  if (!told.ran) return finding("time sync", "skipped", `whether the clock follows a time server isn't known: ${told.why}`);
-  const answer = told.out.trim();
+  if ((await readTextAt(host.run, "systemd", "timesync", "synchronized")) !== undefined) return synchronized();
+  const result = await host.command("timedatectl", ["show", "--property=NTPSynchronized", "--value"]);
+  if (!result.ran) return finding("time sync", "skipped", `whether the clock follows a time server isn't known: ${result.why}`);
+  const answer = result.out.trim();
   if (answer === "yes") return synchronized();
   if (answer !== "no")
     return finding("time sync", "skipped", "whether the clock follows a time server isn't known: timedatectl doesn't say");
@@ -47,7 +47,7 @@ async function syncFinding(box: Box, cure: string): Promise<Finding> {
 }
 
 /** Whether the journal of money can be written. */
-export async function stateFindings({ journal }: Config, account: Account | undefined): Promise<Finding[]> {
+export async function stateFindings({ journal }: Config, account: ServiceAccount | undefined): Promise<Finding[]> {
   if (journal === false) {
     const cause = "after a crash or a power cut nobody can tell what had been sent";
     return [
@@ -72,7 +72,7 @@ export async function stateFindings({ journal }: Config, account: Account | unde
   return [await roomFinding(folder, journal.bytes, whose)];
 }
 
-function missing(folder: string, code: string, account: Account | undefined): Finding {
+function missing(folder: string, code: string, account: ServiceAccount | undefined): Finding {
   if (code === "EACCES")
     return finding("journal", "skipped", `${folder} may not be looked into by this user: sudo posline doctor`);
   const cure = account === undefined ? `mkdir -p ${quoted(folder)}` : "sudo systemctl restart posline, which makes it";

@@ -1,7 +1,7 @@
-import type { Box } from "./box.ts";
+import type { Host } from "./host.ts";
 
-/** What systemd knows of posline on this box. */
-export interface Units {
+/** What systemd knows of posline on this host. */
+export interface SystemdUnits {
   /** False where there is no systemd to ask: a container, another init. */
   readonly present: boolean;
   /** Why there is none to ask. */
@@ -19,7 +19,7 @@ export interface Units {
 
 const properties = "LoadState,ActiveState,Listen,SupplementaryGroups,DevicePolicy,DeviceAllow";
 
-export async function askUnits({ command }: Box): Promise<Units> {
+export async function readUnits({ command }: Host): Promise<SystemdUnits> {
   const show = async (unit: string) => {
     const result = await command("systemctl", ["show", unit, `--property=${properties}`]);
     if (!result.ran) return result.why;
@@ -43,7 +43,15 @@ export async function askUnits({ command }: Box): Promise<Units> {
   };
 }
 
-const none: Units = { present: false, why: "", service: undefined, socket: undefined, listens: [], groups: [], devices: "all" };
+const none: SystemdUnits = {
+  present: false,
+  why: "",
+  service: undefined,
+  socket: undefined,
+  listens: [],
+  groups: [],
+  devices: "all",
+};
 
 /** `Listen` and `DeviceAllow` come once for each of their values. */
 function propertiesIn(out: string): Map<string, string> {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { renderReport, renderReportJson, runDoctor } from "../../src/cli/doctor.ts";
-import type { Examining, Report } from "../../src/doctor/doctor.ts";
-import type { Finding, ShownBytes } from "../../src/doctor/finding.ts";
+import { render, renderJson, runDoctor } from "../../src/cli/doctor.ts";
+import type { DoctorOptions, DoctorReport } from "../../src/doctor/doctor.ts";
+import type { Finding, RedactedBytes } from "../../src/doctor/finding.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 
 const bad: Finding = {
@@ -12,7 +12,7 @@ const bad: Finding = {
   cure: "stop it: sudo kill 812",
   line: "till",
 };
-const report: Report = {
+const report: DoctorReport = {
   file: "/etc/posline/posline.json",
   lines: [{ name: "till", path: "/dev/ttyUSB0", baudRate: 115_200, format: "8N1" }],
   findings: [
@@ -34,7 +34,7 @@ const plain = { unicode: false, colour: false };
 
 test("posline doctor shows the box, then each line, with why and what to do under each finding, and what comes first", () => {
   assert.equal(
-    renderReport(report, plain),
+    render(report, plain),
     [
       "this box",
       "+ node          Node 20.20.2",
@@ -60,27 +60,27 @@ test("posline doctor shows the box, then each line, with why and what to do unde
 });
 
 test("posline doctor uses signs and colours only where the terminal knows them", () => {
-  const text = renderReport(report, { unicode: true, colour: true });
+  const text = render(report, { unicode: true, colour: true });
   assert.ok(text.includes("\u001b[32m✔\u001b[0m node"));
   assert.ok(text.includes("\u001b[31m✘\u001b[0m holder"));
   assert.match(text, /→ sent/);
-  assert.doesNotMatch(renderReport(report, plain), /[^\x20-\x7e\n]/);
+  assert.doesNotMatch(render(report, plain), /[^\x20-\x7e\n]/);
 });
 
 test("posline doctor lets no control character of a device through", () => {
   const evil = { ...bad, what: "held by \u001b[2J", cause: "\u0007", cure: "\u001b]0;x\u0007" };
-  const text = renderReport({ ...report, findings: [evil], first: evil }, plain);
+  const text = render({ ...report, findings: [evil], first: evil }, plain);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: their absence is what is tested
   assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f]/);
 });
 
 test("posline doctor says that nothing stands in the way, and that nothing was sent", () => {
-  const text = renderReport({ ...report, findings: [], verdict: "ok", first: undefined }, plain);
+  const text = render({ ...report, findings: [], verdict: "ok", first: undefined }, plain);
   assert.match(text, /\nNothing stands in the way\.\nNothing was changed, and nothing was sent\.\n$/);
 });
 
 test("posline doctor --json prints one object with all findings", () => {
-  const told = JSON.parse(renderReportJson(report, new Date("2026-11-20T10:00:00Z")));
+  const told = JSON.parse(renderJson(report, new Date("2026-11-20T10:00:00Z")));
   assert.deepEqual(told, { time: "2026-11-20T10:00:00.000Z", ...report });
 });
 
@@ -100,7 +100,7 @@ test("posline doctor exits with 0, 69 or 78 by what it found, and tells on stand
           progress?.("asking bank");
           return { ...report, verdict };
         },
-        style: plain,
+        look: plain,
         out: (text) => out.push(text),
         err: (text) => err.push(text),
       },
@@ -112,20 +112,20 @@ test("posline doctor exits with 0, 69 or 78 by what it found, and tells on stand
 });
 
 test("posline doctor lets no C1 control, direction mark or invisible character through, nor as JSON, nor while it waits", async () => {
-  const frames: ShownBytes[] = [{ direction: "received", atMs: 1, bytes: 1, hex: "41", text: evil }];
+  const frames: RedactedBytes[] = [{ direction: "received", atMs: 1, bytes: 1, hex: "41", text: evil }];
   const finding: Finding = { ...bad, what: evil, cause: evil, cure: evil, frames };
   const lines = [{ name: evil, path: evil, baudRate: 9_600, format: "8N1" }];
-  const told: Report = { ...report, lines, findings: [finding], first: finding };
-  assert.doesNotMatch(renderReport(told, plain), obeyed);
-  const json = renderReportJson(told, new Date(0));
+  const told: DoctorReport = { ...report, lines, findings: [finding], first: finding };
+  assert.doesNotMatch(render(told, plain), obeyed);
+  const json = renderJson(told, new Date(0));
   assert.doesNotMatch(json, obeyed);
   assert.equal(JSON.parse(json).findings[0].what, evil);
   const err: string[] = [];
-  const examine = async ({ progress }: Examining) => {
+  const examine = async ({ progress }: DoctorOptions) => {
     progress?.(evil);
     return told;
   };
-  await runDoctor({}, { examine, style: plain, out: () => {}, err: (text) => err.push(text) });
+  await runDoctor({}, { examine, look: plain, out: () => {}, err: (text) => err.push(text) });
   assert.equal(err.length, 1);
   assert.doesNotMatch(err.join(), obeyed);
 });

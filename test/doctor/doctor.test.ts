@@ -3,37 +3,37 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import type { Places } from "../../src/doctor/box.ts";
-import { examine, type Report } from "../../src/doctor/doctor.ts";
+import { type DoctorReport, examine } from "../../src/doctor/doctor.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
-import type { Wanted } from "../../src/doctor/setup.ts";
+import type { HostPlaces } from "../../src/doctor/host.ts";
+import type { DoctorTarget } from "../../src/doctor/setup.ts";
 import { probeReplies } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { FakeBox } from "./fake-box.ts";
+import { FakeHost } from "./fake-host.ts";
 import { FakeLine } from "./fake-line.ts";
 
 /** A box with one line on its adapter, and bank on it; nothing is wrong with it. */
-function soundBox(more: object = {}): { readonly box: FakeBox; readonly line: FakeLine; readonly node: string } {
-  const box = new FakeBox();
-  const node = box.ftdi();
-  box.config({
+function soundBox(more: object = {}): { readonly host: FakeHost; readonly line: FakeLine; readonly node: string } {
+  const host = new FakeHost();
+  const node = host.ftdi();
+  host.config({
     lines: { till: { path: node } },
     services: { bank: { line: "till" } },
-    journal: { folder: box.at("state") },
+    journal: { folder: host.at("state") },
     ...more,
   });
-  mkdirSync(box.at("state"));
+  mkdirSync(host.at("state"));
   const line = new FakeLine();
   line.onWrite = () => line.reply("length", probeReplies.bankSupported, 1);
-  box.places = { ...box.places, open: async () => line.open };
-  return { box, line, node };
+  host.places = { ...host.places, open: async () => line.open };
+  return { host, line, node };
 }
 
 /** Examines a box while a clock of its own runs as fast as the files are read. */
-async function examined(wanted: Wanted, places: Places): Promise<Report> {
+async function examined(wanted: DoctorTarget, places: HostPlaces): Promise<DoctorReport> {
   const time = new VirtualTime();
   try {
-    const done: Report[] = [];
+    const done: DoctorReport[] = [];
     const examining = examine({ wanted, places }).then((report) => done.push(report));
     while (done.length === 0) await Promise.race([examining, time.advance(10)]);
     const [report] = done;
@@ -44,9 +44,9 @@ async function examined(wanted: Wanted, places: Places): Promise<Report> {
   }
 }
 
-const look = (box: FakeBox, line?: string): Promise<Report> => examined({ line }, box.places);
+const look = (host: FakeHost, line?: string): Promise<DoctorReport> => examined({ line }, host.places);
 
-function one(report: Report, check: string, level?: Finding["level"]): Finding {
+function one(report: DoctorReport, check: string, level?: Finding["level"]): Finding {
   const found = report.findings.filter((each) => each.check === check && (level === undefined || each.level === level));
   assert.equal(found.length > 0, true, `no ${check} ${level ?? ""} in ${JSON.stringify(report.findings, undefined, 1)}`);
   const [first] = found;
@@ -54,12 +54,12 @@ function one(report: Report, check: string, level?: Finding["level"]): Finding {
   return first;
 }
 
-const levels = (report: Report, check: string) =>
+const levels = (report: DoctorReport, check: string) =>
   report.findings.filter((each) => each.check === check).map(({ level }) => level);
 
 test("examine() finds nothing wrong with a sound box, and asks its terminal", async () => {
-  const { box, line } = soundBox();
-  const report = await look(box);
+  const { host, line } = soundBox();
+  const report = await look(host);
   assert.deepEqual(
     report.findings.filter(({ level }) => level === "bad" || level === "warn"),
     [],
@@ -68,13 +68,13 @@ test("examine() finds nothing wrong with a sound box, and asks its terminal", as
   assert.equal(report.first, undefined);
   assert.match(one(report, "answer").what, /^bank answered/);
   assert.equal(line.openings, 1);
-  assert.deepEqual(report.lines, [{ name: "till", path: box.at("dev/ttyUSB0"), baudRate: 115_200, format: "8N1" }]);
+  assert.deepEqual(report.lines, [{ name: "till", path: host.at("dev/ttyUSB0"), baudRate: 115_200, format: "8N1" }]);
 });
 
 test("examine() tells every problem of a configuration as it is worded there, and looks at the box all the same", async () => {
-  const { box, line } = soundBox();
-  box.config({ lines: { till: { path: "ttyUSB0", baud: 9600 } }, services: { bank: { line: "other" } } });
-  const report = await look(box);
+  const { host, line } = soundBox();
+  host.config({ lines: { till: { path: "ttyUSB0", baud: 9600 } }, services: { bank: { line: "other" } } });
+  const report = await look(host);
   assert.equal(report.verdict, "config");
   assert.ok(report.findings.filter(({ check, level }) => check === "config" && level === "bad").length >= 2);
   assert.equal(one(report, "node").level, "ok");
@@ -83,21 +83,21 @@ test("examine() tells every problem of a configuration as it is worded there, an
 });
 
 test("examine() warns of secrets that every user may read, and tells a user who may not read the file to use sudo", async () => {
-  const { box } = soundBox({ services: { bank: { line: "till", apiKey: "GEHEIM-K" } } });
-  const file = box.at("etc/posline/posline.json");
-  box.write("etc/group", "root:x:0:\nposline:x:990:\n");
+  const { host } = soundBox({ services: { bank: { line: "till", apiKey: "GEHEIM-K" } } });
+  const file = host.at("etc/posline/posline.json");
+  host.write("etc/group", "root:x:0:\nposline:x:990:\n");
   chmodSync(file, 0o644);
   // What others can't pass isn't theirs to read.
   for (let folder = dirname(file); folder !== tmpdir(); folder = dirname(folder)) chmodSync(folder, 0o755);
-  const exposed = one(await look(box), "config", "warn");
+  const exposed = one(await look(host), "config", "warn");
   assert.match(exposed.what, /^services\.bank\.apiKey: every user .*: sudo chgrp posline .* && sudo chmod 640 /);
   chmodSync(file, 0o640);
-  assert.deepEqual(levels(await look(box), "config"), ["ok"]);
+  assert.deepEqual(levels(await look(host), "config"), ["ok"]);
   chmodSync(file, 0);
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) process.seteuid?.(65_534);
   try {
-    const denied = one(await look(box), "config", "bad");
+    const denied = one(await look(host), "config", "bad");
     assert.match(denied.what, /^permission denied: run this command with sudo/);
     assert.equal(denied.cure, "sudo posline doctor");
   } finally {
@@ -106,12 +106,12 @@ test("examine() warns of secrets that every user may read, and tells a user who 
 });
 
 test("examine() looks at the line that is named, by its name, its device, or one that no file has", async () => {
-  const { box, node } = soundBox();
-  for (const named of ["till", node]) assert.equal((await look(box, named)).verdict, "ok", named);
-  const wrong = await look(box, "tiil");
+  const { host, node } = soundBox();
+  for (const named of ["till", node]) assert.equal((await look(host, named)).verdict, "ok", named);
+  const wrong = await look(host, "tiil");
   assert.equal(wrong.verdict, "config");
   assert.equal(one(wrong, "config").what, "--line: there is no line tiil: its lines are till");
-  const other = await look(box, "/dev/gone");
+  const other = await look(host, "/dev/gone");
   assert.deepEqual(
     other.lines.map(({ path }) => path),
     ["/dev/gone"],
@@ -119,15 +119,15 @@ test("examine() looks at the line that is named, by its name, its device, or one
 });
 
 test("examine() asks at another speed than the configured one where it is told to", async () => {
-  const { box } = soundBox();
-  const report = await examined({ line: "till", baud: 9_600 }, box.places);
+  const { host } = soundBox();
+  const report = await examined({ line: "till", baud: 9_600 }, host.places);
   assert.match(one(report, "answer").what, /at 9600 baud/);
-  assert.equal((await examined({ baud: 7 }, box.places)).verdict, "config");
+  assert.equal((await examined({ baud: 7 }, host.places)).verdict, "config");
 });
 
 test("examine() tells a device that isn't there, with those that are", async () => {
-  const { box, line } = soundBox({ lines: { till: { path: "/dev/gone" } } });
-  const report = await look(box);
+  const { host, line } = soundBox({ lines: { till: { path: "/dev/gone" } } });
+  const report = await look(host);
   const device = one(report, "device", "bad");
   assert.equal(device.what, "there is no device /dev/gone");
   assert.equal(device.cure, "check the cable and the power");
@@ -138,9 +138,9 @@ test("examine() tells a device that isn't there, with those that are", async () 
 });
 
 test("examine() names a stranger that holds the device and how to stop it, and leaves the line alone", async () => {
-  const { box, line, node } = soundBox();
-  box.running(812, "minicom", { opens: [node] });
-  const report = await look(box);
+  const { host, line, node } = soundBox();
+  host.running(812, "minicom", { opens: [node] });
+  const report = await look(host);
   assert.deepEqual(
     [one(report, "holder").what, one(report, "holder").cure],
     [`${node} is in use by process 812 (minicom)`, "stop it: sudo kill 812"],
@@ -151,14 +151,14 @@ test("examine() names a stranger that holds the device and how to stop it, and l
 });
 
 test("examine() asks the service that holds the line how it stands, and says how to stop it for a full test", async () => {
-  const { box, line, node } = soundBox({ admin: { port: 8880 } });
-  box.installed().running(44, "node", {
+  const { host, line, node } = soundBox({ admin: { port: 8880 } });
+  host.installed().running(44, "node", {
     args: ["/usr/bin/node", "/usr/lib/posline/posline.cjs", "serve"],
     unit: "posline.service",
     opens: [node],
   });
-  box.web.set(...status({ ready: true, lines: { till: { state: "idle", reason: "proven" } } }));
-  const report = await look(box);
+  host.web.set(...status({ ready: true, lines: { till: { state: "idle", reason: "proven" } } }));
+  const report = await look(host);
   assert.equal(one(report, "holder").what, "posline.service has it open (process 44), as it should be");
   assert.deepEqual(
     report.findings.filter(({ check }) => check === "service").map(({ level, what, line: name }) => [level, name, what]),
@@ -175,16 +175,16 @@ test("examine() asks the service that holds the line how it stands, and says how
 });
 
 test("examine() takes it from the service that a terminal is not heard, though its line is clean", async () => {
-  const { box, node } = soundBox({ admin: { port: 8880 } });
-  box.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  const { host, node } = soundBox({ admin: { port: 8880 } });
+  host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
   const heard = { state: "unheard", reason: "not one byte comes back", cure: "switch the terminal on" };
   const services = {
     bank: { line: "till", heard },
     qr: { line: "till", heard: { state: "heard" } },
     fiscal: { line: "other", heard },
   };
-  box.web.set(...status({ ready: false, lines: { till: { state: "idle", reason: "proven" } }, services }));
-  const report = await look(box);
+  host.web.set(...status({ ready: false, lines: { till: { state: "idle", reason: "proven" } }, services }));
+  const report = await look(host);
   assert.equal(report.verdict, "bad");
   const found = one(report, "heard", "bad");
   assert.equal(found.what, "the service says: bank on line till is not heard: not one byte comes back");
@@ -198,12 +198,12 @@ function status(body: object): [string, { status: number; body: string }] {
 }
 
 test("examine() tells a service that doesn't answer, a line of it that isn't clean, and what its journal doesn't know", async () => {
-  const { box, node } = soundBox({ admin: {} });
-  box.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
-  assert.match(one(await look(box), "service", "bad").what, /doesn't answer on its admin port/);
+  const { host, node } = soundBox({ admin: {} });
+  host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  assert.match(one(await look(host), "service", "bad").what, /doesn't answer on its admin port/);
   const journal = { state: "the disk is full", onFailure: "relay", unknown: { total: 2 } };
-  box.web.set(...status({ ready: false, lines: { till: { state: "recovering", reason: "bank owes" } }, journal }));
-  const report = await look(box);
+  host.web.set(...status({ ready: false, lines: { till: { state: "recovering", reason: "bank owes" } }, journal }));
+  const report = await look(host);
   assert.equal(one(report, "service", "warn").what, "posline isn't ready (http://127.0.0.1:8880/readyz)");
   const line = one(report, "service", "bad");
   assert.deepEqual([line.line, line.what], ["till", "the service says: line till is recovering (bank owes)"]);
@@ -212,79 +212,79 @@ test("examine() tells a service that doesn't answer, a line of it that isn't cle
 });
 
 test("examine() tells a service that runs without an admin port", async () => {
-  const { box, node } = soundBox();
-  box.running(44, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });
-  assert.match(one(await look(box), "service", "note").what, /no admin port/);
+  const { host, node } = soundBox();
+  host.running(44, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });
+  assert.match(one(await look(host), "service", "note").what, /no admin port/);
 });
 
 test("examine() asks the package's service at the usual admin port, whatever the file says", async () => {
-  const { box, node } = soundBox();
-  box.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
-  assert.match(one(await look(box), "service").what, /127\.0\.0\.1:8880/);
+  const { host, node } = soundBox();
+  host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  assert.match(one(await look(host), "service").what, /127\.0\.0\.1:8880/);
 });
 
 test("examine() says that a posline started by hand has the line, and what stops it", async () => {
-  const { box, node } = soundBox();
-  box.running(77, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });
-  const report = await look(box);
+  const { host, node } = soundBox();
+  host.running(77, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });
+  const report = await look(host);
   assert.equal(one(report, "holder").level, "ok");
   assert.match(one(report, "answer").cure ?? "", /^sudo kill 77, then/);
 });
 
 test("examine() tells missing permission with the command that gives it", async () => {
-  const { box, line } = soundBox();
-  box.mayOpen = false;
-  const report = await look(box);
+  const { host, line } = soundBox();
+  host.mayOpen = false;
+  const report = await look(host);
   assert.deepEqual([one(report, "permission").level, report.verdict], ["bad", "bad"]);
   assert.match(one(report, "permission").cure ?? "", /usermod -aG dialout till/);
   assert.equal(line.openings, 0);
 });
 
 test("examine() tells whether the service's user may open the device", async () => {
-  const { box, node } = soundBox();
-  box.installed({ socket: "inactive" });
-  assert.deepEqual(levels(await look(box), "permission"), ["ok", "ok"]);
+  const { host, node } = soundBox();
+  host.installed({ socket: "inactive" });
+  assert.deepEqual(levels(await look(host), "permission"), ["ok", "ok"]);
   chmodSync(node, 0o600);
-  const report = await look(box);
+  const report = await look(host);
   assert.deepEqual(levels(report, "permission"), ["ok", "bad"]);
   assert.match(one(report, "permission", "bad").what, /the service's user posline may not open/);
   assert.match(one(report, "permission", "bad").cure ?? "", /^sudo /);
 });
 
 test("examine() warns of ModemManager unless a udev rule keeps it away", async () => {
-  const { box } = soundBox();
-  assert.equal(one(await look(box), "modemmanager").level, "ok");
-  box.running(500, "ModemManager");
-  const warned = one(await look(box), "modemmanager");
+  const { host } = soundBox();
+  assert.equal(one(await look(host), "modemmanager").level, "ok");
+  host.running(500, "ModemManager");
+  const warned = one(await look(host), "modemmanager");
   assert.deepEqual([warned.level, warned.cure], ["warn", "sudo systemctl disable --now ModemManager"]);
-  box.write("run/udev/data/c188:0", "I:1\nE:ID_BUS=usb\nE:ID_MM_DEVICE_IGNORE=1\n");
-  assert.equal(one(await look(box), "modemmanager").level, "ok");
+  host.write("run/udev/data/c188:0", "I:1\nE:ID_BUS=usb\nE:ID_MM_DEVICE_IGNORE=1\n");
+  assert.equal(one(await look(host), "modemmanager").level, "ok");
 });
 
 test("examine() finds the rule of brltty's that claims the adapter, unless posline's takes it back", async () => {
-  const { box } = soundBox();
+  const { host } = soundBox();
   const rule = "usr/lib/udev/rules.d/85-brltty.rules";
-  box.write(rule, '# ENV{PRODUCT}=="403/6001/*"\nENV{PRODUCT}=="1a86/7523/*", ENV{BRLTTY_BRAILLE_DRIVER}="bm"\n');
-  assert.equal(one(await look(box), "brltty").level, "ok");
-  box.write(rule, 'ENV{PRODUCT}=="403/6001/*", ATTRS{manufacturer}=="Hedo *", ENV{BRLTTY_BRAILLE_DRIVER}="hd"\n');
-  assert.equal(one(await look(box), "brltty").level, "ok");
-  box.write(rule, 'ENV{PRODUCT}=="403/6001/*", ENV{BRLTTY_BRAILLE_DRIVER}="hd"\n');
-  const claimed = one(await look(box), "brltty");
+  host.write(rule, '# ENV{PRODUCT}=="403/6001/*"\nENV{PRODUCT}=="1a86/7523/*", ENV{BRLTTY_BRAILLE_DRIVER}="bm"\n');
+  assert.equal(one(await look(host), "brltty").level, "ok");
+  host.write(rule, 'ENV{PRODUCT}=="403/6001/*", ATTRS{manufacturer}=="Hedo *", ENV{BRLTTY_BRAILLE_DRIVER}="hd"\n');
+  assert.equal(one(await look(host), "brltty").level, "ok");
+  host.write(rule, 'ENV{PRODUCT}=="403/6001/*", ENV{BRLTTY_BRAILLE_DRIVER}="hd"\n');
+  const claimed = one(await look(host), "brltty");
   assert.deepEqual([claimed.level, claimed.cause], ["warn", "its rule 85-brltty.rules names adapters of this kind"]);
-  box.write("usr/lib/udev/rules.d/91-posline-brltty.rules", "");
-  assert.equal(one(await look(box), "brltty").level, "ok");
+  host.write("usr/lib/udev/rules.d/91-posline-brltty.rules", "");
+  assert.equal(one(await look(host), "brltty").level, "ok");
 });
 
 test("examine() finds the kernel's console and a login prompt on the device, and asks nothing there", async () => {
-  const { box, line } = soundBox();
-  const uart = box.tty("ttyAMA0", "platform/serial0/ttyAMA0");
-  box.link("dev/serial0", "dev/ttyAMA0");
-  box.config({ lines: { till: { path: uart } }, services: { bank: { line: "till" } }, journal: false });
-  assert.equal(one(await look(box), "console").level, "ok");
+  const { host, line } = soundBox();
+  const uart = host.tty("ttyAMA0", "platform/serial0/ttyAMA0");
+  host.link("dev/serial0", "dev/ttyAMA0");
+  host.config({ lines: { till: { path: uart } }, services: { bank: { line: "till" } }, journal: false });
+  assert.equal(one(await look(host), "console").level, "ok");
   line.openings = 0;
-  box.write("proc/cmdline", "console=serial0,115200 console=tty1\n").write("proc/device-tree/model", "Raspberry Pi 4\0");
-  box.running(600, "agetty", { args: ["/sbin/agetty", "-o", "-p", "115200", "ttyAMA0", "vt220"] });
-  const report = await look(box);
+  host.write("proc/cmdline", "console=serial0,115200 console=tty1\n").write("proc/device-tree/model", "Raspberry Pi 4\0");
+  host.running(600, "agetty", { args: ["/sbin/agetty", "-o", "-p", "115200", "ttyAMA0", "vt220"] });
+  const report = await look(host);
   const [kernel, prompt, ...others] = report.findings.filter(({ check }) => check === "console");
   assert.equal(others.length, 0);
   assert.match(kernel?.cause ?? "", /console=serial0 stands in \/boot\/firmware\/cmdline\.txt/);
@@ -294,13 +294,13 @@ test("examine() finds the kernel's console and a login prompt on the device, and
 });
 
 test("examine() tells how the adapter is set: udev rule, latency, sleep", async () => {
-  const { box } = soundBox();
-  for (const check of ["udev", "latency", "autosuspend"]) assert.equal(one(await look(box), check).level, "ok");
-  box.adapter("power/control", "auto\n").adapter("1-1:1.0/ttyUSB0/latency_timer", "16\n");
-  const report = await look(box);
+  const { host } = soundBox();
+  for (const check of ["udev", "latency", "autosuspend"]) assert.equal(one(await look(host), check).level, "ok");
+  host.adapter("power/control", "auto\n").adapter("1-1:1.0/ttyUSB0/latency_timer", "16\n");
+  const report = await look(host);
   assert.deepEqual([one(report, "latency").level, one(report, "autosuspend").level], ["note", "warn"]);
   assert.match(one(report, "latency").cure ?? "", /^echo 1 \| sudo tee .*latency_timer$/);
-  const bare = new FakeBox();
+  const bare = new FakeHost();
   const node = bare.ftdi();
   const other = { ...bare.places, usr: join(bare.root, "empty") };
   bare.config({ lines: { till: { path: node } }, services: { bank: { line: "till" } }, journal: false });
@@ -308,127 +308,127 @@ test("examine() tells how the adapter is set: udev rule, latency, sleep", async 
 });
 
 test("examine() notes a name that may be another one after a replug, and which to configure", async () => {
-  const { box } = soundBox();
-  const device = one(await look(box), "device");
+  const { host } = soundBox();
+  const device = one(await look(host), "device");
   assert.deepEqual([device.level, device.cure], ["note", "configure it as usb:0403:6001:A50285BI"]);
 });
 
 test("examine() tells who has a port: nobody, posline, systemd for posline, a stranger, somebody unseen", async () => {
-  const { box } = soundBox();
-  assert.match(one(await look(box), "port").what, /is free$/);
-  box.listening("0100007F", 8888, 5001);
-  assert.match(one(await look(box), "port", "bad").cause ?? "", /this user can't see/);
-  box.running(90, "nginx", { unit: "nginx.service", opens: ["socket:[5001]"] });
-  const stranger = one(await look(box), "port", "bad");
+  const { host } = soundBox();
+  assert.match(one(await look(host), "port").what, /is free$/);
+  host.listening("0100007F", 8888, 5001);
+  assert.match(one(await look(host), "port", "bad").cause ?? "", /this user can't see/);
+  host.running(90, "nginx", { unit: "nginx.service", opens: ["socket:[5001]"] });
+  const stranger = one(await look(host), "port", "bad");
   assert.match(stranger.what, /taken by process 90 \(nginx\)$/);
   assert.equal(stranger.cure, "sudo systemctl disable --now nginx.service");
   const ours = soundBox()
-    .box.listening("00000000", 8888, 5001)
+    .host.listening("00000000", 8888, 5001)
     .running(44, "node", { args: ["node", "posline.cjs"], opens: ["socket:[5001]"] });
   assert.match(one(await look(ours), "port").what, /is posline's \(process 44\)$/);
   const socket = soundBox()
-    .box.installed()
+    .host.installed()
     .listening("0100007F", 8888, 5001)
     .running(1, "systemd", { opens: ["socket:[5001]"] });
   assert.match(one(await look(socket), "port").what, /systemd for posline/);
 });
 
 test("examine() never advises to kill the first process, which holds the sockets of other units", async () => {
-  const { box, node } = soundBox();
-  box.listening("0100007F", 8888, 5001).running(1, "systemd", { opens: ["socket:[5001]", node] });
-  const report = await look(box);
+  const { host, node } = soundBox();
+  host.listening("0100007F", 8888, 5001).running(1, "systemd", { opens: ["socket:[5001]", node] });
+  const report = await look(host);
   assert.equal(
     one(report, "port", "bad").cure,
     "systemctl list-sockets shows whose it is: stop that unit, or configure another port",
   );
   for (const { cure = "" } of report.findings) assert.doesNotMatch(cure, /kill 1\b/);
-  box.running(90, "cupsd", { unit: "cups.service", opens: ["socket:[5001]"] });
-  assert.match(one(await look(box), "port", "bad").what, /taken by process 90 \(cupsd\)$/);
+  host.running(90, "cupsd", { unit: "cups.service", opens: ["socket:[5001]"] });
+  assert.match(one(await look(host), "port", "bad").what, /taken by process 90 \(cupsd\)$/);
 });
 
 test("examine() lets a port be that is taken on another address, and reads IPv6", async () => {
-  const { box } = soundBox();
-  box.listening("0A00A8C0", 8888, 5001);
-  assert.equal(one(await look(box), "port").level, "ok");
-  box.listening(`${"0".repeat(24)}01000000`, 8888, 5001, "tcp6");
-  assert.equal(one(await look(box), "port").level, "ok");
-  box.listening("0".repeat(32), 8888, 5001, "tcp6");
-  assert.equal(one(await look(box), "port").level, "bad");
+  const { host } = soundBox();
+  host.listening("0A00A8C0", 8888, 5001);
+  assert.equal(one(await look(host), "port").level, "ok");
+  host.listening(`${"0".repeat(24)}01000000`, 8888, 5001, "tcp6");
+  assert.equal(one(await look(host), "port").level, "ok");
+  host.listening("0".repeat(32), 8888, 5001, "tcp6");
+  assert.equal(one(await look(host), "port").level, "bad");
 });
 
 test("examine() finds a port that posline.socket wasn't told of", async () => {
-  const { box } = soundBox({ services: { bank: { line: "till", port: 9999 } } });
-  const port = one(await look(box.installed()), "port", "bad");
+  const { host } = soundBox({ services: { bank: { line: "till", port: 9999 } } });
+  const port = one(await look(host.installed()), "port", "bad");
   assert.match(port.cure ?? "", /ListenStream=127\.0\.0\.1:9999/);
 });
 
 test("examine() tells a clock that can't be right, and whether it is set by a time server", async () => {
-  const { box } = soundBox();
-  assert.equal(one(await look(box), "time sync").level, "ok");
-  const wrong = { ...box.places, run: box.at("empty"), now: () => new Date("1970-01-01T00:03:00Z") };
+  const { host } = soundBox();
+  assert.equal(one(await look(host), "time sync").level, "ok");
+  const wrong = { ...host.places, run: host.at("empty"), now: () => new Date("1970-01-01T00:03:00Z") };
   const report = await examined({}, wrong);
   assert.deepEqual([one(report, "clock").level, one(report, "time sync").level], ["warn", "skipped"]);
-  box.commands.set("timedatectl show --property=NTPSynchronized --value", "no\n");
+  host.commands.set("timedatectl show --property=NTPSynchronized --value", "no\n");
   assert.equal(one(await examined({}, wrong), "time sync").level, "note");
 });
 
 test("examine() tells a Node that is too old", async () => {
-  const { box } = soundBox();
+  const { host } = soundBox();
   for (const [nodeVersion, level] of [
     ["18.19.0", "bad"],
     ["20.18.3", "bad"],
     ["20.19.0", "ok"],
     ["26.0.0", "ok"],
   ] as const) {
-    assert.equal(one(await examined({}, { ...box.places, nodeVersion }), "node").level, level, nodeVersion);
+    assert.equal(one(await examined({}, { ...host.places, nodeVersion }), "node").level, level, nodeVersion);
   }
 });
 
 test("examine() tells where the journal of money can't be written, or isn't kept", async () => {
-  const { box } = soundBox();
-  assert.equal(one(await look(box), "journal").level, "ok");
-  const gone = soundBox({ journal: { folder: "/nowhere/at/all" } }).box;
+  const { host } = soundBox();
+  assert.equal(one(await look(host), "journal").level, "ok");
+  const gone = soundBox({ journal: { folder: "/nowhere/at/all" } }).host;
   assert.match(one(await look(gone), "journal").cure ?? "", /^mkdir -p/);
-  const file = soundBox().box;
+  const file = soundBox().host;
   file.config({
     lines: { till: { path: file.at("dev/ttyUSB0") } },
     services: { bank: { line: "till" } },
     journal: { folder: file.at("etc/group") },
   });
   assert.match(one(await look(file), "journal", "bad").what, /is no folder$/);
-  assert.equal(one(await look(soundBox({ journal: false }).box), "journal").level, "note");
+  assert.equal(one(await look(soundBox({ journal: false }).host), "journal").level, "note");
 });
 
 test("examine() knows the state folder that systemd gives to the service", async () => {
-  const { box, node } = soundBox();
-  box.installed().config({ lines: { till: { path: node } }, services: { bank: { line: "till" } } });
+  const { host, node } = soundBox();
+  host.installed().config({ lines: { till: { path: node } }, services: { bank: { line: "till" } } });
   // This user's own, so the service's user may not write there.
-  const journal = one(await look(box), "journal", "bad");
+  const journal = one(await look(host), "journal", "bad");
   assert.match(journal.what, /^the service's user posline may not write into/);
   assert.match(journal.cure ?? "", /^sudo chown posline:posline/);
 });
 
 test("examine() tells how the units stand", async () => {
-  const { box } = soundBox();
-  assert.equal(one(await look(box), "unit").level, "skipped");
-  assert.equal(one(await look(box.installed()), "unit").level, "ok");
-  assert.equal(one(await look(box.installed({ active: "failed" })), "unit").level, "warn");
-  assert.match(one(await look(box.installed({ active: "inactive" })), "unit").cure ?? "", /enable --now/);
+  const { host } = soundBox();
+  assert.equal(one(await look(host), "unit").level, "skipped");
+  assert.equal(one(await look(host.installed()), "unit").level, "ok");
+  assert.equal(one(await look(host.installed({ active: "failed" })), "unit").level, "warn");
+  assert.match(one(await look(host.installed({ active: "inactive" })), "unit").cure ?? "", /enable --now/);
 });
 
 test("examine() finds a device that the service's unit doesn't allow", async () => {
-  const { box } = soundBox();
+  const { host } = soundBox();
   // Nobody needs a device to be there for its number: /dev/null has major 1.
-  box
+  host
     .installed({ socket: "inactive" })
     .config({ lines: { till: { path: "/dev/null" } }, services: { bank: { line: "till" } } });
-  const permission = one(await look(box), "permission", "bad");
+  const permission = one(await look(host), "permission", "bad");
   assert.match(permission.cure ?? "", /DeviceAllow=char-1 rw/);
 });
 
 test("examine() asks nothing where a till is at the other end", async () => {
-  const { box, line } = soundBox({ services: { bank: { line: "till", upstream: "http://127.0.0.1:8888" } } });
-  const report = await look(box);
+  const { host, line } = soundBox({ services: { bank: { line: "till", upstream: "http://127.0.0.1:8888" } } });
+  const report = await look(host);
   assert.match(one(report, "answer", "skipped").what, /a till is at its other end/);
   assert.equal(line.openings, 0);
 });

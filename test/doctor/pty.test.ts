@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
-import { askLine, type LineToAsk } from "../../src/doctor/asking.ts";
-import { boxOf } from "../../src/doctor/box.ts";
+import { diagnoseLine, type LineToProbe } from "../../src/doctor/diagnosis.ts";
+import { hostOf } from "../../src/doctor/host.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "../support/pty.ts";
 import { answering, probeReplies, Terminal } from "../support/terminal.ts";
@@ -24,7 +24,7 @@ const common = {
   allowHosts: [],
 } as const;
 const bank = { ...common, check: "envelope", port: 8888 } as const;
-const services: LineToAsk["services"] = {
+const services: LineToProbe["services"] = {
   fiscal: { ...common, check: "envelope", port: 8008, merchantId: "MERCHANT-1" },
   bank,
   qr: { ...common, check: "envelope", port: 8887 },
@@ -35,8 +35,8 @@ async function ask(terminal: Terminal): Promise<{ what: string; level: string }[
   const config = { ...lineDefaults, path: terminal.link };
   const locks = mkdtempSync(join(folder, "locks-"));
   try {
-    const box = boxOf({ open: async (line) => serialPort(line, locks) });
-    const findings = await askLine({ name: "till", config, device: terminal.device, services }, box, () => {});
+    const host = hostOf({ open: async (line) => serialPort(line, locks) });
+    const findings = await diagnoseLine({ name: "till", config, device: terminal.device, services }, host, () => {});
     assert.deepEqual(readdirSync(locks), [], "the lock is given back");
     return findings.map(({ what, level }) => ({ what, level }));
   } finally {
@@ -44,7 +44,7 @@ async function ask(terminal: Terminal): Promise<{ what: string; level: string }[
   }
 }
 
-test("askLine() asks a terminal over a tty, through the project's own parts", async () => {
+test("diagnoseLine() asks a terminal over a tty, through the project's own parts", async () => {
   const terminal = new Terminal(
     join(folder, "arc"),
     answering(() => undefined),
@@ -59,19 +59,19 @@ test("askLine() asks a terminal over a tty, through the project's own parts", as
   assert.equal(terminal.inFlightMax, 1);
 });
 
-test("askLine() knows over a tty that the terminal reads CRC16 the other way", async () => {
+test("diagnoseLine() knows over a tty that the terminal reads CRC16 the other way", async () => {
   const answer = frameOf("length", [Buffer.from(probeReplies.bankSupported)], "umts");
   const pty: Pty = new Pty(() => void pty.write(Buffer.concat(answer)));
   const config = { ...lineDefaults, path: pty.path };
-  const box = boxOf({ open: async (line) => serialPort(line, folder) });
+  const host = hostOf({ open: async (line) => serialPort(line, folder) });
   const line = { name: "till", config, device: pty.path, services: { bank } };
-  const [asked, ...more] = await askLine(line, box, () => {});
+  const [asked, ...more] = await diagnoseLine(line, host, () => {});
   assert.deepEqual([asked?.level, asked?.cure], ["bad", 'set "crc16": "umts" for line till in the configuration']);
   assert.equal(more.length, 0);
   pty.unplug();
 });
 
-test("askLine() says over a tty that the line was lost", async () => {
+test("diagnoseLine() says over a tty that the line was lost", async () => {
   const terminal = new Terminal(join(folder, "lost"), (_, self) => self.unplug());
   const findings = await ask(terminal);
   assert.ok(findings.some(({ what }) => /^the line was lost while it was asked/.test(what)));

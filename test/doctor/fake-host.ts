@@ -4,8 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { after } from "node:test";
 import { noDevice } from "../../src/device/open-errors.ts";
 import { OpenError } from "../../src/device/transport.ts";
-import type { Places } from "../../src/doctor/box.ts";
-import type { CommandResult } from "../../src/doctor/commands.ts";
+import type { CommandResult, HostPlaces } from "../../src/doctor/host.ts";
 
 const boxes = mkdtempSync(join(tmpdir(), "posline-doctor-"));
 after(() => rmSync(boxes, { recursive: true }));
@@ -16,7 +15,7 @@ const usb = "pci0000:00/usb1/1-1";
 const serialGid = process.getuid?.() === 0 ? 20 : (process.getgid?.() ?? 0);
 
 /** A box in a folder: its trees as files and links, and its commands' answers as a table. */
-export class FakeBox {
+export class FakeHost {
   readonly root = mkdtempSync(join(boxes, "box-"));
   /** Output by the whole command line; what isn't there can't be run. */
   readonly commands = new Map<string, string>();
@@ -24,7 +23,7 @@ export class FakeBox {
   readonly web = new Map<string, { readonly status: number; readonly body: string }>();
   /** Whether this user may open devices. */
   mayOpen = true;
-  places: Places;
+  places: HostPlaces;
 
   constructor() {
     for (const folder of ["sys/class/tty", "dev/serial/by-id", "proc", "etc/posline", "run", "usr/lib/udev/rules.d"]) {
@@ -61,7 +60,7 @@ export class FakeBox {
         const out = this.commands.get([program, ...args].join(" "));
         return out === undefined ? { ran: false, why: `there is no ${program} here` } : { ran: true, code: 0, out };
       },
-      ask: async (url) => this.web.get(url),
+      httpGet: async (url) => this.web.get(url),
       open: async () => async () => {
         throw new OpenError("the test opens no device: give it one");
       },

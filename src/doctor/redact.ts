@@ -1,12 +1,12 @@
 import { printable } from "../core/shell-text.ts";
-import type { ShownBytes } from "./finding.ts";
+import type { RedactedBytes } from "./finding.ts";
 
 /**
- * Bytes of a line as anybody may see them: what a technician pastes into a ticket. Only posline's own questions and the answers
+ * Bytes of a line as anybody may see them: what a technician pastes into a ticket. Only posline's own probes and the answers
  * to them stand there whole; of all else the beginning, which tells what it is and is too short for a card or a name.
  */
 
-/** Bytes of a question or its answer that are shown, and of anything else. */
+/** Bytes of a probe or its answer that are shown, and of anything else. */
 const wholeBytesMax = 256;
 const headBytesMax = 16;
 
@@ -16,27 +16,27 @@ const textMax = 1_000;
 /** Bytes of a checksum behind the sign, which would confirm a guess at the secret as well as the sign does. */
 const checksumBytes = 4;
 
-export interface Showing {
-  readonly direction: ShownBytes["direction"];
+export interface RedactOptions {
+  readonly direction: RedactedBytes["direction"];
   readonly atMs: number;
   /** What they say, when they may be shown whole. */
   readonly text?: string | undefined;
-  /** What must not be seen: a sign confirms whoever guesses the merchant's id. */
+  /** What must not be seen: a sign confirms a guess at the merchant's id. */
   readonly secret?: string | undefined;
 }
 
-export function shown(bytes: Buffer, { direction, atMs, text, secret }: Showing): ShownBytes {
+export function redact(bytes: Buffer, { direction, atMs, text, secret }: RedactOptions): RedactedBytes {
   const hidden = hiddenIn(bytes, secret);
   const visible = bytes.subarray(0, text === undefined ? headBytesMax : wholeBytesMax);
   const pairs = Array.from(visible, (byte, at) => (hidden(at) ? "**" : byte.toString(16).padStart(2, "0")));
   if (visible.length < bytes.length) pairs.push("..");
-  const said = text === undefined ? undefined : masked(text, secret).slice(0, textMax);
+  const shownText = text === undefined ? undefined : masked(text, secret).slice(0, textMax);
   return {
     direction,
     atMs: Math.round(atMs),
     bytes: bytes.length,
     hex: pairs.join(" "),
-    ...(said === undefined ? {} : { text: said }),
+    ...(shownText === undefined ? {} : { text: shownText }),
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Sign, signOf } from "../../src/doctor/signs.ts";
+import { type BytePattern, bytePatternOf } from "../../src/doctor/byte-patterns.ts";
 import { frame } from "../support/fake-device.ts";
 import { sampledAt } from "../support/wrong-speed.ts";
 
@@ -9,7 +9,7 @@ const sent = frame("length", "/supported_operations");
 
 const json = Buffer.from('{"status":"success","data":{"operations":["sale","check","refund","abort"]},"code":0}');
 
-test("signOf() knows bytes that were sent at another speed", () => {
+test("bytePatternOf() knows bytes that were sent at another speed", () => {
   assert.deepEqual(sampledAt(json, 9600, 9600), json, "the receiver is right where the speeds are");
   for (const [theirs, ours] of [
     [9600, 115_200],
@@ -19,12 +19,12 @@ test("signOf() knows bytes that were sent at another speed", () => {
     [57_600, 115_200],
     [115_200, 38_400],
   ] as const) {
-    assert.equal(signOf(sampledAt(json, theirs, ours), [sent]), "other baud rate", `${theirs} read at ${ours}`);
+    assert.equal(bytePatternOf(sampledAt(json, theirs, ours), [sent]), "other baud rate", `${theirs} read at ${ours}`);
   }
 });
 
-test("signOf() names what bytes look like", () => {
-  const looks: readonly (readonly [Sign, string | Buffer])[] = [
+test("bytePatternOf() names what bytes look like", () => {
+  const looks: readonly (readonly [BytePattern, string | Buffer])[] = [
     ["at commands", "AT\r"],
     ["at commands", "\r\nAT+GCAP\r\n"],
     ["login prompt", "\r\nraspberrypi login: "],
@@ -35,13 +35,13 @@ test("signOf() names what bytes look like", () => {
     ["echo", Buffer.concat([Buffer.from("\r"), sent.subarray(4, -2)])],
     ["unknown", Buffer.from([0x5a])],
   ];
-  for (const [sign, bytes] of looks) assert.equal(signOf(Buffer.from(bytes), [sent]), sign, JSON.stringify(bytes));
+  for (const [sign, bytes] of looks) assert.equal(bytePatternOf(Buffer.from(bytes), [sent]), sign, JSON.stringify(bytes));
 });
 
-test("signOf() names any bytes, and an echo only what was sent", () => {
+test("bytePatternOf() names any bytes, and an echo only what was sent", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
-      assert.notEqual(signOf(Buffer.from(bytes), []), "echo");
+      assert.notEqual(bytePatternOf(Buffer.from(bytes), []), "echo");
     }),
   );
 });

@@ -2,7 +2,7 @@
  * What bytes look like that are no answer. Each trouble of a serial line has a look of its own; this is what an experienced eye
  * sees in a hex dump.
  */
-export type Sign = "echo" | "at commands" | "login prompt" | "text" | "other baud rate" | "break" | "unknown";
+export type BytePattern = "echo" | "at commands" | "login prompt" | "text" | "other baud rate" | "break" | "unknown";
 
 /** Bytes of what was sent that must come back to be called an echo: fewer may come by chance. */
 const echoBytes = 6;
@@ -11,7 +11,7 @@ const echoBytes = 6;
  * Says what bytes look like.
  * @param sent What was sent before they came.
  */
-export function signOf(bytes: Buffer, sent: readonly Buffer[]): Sign {
+export function bytePatternOf(bytes: Buffer, sent: readonly Buffer[]): BytePattern {
   if (sent.some((frame) => frame.length >= echoBytes && isEcho(bytes, frame))) return "echo";
   const text = bytes.toString("latin1");
   if (/(?:^|[\r\n\0])\s*AT(?:[+&%EZHIQDSV^][\w+?=&;,"^]*)?[\r\n]/i.test(text) || /^AT[+&]/.test(text)) return "at commands";

@@ -4,9 +4,9 @@ import type { Config, LineConfig } from "../../src/config/config.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ServiceName } from "../../src/core/call.ts";
-import { askLine } from "../../src/doctor/asking.ts";
-import { boxOf } from "../../src/doctor/box.ts";
+import { diagnoseLine } from "../../src/doctor/diagnosis.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
+import { hostOf } from "../../src/doctor/host.ts";
 import { probeReplies, probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { FakeLine } from "./fake-line.ts";
@@ -46,12 +46,12 @@ async function ask(
   const began = time.nowMs;
   try {
     const progress: string[] = [];
-    const box = boxOf({ open: async () => line.open });
+    const host = hostOf({ open: async () => line.open });
     const whole = { path: "/dev/ttyUSB0", ...lineDefaults, ...config };
     let findings: readonly Finding[] | undefined;
-    const asking = askLine(
+    const asking = diagnoseLine(
       { name: "till", config: whole, device: "/dev/ttyUSB0", services: servicesOf(names, signed) },
-      box,
+      host,
       (text) => progress.push(text),
     ).then((found) => {
       findings = found;
@@ -82,7 +82,7 @@ const of = (findings: readonly Finding[], service: ServiceName): Finding => {
   return found;
 };
 
-test("askLine() asks each service its barrier once, on one opening, and tells how it answered", async () => {
+test("diagnoseLine() probes each service once, on one connection, and says how it answered", async () => {
   const line = terminal(new FakeLine());
   const { findings, tookMs } = await ask(line, ["bank", "qr", "fiscal"]);
   assert.deepEqual(brief(findings), ["answer ok fiscal", "answer ok bank", "answer ok qr"]);
@@ -93,14 +93,14 @@ test("askLine() asks each service its barrier once, on one opening, and tells ho
   assert.ok(tookMs < 1_000, `nothing stays out, so nothing is waited for: ${tookMs}`);
 });
 
-test("askLine() sends nothing but barriers", async () => {
+test("diagnoseLine() sends nothing but barriers", async () => {
   const line = terminal(new FakeLine());
   await ask(line, ["bank", "qr", "fiscal"]);
   assert.deepEqual(line.asked.slice(1), ["/supported_operations", ":8887/check_connection"]);
   assert.match(line.asked[0] ?? "", /^command=\/supported_operations&data=e30=&sign=[\w+/=]+$/);
 });
 
-test("askLine() shows the frames with what they say", async () => {
+test("diagnoseLine() shows the frames with what they say", async () => {
   const line = terminal(new FakeLine());
   const [sent, received, ...more] = of((await ask(line, ["bank"])).findings, "bank").frames ?? [];
   const frame = line.written[0] ?? Buffer.alloc(0);
@@ -117,7 +117,7 @@ test("askLine() shows the frames with what they say", async () => {
   assert.equal(more.length, 0);
 });
 
-test("askLine() shows neither the fiscal sign nor the checksum that confirms it", async () => {
+test("diagnoseLine() shows neither the fiscal sign nor the checksum that confirms it", async () => {
   const line = terminal(new FakeLine());
   const { findings } = await ask(line, ["fiscal"]);
   const [sent] = of(findings, "fiscal").frames ?? [];
@@ -128,7 +128,7 @@ test("askLine() shows neither the fiscal sign nor the checksum that confirms it"
   assert.ok(!(sent?.hex ?? "").replaceAll(" ", "").includes(Buffer.from(sign).toString("hex").slice(0, 8)));
 });
 
-test("askLine() finds a terminal that reads CRC16 the other way, and names the setting", async () => {
+test("diagnoseLine() finds a terminal that reads CRC16 the other way, and names the setting", async () => {
   const line = terminal(new FakeLine("umts"));
   const { findings } = await ask(line, ["bank", "qr", "fiscal"]);
   assert.deepEqual(brief(findings), ["answer ok fiscal", "answer bad bank", "answer bad qr"]);
@@ -137,14 +137,14 @@ test("askLine() finds a terminal that reads CRC16 the other way, and names the s
   assert.equal(line.written.length, 4);
 });
 
-test("askLine() is content with the other reading where it is the configured one", async () => {
+test("diagnoseLine() is content with the other reading where it is the configured one", async () => {
   const line = terminal(new FakeLine("umts"));
   const { findings } = await ask(line, ["bank"], { config: { crc16: "umts" } });
   assert.deepEqual(brief(findings), ["answer ok bank"]);
   assert.equal(line.written.length, 1);
 });
 
-test("askLine() names the setting also where the terminal answers by the other reading without checking ours", async () => {
+test("diagnoseLine() names the setting also where the terminal answers by the other reading without checking ours", async () => {
   const line = new FakeLine("umts");
   line.onWrite = () => line.reply("length", probeReplies.bankSupported);
   const { findings } = await ask(line, ["bank"]);
@@ -152,7 +152,7 @@ test("askLine() names the setting also where the terminal answers by the other r
   assert.equal(line.written.length, 1);
 });
 
-test("askLine() tells silence once for the line with its causes in order, and waits out late answers", async () => {
+test("diagnoseLine() tells silence once for the line with its causes in order, and waits out late answers", async () => {
   const line = new FakeLine();
   const { findings, progress, tookMs } = await ask(line, ["bank", "fiscal"]);
   assert.deepEqual(brief(findings), ["silence bad -", "answer bad fiscal", "answer bad bank"]);
@@ -166,7 +166,7 @@ test("askLine() tells silence once for the line with its causes in order, and wa
   assert.ok(tookMs >= lineDefaults.lateReplyMs, `${tookMs}`);
 });
 
-test("askLine() tells a service that the terminal doesn't serve from a dead line", async () => {
+test("diagnoseLine() tells a service that the terminal doesn't serve from a dead line", async () => {
   const line = new FakeLine();
   line.onAsked = (text, framing) => {
     if (text === "/supported_operations") line.reply(framing, probeReplies.bankSupported);
@@ -176,7 +176,7 @@ test("askLine() tells a service that the terminal doesn't serve from a dead line
   assert.match(of(findings, "qr").cause ?? "", /doesn't serve it/);
 });
 
-test("askLine() gives a late answer to the service that it belongs to, and leaves the line clean", async () => {
+test("diagnoseLine() gives a late answer to the service that it belongs to, and leaves the line clean", async () => {
   const line = new FakeLine();
   line.onAsked = (text, framing) => {
     if (text === "/supported_operations") line.reply(framing, probeReplies.bankSupported, 4_000);
@@ -187,7 +187,7 @@ test("askLine() gives a late answer to the service that it belongs to, and leave
   assert.match(of(findings, "qr").what, /^qr answered \/check_connection in \d+\.\d s/);
 });
 
-test("askLine() tells a wrong merchantId from the code that the sign is answered with", async () => {
+test("diagnoseLine() tells a wrong merchantId from the code that the sign is answered with", async () => {
   const line = terminal(new FakeLine(), () => '{"status":"error","code":1,"message":"bad sign"}');
   const { findings } = await ask(line, ["fiscal"]);
   assert.deepEqual(brief(findings), ["answer bad fiscal"]);
@@ -195,14 +195,14 @@ test("askLine() tells a wrong merchantId from the code that the sign is answered
   assert.match(of(findings, "fiscal").cause ?? "", /merchantId/);
 });
 
-test("askLine() warns of a service that refuses its barrier", async () => {
+test("diagnoseLine() warns of a service that refuses its barrier", async () => {
   const line = terminal(new FakeLine(), () => '{"status":"error","code":-80}');
   const { findings } = await ask(line, ["bank"]);
   assert.deepEqual(brief(findings), ["answer warn bank"]);
   assert.match(of(findings, "bank").what, /code -80 \(operation not supported\)/);
 });
 
-test("askLine() skips fiscal without merchantId, and a line that is proven by silence", async () => {
+test("diagnoseLine() skips fiscal without merchantId, and a line that is proven by silence", async () => {
   const line = terminal(new FakeLine());
   const unsigned = await ask(line, ["fiscal"], { signed: false });
   assert.deepEqual(brief(unsigned.findings), ["answer skipped fiscal"]);
@@ -211,7 +211,7 @@ test("askLine() skips fiscal without merchantId, and a line that is proven by si
   assert.equal(line.openings, 0);
 });
 
-test("askLine() names what comes in place of an answer", async () => {
+test("diagnoseLine() names what comes in place of an answer", async () => {
   const sampled = Buffer.from("e0f8fe80c0fcf0ff00e0f8f0c0fef8", "hex");
   const looks: [string, Buffer | "echo", RegExp][] = [
     ["an echo", "echo", /what was sent came back/],
@@ -231,7 +231,7 @@ test("askLine() names what comes in place of an answer", async () => {
   }
 });
 
-test("askLine() shows no more than the beginning of what is no answer", async () => {
+test("diagnoseLine() shows no more than the beginning of what is no answer", async () => {
   const line = new FakeLine();
   const card = "4111111111111111";
   line.onWrite = () => line.send(Buffer.from(`TRACK DATA ;${card}=2512 and more`));
@@ -243,7 +243,7 @@ test("askLine() shows no more than the beginning of what is no answer", async ()
   assert.equal(received?.text, undefined);
 });
 
-test("askLine() doesn't take an answer of an earlier operation for its own, and shows only its beginning", async () => {
+test("diagnoseLine() doesn't take an answer of an earlier operation for its own, and shows only its beginning", async () => {
   const line = terminal(new FakeLine());
   line.onOpen = () => {};
   line.onWrite = () => line.reply("length", '{"status":"success","data":{"status":"APPROVED","rrn":"123456789012"}}', 1);
@@ -252,14 +252,14 @@ test("askLine() doesn't take an answer of an earlier operation for its own, and 
   assert.ok(!JSON.stringify(findings).includes("APPROVED"));
 });
 
-test("askLine() lets what is older than the opening pass, and names it", async () => {
+test("diagnoseLine() ignores what is older than the connection, and names it", async () => {
   const line = terminal(new FakeLine());
   line.onOpen = () => line.send(Buffer.from("AT\r"), 10);
   const { findings } = await ask(line, ["bank"]);
   assert.deepEqual(brief(findings), ["bytes warn -", "answer ok bank"]);
 });
 
-test("askLine() tells a broken frame from a wrong reading of CRC16", async () => {
+test("diagnoseLine() tells a broken frame from a wrong reading of CRC16", async () => {
   const line = new FakeLine();
   line.onWrite = () => line.send(Buffer.from("000000027b7d0000", "hex"));
   const { findings } = await ask(line, ["bank"]);
@@ -267,7 +267,7 @@ test("askLine() tells a broken frame from a wrong reading of CRC16", async () =>
   assert.equal(line.written.length, 2);
 });
 
-test("askLine() tells a line that takes no bytes, one that is lost, and one that can't be opened", async () => {
+test("diagnoseLine() tells a line that takes no bytes, one that is lost, and one that can't be opened", async () => {
   const stopped = new FakeLine();
   stopped.takes = false;
   assert.match(of((await ask(stopped, ["bank"])).findings, "bank").what, /takes no bytes/);
@@ -285,7 +285,7 @@ test("askLine() tells a line that takes no bytes, one that is lost, and one that
   assert.equal(refused?.cure, "stop it: sudo kill 812");
 });
 
-test("askLine() shows of an error what it says, and nothing of what else is in it", async () => {
+test("diagnoseLine() shows of an error what it says, and nothing of what else is in it", async () => {
   const line = terminal(
     new FakeLine(),
     () => '{"status":"error","code":-20,"message":"no 4111111111111111","data":{"name":"SMITH"}}',
@@ -295,7 +295,7 @@ test("askLine() shows of an error what it says, and nothing of what else is in i
   assert.doesNotMatch(JSON.stringify(findings), /SMITH|4111111111111111/);
 });
 
-test("askLine() comes to an end on a line that babbles, and says that it isn't clean", async () => {
+test("diagnoseLine() comes to an end on a line that babbles, and says that it isn't clean", async () => {
   const line = new FakeLine();
   const babble = () => {
     if (!line.isOpen) return;

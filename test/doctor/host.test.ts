@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCommand } from "../../src/doctor/commands.ts";
+import { runCommand } from "../../src/doctor/host.ts";
 
 test("runCommand() gives a program's output and code, and takes its words as they are", async () => {
   assert.deepEqual(await runCommand("echo", ["$HOME; ls"]), { ran: true, code: 0, out: "$HOME; ls\n" });

@@ -2,44 +2,43 @@ import { readFile, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Device } from "../device/devices.ts";
 import { brltty, getty, kernelConsole, modemManager } from "../device/open-errors.ts";
-import { type Box, namesIn, textAt } from "./box.ts";
-import { type Finding, finding, trouble } from "./finding.ts";
+import { causeFinding, type Finding, finding } from "./finding.ts";
+import { type Host, namesIn, readTextAt, udevRuleFolders, usbDeviceFolder } from "./host.ts";
 import type { Processes } from "./processes.ts";
-import { adapterFolder, ruleFolders } from "./trees.ts";
 
 /**
  * Programs that take serial devices for their own: ModemManager asks each whether it is a modem, brltty pulls adapters away for
  * Braille displays, a login prompt and the kernel's messages go to UARTs. None of them asks first.
  */
-export async function rivalFindings(
+export async function competingProgramFindings(
   line: string,
   node: string,
-  { device, box, processes }: { readonly device: Device | undefined; readonly box: Box; readonly processes: Processes },
+  { device, host, processes }: { readonly device: Device | undefined; readonly host: Host; readonly processes: Processes },
 ): Promise<{ readonly findings: readonly Finding[]; readonly inUse: boolean }> {
-  const consoles = await consoleFindings(line, node, box, processes);
-  const findings = [await modemFinding(line, node, box, processes)];
-  if (device?.usb !== undefined) findings.push(await brailleFinding(line, node, device, { box, processes }));
+  const consoles = await consoleFindings(line, node, host, processes);
+  const findings = [await modemFinding(line, node, host, processes)];
+  if (device?.usb !== undefined) findings.push(await brailleFinding(line, node, device, { host, processes }));
   const ok = finding("console", "ok", "no login prompt and no kernel messages on it", { line });
   return { findings: [...findings, ...(consoles.length === 0 ? [ok] : consoles)], inUse: consoles.length > 0 };
 }
 
-async function modemFinding(line: string, node: string, box: Box, processes: Processes): Promise<Finding> {
+async function modemFinding(line: string, node: string, host: Host, processes: Processes): Promise<Finding> {
   const running = processes.named("ModemManager");
   if (running === undefined) return finding("modemmanager", "ok", "ModemManager doesn't run", { line });
-  const ignored = await isIgnored(node, box);
+  const ignored = await isIgnored(node, host);
   if (ignored) return finding("modemmanager", "ok", "ModemManager runs, and leaves this device alone (udev)", { line });
   const cause = "no udev rule keeps it from this device, and it asks each new one whether it is a modem (AT)";
-  return trouble("modemmanager", "warn", modemManager(node), { line, cause });
+  return causeFinding("modemmanager", "warn", modemManager(node), { line, cause });
 }
 
 /** What udev's database says of the tty and of its adapter. */
-async function isIgnored(node: string, box: Box): Promise<boolean> {
-  const tty = join(box.sys, "class", "tty", basename(node));
-  const adapter = await adapterFolder(box, node);
+async function isIgnored(node: string, host: Host): Promise<boolean> {
+  const tty = join(host.sys, "class", "tty", basename(node));
+  const adapter = await usbDeviceFolder(host, node);
   for (const folder of [tty, adapter]) {
-    const number = folder === undefined ? undefined : await textAt(folder, "dev");
+    const number = folder === undefined ? undefined : await readTextAt(folder, "dev");
     if (number === undefined) continue;
-    const entry = (await textAt(box.run, "udev", "data", `c${number}`)) ?? "";
+    const entry = (await readTextAt(host.run, "udev", "data", `c${number}`)) ?? "";
     if (/^E:ID_MM_(?:DEVICE_IGNORE|PORT_IGNORE|TTY_BLACKLIST)=1$/m.test(entry)) return true;
   }
   return false;
@@ -49,22 +48,22 @@ async function brailleFinding(
   line: string,
   node: string,
   device: Device,
-  { box, processes }: { readonly box: Box; readonly processes: Processes },
+  { host, processes }: { readonly host: Host; readonly processes: Processes },
 ): Promise<Finding> {
   const runs = processes.named("brltty") !== undefined;
-  const rule = await brailleRule(device, box);
+  const rule = await brailleRule(device, host);
   if (rule === undefined && !runs) return finding("brltty", "ok", "brltty has no claim on this adapter", { line });
   const cause = rule === undefined ? "it runs" : `its rule ${rule} names adapters of this kind`;
-  return trouble("brltty", "warn", brltty(node), { line, cause });
+  return causeFinding("brltty", "warn", brltty(node), { line, cause });
 }
 
 /** posline's own rule takes brltty's back. */
 const answer = "91-posline-brltty.rules";
 
 /** The rule of brltty's that claims an adapter of this kind, unless one of posline's takes it back. */
-async function brailleRule({ usb }: Device, box: Box): Promise<string | undefined> {
+async function brailleRule({ usb }: Device, host: Host): Promise<string | undefined> {
   if (usb === undefined) return undefined;
-  const folders = ruleFolders(box);
+  const folders = udevRuleFolders(host);
   const names = await Promise.all(folders.map((folder) => namesIn(folder)));
   if (names.some((each) => each.includes(answer))) return undefined;
   for (const [index, folder] of folders.entries()) {
@@ -107,31 +106,31 @@ function matches(glob: string, text: string): boolean {
   }
 }
 
-async function consoleFindings(line: string, node: string, box: Box, processes: Processes): Promise<Finding[]> {
+async function consoleFindings(line: string, node: string, host: Host, processes: Processes): Promise<Finding[]> {
   const findings: Finding[] = [];
-  const kernel = ((await textAt(box.proc, "cmdline")) ?? "").matchAll(/(?:^|\s)console=([^\s,]+)/g);
-  const active = ((await textAt(box.sys, "class", "tty", "console", "active")) ?? "").split(/\s+/);
+  const kernel = ((await readTextAt(host.proc, "cmdline")) ?? "").matchAll(/(?:^|\s)console=([^\s,]+)/g);
+  const active = ((await readTextAt(host.sys, "class", "tty", "console", "active")) ?? "").split(/\s+/);
   const names = new Set([...active, ...[...kernel].map(([, name = ""]) => name)]);
   for (const name of names) {
-    if (!(await isNode(name, node, box))) continue;
-    const isPi = /Raspberry Pi/.test((await textAt(box.proc, "device-tree", "model")) ?? "");
+    if (!(await namesNode(name, node, host))) continue;
+    const isPi = /Raspberry Pi/.test((await readTextAt(host.proc, "device-tree", "model")) ?? "");
     const cause = `console=${name} stands in ${isPi ? "/boot/firmware/cmdline.txt" : "the kernel's command line (/proc/cmdline)"}`;
-    findings.push(trouble("console", "bad", kernelConsole(node), { line, cause }));
+    findings.push(causeFinding("console", "bad", kernelConsole(node), { line, cause }));
   }
   const prompts = processes.find(({ name, args }) => /^a?getty$/.test(name) || /\/a?getty$/.test(args[0] ?? ""));
   for (const { args, pid } of prompts) {
-    const on = await Promise.all(args.slice(1).map((arg) => isNode(arg.replace(/^\/dev\//, ""), node, box)));
+    const on = await Promise.all(args.slice(1).map((arg) => namesNode(arg.replace(/^\/dev\//, ""), node, host)));
     if (on.includes(true))
-      findings.push(trouble("console", "bad", getty(node), { line, cause: `process ${pid}: ${args.join(" ")}` }));
+      findings.push(causeFinding("console", "bad", getty(node), { line, cause: `process ${pid}: ${args.join(" ")}` }));
   }
   // The command line and sysfs name one console in two ways (serial0, ttyAMA0).
   return findings.filter(({ what }, index) => findings.findIndex((other) => other.what === what) === index);
 }
 
 /** Whether a name in /dev means the node: a Raspberry Pi's `serial0` is a link. */
-async function isNode(name: string, node: string, box: Box): Promise<boolean> {
+async function namesNode(name: string, node: string, host: Host): Promise<boolean> {
   if (!/^[\w-]+$/.test(name)) return false;
   if (name === basename(node)) return true;
-  const led = await realpath(join(box.dev, name)).catch(() => undefined);
+  const led = await realpath(join(host.dev, name)).catch(() => undefined);
   return led !== undefined && led === (await realpath(node).catch(() => node));
 }

@@ -1,0 +1,275 @@
+import type { LineConfig } from "../config/config.ts";
+import type { Contract } from "../contract/contract.ts";
+import type { ServiceName } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import type { OpenTransport } from "../device/transport.ts";
+import { textOf } from "../envelope/json.ts";
+import { readReply } from "../envelope/reply.ts";
+import { toLine } from "../envelope/request.ts";
+import { drainMs, silenceMsMax } from "../line/limits.ts";
+import type { Crc16 } from "../wire/crc16.ts";
+import { frameOf } from "../wire/framing.ts";
+import type { RedactedBytes } from "./finding.ts";
+import { ProbeLink, type ReceivedItem, type WaitResult } from "./probe-link.ts";
+import { redact } from "./redact.ts";
+
+/** Milliseconds that a barrier's answer may take to begin; one that comes later is taken too, and said to be late. */
+export const answerMs = 3_000;
+
+/** What came of probing the services of one line. */
+export interface ProbeResult {
+  /** What came before the first probe, older than the connection or unsolicited. */
+  readonly before: Buffer;
+  /** Why the line was lost meanwhile. */
+  readonly lost: string | undefined;
+  /** The line was still when it was left, and nothing is on its way. */
+  readonly leftClean: boolean;
+}
+
+export interface ProbeOptions {
+  readonly config: LineConfig;
+  readonly open: OpenTransport;
+  readonly probes: readonly ServiceProbe[];
+  readonly progress: (text: string) => void;
+}
+
+/**
+ * Sends each service of a line its barrier, one at a time, and leaves the line as it was found: an answer that stays out is
+ * waited for, so that the next user of the line doesn't take it for its own.
+ * @throws OpenError saying why the line can't be opened, and what to do.
+ */
+export async function probeServices({ config, open, probes, progress }: ProbeOptions): Promise<ProbeResult> {
+  const link = new ProbeLink(config, new Set(probes.map(({ contract }) => contract.framing)));
+  const session = new ProbeSession(link, config, probes);
+  try {
+    await link.open(open);
+    const before = link.raw;
+    for (const probe of probes) {
+      progress(`asking ${probe.service} ${probe.contract.probe.route}`);
+      for (const crc16 of session.readingsFor(probe)) if (await session.send(probe, crc16)) break;
+    }
+    const leftClean = await session.leave(progress);
+    return { before, lost: link.lost, leftClean };
+  } finally {
+    await link.close();
+  }
+}
+
+/** The probes that are out on one line, and whose answer is whose. */
+class ProbeSession {
+  readonly #link: ProbeLink;
+  readonly #config: LineConfig;
+  readonly #probes: readonly ServiceProbe[];
+  /** Bytes of whole frames since the last probe. */
+  #framed = 0;
+
+  constructor(link: ProbeLink, config: LineConfig, probes: readonly ServiceProbe[]) {
+    this.#link = link;
+    this.#config = config;
+    this.#probes = probes;
+  }
+
+  /**
+   * The readings of CRC16 to probe with: the line's own first, then the other one; or the one that a service of this line has
+   * answered by. An STX frame has another checksum, which nobody reads in two ways.
+   */
+  *readingsFor({ contract }: ServiceProbe): Generator<Crc16> {
+    const { crc16 } = this.#config;
+    if (contract.framing === "stx") {
+      yield crc16;
+      return;
+    }
+    const proven = this.#probes.find((each) => each.contract.framing === "length" && each.answer !== undefined)?.answer;
+    yield proven?.crc16 ?? crc16;
+    if (proven === undefined) yield crc16 === "arc" ? "umts" : "arc";
+  }
+
+  /** Sends a probe once; true when sending it once more is of no use. */
+  async send(probe: ServiceProbe, crc16: Crc16): Promise<boolean> {
+    const link = this.#link;
+    await link.waitForFrameEnd();
+    link.clearReceived();
+    this.#framed = 0;
+    const frame = probe.nextFrame(crc16);
+    const dueMs = nowMs() + answerMs;
+    probe.waitResult = await link.request(frame, this.#isAnswer, answerMs);
+    this.#distribute(probe, false);
+    while (probe.waitResult === "received" && probe.pending) {
+      // What came was the answer to an earlier probe.
+      probe.waitResult = await link.wait(this.#isAnswer, Math.max(0, dueMs - nowMs()));
+      this.#distribute(probe, false);
+    }
+    const noise = link.rawBytes > this.#framed;
+    if (noise) probe.takeNoise(link.raw, link.lastByteMs);
+    // Noise is no matter of the checksum, unless it is a frame with a wrong one.
+    return !probe.pending || probe.waitResult !== "silence" || (noise && !probe.broken);
+  }
+
+  /** Waits for the answers that stay out; true when none is on its way any more. */
+  async leave(progress: (text: string) => void): Promise<boolean> {
+    const link = this.#link;
+    const { lateReplyMs } = this.#config;
+    const pending = () => this.#probes.filter((probe) => probe.pending);
+    if (pending().length > 0 && link.lost === undefined) {
+      progress(`waiting ${Math.ceil(lateReplyMs / 1_000)} s for late answers, so that the line is left clean`);
+    }
+    for (let last = pending().at(-1); last !== undefined; last = pending().at(-1)) {
+      link.clearReceived();
+      this.#framed = 0;
+      const untilMs = Math.max(link.lastByteMs, ...pending().map(({ lastSentMs }) => lastSentMs)) + lateReplyMs;
+      const ending = await link.wait(this.#isAnswer, Math.max(0, untilMs - nowMs()));
+      this.#distribute(last, true);
+      if (ending !== "received") {
+        if (link.rawBytes > this.#framed) last.takeNoise(link.raw, link.lastByteMs);
+        break;
+      }
+    }
+    if (link.lost !== undefined) return false;
+    return link.silence(drainMs, silenceMsMax);
+  }
+
+  readonly #isAnswer = (received: ReceivedItem): boolean => this.#probeFor(received) !== undefined;
+
+  /** Whose answer a frame is: an answer's shape tells, and an error belongs to the probe that has waited longest. */
+  #probeFor(received: ReceivedItem): ServiceProbe | undefined {
+    const pending = this.#probes.filter((probe) => probe.pending);
+    return (
+      pending.find((probe) => probe.kindOf(received) === "barrier") ??
+      pending.find((probe) => probe.kindOf(received) === "error")
+    );
+  }
+
+  #distribute(current: ServiceProbe, late: boolean): void {
+    for (const received of this.#link.received.splice(0)) {
+      if (received.item.kind === "frame") this.#framed += received.item.wireBytes;
+      const probe = this.#probeFor(received);
+      if (probe === undefined) current.takeUnrelated(received);
+      else probe.takeAnswer(received, late || probe !== current);
+    }
+  }
+}
+
+/** What a service answered. */
+export interface ProbeAnswer {
+  /** Its own answer, or an error in its place. */
+  readonly kind: "barrier" | "error";
+  readonly json: JsonObject;
+  /** The reading of CRC16 by which it is whole. */
+  readonly crc16: Crc16;
+  /** Milliseconds since the probe that it answers. */
+  readonly ms: number;
+}
+
+/**
+ * One service and its barrier: the read-only request whose answer has a shape of its own. It is the only thing that this room
+ * ever sends.
+ */
+export class ServiceProbe {
+  readonly contract: Contract;
+  /** What went over the line for it, in order. */
+  readonly frames: RedactedBytes[] = [];
+  /** The bytes of each sending, the reading that they were made with, and when. */
+  readonly sent: { readonly crc16: Crc16; readonly bytes: Buffer; readonly atMs: number }[] = [];
+  answer: ProbeAnswer | undefined;
+  /** Came only when it was no longer waited for. */
+  late = false;
+  waitResult: WaitResult = "silence";
+  /** The beginning of what came in its time and is no frame. */
+  garbage: Buffer = Buffer.alloc(0);
+  /** A whole frame came with a wrong checksum. */
+  broken = false;
+  readonly #payload: readonly Buffer[];
+  readonly #secret: string | undefined;
+
+  constructor(contract: Contract, merchantId: string | undefined) {
+    this.contract = contract;
+    this.#payload = toLine(contract, contract.probe.route, [], merchantId);
+    this.#secret = contract.envelope === "form" ? /&sign=(.*)$/s.exec(textOf(this.#payload))?.[1] : undefined;
+  }
+
+  get service(): ServiceName {
+    return this.contract.service;
+  }
+
+  /** Sent, and not answered yet. */
+  get pending(): boolean {
+    return this.sent.length > 0 && this.answer === undefined;
+  }
+
+  /** When it was first sent: the times of its frames count from here. */
+  get #beganMs(): number {
+    return this.sent[0]?.atMs ?? 0;
+  }
+
+  /** When it was last sent. */
+  get lastSentMs(): number {
+    return this.sent.at(-1)?.atMs ?? 0;
+  }
+
+  /** The frame of the next sending, which is noted. */
+  nextFrame(crc16: Crc16): readonly Buffer[] {
+    const frame = frameOf(this.contract.framing, this.#payload, crc16);
+    const bytes = Buffer.concat(frame);
+    this.sent.push({ crc16, bytes, atMs: nowMs() });
+    this.frames.push(
+      redact(bytes, {
+        direction: "sent",
+        atMs: this.lastSentMs - this.#beganMs,
+        text: textOf(this.#payload),
+        secret: this.#secret,
+      }),
+    );
+    return frame;
+  }
+
+  /** What a frame is to this probe: its own answer, an error that may be the answer to anything, or neither. */
+  kindOf({ item }: ReceivedItem): ProbeAnswer["kind"] | undefined {
+    if (item.kind !== "frame" || item.framing !== this.contract.framing) return undefined;
+    const read = readReply(item.payload);
+    if (typeof read === "string") return undefined;
+    if (this.contract.probe.isAnswer(read.json)) return "barrier";
+    return read.status === "error" ? "error" : undefined;
+  }
+
+  /** Takes the answer. */
+  takeAnswer(received: ReceivedItem, late: boolean): void {
+    const kind = this.kindOf(received);
+    const { item, crc16, atMs } = received;
+    if (kind === undefined || item.kind !== "frame") return;
+    const read = readReply(item.payload);
+    const json = typeof read === "string" ? {} : read.json;
+    // An answer by a reading belongs to the probe sent by it, unless the terminal checks no checksum.
+    const probed = this.sent.findLast((sending) => sending.crc16 === crc16) ?? this.sent.at(-1);
+    this.answer = { kind, json, crc16, ms: atMs - (probed?.atMs ?? atMs) };
+    this.late = late || probed !== this.sent.at(-1);
+    // An error may be the late answer to a sale, whose content is nobody's affair.
+    this.#record(received, kind === "barrier" ? textOf(item.payload) : undefined);
+  }
+
+  /** Takes what came in its time and is no answer. */
+  takeUnrelated(received: ReceivedItem): void {
+    const { item, crc16 } = received;
+    if (item.kind === "discard") {
+      this.broken ||= item.checksum !== undefined;
+      return;
+    }
+    // A frame of no service's: what was sent, come back.
+    if (typeof readReply(item.payload) === "string" && this.garbage.length === 0) {
+      this.garbage = Buffer.concat(frameOf(item.framing, item.payload, crc16));
+    }
+    this.#record(received, undefined);
+  }
+
+  /** Takes bytes that are no frame. */
+  takeNoise(raw: Buffer, atMs: number): void {
+    if (this.garbage.length === 0) this.garbage = raw;
+    this.frames.push(redact(raw, { direction: "received", atMs: atMs - this.#beganMs, secret: this.#secret }));
+  }
+
+  #record({ item, crc16, atMs }: ReceivedItem, text: string | undefined): void {
+    if (item.kind !== "frame") return;
+    const bytes = Buffer.concat(frameOf(item.framing, item.payload, crc16));
+    this.frames.push(redact(bytes, { direction: "received", atMs: atMs - this.#beganMs, text, secret: this.#secret }));
+  }
+}
