@@ -6,7 +6,7 @@ import type { Log } from "../core/log.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { serialPort } from "../device/serial-port.ts";
 import { msPerByte } from "../device/transport.ts";
-import { spoiledOpen } from "../emulator/spoiled-open.ts";
+import { faultyTransport } from "../emulator/faults/faulty-transport.ts";
 import { HttpListener } from "../http/listener.ts";
 import { LineListener } from "../line/listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
@@ -106,8 +106,8 @@ function lineListenerOf(
   emulation: Emulation,
   log: Log,
 ): LineListener {
-  const { handler, spoil } = emulation.onLine(config.crc16);
-  const open = spoiledOpen({ open: serialPort(config), spoil, msPerByte: msPerByte(config) });
+  const { handler, stepsFor } = emulation.onLine(config.crc16);
+  const open = faultyTransport({ open: serialPort(config), stepsFor, msPerByte: msPerByte(config) });
   const { discard } = lineReport(name, log);
   let said: string | undefined;
   return new LineListener({

@@ -4,8 +4,8 @@ import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { msPerByte } from "../device/transport.ts";
-import { memoryLine } from "../emulator/memory-line.ts";
-import { spoiledOpen } from "../emulator/spoiled-open.ts";
+import { faultyTransport } from "../emulator/faults/faulty-transport.ts";
+import { memoryTransport } from "../emulator/memory-transport.ts";
 import { LineListener } from "../line/listener.ts";
 import type { Emulation } from "./emulation.ts";
 import { discardFields } from "./line-report.ts";
@@ -25,11 +25,11 @@ export interface EmulatedLineOptions {
 export function emulatedLine(options: EmulatedLineOptions): { readonly near: OpenTransport; readonly far: LineListener } {
   const { name, config, log } = options;
   const pace = msPerByte(config);
-  const { near, far, unplug } = memoryLine(pace);
-  const { handler, spoil } = options.emulation.onLine(config.crc16);
+  const { near, far, unplug } = memoryTransport(pace);
+  const { handler, stepsFor } = options.emulation.onLine(config.crc16);
   const listener = new LineListener({
     config,
-    open: spoiledOpen({ open: far, spoil, msPerByte: pace, unplug }),
+    open: faultyTransport({ open: far, stepsFor, msPerByte: pace, unplug }),
     services: options.services.map((service) => ({ contract: contracts[service], handler })),
     report: {
       discard: (discard) => log.line("warn", "the emulator discarded bytes", { line: name, ...discardFields(discard) }),

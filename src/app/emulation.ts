@@ -1,14 +1,14 @@
 import { resolve } from "node:path";
 import { ConfigError } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
-import { Control } from "../emulator/control.ts";
+import { ControlApi } from "../emulator/control.ts";
 import { Emulator } from "../emulator/emulator.ts";
-import { nameOf } from "../emulator/outcomes.ts";
-import { type OnHttp, overHttp } from "../emulator/over-http.ts";
-import { type OnLine, overLine } from "../emulator/over-line.ts";
-import type { Chance } from "../emulator/plan.ts";
-import { restoreFrom, saveTo } from "../emulator/state-file.ts";
-import { parseChance } from "../emulator/wire-fault.ts";
+import type { FaultChance } from "../emulator/faults/fault-plan.ts";
+import { effectName } from "../emulator/faults/magic-amounts.ts";
+import { parseFaultChance } from "../emulator/faults/wire-fault.ts";
+import { type HttpEndpoint, httpEndpoint } from "../emulator/http-endpoint.ts";
+import { type LineEndpoint, lineEndpoint } from "../emulator/line-endpoint.ts";
+import { readStateFile, writeStateFile } from "../emulator/state-file.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 
@@ -34,9 +34,9 @@ export interface EmulationOptions {
 
 export interface Emulation {
   /** The emulator on the end of one line. */
-  onLine(crc16: Crc16): OnLine;
+  onLine(crc16: Crc16): LineEndpoint;
   /** The emulator behind HTTP. */
-  onHttp(): OnHttp;
+  onHttp(): HttpEndpoint;
   /** The control API. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
 }
@@ -52,7 +52,7 @@ export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emu
   const keep = () => {
     if (state === undefined) return;
     try {
-      saveTo(state, emulator);
+      writeStateFile(state, emulator);
     } catch (error) {
       // The terminal that is played has done it, so the answer is true.
       log.process("error", "the emulator's state was not kept", { path: state, error: messageOf(error) });
@@ -66,23 +66,23 @@ export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emu
     ...(merchantId === undefined ? {} : { merchantId }),
   });
   if (state !== undefined) {
-    restoreFrom(state, emulator);
+    readStateFile(state, emulator);
     // A folder that can't be written must be told now, and not at the first sale.
-    saveTo(state, emulator);
+    writeStateFile(state, emulator);
   }
-  const control = new Control(emulator, { plainAmounts, changed: keep });
+  const control = new ControlApi(emulator, { plainAmounts, changed: keep });
   const answering: Pick<Emulator, "answer"> = {
     answer: (call) => {
       const answered = emulator.answer(call);
       const { fault } = answered;
       if (fault !== undefined)
-        log.process("info", `an answer goes wrong on purpose: ${nameOf({ fault })}`, { service: call.service });
+        log.process("info", `an answer goes wrong on purpose: ${effectName({ fault })}`, { service: call.service });
       return answered;
     },
   };
   return {
-    onLine: (crc16) => overLine(answering, crc16),
-    onHttp: () => overHttp(answering),
+    onLine: (crc16) => lineEndpoint(answering, crc16),
+    onHttp: () => httpEndpoint(answering),
     routes: { "GET /emulator": () => control.view(), "POST /emulator": (body) => control.change(body) },
   };
 }
@@ -92,7 +92,7 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 /** The generator takes 32 bits. */
 const seedMax = 0xffff_ffff;
 
-function chancesOf({ state, seed, fault = [] }: EmulationFlags): readonly Chance[] {
+function chancesOf({ state, seed, fault = [] }: EmulationFlags): readonly FaultChance[] {
   const problems: string[] = [];
   if (state === "") problems.push("--state: it is empty: name a file");
   if (seed !== undefined && !(Number.isInteger(seed) && seed >= 0 && seed <= seedMax)) {
@@ -100,7 +100,7 @@ function chancesOf({ state, seed, fault = [] }: EmulationFlags): readonly Chance
   }
   const chances = fault.flatMap((text) => {
     try {
-      return [parseChance(text)];
+      return [parseFaultChance(text)];
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       problems.push(`--fault: ${error.message}`);

@@ -2,7 +2,7 @@ import type { CommandModule, Options } from "yargs";
 import type { EmulationFlags } from "../app/emulation.ts";
 import type { EmulateFlags, Flags } from "../config/load.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
-import { wireFaultKinds } from "../emulator/wire-fault.ts";
+import { wireFaultKinds } from "../emulator/faults/wire-fault.ts";
 import { sourceOptions } from "./config.ts";
 import { emulatorOptions, lastOfEach, withRepeatableFlags } from "./emulator-flags.ts";
 import { UsageError } from "./exit.ts";

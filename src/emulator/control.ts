@@ -5,10 +5,10 @@ import { type ServiceName, serviceNames } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { Emulator } from "./emulator.ts";
 import { writeExact } from "./exact-json.ts";
-import { digitsOf, endings, nameOf, type Outcome } from "./outcomes.ts";
-import { type Chance, type Forced, forcedMax } from "./plan.ts";
+import { type FaultChance, type ForcedEffect, forcedEffectsMax } from "./faults/fault-plan.ts";
+import { digitsOf, type EmulatedOutcome, effectName, magicAmounts } from "./faults/magic-amounts.ts";
+import { parseWireFault, type WireFault } from "./faults/wire-fault.ts";
 import { aheadMsMax } from "./state-file.ts";
-import { parseFault, type WireFault } from "./wire-fault.ts";
 
 /**
  * The control API: what a test asks of the emulator beside the services' own routes, to look at what they remember, to move time
@@ -16,7 +16,7 @@ import { parseFault, type WireFault } from "./wire-fault.ts";
  */
 
 /** What a request to the control API is answered with. */
-export interface Controlled {
+export interface ControlResponse {
   readonly status: 200 | 400;
   /** JSON. */
   readonly text: string;
@@ -30,7 +30,7 @@ export interface ControlOptions {
 }
 
 /** Answers `GET /emulator` and `POST /emulator`. */
-export class Control {
+export class ControlApi {
   readonly #emulator: Emulator;
   readonly #options: ControlOptions;
 
@@ -40,24 +40,24 @@ export class Control {
   }
 
   /** All that is remembered and planned. Integers are exact, whatever their size. */
-  view(): Controlled {
+  view(): ControlResponse {
     const { plan } = this.#emulator;
     const shown = {
       now: this.#emulator.now().toISOString(),
       ...this.#emulator.saved(),
-      forced: plan.forced.map(({ service, route, course }) => ({
+      forced: plan.forced.map(({ service, route, effect }) => ({
         service,
         ...(route === undefined ? {} : { route }),
-        ["outcome" in course ? "outcome" : "fault"]: nameOf(course),
+        ["outcome" in effect ? "outcome" : "fault"]: effectName(effect),
       })),
-      chances: Object.fromEntries(plan.chances.map(({ fault, share }) => [nameOf({ fault }), share])),
-      endings: this.#options.plainAmounts ? {} : endingsShown,
+      chances: Object.fromEntries(plan.chances.map(({ fault, share }) => [effectName({ fault }), share])),
+      endings: this.#options.plainAmounts ? {} : magicAmountNames,
     };
     return { status: 200, text: `${writeExact(shown, 2)}\n` };
   }
 
   /** Carries a request out, or says what is wrong with it and does nothing. */
-  change(body: string): Controlled {
+  change(body: string): ControlResponse {
     const problems: string[] = [];
     const asked = this.#read(body, problems);
     if (problems.length > 0) {
@@ -75,18 +75,18 @@ export class Control {
     return this.view();
   }
 
-  #read(body: string, problems: string[]): Asked {
-    const json = readObject(body, problems);
+  #read(body: string, problems: string[]): ParsedControlRequest {
+    const json = readControlObject(body, problems);
     // What `check` hands back has the schema's shape, short of what was wrong and is among the problems.
-    const request = (json === undefined ? {} : check(requestNode, json, "", problems)) as Request;
+    const request = (json === undefined ? {} : check(requestNode, json, "", problems)) as ControlRequest;
     if (json !== undefined && Object.keys(json).length === 0) problems.push(`it asks for nothing: the keys are ${keys}`);
     const { reset = false, advanceMs = 0, next = [], chances } = request;
     if ((reset ? 0 : this.#emulator.aheadMs) + advanceMs > aheadMsMax)
       problems.push("advanceMs: the emulator's time would leave the calendar");
     const list = Array.isArray(next) ? next : [next];
     const waiting = reset ? 0 : this.#emulator.plan.forced.length;
-    if (waiting + list.length > forcedMax) {
-      problems.push(`next: ${waiting} wait already, and at most ${forcedMax} may: reset, or let them befall somebody`);
+    if (waiting + list.length > forcedEffectsMax) {
+      problems.push(`next: ${waiting} wait already, and at most ${forcedEffectsMax} may: reset, or let them befall somebody`);
     }
     return {
       reset,
@@ -98,14 +98,14 @@ export class Control {
 }
 
 /** A request as it may be written. */
-interface Request {
+interface ControlRequest {
   readonly reset?: boolean;
   readonly advanceMs?: number;
-  readonly next?: Next | readonly Next[];
+  readonly next?: ForcedRequest | readonly ForcedRequest[];
   readonly chances?: Readonly<Record<string, unknown>>;
 }
 
-interface Next {
+interface ForcedRequest {
   readonly service?: ServiceName;
   readonly route?: string;
   readonly outcome?: string;
@@ -113,11 +113,11 @@ interface Next {
 }
 
 /** A request that was understood. */
-interface Asked {
+interface ParsedControlRequest {
   readonly reset: boolean;
   readonly advanceMs: number;
-  readonly next: readonly Forced[];
-  readonly chances: readonly Chance[] | undefined;
+  readonly next: readonly ForcedEffect[];
+  readonly chances: readonly FaultChance[] | undefined;
 }
 
 const nextNode: Node = {
@@ -138,14 +138,14 @@ const requestNode: Node = {
   properties: {
     reset: { type: "boolean" },
     advanceMs: { type: "integer", minimum: 0, maximum: aheadMsMax },
-    next: { anyOf: [nextNode, { type: "array", maxItems: forcedMax, items: nextNode }] },
+    next: { anyOf: [nextNode, { type: "array", maxItems: forcedEffectsMax, items: nextNode }] },
     chances: { type: "object", additionalProperties: { minimum: 0, maximum: 1 } },
   },
 };
 
 const keys = Object.keys(requestNode.properties ?? {}).join(", ");
 
-function readObject(body: string, problems: string[]): JsonObject | undefined {
+function readControlObject(body: string, problems: string[]): JsonObject | undefined {
   try {
     const json = parseJson(body);
     if (isObject(json)) return json;
@@ -157,7 +157,11 @@ function readObject(body: string, problems: string[]): JsonObject | undefined {
   return undefined;
 }
 
-function readForced({ service, route, outcome, fault }: Next, path: string, problems: string[]): readonly Forced[] {
+function readForced(
+  { service, route, outcome, fault }: ForcedRequest,
+  path: string,
+  problems: string[],
+): readonly ForcedEffect[] {
   // It is missing or wrong, and among the problems already.
   if (service === undefined) return [];
   const routes = contracts[service].routes.map((each) => each.path);
@@ -172,17 +176,17 @@ function readForced({ service, route, outcome, fault }: Next, path: string, prob
   }
   if (outcome !== undefined) {
     const read = readOutcome(service, outcome);
-    if (read !== undefined) return [{ ...at, course: { outcome: read } }];
+    if (read !== undefined) return [{ ...at, effect: { outcome: read } }];
     const names = [...outcomeNames[service], "slow:1 to slow:99"].join(", ");
     problems.push(`${path}.outcome: ${JSON.stringify(outcome.slice(0, 64))} is none of ${service}'s: ${names}`);
     return [];
   }
   const read = readFault(fault ?? "", `${path}.fault`, problems);
-  return read === undefined ? [] : [{ ...at, course: { fault: read } }];
+  return read === undefined ? [] : [{ ...at, effect: { fault: read } }];
 }
 
-function readChances(chances: Readonly<Record<string, unknown>>, problems: string[]): readonly Chance[] {
-  const read: Chance[] = [];
+function readChances(chances: Readonly<Record<string, unknown>>, problems: string[]): readonly FaultChance[] {
+  const read: FaultChance[] = [];
   for (const [text, share] of Object.entries(chances)) {
     const path = `chances.${JSON.stringify(text.slice(0, 64))}`;
     const fault = readFault(text, path, problems);
@@ -198,7 +202,7 @@ const shareMax = 1 + 1e-9;
 
 function readFault(text: string, path: string, problems: string[]): WireFault | undefined {
   try {
-    return parseFault(text);
+    return parseWireFault(text);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     problems.push(`${path}: ${error.message.slice(0, 512)}`);
@@ -207,27 +211,27 @@ function readFault(text: string, path: string, problems: string[]): WireFault | 
 }
 
 /** The outcomes that each service has, without those that are named with a number. */
-const outcomeNames: Readonly<Record<ServiceName, readonly Outcome["name"][]>> = {
-  fiscal: namesOf("fiscal"),
-  bank: namesOf("bank"),
-  qr: namesOf("qr"),
+const outcomeNames: Readonly<Record<ServiceName, readonly EmulatedOutcome["name"][]>> = {
+  fiscal: outcomeNamesOf("fiscal"),
+  bank: outcomeNamesOf("bank"),
+  qr: outcomeNamesOf("qr"),
 };
 
-function namesOf(service: ServiceName): readonly Outcome["name"][] {
-  return endings.flatMap(({ course, words }) => {
+function outcomeNamesOf(service: ServiceName): readonly EmulatedOutcome["name"][] {
+  return magicAmounts.flatMap(({ effect, words }) => {
     const has = "all" in words || words[service] !== undefined;
-    return has && "outcome" in course && course.outcome.checks === undefined ? [course.outcome.name] : [];
+    return has && "outcome" in effect && effect.outcome.checks === undefined ? [effect.outcome.name] : [];
   });
 }
 
 /** `slow:3` is in progress for three checks. */
-function readOutcome(service: ServiceName, text: string): Outcome | undefined {
+function readOutcome(service: ServiceName, text: string): EmulatedOutcome | undefined {
   const [, checks] = /^slow:([1-9]\d?)$/.exec(text) ?? [];
   if (checks !== undefined) return { name: "slow", checks: Number(checks) };
   const name = outcomeNames[service].find((each) => each === text);
   return name === undefined ? undefined : { name };
 }
 
-const endingsShown: Readonly<Record<string, string>> = Object.fromEntries(
-  endings.map((ending) => [digitsOf(ending), nameOf(ending.course)]),
+const magicAmountNames: Readonly<Record<string, string>> = Object.fromEntries(
+  magicAmounts.map((ending) => [digitsOf(ending), effectName(ending.effect)]),
 );

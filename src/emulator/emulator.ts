@@ -5,24 +5,24 @@ import type { JsonObject } from "../core/json-object.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
 import { textOf } from "../envelope/json.ts";
 import { signMatches } from "../envelope/sign.ts";
-import { type Answer, refusal } from "./answer.ts";
-import { emulatedBank } from "./bank.ts";
+import { errorAnswer, type ServiceAnswer } from "./answer.ts";
+import { emulatedBank } from "./bank/bank.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
-import { emulatedFiscal } from "./fiscal.ts";
-import { Plan, type PlanOptions } from "./plan.ts";
-import { emulatedQr } from "./qr.ts";
-import type { WireFault } from "./wire-fault.ts";
-import type { EmulatedService } from "./world.ts";
+import { FaultPlan, type FaultPlanOptions } from "./faults/fault-plan.ts";
+import type { WireFault } from "./faults/wire-fault.ts";
+import { emulatedFiscal } from "./fiscal/fiscal.ts";
+import { emulatedQr } from "./qr/qr.ts";
+import type { EmulatedService } from "./service-context.ts";
 
 /**
  * The emulator plays the three services: it answers every route by the contract's rules, remembers what a terminal remembers, and
  * goes wrong where it is asked to, so that a till can be built and a bridge tested where no terminal is at hand.
  *
- * It refuses to know how a call came and how its answer leaves: what befalls an answer on its way is named beside it, and carried
- * out by whoever writes it. It never moves money, and its numbers can be taken for no real receipt.
+ * It refuses to know how a call came and how its answer leaves: the fault of an answer is named beside it, and applied by
+ * the code that writes it. It never moves money, and its numbers can be taken for no real receipt.
  */
 
-export interface EmulatorOptions extends PlanOptions {
+export interface EmulatorOptions extends FaultPlanOptions {
   /** Checks fiscal signs with it; without it any sign will do, but one must be there. */
   readonly merchantId?: string;
   /** What time it is. */
@@ -31,24 +31,24 @@ export interface EmulatorOptions extends PlanOptions {
   readonly changed?: () => void;
 }
 
-/** What was answered, and what befalls it on its way. */
-export interface Emulated {
+/** An answer, and the fault that is applied on its way. */
+export interface EmulatedReply {
   readonly reply: Reply;
   readonly fault: WireFault | undefined;
 }
 
 export class Emulator {
-  readonly plan: Plan;
+  readonly plan: FaultPlan;
   readonly services: Readonly<Record<ServiceName, EmulatedService>>;
   readonly #options: EmulatorOptions;
   #aheadMs = 0;
-  /** Something that is remembered has changed since it was last told. */
+  /** Something that is remembered has changed since `changed` was last called. */
   #dirty = false;
 
   constructor(options: EmulatorOptions = {}) {
     this.#options = options;
-    this.plan = new Plan(options);
-    const world = (service: ServiceName) => ({
+    this.plan = new FaultPlan(options);
+    const contextOf = (service: ServiceName) => ({
       now: () => this.now(),
       outcomeOf: (route: string, amount: bigint) => this.plan.outcomeOf(service, route, amount),
       changed: () => {
@@ -56,9 +56,9 @@ export class Emulator {
       },
     });
     this.services = {
-      fiscal: emulatedFiscal(world("fiscal")),
-      bank: emulatedBank(world("bank")),
-      qr: emulatedQr(world("qr")),
+      fiscal: emulatedFiscal(contextOf("fiscal")),
+      bank: emulatedBank(contextOf("bank")),
+      qr: emulatedQr(contextOf("qr")),
     };
   }
 
@@ -78,7 +78,7 @@ export class Emulator {
   }
 
   /** Carries a call out and answers it, at once. */
-  answer(call: Call): Emulated {
+  answer(call: Call): EmulatedReply {
     this.plan.begin(call.service, call.route);
     const answer = this.#answerTo(call);
     if (this.#dirty) this.#options.changed?.();
@@ -101,24 +101,24 @@ export class Emulator {
     this.#options.changed?.();
   }
 
-  #answerTo(call: Call): Answer {
+  #answerTo(call: Call): ServiceAnswer {
     const contract = contracts[call.service];
     const route = routeOf(contract, call.route);
     if (route === undefined) {
-      return refusal(contract.faultCodes.route, `Cannot answer: ${contract.service} has no such route`);
+      return errorAnswer(contract.faultCodes.route, `Cannot answer: ${contract.service} has no such route`);
     }
     const body =
       contract.envelope === "form"
-        ? readForm(contract, route, call, this.#options.merchantId)
-        : readText(contract, route, call);
+        ? readFormBody(contract, route, call, this.#options.merchantId)
+        : readJsonBody(contract, route, call);
     return "refused" in body ? body.refused : this.services[call.service].answer(route.path, body.json);
   }
 }
 
-type ReadBody = { readonly json: JsonObject } | { readonly refused: Answer };
+type BodyOrRefusal = { readonly json: JsonObject } | { readonly refused: ServiceAnswer };
 
 /** Bank and qr: the JSON text. A route without a body ignores whatever came. */
-function readText(contract: Contract, route: Route, call: Call): ReadBody {
+function readJsonBody(contract: Contract, route: Route, call: Call): BodyOrRefusal {
   if (route.body === "none") return { json: {} };
   const json = parseExact(textOf(call.body));
   return json === undefined ? refused(contract.faultCodes.malformed, `Cannot answer ${route.path}: no JSON object`) : { json };
@@ -128,7 +128,7 @@ function readText(contract: Contract, route: Route, call: Call): ReadBody {
  * Fiscal: the signed form. Its order of checks is the contract's: sign (1) before content (2, 3). Only /supported_operations may
  * come unsigned over HTTP, by GET or with an empty body.
  */
-function readForm(contract: Contract, route: Route, call: Call, merchantId: string | undefined): ReadBody {
+function readFormBody(contract: Contract, route: Route, call: Call, merchantId: string | undefined): BodyOrRefusal {
   const codes = contract.faultCodes;
   if (call.body.length === 0 && route.body === "none") return { json: {} };
   const form = parseForm(Buffer.concat(call.body));
@@ -148,6 +148,6 @@ function readForm(contract: Contract, route: Route, call: Call, merchantId: stri
 /** MIME's encoders break lines. */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/]+={0,2}$/.test(text.replaceAll(/\s/g, ""));
 
-function refused(code: number, message: string): ReadBody {
-  return { refused: refusal(code, message) };
+function refused(code: number, message: string): BodyOrRefusal {
+  return { refused: errorAnswer(code, message) };
 }

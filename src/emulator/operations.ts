@@ -1,23 +1,23 @@
 import type { JsonObject } from "../core/json-object.ts";
-import type { Outcome } from "./outcomes.ts";
-import type { Saved } from "./saved.ts";
-import { rememberedMax, type World } from "./world.ts";
+import type { EmulatedOutcome } from "./faults/magic-amounts.ts";
+import { rememberedMax, type ServiceContext } from "./service-context.ts";
+import type { StateReader } from "./state-reader.ts";
 
 /**
  * Operations that are begun, asked about and come to an end: what bank and qr have in common. One is in progress for as many
- * questions as its course says, and for as long as a till takes to ask them: an end doesn't wait for a till that has gone away,
- * just as a customer doesn't. Ends by the clock are found at the next request of any kind, and take effect in the order in which
- * they were due, so that nobody can tell that they were found late.
+ * questions as its outcome says, and for as long as a till takes to ask them: an end doesn't wait for a till that has gone
+ * away, just as a customer doesn't. Ends by the clock are found at the next request of any kind, and take effect in the order
+ * in which they were due, so that nobody can tell that they were found late.
  *
  * What an operation is about, and what its end brings about, is its service's affair.
  */
 
 /** How an operation may end; "exhausted" is one that would be approved, had its original so much left. */
-export const ends = ["approved", "declined", "cancelled", "card-timeout", "reversed", "exhausted"] as const;
+export const operationEnds = ["approved", "declined", "cancelled", "card-timeout", "reversed", "exhausted"] as const;
 
-export type End = (typeof ends)[number];
+export type OperationEnd = (typeof operationEnds)[number];
 
-export interface Operation {
+export interface EmulatedOperation {
   /** Counted from 1, for all operations of a service. */
   readonly number: number;
   readonly begunMs: number;
@@ -26,32 +26,32 @@ export interface Operation {
   /** How many were, so far. */
   asked: number;
   /** Where it is bound for, and where it came to once it has ended. */
-  end: End;
+  end: OperationEnd;
   ended: boolean;
 }
 
 /** What its service knows of an operation. */
-export interface OperationKind<T extends Operation> {
+export interface OperationRules<T extends EmulatedOperation> {
   /** Every name that it is found by. The latest of a name is found. */
   namesOf(operation: T): readonly string[];
   /** It is about to end as its `end` says: brings the effects of that about, or else turns it into another end. */
   ending(operation: T): void;
   saved(operation: T): JsonObject;
   /** The other way round, with what all operations have in common. */
-  restored(common: Operation, saved: Saved): T;
+  restored(common: EmulatedOperation, saved: StateReader): T;
 }
 
 /** Questions that are answered "in progress" in a normal course: a till that doesn't poll is found out by one. */
-const checksUsual = 1;
+const checksDefault = 1;
 
 /** The time that a till takes for a question (Endpoints, rule 1, and flow rule 2: every 1000-2000 ms). */
 export const checkMs = 2000;
 
-export const isApproved = (operation: Operation) => operation.ended && operation.end === "approved";
+export const isApproved = (operation: EmulatedOperation) => operation.ended && operation.end === "approved";
 
-export class Operations<T extends Operation> {
-  readonly #world: World;
-  readonly #kind: OperationKind<T>;
+export class OperationStore<T extends EmulatedOperation> {
+  readonly #context: ServiceContext;
+  readonly #rules: OperationRules<T>;
   /** The oldest first. */
   #remembered = new Map<number, T>();
   #named = new Map<string, T>();
@@ -60,9 +60,9 @@ export class Operations<T extends Operation> {
   #failed = new Set<string>();
   #count = 0;
 
-  constructor(world: World, kind: OperationKind<T>) {
-    this.#world = world;
-    this.#kind = kind;
+  constructor(context: ServiceContext, kind: OperationRules<T>) {
+    this.#context = context;
+    this.#rules = kind;
   }
 
   /** The latest operation with a name. */
@@ -81,7 +81,7 @@ export class Operations<T extends Operation> {
   /** A number that nothing else has. */
   nextNumber(): number {
     this.#count += 1;
-    this.#world.changed();
+    this.#context.changed();
     return this.#count;
   }
 
@@ -89,10 +89,10 @@ export class Operations<T extends Operation> {
    * What becomes of a request that is new: to be asked once, when nothing can refuse it any more.
    * @param key Tells the request from others: one that came to nothing succeeds when it comes again.
    */
-  outcomeOf(route: string, amount: bigint, key: string): Outcome | undefined {
-    const outcome = this.#world.outcomeOf(route, amount);
+  outcomeOf(route: string, amount: bigint, key: string): EmulatedOutcome | undefined {
+    const outcome = this.#context.outcomeOf(route, amount);
     const failedBefore = this.#failed.delete(key);
-    if (failedBefore) this.#world.changed();
+    if (failedBefore) this.#context.changed();
     if (outcome?.name !== "internal-error") return outcome;
     if (failedBefore) return undefined;
     this.#failed.add(key);
@@ -100,18 +100,18 @@ export class Operations<T extends Operation> {
       if (this.#failed.size <= rememberedMax) break;
       this.#failed.delete(oldest);
     }
-    this.#world.changed();
+    this.#context.changed();
     return outcome;
   }
 
   /** An operation begins. Where the memory is full, the oldest is forgotten, whatever has become of it. */
-  begin(outcome: Outcome | undefined, make: (common: Operation) => T): T {
+  begin(outcome: EmulatedOutcome | undefined, make: (common: EmulatedOperation) => T): T {
     const operation = make({
       number: this.nextNumber(),
-      begunMs: this.#world.now().getTime(),
-      checks: outcome?.checks ?? checksUsual,
+      begunMs: this.#context.now().getTime(),
+      checks: outcome?.checks ?? checksDefault,
       asked: 0,
-      end: endOf(outcome),
+      end: operationEndOf(outcome),
       ended: false,
     });
     this.#remember(operation);
@@ -123,35 +123,35 @@ export class Operations<T extends Operation> {
   }
 
   /** Ends what is due by the clock. */
-  look(): void {
-    const nowMs = this.#world.now().getTime();
+  endDue(): void {
+    const nowMs = this.#context.now().getTime();
     const due = [...this.#running].filter((operation) => dueMs(operation) <= nowMs);
     due.sort((one, other) => dueMs(one) - dueMs(other) || one.number - other.number);
     for (const operation of due) this.end(operation);
   }
 
   /** A question about an operation, which may be the one that ends it. */
-  ask(operation: T): void {
+  check(operation: T): void {
     if (operation.ended) return;
     if (operation.asked >= operation.checks) {
       this.end(operation);
       return;
     }
     operation.asked += 1;
-    this.#world.changed();
+    this.#context.changed();
   }
 
   /** Ends an operation that is in progress: as it was bound to, or otherwise. */
   end(operation: T, end = operation.end): void {
     operation.end = end;
-    this.#kind.ending(operation);
+    this.#rules.ending(operation);
     operation.ended = true;
     this.#running.delete(operation);
-    this.#world.changed();
+    this.#context.changed();
   }
 
   /** Ends all that is in progress. */
-  endAll(end: End): void {
+  endAll(end: OperationEnd): void {
     for (const operation of [...this.#running]) this.end(operation, end);
   }
 
@@ -166,7 +166,7 @@ export class Operations<T extends Operation> {
         asked: BigInt(operation.asked),
         end: operation.end,
         ended: operation.ended,
-        ...this.#kind.saved(operation),
+        ...this.#rules.saved(operation),
       })),
     };
   }
@@ -175,7 +175,7 @@ export class Operations<T extends Operation> {
    * Takes back what `saved` gave.
    * @throws StateError, with nothing changed.
    */
-  restore(saved: Saved): void {
+  restore(saved: StateReader): void {
     const count = saved.at("count").count();
     const failed = saved
       .at("failed")
@@ -186,9 +186,9 @@ export class Operations<T extends Operation> {
       .at("operations")
       .list(rememberedMax)
       .map((each) => {
-        const common = commonOf(each, last + 1, count);
+        const common = readCommon(each, last + 1, count);
         last = common.number;
-        return this.#kind.restored(common, each);
+        return this.#rules.restored(common, each);
       });
     this.reset();
     this.#count = count;
@@ -206,33 +206,33 @@ export class Operations<T extends Operation> {
 
   #remember(operation: T): void {
     this.#remembered.set(operation.number, operation);
-    for (const name of this.#kind.namesOf(operation)) this.#named.set(name, operation);
+    for (const name of this.#rules.namesOf(operation)) this.#named.set(name, operation);
     if (!operation.ended) this.#running.add(operation);
   }
 
   #forget(operation: T): void {
     this.#remembered.delete(operation.number);
     this.#running.delete(operation);
-    for (const name of this.#kind.namesOf(operation)) {
+    for (const name of this.#rules.namesOf(operation)) {
       if (this.#named.get(name) === operation) this.#named.delete(name);
     }
   }
 }
 
-const dueMs = (operation: Operation) => operation.begunMs + operation.checks * checkMs;
+const dueMs = (operation: EmulatedOperation) => operation.begunMs + operation.checks * checkMs;
 
 /** What isn't an operation's end, such as a doubt about its start or a printer's paper, lets it take its normal course. */
-export function endOf(outcome: Outcome | undefined): End {
-  return ends.find((end) => end === outcome?.name) ?? "approved";
+export function operationEndOf(outcome: EmulatedOutcome | undefined): OperationEnd {
+  return operationEnds.find((end) => end === outcome?.name) ?? "approved";
 }
 
-function commonOf(saved: Saved, numberMin: number, count: number): Operation {
+function readCommon(saved: StateReader, numberMin: number, count: number): EmulatedOperation {
   return {
     number: Number(saved.at("number").integer(BigInt(numberMin), BigInt(count))),
     begunMs: saved.at("begunMs").count(),
     checks: saved.at("checks").count(),
     asked: saved.at("asked").count(),
-    end: saved.at("end").oneOf(ends),
+    end: saved.at("end").oneOf(operationEnds),
     ended: saved.at("ended").flag(),
   };
 }

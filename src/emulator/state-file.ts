@@ -4,7 +4,8 @@ import { codeOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
-import { type EmulatedService, StateError } from "./world.ts";
+import type { EmulatedService } from "./service-context.ts";
+import { StateError } from "./state-reader.ts";
 
 /**
  * What the emulator remembers, in a file: written whole after each change, in place of the file before, so that at any moment
@@ -17,8 +18,8 @@ const version = 1n;
 /** Bytes of a file that is read: thrice what the services can remember. */
 const fileBytesMax = 64 * 1024 * 1024;
 
-/** What is kept: the emulator. */
-export interface Kept {
+/** What is kept in the file: the state of the emulator. */
+export interface EmulatorState {
   readonly services: Readonly<Record<ServiceName, EmulatedService>>;
   readonly aheadMs: number;
   advance(ms: number): void;
@@ -36,7 +37,7 @@ export class StateFileError extends Error {
  * Takes back what the file holds; a file that isn't there yet holds nothing.
  * @throws StateFileError when it isn't whole or isn't the emulator's; what was to take it back is of no use then.
  */
-export function restoreFrom(path: string, kept: Kept): void {
+export function readStateFile(path: string, emulator: EmulatorState): void {
   const text = read(path);
   if (text === undefined) return;
   const refuse = (state: string) => {
@@ -55,13 +56,13 @@ export function restoreFrom(path: string, kept: Kept): void {
     const saved = services[service];
     if (!isObject(saved)) throw refuse(`services.${service}: it is no object`);
     try {
-      kept.services[service].restore(saved);
+      emulator.services[service].restore(saved);
     } catch (error) {
       if (!(error instanceof StateError)) throw error;
       throw refuse(`services.${service}: ${error.message}`);
     }
   }
-  kept.advance(Number(aheadMs));
+  emulator.advance(Number(aheadMs));
 }
 
 /** How far the emulator's time may be moved on, in milliseconds: a thousand years, which every date can still be written in. */
@@ -71,8 +72,8 @@ export const aheadMsMax = 1_000 * 365 * 86_400_000;
  * Writes all that is remembered, to the disk.
  * @throws StateFileError saying why it can't be, and what to do.
  */
-export function saveTo(path: string, kept: Kept): void {
-  const state = { version, aheadMs: kept.aheadMs, services: kept.saved() };
+export function writeStateFile(path: string, emulator: EmulatorState): void {
+  const state = { version, aheadMs: emulator.aheadMs, services: emulator.saved() };
   try {
     replaceFile(path, `${writeExact(state)}\n`);
   } catch (error) {

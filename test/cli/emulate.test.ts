@@ -10,7 +10,7 @@ import { serveFlags } from "../../src/cli/serve.ts";
 import { ConfigError, emulatedPath } from "../../src/config/config.ts";
 import { type EmulateFlags, type Environment, type Flags, loadConfig } from "../../src/config/load.ts";
 import { emulatedMerchantId } from "../../src/config/overrides.ts";
-import { wireFaultKinds } from "../../src/emulator/wire-fault.ts";
+import { wireFaultKinds } from "../../src/emulator/faults/wire-fault.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 
 const folder = scratchFolder();

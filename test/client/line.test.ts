@@ -9,7 +9,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, type Handler, type Reply, serviceNames } from "../../src/core/call.ts";
 import { OpenError } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
-import { memoryLine } from "../../src/emulator/memory-line.ts";
+import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { merchantId } from "./scripted.ts";
@@ -17,7 +17,7 @@ import { merchantId } from "./scripted.ts";
 /** A terminal on a line in memory; `asked` answers, or doesn't. */
 function terminal(t: TestContext, asked: Handler) {
   const time = new VirtualTime();
-  const { near, far, unplug } = memoryLine(0);
+  const { near, far, unplug } = memoryTransport(0);
   const config = { ...lineDefaults, path: "memory" };
   const listener = new LineListener({
     config,

@@ -7,7 +7,7 @@ import type { Verdict } from "../../src/contract/recovery.ts";
 import { present, type ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
-import { endings } from "../../src/emulator/outcomes.ts";
+import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
 import { merchantId, TestClock } from "./scripted.ts";
 import { Fateful, follow, type Mishap, schedule } from "./tills.ts";
 
@@ -164,7 +164,7 @@ for (const each of cases) {
   test(`settle() of ${each.service} ${each.route} tells what the emulator recorded, or "unknown"`, async () => {
     // A giving back that is answered with an error though it was done (in-doubt) can't be asked about: the contract has no way
     const onlyOnce = each.service === "qr" && each.route !== "/showqrcode";
-    const digits = [0, ...endings.map((ending) => ending.digits)].filter((digit) => !(onlyOnce && digit === 3));
+    const digits = [0, ...magicAmounts.map((each) => each.digits)].filter((digit) => !(onlyOnce && digit === 3));
     let known = 0;
     const property = fc.asyncProperty(fc.constantFrom(...digits), schedule, fc.boolean(), async (digit, mishaps, sameKey) => {
       if ((await held(each, digit, mishaps, sameKey)).result !== "unknown") known++;
@@ -175,12 +175,12 @@ for (const each of cases) {
 
   test(`settle() of ${each.service} ${each.route} comes to an end for every amount of the emulator's table`, async () => {
     const unclear: number[] = [];
-    for (const { digits, course } of endings) {
+    for (const { digits, effect } of magicAmounts) {
       const silent = each.service === "qr" && each.route !== "/showqrcode";
       if (digits === 3 && silent) continue;
       const { result, count } = await held(each, digits, [], false);
       // What can't be asked about stays unknown when its answer is lost, and when it is an error
-      const isOpen = silent && ("fault" in course || count === 0);
+      const isOpen = silent && ("fault" in effect || count === 0);
       if (result === "unknown" && !isOpen) unclear.push(digits);
     }
     assert.deepEqual(unclear, []);

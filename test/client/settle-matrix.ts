@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Forced } from "../../src/emulator/plan.ts";
-import { parseFault, type WireFaultKind, wireFaultKinds } from "../../src/emulator/wire-fault.ts";
+import type { ForcedEffect } from "../../src/emulator/faults/fault-plan.ts";
+import { parseWireFault, type WireFaultKind, wireFaultKinds } from "../../src/emulator/faults/wire-fault.ts";
 import { assertTrue, type Followed, isStart } from "./followed.ts";
 import { follow, type World } from "./worlds.ts";
 
@@ -15,7 +15,7 @@ const amount = 1_000;
 /** What goes wrong with the answer to the operation itself. */
 export interface Mishap {
   readonly name: WireFaultKind | "nothing" | "code 44" | "code 15" | "restart" | "till restarts";
-  readonly course?: Forced["course"];
+  readonly course?: ForcedEffect["effect"];
   readonly befalls?: "restart" | "kill";
   /** The answer is lost, or its time is over when it comes. */
   readonly lost: boolean;
@@ -26,7 +26,7 @@ const harmless: readonly string[] = ["pieces", "noise", "twice", "reserved-crc"]
 /** @param lateMs Milliseconds beyond the time-out of the operation. */
 export function mishapsOf({ service }: Followed, lateMs: number): readonly Mishap[] {
   const wires = wireFaultKinds.map((kind): Mishap => {
-    const fault = kind === "late" ? { kind, ms: lateMs } : parseFault(kind === "unplug" ? "unplug:300" : kind);
+    const fault = kind === "late" ? { kind, ms: lateMs } : parseWireFault(kind === "unplug" ? "unplug:300" : kind);
     return { name: kind, course: { fault }, lost: !harmless.includes(kind) };
   });
   const outcomes: readonly Mishap[] = [
@@ -48,7 +48,7 @@ export async function assertSettles(world: World, operation: Followed, mishap: M
   const { service, route } = operation;
   const { course, befalls, name } = mishap;
   const body = operation.body(terminal, key, amount);
-  if (course !== undefined) terminal.emulator.plan.force({ service, route, course });
+  if (course !== undefined) terminal.emulator.plan.force({ service, route, effect: course });
   let befallen = befalls === undefined;
   terminal.arrived = (arrival) => {
     if (befallen || !isStart(arrival, operation, key)) return;

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { recoveryOf } from "../../src/contract/recovery.ts";
-import { endings } from "../../src/emulator/outcomes.ts";
-import { parseFault, type WireFault, wireFaultKinds } from "../../src/emulator/wire-fault.ts";
+import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
+import { parseWireFault, type WireFault, wireFaultKinds } from "../../src/emulator/faults/wire-fault.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { assertTrue, type Followed, followed } from "./followed.ts";
 import { assertSettles, mishapsOf } from "./settle-matrix.ts";
@@ -85,7 +85,10 @@ interface Schedule {
 
 // A giving back that is answered with an error though it was done (in-doubt) can't be asked about: the contract has no way
 const job = fc
-  .tuple(fc.constantFrom(...followed), fc.option(fc.constantFrom(...endings.map(({ digits }) => digits)), { nil: 0, freq: 2 }))
+  .tuple(
+    fc.constantFrom(...followed),
+    fc.option(fc.constantFrom(...magicAmounts.map(({ digits }) => digits)), { nil: 0, freq: 2 }),
+  )
   .map(([operation, digits]): Job => ({ operation, digits: operation.silent && digits === 3 ? 0 : digits }));
 
 /**
@@ -94,7 +97,7 @@ const job = fc
  */
 function scheduleOf(silentMs: number, deadly: readonly Death["who"][]): fc.Arbitrary<Schedule> {
   const fault = fc.oneof(
-    fc.constantFrom(...wireFaultKinds).map((kind) => parseFault(kind)),
+    fc.constantFrom(...wireFaultKinds).map((kind) => parseWireFault(kind)),
     fc.integer({ min: 1, max: silentMs }).map((ms): WireFault => ({ kind: "late", ms })),
     fc.integer({ min: 1, max: 40_000 }).map((ms): WireFault => ({ kind: "unplug", ms })),
   );
@@ -119,7 +122,7 @@ function force({ emulator }: Terminal, { operation }: Job, befalling: Befalling)
     print: recoveryOf(service, route)?.print?.route ?? route,
     probe: contracts[service].probe.route,
   };
-  emulator.plan.force({ service, route: routes[befalling.asked], course: { fault: befalling.fault } });
+  emulator.plan.force({ service, route: routes[befalling.asked], effect: { fault: befalling.fault } });
 }
 
 /** Has the deaths happen; the function that it gives ends that. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, present, type ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
-import { type Emulated, Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
+import { type EmulatedReply, Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { merchantId } from "./scripted.ts";
 
@@ -25,7 +25,7 @@ export class Terminal {
     this.emulator = new Emulator({ merchantId, ...options });
   }
 
-  answer(call: Call): Emulated {
+  answer(call: Call): EmulatedReply {
     const emulated = this.emulator.answer(call);
     const { service, route, body } = call;
     const arrival = { service, route, text: Buffer.concat(body).toString(), done: emulated.reply.status === "success" };

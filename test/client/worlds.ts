@@ -4,9 +4,9 @@ import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settl
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { type Connection, msPerByte, OpenError, type OpenTransport } from "../../src/device/transport.ts";
-import { memoryLine } from "../../src/emulator/memory-line.ts";
-import { overLine } from "../../src/emulator/over-line.ts";
-import { spoiledOpen } from "../../src/emulator/spoiled-open.ts";
+import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
+import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
+import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { HttpListener } from "../../src/http/listener.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import { LineListener } from "../../src/line/listener.ts";
@@ -42,9 +42,9 @@ export interface World {
 function wire(terminal: Terminal, baudRate: number, services: readonly ServiceName[]) {
   const config = configOf({ baudRate });
   const pace = msPerByte(config);
-  const { near, far, unplug } = memoryLine(pace);
-  const { handler, spoil } = overLine(terminal, config.crc16);
-  const open = spoiledOpen({ open: far, spoil, msPerByte: pace, unplug });
+  const { near, far, unplug } = memoryTransport(pace);
+  const { handler, stepsFor } = lineEndpoint(terminal, config.crc16);
+  const open = faultyTransport({ open: far, stepsFor, msPerByte: pace, unplug });
   const start = () => {
     const listener = new LineListener({
       config,

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { exitCodes } from "../../src/cli/exit.ts";
 import { journalDefaults } from "../../src/config/limits.ts";
 import { faultClasses } from "../../src/core/fault.ts";
-import { endingsTable } from "../../src/emulator/outcomes.ts";
+import { magicAmountsTable } from "../../src/emulator/faults/magic-amounts.ts";
 import { faultTable } from "../../src/envelope/fault-table.ts";
 import { transitionTable } from "../../src/line/states.ts";
 import { blocks, commands, documentation, page, pages, root, runs } from "./docs.ts";
@@ -46,7 +46,7 @@ test("client.md's table of faults is what is written of them", () => {
 });
 
 test("emulator.md's table of endings is the emulator's", () => {
-  assert.ok(page("docs/emulator.md").includes(endingsTable()), `print it anew:\n${endingsTable()}`);
+  assert.ok(page("docs/emulator.md").includes(magicAmountsTable()), `print it anew:\n${magicAmountsTable()}`);
 });
 
 test("a table that is printed from a file names one that there is", () => {

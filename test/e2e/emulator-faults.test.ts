@@ -3,8 +3,8 @@ import { after, test } from "node:test";
 import fc from "fast-check";
 import { type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
-import { endings } from "../../src/emulator/outcomes.ts";
-import { parseFault, type WireFault, wireFaultKinds } from "../../src/emulator/wire-fault.ts";
+import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
+import { parseWireFault, type WireFault, wireFaultKinds } from "../../src/emulator/faults/wire-fault.ts";
 import { merchantId } from "../line/lines.ts";
 import { Bench, type Ended, time } from "./faulty-line.ts";
 
@@ -20,7 +20,7 @@ const harmless: readonly string[] = ["pieces", "noise", "twice", "reserved-crc"]
 const faults: readonly { readonly name: string; readonly fault: WireFault; readonly answered: boolean }[] = [
   ...wireFaultKinds
     .filter((kind) => kind !== "late")
-    .map((kind) => ({ name: kind, fault: parseFault(kind), answered: harmless.includes(kind) })),
+    .map((kind) => ({ name: kind, fault: parseWireFault(kind), answered: harmless.includes(kind) })),
   { name: "late within the time-out", fault: { kind: "late", ms: 5_000 }, answered: true },
   { name: "late beyond the time-out", fault: { kind: "late", ms: 15_000 }, answered: false },
   { name: "pieces that take longer than a frame may", fault: { kind: "pieces", pauseMs: 6_000 }, answered: false },
@@ -84,9 +84,9 @@ const sales: Readonly<Record<ServiceName, Sold>> = {
   },
 };
 
-for (const { digits, course } of endings) {
-  if (!("fault" in course)) continue;
-  const { kind } = course.fault;
+for (const { digits, effect } of magicAmounts) {
+  if (!("fault" in effect)) continue;
+  const { kind } = effect.fault;
   for (const service of serviceNames) {
     test(`Emulator carries out a ${service} sale that ends in ${digits}, and a till learns so in spite of ${kind}`, async () => {
       const bench = new Bench({ emulator: new Emulator({ merchantId }) });
@@ -120,12 +120,12 @@ for (const baudRate of baudRates) {
   test(`the bridge never gives a call another call's answer, whatever befalls them one after the other at ${baudRate}`, async () => {
     const fault = fc.oneof(
       fc.constant(undefined),
-      fc.constantFrom(...wireFaultKinds).map((kind) => parseFault(kind)),
+      fc.constantFrom(...wireFaultKinds).map((kind) => parseWireFault(kind)),
       fc.integer({ min: 1, max: 20_000 }).map((ms): WireFault => ({ kind: "late", ms })),
       fc.integer({ min: 1, max: 6_000 }).map((pauseMs): WireFault => ({ kind: "pieces", pauseMs })),
       fc.integer({ min: 1, max: 5_000 }).map((ms): WireFault => ({ kind: "unplug", ms })),
     );
-    const barrierFault = fc.constantFrom(...wireFaultKinds).map((kind) => parseFault(kind));
+    const barrierFault = fc.constantFrom(...wireFaultKinds).map((kind) => parseWireFault(kind));
     const step = fc.record({
       service: fc.constantFrom(...serviceNames),
       fault,

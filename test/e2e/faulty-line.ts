@@ -3,11 +3,11 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, type Handler, present, type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { msPerByte } from "../../src/device/transport.ts";
-import type { Emulated, Emulator } from "../../src/emulator/emulator.ts";
-import { memoryLine } from "../../src/emulator/memory-line.ts";
-import { overLine } from "../../src/emulator/over-line.ts";
-import { spoiledOpen } from "../../src/emulator/spoiled-open.ts";
-import type { WireFault } from "../../src/emulator/wire-fault.ts";
+import type { EmulatedReply, Emulator } from "../../src/emulator/emulator.ts";
+import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
+import type { WireFault } from "../../src/emulator/faults/wire-fault.ts";
+import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
+import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import type { Line } from "../../src/line/line.ts";
@@ -30,7 +30,7 @@ export class Terminal {
   /** The calls that were carried out, by id, with the answer that was given. */
   readonly carriedOut = new Map<string, string>();
 
-  answer(call: Call): Emulated {
+  answer(call: Call): EmulatedReply {
     const isBarrier = call.route === contracts[call.service].probe.route;
     const id = idIn(call);
     const filler = "x".repeat(Number(/\d+/.exec(id)?.[0] ?? 0) % 97);
@@ -92,11 +92,11 @@ export class Bench {
 
   constructor({ services = serviceNames, baudRate = 115_200, emulator }: BenchOptions = {}) {
     const config = configOf({ baudRate });
-    const { near, far, unplug } = memoryLine(msPerByte(config));
-    const { handler, spoil } = overLine(emulator ?? this.terminal, config.crc16);
+    const { near, far, unplug } = memoryTransport(msPerByte(config));
+    const { handler, stepsFor } = lineEndpoint(emulator ?? this.terminal, config.crc16);
     this.#listener = new LineListener({
       config,
-      open: spoiledOpen({ open: far, spoil, msPerByte: msPerByte(config), unplug }),
+      open: faultyTransport({ open: far, stepsFor, msPerByte: msPerByte(config), unplug }),
       services: services.map((service) => ({ contract: contracts[service], handler })),
       report: { discard: () => {}, state: () => {} },
     });

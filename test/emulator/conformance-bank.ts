@@ -1,4 +1,4 @@
-import type { Outcome } from "../../src/emulator/outcomes.ts";
+import type { EmulatedOutcome } from "../../src/emulator/faults/magic-amounts.ts";
 import type { Ask, Json, Row } from "./conformance-rows.ts";
 
 /** The bank service's rows. */
@@ -37,7 +37,7 @@ const linked = (route: string, before: readonly Ask[]): readonly Bank[] => {
 };
 
 /** How /check answers of an operation that ended otherwise than well. */
-const ended = (name: Outcome["name"], code: number): Bank => ({
+const ended = (name: EmulatedOutcome["name"], code: number): Bank => ({
   route: "/check",
   body: { pay_id: `P-20` },
   before: [
@@ -49,7 +49,7 @@ const ended = (name: Outcome["name"], code: number): Bank => ({
   has: ["data.status"],
 });
 
-const endings: Partial<Record<Outcome["name"], number>> = {
+const endings: Partial<Record<EmulatedOutcome["name"], number>> = {
   declined: 1020,
   cancelled: 1021,
   "card-timeout": 1054,

@@ -1,5 +1,5 @@
 import type { ServiceName } from "../../src/core/call.ts";
-import type { Outcome } from "../../src/emulator/outcomes.ts";
+import type { EmulatedOutcome } from "../../src/emulator/faults/magic-amounts.ts";
 
 /**
  * What each route of the three contracts answers: its success, each code that the contract allows for it, and a resend. One
@@ -25,7 +25,7 @@ export interface Row extends Ask {
   readonly why?: string;
   readonly before?: readonly Ask[];
   /** Forced upon the last request. */
-  readonly outcome?: Outcome;
+  readonly outcome?: EmulatedOutcome;
   /** Paths that a success must have: `data.rrn`. */
   readonly has?: readonly string[];
 }

@@ -3,8 +3,8 @@ import { after, before, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { validateReply } from "../../src/contract/schema.ts";
 import { type Handler, present, type ServiceName, serviceNames } from "../../src/core/call.ts";
-import { memoryLine } from "../../src/emulator/memory-line.ts";
-import { overLine } from "../../src/emulator/over-line.ts";
+import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
+import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import { configOf, lineOver } from "../line/lines.ts";
@@ -19,8 +19,8 @@ import { bodyOf, merchantId, newEmulator, overHttpTransport, rows, type Transpor
 async function overLineTransport(): Promise<Transport> {
   const emulator = newEmulator();
   const config = configOf({});
-  const { near, far } = memoryLine(0);
-  const { handler } = overLine(emulator, config.crc16);
+  const { near, far } = memoryTransport(0);
+  const { handler } = lineEndpoint(emulator, config.crc16);
   const listener = new LineListener({
     config,
     open: far,
@@ -67,7 +67,7 @@ async function answerTo({ emulator, ask }: Transport, row: Row): Promise<string>
   emulator.reset();
   for (const each of row.before ?? []) await ask(row.service, each);
   const { service, route, outcome } = row;
-  if (outcome !== undefined) emulator.plan.force({ service, route, course: { outcome } });
+  if (outcome !== undefined) emulator.plan.force({ service, route, effect: { outcome } });
   return ask(service, row);
 }
 

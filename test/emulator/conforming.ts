@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Handler, type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
-import { overHttp } from "../../src/emulator/over-http.ts";
+import { httpEndpoint } from "../../src/emulator/http-endpoint.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { HttpListener } from "../../src/http/listener.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
@@ -43,7 +43,7 @@ export async function overHttpTransport(): Promise<
 > {
   const emulator = newEmulator();
   const answered: string[] = [];
-  const { handler: answering, stop } = overHttp(emulator);
+  const { handler: answering, stop } = httpEndpoint(emulator);
   const handler: Handler = async (call) => {
     const reply = await answering(call);
     answered.push(Buffer.concat(reply.payload).toString());

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Call, present, type ServiceName } from "../../src/core/call.ts";
-import { Control, type Controlled } from "../../src/emulator/control.ts";
+import { ControlApi, type ControlResponse } from "../../src/emulator/control.ts";
 import { Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
-import { endings } from "../../src/emulator/outcomes.ts";
-import { forcedMax } from "../../src/emulator/plan.ts";
+import { forcedEffectsMax } from "../../src/emulator/faults/fault-plan.ts";
+import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
 
 const clock = () => new Date(2024, 4, 6, 7, 8, 9);
 
 function controlled(options: EmulatorOptions = {}) {
   let changes = 0;
   const emulator = new Emulator({ clock, ...options });
-  const control = new Control(emulator, { plainAmounts: options.plainAmounts === true, changed: () => changes++ });
+  const control = new ControlApi(emulator, { plainAmounts: options.plainAmounts === true, changed: () => changes++ });
   return {
     emulator,
     control,
@@ -21,12 +21,12 @@ function controlled(options: EmulatorOptions = {}) {
   };
 }
 
-function shown({ status, text }: Controlled): Record<string, unknown> {
+function shown({ status, text }: ControlResponse): Record<string, unknown> {
   assert.equal(status, 200, text);
   return JSON.parse(text);
 }
 
-function refused({ status, text }: Controlled): string {
+function refused({ status, text }: ControlResponse): string {
   assert.equal(status, 400);
   const { error } = JSON.parse(text);
   assert.match(error, /^Cannot take the request, nothing was changed: /);
@@ -48,7 +48,7 @@ function sell(emulator: Emulator, payId: string, amount = 1500) {
   return { fault, result: Buffer.concat(reply.payload).toString() };
 }
 
-test("Control.view() shows what each service remembers, the time, and the endings of amounts", () => {
+test("ControlApi.view() shows what each service remembers, the time, and the magic amounts", () => {
   const { emulator, view } = controlled();
   sell(emulator, "P-1");
   const all = view();
@@ -56,7 +56,7 @@ test("Control.view() shows what each service remembers, the time, and the ending
   assert.equal(all["now"], clock().toISOString());
   assert.match(JSON.stringify(all["bank"]), /"P-1"/);
   const shownEndings = all["endings"] as Record<string, string>;
-  assert.equal(Object.keys(shownEndings).length, endings.length);
+  assert.equal(Object.keys(shownEndings).length, magicAmounts.length);
   assert.deepEqual(
     ["03", "20", "31", "32", "44"].map((digits) => shownEndings[digits]),
     ["in-doubt", "declined", "no-answer", "late:5000", "slow:3"],
@@ -64,13 +64,13 @@ test("Control.view() shows what each service remembers, the time, and the ending
   assert.deepEqual(controlled({ plainAmounts: true }).view()["endings"], {});
 });
 
-test("Control.view() shows integers beyond 2^53 exactly", () => {
+test("ControlApi.view() shows integers beyond 2^53 exactly", () => {
   const { emulator, control } = controlled();
   emulator.answer(callOf("bank", "/sale", '{"pay_id":"BIG","amount":9007199254740993,"currency_name":"EUR"}'));
   assert.match(control.view().text, /9007199254740993/);
 });
 
-test("Control.change() forces an outcome upon the next operation of that route alone", () => {
+test("ControlApi.change() forces an outcome upon the next operation of that route alone", () => {
   const { emulator, post, view } = controlled();
   const answer = shown(post({ next: { service: "bank", route: "/sale", outcome: "declined" } }));
   assert.deepEqual(answer["forced"], [{ service: "bank", route: "/sale", outcome: "declined" }]);
@@ -79,7 +79,7 @@ test("Control.change() forces an outcome upon the next operation of that route a
   assert.deepEqual(view()["forced"], []);
 });
 
-test("Control.change() forces faults and slow operations, several in order", () => {
+test("ControlApi.change() forces faults and slow operations, several in order", () => {
   const { emulator, post } = controlled();
   const next = [
     { service: "bank", fault: "late:7000" },
@@ -91,7 +91,7 @@ test("Control.change() forces faults and slow operations, several in order", () 
   assert.deepEqual(sell(emulator, "P-2").fault, { kind: "corrupt" });
 });
 
-test("Control.change() replaces the chances, with their times as written by default", () => {
+test("ControlApi.change() replaces the chances, with their times as written by default", () => {
   const { emulator, post } = controlled({ chances: [{ fault: { kind: "noise" }, share: 0.5 }] });
   assert.deepEqual(shown(post({ chances: { corrupt: 1, late: 0 } }))["chances"], { corrupt: 1, "late:5000": 0 });
   assert.deepEqual(sell(emulator, "P-1").fault, { kind: "corrupt" });
@@ -99,14 +99,14 @@ test("Control.change() replaces the chances, with their times as written by defa
   assert.equal(sell(emulator, "P-2").fault, undefined);
 });
 
-test("Control.change() moves the emulator's time on, and tells that there is something to keep", () => {
+test("ControlApi.change() moves the emulator's time on, and tells that there is something to keep", () => {
   const { post, changes } = controlled();
   assert.equal(shown(post({ advanceMs: 90_000_000 }))["now"], new Date(clock().getTime() + 90_000_000).toISOString());
   assert.equal(shown(post({ advanceMs: 1 }))["now"], new Date(clock().getTime() + 90_000_001).toISOString());
   assert.equal(changes(), 2);
 });
 
-test("Control.change() resets first, and then does the rest", () => {
+test("ControlApi.change() resets first, and then does the rest", () => {
   const { emulator, post } = controlled({ chances: [{ fault: { kind: "noise" }, share: 0.25 }] });
   sell(emulator, "P-1");
   post({ chances: { corrupt: 1 }, next: { service: "qr", outcome: "declined" }, advanceMs: 60_000 });
@@ -154,12 +154,15 @@ const wrong: readonly (readonly [unknown, RegExp])[] = [
   [{ chances: { corrupt: "often" } }, /^chances\."corrupt": it must be a number from 0 to 1$/],
   [{ chances: { corrupt: 0.6, noise: 0.6 } }, /^chances: together they are more than 1$/],
   [{ chances: { explode: 0.1 } }, /^chances\."explode": .*no-answer/],
-  [{ next: Array(forcedMax + 1).fill({ service: "qr", fault: "noise" }) }, /^next: 1025 entries, and at most 1024 are taken$/],
+  [
+    { next: Array(forcedEffectsMax + 1).fill({ service: "qr", fault: "noise" }) },
+    /^next: 1025 entries, and at most 1024 are taken$/,
+  ],
 ];
 
 for (const [body, message] of wrong) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  test(`Control.change() refuses ${text.slice(0, 80) || "nothing"} and does nothing of it`, () => {
+  test(`ControlApi.change() refuses ${text.slice(0, 80) || "nothing"} and does nothing of it`, () => {
     const { emulator, view, post } = controlled();
     sell(emulator, "P-1");
     const before = view();
@@ -173,7 +176,7 @@ for (const [body, message] of wrong) {
   });
 }
 
-test("Control.change() tells every problem at once", () => {
+test("ControlApi.change() tells every problem at once", () => {
   const { post } = controlled();
   assert.match(
     refused(post({ reset: 1, advanceMs: "x", next: { service: "no" } })),
@@ -181,14 +184,14 @@ test("Control.change() tells every problem at once", () => {
   );
 });
 
-test("Control.change() takes no more courses than may wait, over several requests", () => {
+test("ControlApi.change() takes no more effects than may wait, over several requests", () => {
   const { post } = controlled();
-  shown(post({ next: Array(forcedMax).fill({ service: "qr", fault: "noise" }) }));
+  shown(post({ next: Array(forcedEffectsMax).fill({ service: "qr", fault: "noise" }) }));
   assert.match(refused(post({ next: { service: "qr", fault: "noise" } })), /^next: 1024 wait already, and at most 1024 may/);
   shown(post({ reset: true, next: { service: "qr", fault: "noise" } }));
 });
 
-test("Control.change() keeps the emulator's time within the calendar", () => {
+test("ControlApi.change() keeps the emulator's time within the calendar", () => {
   const { post } = controlled();
   const most = 1_000 * 365 * 86_400_000;
   shown(post({ advanceMs: most }));

@@ -7,8 +7,15 @@ import type { JsonObject } from "../../src/core/json-object.ts";
 import { fieldsOf } from "../../src/emulator/answer.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { parseExact, writeExact } from "../../src/emulator/exact-json.ts";
-import { aheadMsMax, type Kept, restoreFrom, StateFileError, saveTo } from "../../src/emulator/state-file.ts";
-import { type EmulatedService, StateError } from "../../src/emulator/world.ts";
+import type { EmulatedService } from "../../src/emulator/service-context.ts";
+import {
+  aheadMsMax,
+  type EmulatorState,
+  readStateFile,
+  StateFileError,
+  writeStateFile,
+} from "../../src/emulator/state-file.ts";
+import { StateError } from "../../src/emulator/state-reader.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 
 const folder = scratchFolder();
@@ -38,7 +45,7 @@ class FakeService implements EmulatedService {
   }
 }
 
-function fakeKept(): Kept & { readonly services: Record<ServiceName, FakeService> } {
+function fakeKept(): EmulatorState & { readonly services: Record<ServiceName, FakeService> } {
   const services = { fiscal: new FakeService(), bank: new FakeService(), qr: new FakeService() };
   let aheadMs = 0;
   return {
@@ -53,37 +60,37 @@ function fakeKept(): Kept & { readonly services: Record<ServiceName, FakeService
   };
 }
 
-test("saveTo() and restoreFrom() keep everything, integers beyond 2^53 too, and the time", () => {
+test("writeStateFile() and readStateFile() keep everything, integers beyond 2^53 too, and the time", () => {
   const path = newPath();
   const before = fakeKept();
   before.services.bank.memory = { amount: 9_223_372_036_854_775_807n, note: "Ünïcödé ☕", list: [{}, null, 1.5] };
   before.advance(90_000_000);
-  saveTo(path, before);
+  writeStateFile(path, before);
   const after = fakeKept();
-  restoreFrom(path, after);
+  readStateFile(path, after);
   assert.deepEqual(after.saved(), before.saved());
   assert.equal(after.aheadMs, 90_000_000);
 });
 
-test("saveTo() leaves one whole file, of the same mode, and no scraps beside it", () => {
+test("writeStateFile() leaves one whole file, of the same mode, and no scraps beside it", () => {
   const home = join(folder.path, "alone");
   mkdirSync(home);
   const path = join(home, "state.json");
-  saveTo(path, fakeKept());
+  writeStateFile(path, fakeKept());
   chmodSync(path, 0o600);
   const kept = fakeKept();
   kept.services.qr.memory = { payments: ["x".repeat(100_000)] };
-  saveTo(path, kept);
-  saveTo(path, fakeKept());
+  writeStateFile(path, kept);
+  writeStateFile(path, fakeKept());
   assert.deepEqual(readdirSync(home), ["state.json"]);
   assert.equal(lstatSync(path).mode & 0o777, 0o600);
   assert.equal(readFileSync(path, "utf8"), '{"version":1,"aheadMs":0,"services":{"fiscal":{},"bank":{},"qr":{}}}\n');
 });
 
-test("restoreFrom() begins anew where there is no file yet, and makes none", () => {
+test("readStateFile() begins anew where there is no file yet, and makes none", () => {
   const path = newPath();
   const kept = fakeKept();
-  restoreFrom(path, kept);
+  readStateFile(path, kept);
   assert.deepEqual(kept.saved(), { fiscal: {}, bank: {}, qr: {} });
   assert.throws(() => lstatSync(path), /ENOENT/);
 });
@@ -108,11 +115,11 @@ const damaged: readonly (readonly [string, RegExp])[] = [
 ];
 
 for (const [text, message] of damaged) {
-  test(`restoreFrom() refuses a damaged file and leaves it as it is: ${text.slice(0, 60) || "empty"}`, () => {
+  test(`readStateFile() refuses a damaged file and leaves it as it is: ${text.slice(0, 60) || "empty"}`, () => {
     const path = newPath();
     writeFileSync(path, text);
     assert.throws(
-      () => restoreFrom(path, fakeKept()),
+      () => readStateFile(path, fakeKept()),
       (error) => {
         assert.ok(error instanceof StateFileError);
         assert.equal(error.exitCode, 78);
@@ -126,23 +133,26 @@ for (const [text, message] of damaged) {
   });
 }
 
-test("restoreFrom() and saveTo() tell a folder, and a folder that isn't there", () => {
-  assert.throws(() => restoreFrom(folder.path, fakeKept()), /Cannot read the state file .*: it is no file: name a file$/);
+test("readStateFile() and writeStateFile() tell a folder, and a folder that isn't there", () => {
+  assert.throws(() => readStateFile(folder.path, fakeKept()), /Cannot read the state file .*: it is no file: name a file$/);
   const nowhere = join(folder.path, "none", "state.json");
-  restoreFrom(nowhere, fakeKept());
+  readStateFile(nowhere, fakeKept());
   const file = newPath();
-  saveTo(file, fakeKept());
+  writeStateFile(file, fakeKept());
   for (const path of [nowhere, join(file, "state.json")]) {
-    assert.throws(() => saveTo(path, fakeKept()), {
+    assert.throws(() => writeStateFile(path, fakeKept()), {
       name: "StateFileError",
       message: `Cannot write the state file ${path}: there is no such folder: make it, or name another`,
     });
   }
 });
 
-test("saveTo() tells a place where nothing can be written, and leaves nothing there", () => {
+test("writeStateFile() tells a place where nothing can be written, and leaves nothing there", () => {
   const path = "/proc/posline-state.json";
-  assert.throws(() => saveTo(path, fakeKept()), /^StateFileError: Cannot write the state file \/proc\/posline-state\.json: /);
+  assert.throws(
+    () => writeStateFile(path, fakeKept()),
+    /^StateFileError: Cannot write the state file \/proc\/posline-state\.json: /,
+  );
 });
 
 const callOf = (service: ServiceName, route: string, json: object): Call => {
@@ -200,15 +210,15 @@ function* damages(tree: Json): Generator<Json> {
 const without = (tree: { readonly [key: string]: Json }, key: string): Json =>
   Object.fromEntries(Object.entries(tree).filter(([name]) => name !== key));
 
-test("restoreFrom() takes any damage to a real state for what it is, or goes on with a state that works", () => {
+test("readStateFile() takes any damage to a real state for what it is, or goes on with a state that works", () => {
   const path = newPath();
   const clock = () => new Date(2024, 4, 6, 7, 8, 9);
   const real = new Emulator({ clock });
   for (const call of day) real.answer(call);
-  saveTo(path, real);
+  writeStateFile(path, real);
   const state: Json = JSON.parse(readFileSync(path, "utf8"));
   const same = new Emulator({ clock });
-  restoreFrom(path, same);
+  readStateFile(path, same);
   assert.deepEqual(same.saved(), real.saved());
   let refusals = 0;
   let taken = 0;
@@ -217,7 +227,7 @@ test("restoreFrom() takes any damage to a real state for what it is, or goes on 
     writeFileSync(path, text);
     const emulator = new Emulator({ clock });
     try {
-      restoreFrom(path, emulator);
+      readStateFile(path, emulator);
     } catch (error) {
       assert.ok(error instanceof StateFileError, `${String(error)}: ${text}`);
       refusals++;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { LineConfig } from "../../src/config/config.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
 import type { Connection, OpenTransport } from "../../src/device/transport.ts";
-import { memoryLine } from "../../src/emulator/memory-line.ts";
+import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
@@ -46,7 +46,7 @@ class MemoryTerminal implements Wire {
 
   constructor(script: Script) {
     const decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
-    const { near, far } = memoryLine(0.01);
+    const { near, far } = memoryTransport(0.01);
     this.near = near;
     this.#opening = far({
       space: () => decoder.space(),

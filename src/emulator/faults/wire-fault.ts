@@ -1,0 +1,94 @@
+/**
+ * A fault of an answer on its way, after the request was carried out. Named as in flags, in the control API and in the table
+ * of amounts.
+ */
+export type WireFault =
+  | { readonly kind: "no-answer" }
+  /** The answer comes `ms` milliseconds after it would have. */
+  | { readonly kind: "late"; readonly ms: number }
+  /** The answer comes when the next request has come, right before that one's. */
+  | { readonly kind: "after-next" }
+  | { readonly kind: "corrupt" }
+  | { readonly kind: "truncated" }
+  | { readonly kind: "wrong-length" }
+  | { readonly kind: "pieces"; readonly pauseMs: number }
+  | { readonly kind: "noise" }
+  | { readonly kind: "twice"; readonly pauseMs: number }
+  /** The line is lost for `ms` milliseconds in place of the answer. */
+  | { readonly kind: "unplug"; readonly ms: number }
+  /** Harmless: the CRC of the answer holds the bytes 02 and 03 as far as it can (fiscal frames write 03 as 20). */
+  | { readonly kind: "reserved-crc" };
+
+export type WireFaultKind = WireFault["kind"];
+
+/** The milliseconds that a kind may be given, both bounds included, and what it has when it is given none. */
+interface MsRange {
+  readonly min: number;
+  readonly max: number;
+  readonly usual: number;
+}
+
+/** As long as the longest time-out that a till or a bridge may have: ten minutes. */
+const longestMs = 600_000;
+
+/** Each kind with its milliseconds; undefined where it has none. */
+const msRanges: Readonly<Record<WireFaultKind, MsRange | undefined>> = {
+  "no-answer": undefined,
+  late: { min: 1, max: longestMs, usual: 5_000 },
+  "after-next": undefined,
+  corrupt: undefined,
+  truncated: undefined,
+  "wrong-length": undefined,
+  // Longer than anything of a frame may take (contracts, Limits: header 3 s, payload 5 s).
+  pieces: { min: 1, max: 6_000, usual: 300 },
+  noise: undefined,
+  twice: { min: 0, max: longestMs, usual: 0 },
+  unplug: { min: 1, max: longestMs, usual: 2_000 },
+  "reserved-crc": undefined,
+};
+
+// Its keys are the kinds.
+export const wireFaultKinds = Object.keys(msRanges) as readonly WireFaultKind[];
+
+/**
+ * Reads a fault as flags and the control API write it: a kind, and milliseconds for those that have some, as in `late:5000`.
+ * @throws RangeError saying what is wrong and what is allowed.
+ */
+export function parseWireFault(text: string): WireFault {
+  const [name = "", written, ...more] = text.split(":");
+  const kind = wireFaultKinds.find((each) => each === name);
+  if (kind === undefined) {
+    throw new RangeError(`Cannot read the fault "${text}": there is none of that name: use ${wireFaultKinds.join(", ")}`);
+  }
+  const range = msRanges[kind];
+  if (range === undefined) {
+    if (written === undefined) return faultOf(kind, 0);
+    throw new RangeError(`Cannot read the fault "${text}": ${kind} has no time: leave out the colon`);
+  }
+  const ms = written === undefined ? range.usual : Number(written);
+  if (more.length > 0 || !/^\d+$/.test(written ?? "0") || ms < range.min || ms > range.max) {
+    const allowed = `${kind} alone (${range.usual} ms), or ${kind}:<ms> with a whole number from ${range.min} to ${range.max}`;
+    throw new RangeError(`Cannot read the fault "${text}": its time is wrong: use ${allowed}`);
+  }
+  return faultOf(kind, ms);
+}
+
+function faultOf(kind: WireFaultKind, ms: number): WireFault {
+  if (kind === "late" || kind === "unplug") return { kind, ms };
+  if (kind === "pieces" || kind === "twice") return { kind, pauseMs: ms };
+  return { kind };
+}
+
+/**
+ * Reads a fault with the share of the answers that it is injected into, as in `corrupt=0.05` or `late:5000=0.1`.
+ * @throws RangeError saying what is wrong and what is allowed.
+ */
+export function parseFaultChance(text: string): { readonly fault: WireFault; readonly share: number } {
+  const equals = text.lastIndexOf("=");
+  if (equals === -1) throw new RangeError(`Cannot read the chance "${text}": it has no share: write it as ${text}=0.05`);
+  const share = text.slice(equals + 1);
+  if (!/^(0|1|[01]?\.\d+)$/.test(share) || Number(share) > 1) {
+    throw new RangeError(`Cannot read the chance "${text}": its share is wrong: use a decimal number from 0 to 1, as in 0.05`);
+  }
+  return { fault: parseWireFault(text.slice(0, equals)), share: Number(share) };
+}

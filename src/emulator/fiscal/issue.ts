@@ -1,0 +1,299 @@
+import { createHash } from "node:crypto";
+import { errorAnswer, type ServiceAnswer } from "../answer.ts";
+import type { EmulatedOutcome } from "../faults/magic-amounts.ts";
+import { rememberedMax, type ServiceContext } from "../service-context.ts";
+import type { StateReader } from "../state-reader.ts";
+import {
+  cashFields,
+  type DocumentDraft,
+  type DocumentKind,
+  documentFields,
+  type FiscalDocument,
+  idFields,
+  printError,
+} from "./document.ts";
+import { readItems } from "./items.ts";
+import { cashOnly, readPayments } from "./payments.ts";
+import type { DocumentRegister } from "./register.ts";
+import { type DocumentKeys, documentKeysOf, type FiscalFields, fiscalCodes, fiscalInt64Max } from "./request.ts";
+import { cashOf, type FiscalShift } from "./shift.ts";
+import { optionalDocTime, timestamp } from "./time.ts";
+import { noVat } from "./vat.ts";
+
+/**
+ * What a request for a document asks for, as far as the request alone can tell: the same request always reads the same. What
+ * depends on shift, drawer and other documents is looked at when it is issued.
+ */
+export interface DocumentOrder {
+  readonly kind: DocumentKind;
+  readonly keys: DocumentKeys;
+  readonly draft: Omit<DocumentDraft, "docTime" | "parent">;
+  /** As sent. */
+  readonly docTime: string | undefined;
+  readonly parentDocId: string | undefined;
+  readonly parentDocNum: string | undefined;
+}
+
+/** Reads /sale and /refund. */
+export function receiptOrder(kind: "sale" | "refund", fields: FiscalFields): DocumentOrder {
+  const keys = documentKeysOf(fields);
+  const { sum, vat, lines } = readItems(fields);
+  const payments = readPayments(fields, sum);
+  const refund = kind === "refund";
+  return {
+    kind,
+    keys,
+    draft: { kind, extId: keys.extId, sum, payments, vat, lines },
+    docTime: optionalDocTime(fields),
+    parentDocId: refund ? fields.text("parentDocID") : undefined,
+    parentDocNum: refund ? fields.text("parentDocNum") : undefined,
+  };
+}
+
+/** Reads /deposit and /withdraw (Limits: amount greater than 0). */
+export function cashOrder(kind: "deposit" | "withdraw", fields: FiscalFields): DocumentOrder {
+  const keys = documentKeysOf(fields);
+  const sum = fields.integer("amount");
+  if (sum === undefined) return fields.refuse(fiscalCodes.missingParams, "amount is missing", "send it in minor units");
+  if (sum <= 0n) return fields.refuse(fiscalCodes.amountMismatch, "amount is not greater than 0", "send it in minor units");
+  return {
+    kind,
+    keys,
+    draft: { kind, extId: keys.extId, sum, payments: cashOnly(sum), vat: noVat, lines: undefined },
+    docTime: undefined,
+    parentDocId: undefined,
+    parentDocNum: undefined,
+  };
+}
+
+/** All that the fiscal service remembers. */
+export interface FiscalMemory {
+  readonly register: DocumentRegister;
+  readonly shift: FiscalShift;
+  readonly rolledBack: RolledBackRequests;
+}
+
+/**
+ * Issues a document: finds the one that the request made before, or looks whether shift, drawer and parent allow a new one, and
+ * lets it become what the context says. Nothing is kept of a request that is refused.
+ */
+export class DocumentIssue {
+  readonly #context: ServiceContext;
+  readonly #memory: FiscalMemory;
+  readonly #order: DocumentOrder;
+  readonly #fields: FiscalFields;
+
+  constructor(context: ServiceContext, memory: FiscalMemory, order: DocumentOrder, fields: FiscalFields) {
+    this.#context = context;
+    this.#memory = memory;
+    this.#order = order;
+    this.#fields = fields;
+  }
+
+  answer(route: string): ServiceAnswer {
+    const known = this.#memory.register.find(this.#order.keys);
+    if (known !== undefined) return this.#again(known);
+    const draft = this.#allowed();
+    const outcome = this.#outcomeOf(route);
+    this.#refuseFor(outcome);
+    return this.#begin(draft, outcome);
+  }
+
+  /**
+   * A resend (Endpoints, rules 2 and 3). It is found whether the shift is open or not, as it was carried out already. A key that
+   * belongs to an operation of another kind, or to cash of another amount, is refused with 4: the one code that says that two
+   * things don't agree, and that the recovery rules don't answer with another resend.
+   */
+  #again(known: FiscalDocument): ServiceAnswer {
+    const { kind, draft } = this.#order;
+    const cash = kind === "deposit" || kind === "withdraw";
+    if (known.kind !== kind || (cash && known.sum !== draft.sum)) {
+      const state = known.kind === kind ? "this key is that of another amount" : `this key is that of a ${known.kind}`;
+      return this.#fields.refuse(fiscalCodes.amountMismatch, state, "send a new operation under a new documentExtID");
+    }
+    return known.closed === undefined ? processing(known) : success(known);
+  }
+
+  /** Looks at everything that can forbid a new document. */
+  #allowed(): DocumentDraft {
+    const { register, shift } = this.#memory;
+    const { keys, draft, docTime } = this.#order;
+    if (!shift.open) return this.#refuse(fiscalCodes.shiftNotOpen, "the shift is not open", "open it with /open_shift");
+    if (keys.id !== undefined && register.has(keys.id)) {
+      const state = "documentID is that of another documentExtID";
+      return this.#refuse(fiscalCodes.amountMismatch, state, "leave documentID out, the service assigns it");
+    }
+    if (docTime !== undefined && docTime < shift.openedAt) {
+      const state = `docTime is before the shift opened at ${shift.openedAt}`;
+      return this.#refuse(fiscalCodes.docTimeBeforeShift, state, "send the time of the document");
+    }
+    const parent = this.#parent();
+    this.#checkSums();
+    return { ...draft, docTime: docTime ?? timestamp(this.#context.now()), parent };
+  }
+
+  /** The fiscal number of the sale that is refunded, which must have so much left. */
+  #parent(): bigint | undefined {
+    const { register } = this.#memory;
+    const { draft, parentDocId, parentDocNum } = this.#order;
+    if (parentDocId === undefined && parentDocNum === undefined) return undefined;
+    const sale = register.referred(parentDocId, parentDocNum);
+    if (sale?.kind !== "sale") {
+      return this.#refuse(
+        fiscalCodes.documentNotFound,
+        "no sale has this parentDocID and parentDocNum",
+        "send those of its answer",
+      );
+    }
+    if (sale.closed === undefined) {
+      return this.#refuse(fiscalCodes.documentStillProcessing, "the sale is not closed yet", "ask /check_status until it is");
+    }
+    const left = sale.sum - register.refundedOf(sale);
+    if (draft.sum > left) {
+      return this.#refuse(
+        fiscalCodes.amountMismatch,
+        `only ${left} minor units of the sale are left`,
+        "refund no more than that",
+      );
+    }
+    return sale.closed.num;
+  }
+
+  /** The drawer can't give what it doesn't hold, and no sum may leave the 64 bits that the contract has for it. */
+  #checkSums(): void {
+    const { register, shift } = this.#memory;
+    const { draft } = this.#order;
+    const cash = cashOf(draft);
+    // What is still processing counts where it makes things tighter, as if it were closed already.
+    const promised = register
+      .processing()
+      .map(cashOf)
+      .filter((each) => each < 0n === cash < 0n);
+    const drawer = promised.reduce((sofar, each) => sofar + each, register.drawer + cash);
+    if (cash < 0n && drawer < 0n) {
+      this.#refuse(fiscalCodes.amountMismatch, `the drawer holds ${drawer - cash} minor units`, "give no more cash than that");
+    }
+    if (drawer > fiscalInt64Max || register.turnoverOf(shift.id) + draft.sum > fiscalInt64Max) {
+      this.#refuse(fiscalCodes.amountMismatch, "the sums of the shift would need more than 64 bits", "send less");
+    }
+  }
+
+  /** What is to become of it. Whoever was rolled back before isn't again. */
+  #outcomeOf(route: string): EmulatedOutcome | undefined {
+    const { keys, draft } = this.#order;
+    const outcome = this.#context.outcomeOf(route, draft.sum);
+    const request = requestDigest(draft.kind, keys, draft.sum);
+    const rolledBack = this.#memory.rolledBack.take(request);
+    if (rolledBack) this.#context.changed();
+    if (outcome?.name !== "internal-error") return outcome;
+    if (rolledBack) return undefined;
+    this.#memory.rolledBack.add(request);
+    this.#context.changed();
+    return outcome;
+  }
+
+  /** The outcomes of which nothing is kept. */
+  #refuseFor(outcome: EmulatedOutcome | undefined): void {
+    const byCard = this.#order.draft.payments.paid.cashless > 0n;
+    switch (outcome?.name) {
+      case "internal-error":
+        this.#refuse(
+          fiscalCodes.internalError,
+          "an internal error, all is rolled back",
+          "resend it with the same documentExtID",
+        );
+        break;
+      case "not-fiscalized":
+        this.#refuse(fiscalCodes.documentNotFiscalized, "the fiscal core refused the document", "look at the terminal");
+        break;
+      case "declined":
+      case "cancelled":
+      case "reversed":
+      case "card-timeout":
+        if (byCard)
+          this.#refuse(fiscalCodes.documentNotPaid, `the card payment failed (${outcome.name})`, "ask for another payment");
+        break;
+      case "no-terminal":
+        if (byCard)
+          this.#refuse(fiscalCodes.bankTerminalNotConnected, "no bank terminal is connected", "connect it, or take cash");
+        break;
+    }
+  }
+
+  #begin(draft: DocumentDraft, outcome: EmulatedOutcome | undefined): ServiceAnswer {
+    const { register, shift } = this.#memory;
+    const slow = outcome?.name === "slow";
+    const document = register.begin(draft, this.#order.keys.id, slow ? (outcome.checks ?? 1) : 0);
+    this.#context.changed();
+    if (slow) return processing(document);
+    const notPrinted = outcome?.name === "not-printed";
+    register.close(document, shift.id, notPrinted ? undefined : timestamp(this.#context.now()));
+    if (notPrinted) {
+      const message = "Cannot print the document: no paper: ask /check_status, then print it with /check_copy";
+      return errorAnswer(fiscalCodes.documentNotPrinted, message, { ...idFields(document), printError });
+    }
+    if (outcome?.name === "in-doubt") {
+      const message = "Cannot tell what became of the document: an internal error: resend it with the same documentExtID";
+      return errorAnswer(fiscalCodes.internalError, message, extIdFields(document));
+    }
+    return success(document);
+  }
+
+  #refuse(code: number, state: string, cure: string): never {
+    return this.#fields.refuse(code, state, cure);
+  }
+}
+
+function success(document: FiscalDocument): ServiceAnswer {
+  const cash = document.kind === "deposit" || document.kind === "withdraw";
+  return { ...(cash ? cashFields(document) : documentFields(document)), status: "success", code: 0 };
+}
+
+/** Code 44: at the start, and to a till that resends instead of asking. */
+function processing(document: FiscalDocument): ServiceAnswer {
+  const message = "Cannot answer with the document yet: it is being processed: ask /check_status until docStatus is 1";
+  return errorAnswer(fiscalCodes.documentStillProcessing, message, { ...idFields(document), docStatus: 0 });
+}
+
+function extIdFields({ extId }: FiscalDocument) {
+  return extId === undefined ? {} : { documentExtID: extId };
+}
+
+/**
+ * The requests that were rolled back, the oldest first: each succeeds when it comes again, whatever its amount asks for. Kept
+ * as digests, which are short whatever the key.
+ */
+export class RolledBackRequests {
+  readonly #digests: Set<string>;
+
+  constructor(digests: readonly string[] = []) {
+    this.#digests = new Set(digests);
+  }
+
+  add(request: string): void {
+    this.#digests.add(request);
+    for (const oldest of this.#digests) {
+      if (this.#digests.size <= rememberedMax) break;
+      this.#digests.delete(oldest);
+    }
+  }
+
+  /** Whether this request was rolled back before; it is only once. */
+  take(request: string): boolean {
+    return this.#digests.delete(request);
+  }
+
+  saved(): readonly string[] {
+    return [...this.#digests];
+  }
+
+  static restored(saved: StateReader): RolledBackRequests {
+    return new RolledBackRequests(saved.list(rememberedMax).map((each) => each.text()));
+  }
+}
+
+/** Identifies a request. One without a key is identified by its amount: more can't be known of it. */
+export function requestDigest(kind: DocumentKind, { extId, id }: DocumentKeys, sum: bigint): string {
+  const key = extId !== undefined ? `documentExtID ${extId}` : id !== undefined ? `documentID ${id}` : `sum ${sum}`;
+  return createHash("sha256").update(`${kind} ${key}`).digest("base64");
+}

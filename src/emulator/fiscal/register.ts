@@ -1,0 +1,196 @@
+import type { JsonObject } from "../../core/json-object.ts";
+import { writeExact } from "../exact-json.ts";
+import { rememberedMax } from "../service-context.ts";
+import type { StateReader } from "../state-reader.ts";
+import { type DocumentDraft, type FiscalDocument, fiscalIdOf, restoredDocument, savedDocument } from "./document.ts";
+import { type DocumentKeys, fiscalInt64Max } from "./request.ts";
+import { addToTotals, cashOf, noTotals, restoredShiftTotals, type ShiftTotals, savedShiftTotals } from "./shift.ts";
+
+/** Bytes of JSON that all documents may come to: `rememberedMax` of the usual size, and far fewer of the largest. */
+const bytesMax = 16 * 1024 * 1024;
+
+/**
+ * The documents that are remembered, the oldest first. Every sum is reckoned from them when it is asked for, so that none can
+ * drift away; only what the forgotten ones amounted to is carried on, in the drawer and in the shift they counted in.
+ */
+export class DocumentRegister {
+  readonly #documents = new Map<bigint, FiscalDocument>();
+  readonly #byExtId = new Map<string, FiscalDocument>();
+  readonly #bytes = new Map<bigint, number>();
+  #bytesTotal = 0;
+  /** The last documentID that was assigned. */
+  #lastId = 0n;
+  /** The last fiscal number. */
+  #lastNum = 0n;
+  /** What forgotten documents left in the drawer. */
+  #forgottenCash = 0n;
+  /** What forgotten documents amount to in the latest shift that has any. */
+  #forgotten: { readonly shift: bigint; readonly totals: ShiftTotals } = { shift: 0n, totals: noTotals };
+
+  /** The document that is meant: documentExtID goes first, and a documentID isn't taken for it that has another. */
+  find({ extId, id }: DocumentKeys): FiscalDocument | undefined {
+    const named = extId === undefined ? undefined : this.#byExtId.get(extId);
+    if (named !== undefined || id === undefined) return named;
+    const numbered = this.#documents.get(id);
+    return extId === undefined || numbered?.extId === undefined ? numbered : undefined;
+  }
+
+  has(id: bigint): boolean {
+    return this.#documents.has(id);
+  }
+
+  all(): Iterable<FiscalDocument> {
+    return this.#documents.values();
+  }
+
+  /** Documents that aren't closed yet. */
+  processing(): readonly FiscalDocument[] {
+    return [...this.#documents.values()].filter(({ closed }) => closed === undefined);
+  }
+
+  /** The document that a refund refers to: by documentID or fiscalID, or by fiscalNum. */
+  referred(parentDocId: string | undefined, parentDocNum: string | undefined): FiscalDocument | undefined {
+    for (const document of this.#documents.values()) {
+      const { id, closed } = document;
+      const ids = closed === undefined ? [String(id)] : [String(id), fiscalIdOf(closed.num)];
+      const nums = closed === undefined ? [] : [String(closed.num)];
+      const fitsId = parentDocId === undefined || ids.includes(parentDocId);
+      if (fitsId && (parentDocNum === undefined || nums.includes(parentDocNum))) return document;
+    }
+    return undefined;
+  }
+
+  /** What was given back of a sale, or is about to be. */
+  refundedOf({ closed }: FiscalDocument): bigint {
+    let refunded = 0n;
+    if (closed === undefined) return refunded;
+    for (const { parent, sum } of this.#documents.values()) if (parent === closed.num) refunded += sum;
+    return refunded;
+  }
+
+  /** What is in the drawer. */
+  get drawer(): bigint {
+    let cash = this.#forgottenCash;
+    for (const document of this.#documents.values()) if (document.closed !== undefined) cash += cashOf(document);
+    return cash;
+  }
+
+  /** What all documents of a shift come to, with those that may still close in it: no other sum of it is larger. */
+  turnoverOf(shift: bigint): bigint {
+    let turnover = 0n;
+    if (this.#forgotten.shift === shift) {
+      for (const { sum } of Object.values(this.#forgotten.totals)) turnover += sum;
+    }
+    for (const { closed, sum } of this.#documents.values()) {
+      if (closed === undefined || closed.shift === shift) turnover += sum;
+    }
+    return turnover;
+  }
+
+  totalsOf(shift: bigint): ShiftTotals {
+    const documents = [...this.#documents.values()].filter(({ closed }) => closed?.shift === shift);
+    return addToTotals(this.#forgotten.shift === shift ? this.#forgotten.totals : noTotals, documents);
+  }
+
+  /**
+   * A document begins. An id that the till sent and nobody has becomes its documentID: otherwise a till that has no
+   * documentExtID could never find it again (Endpoints, rule 2: documentID is a retry key too).
+   */
+  begin(draft: DocumentDraft, id: bigint | undefined, checks: number): FiscalDocument {
+    const document: FiscalDocument = { ...draft, id: id ?? this.#nextId(), checks, closed: undefined };
+    this.#remember(document);
+    for (const oldest of this.#documents.values()) {
+      if (oldest === document) break;
+      if (this.#documents.size <= rememberedMax && this.#bytesTotal <= bytesMax) break;
+      this.#forget(oldest);
+    }
+    return document;
+  }
+
+  close(document: FiscalDocument, shift: bigint, printTime: string | undefined): void {
+    this.#lastNum += 1n;
+    document.closed = { num: this.#lastNum, shift, printTime };
+  }
+
+  remove(document: FiscalDocument): void {
+    this.#documents.delete(document.id);
+    if (document.extId !== undefined) this.#byExtId.delete(document.extId);
+    this.#bytesTotal -= this.#bytes.get(document.id) ?? 0;
+    this.#bytes.delete(document.id);
+  }
+
+  saved(): JsonObject {
+    const { shift, totals } = this.#forgotten;
+    return {
+      lastId: this.#lastId,
+      lastNum: this.#lastNum,
+      forgottenCash: this.#forgottenCash,
+      forgotten: { shift, totals: savedShiftTotals(totals) },
+      documents: [...this.#documents.values()].map(savedDocument),
+    };
+  }
+
+  /** @param shift The last shift: none can count in a later one. */
+  static restored(saved: StateReader, shift: bigint): DocumentRegister {
+    const register = new DocumentRegister();
+    register.#lastId = saved.at("lastId").integer(0n, fiscalInt64Max);
+    register.#lastNum = saved.at("lastNum").integer(0n, fiscalInt64Max);
+    register.#forgottenCash = saved.at("forgottenCash").integer(0n, fiscalInt64Max);
+    const forgotten = saved.at("forgotten");
+    register.#forgotten = {
+      shift: forgotten.at("shift").integer(0n, shift),
+      totals: restoredShiftTotals(forgotten.at("totals")),
+    };
+    const byNum = new Map<bigint, FiscalDocument>();
+    for (const entry of saved.at("documents").list(rememberedMax)) {
+      const document = restoredDocument(entry);
+      if (register.#documents.has(document.id)) entry.at("id").refuse("must be there once");
+      if (document.extId !== undefined && register.#byExtId.has(document.extId)) entry.at("extId").refuse("must be there once");
+      if (document.parent !== undefined) register.#checkParent(document, byNum.get(document.parent), entry.at("parent"));
+      if (document.closed !== undefined) {
+        const num = entry.at("closed").at("num").integer(1n, register.#lastNum);
+        if (byNum.has(num)) entry.at("closed").at("num").refuse("must be there once");
+        byNum.set(num, document);
+        entry.at("closed").at("shift").integer(1n, shift);
+      }
+      register.#remember(document);
+    }
+    if (register.drawer < 0n) saved.at("documents").refuse("must not take more cash than there was");
+    return register;
+  }
+
+  /** @param sale Where it isn't forgotten. */
+  #checkParent({ sum }: FiscalDocument, sale: FiscalDocument | undefined, saved: StateReader): void {
+    saved.integer(1n, this.#lastNum);
+    if (sale === undefined) return;
+    if (sale.kind !== "sale") saved.refuse("must be a sale");
+    if (this.refundedOf(sale) + sum > sale.sum) saved.refuse("must not be refunded by more than its sum");
+  }
+
+  #nextId(): bigint {
+    do this.#lastId += 1n;
+    while (this.#documents.has(this.#lastId));
+    return this.#lastId;
+  }
+
+  #remember(document: FiscalDocument): void {
+    this.#documents.set(document.id, document);
+    if (document.extId !== undefined) this.#byExtId.set(document.extId, document);
+    // As when it began, so that a restored register forgets the same as the one that was saved.
+    const bytes = Buffer.byteLength(writeExact(savedDocument({ ...document, checks: 0, closed: undefined })));
+    this.#bytes.set(document.id, bytes);
+    this.#bytesTotal += bytes;
+  }
+
+  /** A document that is still processing is dropped as if it had never been begun. */
+  #forget(document: FiscalDocument): void {
+    this.remove(document);
+    const { closed } = document;
+    if (closed === undefined) return;
+    this.#forgottenCash += cashOf(document);
+    // A shift before that one is over, and nobody asks for its totals any more.
+    if (closed.shift < this.#forgotten.shift) return;
+    const totals = closed.shift === this.#forgotten.shift ? this.#forgotten.totals : noTotals;
+    this.#forgotten = { shift: closed.shift, totals: addToTotals(totals, [document]) };
+  }
+}

@@ -1,0 +1,113 @@
+import type { Call, Handler, Presence, Reply } from "../core/call.ts";
+import { Fault } from "../core/fault.ts";
+import type { Emulator } from "./emulator.ts";
+import type { WireFault } from "./faults/wire-fault.ts";
+
+/**
+ * The emulator behind HTTP. There is no frame here that could be broken, TCP sees to that: what a broken answer is to a line, a
+ * connection that is cut without an answer is to HTTP. Noise, pieces and copies don't exist here, and change nothing.
+ */
+
+/** Milliseconds an answer that never comes keeps its connection at most: longer than any till waits for a sale by card. */
+const noAnswerMs = 300_000;
+
+/** Milliseconds an answer waits for the next request at most: a till that asks only once it has its answer never sends one. */
+const afterNextMs = 60_000;
+
+/** The emulator behind HTTP listeners. */
+export interface HttpEndpoint {
+  /** For all services: the next request, which an answer may wait for, is the next one of any. */
+  readonly handler: Handler;
+  /**
+   * Holds nothing back any more, so that the listeners can close: what was held is answered, or cut if it was to have no answer,
+   * and so is what still comes.
+   */
+  stop(): void;
+}
+
+export function httpEndpoint(emulator: Pick<Emulator, "answer">): HttpEndpoint {
+  const held = new HeldAnswers();
+  const handler = async (call: Call): Promise<Reply> => {
+    held.next();
+    const { reply, fault } = emulator.answer(call);
+    if (fault !== undefined) await applyFault(fault, call.caller, held);
+    return reply;
+  };
+  return { handler, stop: () => held.stop() };
+}
+
+/** Resolves when the answer may go out; when the connection is gone by then, it goes nowhere. */
+async function applyFault(fault: WireFault, caller: Presence, held: HeldAnswers): Promise<void> {
+  switch (fault.kind) {
+    case "late":
+      return held.hold(fault.ms, caller);
+    case "after-next":
+      return held.holdForNext(afterNextMs, caller);
+    case "no-answer":
+      await held.hold(noAnswerMs, caller);
+      return cutConnection(caller);
+    case "corrupt":
+    case "truncated":
+    case "wrong-length":
+    case "unplug":
+      return cutConnection(caller);
+    case "pieces":
+    case "noise":
+    case "twice":
+    case "reserved-crc":
+      return;
+  }
+}
+
+/** Answers that are held back. */
+class HeldAnswers {
+  readonly #ends = new Set<() => void>();
+  #untilNext: (() => void) | undefined;
+  #stopped = false;
+
+  /** Resolves after so many milliseconds, or as soon as the caller has left. */
+  hold(ms: number, caller: Presence): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#ends.delete(end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      this.#ends.add(end);
+      caller.onGone = end;
+      if (caller.gone || this.#stopped) end();
+    });
+  }
+
+  /** Resolves when the next request comes as well. */
+  holdForNext(ms: number, caller: Presence): Promise<void> {
+    const holding = this.hold(ms, caller);
+    this.#untilNext = caller.onGone;
+    return holding;
+  }
+
+  /** A request came. */
+  next(): void {
+    this.#untilNext?.();
+    this.#untilNext = undefined;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const end of this.#ends) end();
+  }
+}
+
+/**
+ * Ends the caller's connection, and resolves once it is gone, so that the log tells it.
+ * @throws Fault `broken` where there is no connection: it stands for the answer that got lost.
+ */
+function cutConnection(caller: Presence): Promise<void> {
+  return new Promise((resolve, reject) => {
+    caller.onGone = resolve;
+    if (caller.gone) resolve();
+    else if (caller.hangUp !== undefined) caller.hangUp();
+    else reject(new Fault("broken", "Cannot answer: the emulator lost the answer, as it was told to"));
+  });
+}

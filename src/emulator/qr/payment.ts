@@ -1,0 +1,69 @@
+import type { JsonObject } from "../../core/json-object.ts";
+import type { EmulatedOperation, OperationEnd } from "../operations.ts";
+import type { StateReader } from "../state-reader.ts";
+
+/** The payment systems of the emulated qr service, and what it remembers of a payment. */
+
+export interface PaymentSystem {
+  /** The pay_system value, case-sensitive (Payment system selector). */
+  readonly name: string;
+  /** The routes it serves, without slash (System entry). */
+  readonly operations: readonly string[];
+  /** Whether /showqrcode returns a trans of its own making, or the till chooses it. */
+  readonly makesTrans: boolean;
+}
+
+export const paymentSystems: readonly PaymentSystem[] = [
+  { name: "QRPAY", operations: ["showqrcode", "check", "cancel", "refund", "final_confirm"], makesTrans: true },
+  { name: "PALM", operations: ["showqrcode", "check", "cancel", "refund"], makesTrans: false },
+  { name: "QRBASIC", operations: ["showqrcode", "check"], makesTrans: true },
+];
+
+export interface QrPayment extends EmulatedOperation {
+  readonly payId: string;
+  readonly system: string;
+  /** Minor units. */
+  readonly amount: bigint;
+  readonly currency: string;
+  readonly rrn: string;
+  /** Where the system makes none, whatever the till names first: /check asks for one, and mostly gets the pay_id. */
+  trans: string | undefined;
+  /** By /cancel and /refund together; at most the amount. */
+  givenBack: bigint;
+  /** Nothing more is given back after a cancel, also where it gave back only part. */
+  cancelled: boolean;
+}
+
+/** How much of a paid payment can still be given back, in minor units. */
+export const refundableAmount = ({ amount, givenBack, cancelled }: QrPayment) => (cancelled ? 0n : amount - givenBack);
+
+/** The error texts of a payment, or of giving it back, that came to nothing. */
+export const paymentFailures: Readonly<Record<Exclude<OperationEnd, "approved">, readonly [state: string, cure: string]>> = {
+  declined: ["the payment system declined it", "choose another way to pay"],
+  cancelled: ["the customer cancelled it", "start again if it is still wanted"],
+  "card-timeout": ["nobody paid in time", "start again if it is still wanted"],
+  reversed: ["it was paid and then reversed", "start again if it is still wanted"],
+  exhausted: ["less than this is left of the payment", "look at what was given back"],
+};
+
+export function savedQrPayment(payment: QrPayment): JsonObject {
+  const { payId, system, amount, currency, rrn, trans, givenBack, cancelled } = payment;
+  return { payId, system, amount, currency, rrn, givenBack, cancelled, ...(trans !== undefined && { trans }) };
+}
+
+export function restoredQrPayment(operation: EmulatedOperation, saved: StateReader): QrPayment {
+  const name = saved.at("system").oneOf(paymentSystems.map((system) => system.name));
+  const transIsKnown = saved.at("trans").present || paymentSystems.some((system) => system.name === name && system.makesTrans);
+  const amount = saved.at("amount").integer(1n);
+  return {
+    ...operation,
+    payId: saved.at("payId").text(),
+    system: name,
+    amount,
+    currency: saved.at("currency").text(),
+    rrn: saved.at("rrn").text(),
+    trans: transIsKnown ? saved.at("trans").text() : undefined,
+    givenBack: saved.at("givenBack").integer(0n, amount),
+    cancelled: saved.at("cancelled").flag(),
+  };
+}

@@ -1,0 +1,82 @@
+import type { JsonObject } from "../core/json-object.ts";
+import { errorAnswer, idFrom, int64From, type ServiceAnswer } from "./answer.ts";
+
+/** A refusal, thrown from whatever depth its reason is found at. What was changed by then stays changed. */
+class RequestRefused extends Error {
+  override readonly name = "Refused";
+  readonly answer: ServiceAnswer;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.answer = errorAnswer(code, message);
+  }
+}
+
+/** The answer that the work comes to, or the refusal that ended it. */
+export function answerOrRefusal(work: () => ServiceAnswer): ServiceAnswer {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RequestRefused) return error.answer;
+    throw error;
+  }
+}
+
+/** Reads a request's fields, and refuses the request where one isn't what its contract documents. Null is as good as absent. */
+export class RequestReader {
+  readonly route: string;
+  readonly #body: JsonObject;
+  readonly #invalidCode: number;
+
+  /** @param invalidCode What the service answers when a field is missing or wrong. */
+  constructor(route: string, body: JsonObject, invalidCode: number) {
+    this.route = route;
+    this.#body = body;
+    this.#invalidCode = invalidCode;
+  }
+
+  refuse(state: string, cure: string, code = this.#invalidCode): never {
+    throw new RequestRefused(code, `Cannot answer ${this.route}: ${state}: ${cure}`);
+  }
+
+  /** A text or an id; the empty one is absent. */
+  optionalId(name: string): string | undefined {
+    const value = this.#body[name];
+    const id = idFrom(value);
+    if (id === undefined && value !== undefined && value !== null && value !== "") {
+      return this.refuse(`${name} is no string`, "send it as a string");
+    }
+    return id;
+  }
+
+  id(name: string): string {
+    return this.optionalId(name) ?? this.#missing(name);
+  }
+
+  optionalInt64(name: string): bigint | undefined {
+    const value = this.#body[name];
+    if (value === undefined || value === null) return undefined;
+    return int64From(value) ?? this.refuse(`${name} is no integer of 64 bits`, "send it without quotes, fraction or exponent");
+  }
+
+  /** An amount that is moved, in minor units. */
+  amount(name: string): bigint {
+    const amount = this.optionalInt64(name) ?? this.#missing(name);
+    return amount > 0n ? amount : this.refuse(`${name} is not greater than 0`, "send it in minor units");
+  }
+
+  /** An amount that may be left out, in minor units; 0 without it. */
+  optionalAmount(name: string): bigint {
+    const amount = this.optionalInt64(name) ?? 0n;
+    return amount >= 0n ? amount : this.refuse(`${name} is less than 0`, "send 0 or more, in minor units");
+  }
+
+  /** Whether a flag is set; what isn't documented as one is taken for unset. */
+  flag(name: string): boolean {
+    return this.#body[name] === true;
+  }
+
+  #missing(name: string): never {
+    return this.refuse(`${name} is missing`, "send it");
+  }
+}

@@ -1,0 +1,35 @@
+import type { JsonObject } from "../core/json-object.ts";
+import type { ServiceAnswer } from "./answer.ts";
+import type { EmulatedOutcome } from "./faults/magic-amounts.ts";
+
+/** What an emulated service needs from its surroundings: time, outcomes, and where to report a change. */
+export interface ServiceContext {
+  /** The emulator's time, which a test may drive. */
+  now(): Date;
+  /**
+   * What is to become of an operation that begins now: asked once, when something new is begun, and not for a resend of what is
+   * known. undefined: it goes well.
+   * @param amount Minor units.
+   */
+  outcomeOf(route: string, amount: bigint): EmulatedOutcome | undefined;
+  /** What the service remembers has changed. */
+  changed(): void;
+}
+
+/** One emulated service. What it remembers is plain data, so that it can be kept in a file and looked at. */
+export interface EmulatedService {
+  /** Answers one request to one of its contract's routes; it is carried out when this returns. */
+  answer(route: string, body: JsonObject): ServiceAnswer;
+  /** All that it remembers, as JSON; integers that may be large are bigints. */
+  saved(): JsonObject;
+  /**
+   * Takes back what `saved` gave, as it was read from a file.
+   * @throws StateError naming the path of the first thing that is wrong.
+   */
+  restore(saved: JsonObject): void;
+  /** Forgets everything, as after a factory reset. */
+  reset(): void;
+}
+
+/** How many operations a service remembers: days of a busy till, at about 1 kB each some megabytes. The oldest are forgotten. */
+export const rememberedMax = 4096;
