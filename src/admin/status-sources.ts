@@ -51,7 +51,7 @@ export interface ServiceSource {
 }
 
 /** An operation that was sent, and whose outcome is unknown. */
-export interface UnknownOperation {
+export interface UnknownOperationSource {
   /** When it was sent, as ISO 8601. */
   readonly time: string;
   readonly requestId: string;
@@ -67,7 +67,7 @@ export interface LiveJournal {
   /** `ok`, or why it can't be written and what to do. */
   readonly state: string;
   /** The last one last. */
-  unknown(): readonly UnknownOperation[];
+  unknown(): readonly UnknownOperationSource[];
   /** How many there are, where `unknown` gives the newest alone. */
   readonly unknownTotal?: number | undefined;
 }

@@ -14,7 +14,7 @@ import { unserved } from "./unserved.ts";
  */
 
 /** A service that is to be reached at its configuration's address. */
-export interface Wanted {
+export interface WantedPort {
   readonly line: string;
   readonly options: HttpListenerOptions;
 }
@@ -51,7 +51,7 @@ interface Port {
 type Place = string;
 
 /** The ports of a configuration, all of which listen. */
-export type PreparedPorts = ReadonlyMap<Place, { readonly port: Port; readonly wanted: Wanted }>;
+export type PreparedPorts = ReadonlyMap<Place, { readonly port: Port; readonly wanted: WantedPort }>;
 
 export class BridgePorts {
   readonly #sockets: readonly ListeningSocket[];
@@ -78,8 +78,8 @@ export class BridgePorts {
    * Listens where a configuration wants it and nobody listens yet.
    * @throws Error when a port can't be had, and SocketsError where systemd has no such socket: then all is as before.
    */
-  async prepare(all: readonly Wanted[]): Promise<PreparedPorts> {
-    const prepared = new Map<Place, { port: Port; wanted: Wanted }>();
+  async prepare(all: readonly WantedPort[]): Promise<PreparedPorts> {
+    const prepared = new Map<Place, { port: Port; wanted: WantedPort }>();
     const opened: Answering[] = [];
     try {
       for (const wanted of all) {
@@ -127,12 +127,12 @@ export class BridgePorts {
     else answering.replace(options);
   }
 
-  #placeOf({ options: { config, contract } }: Wanted): Place {
+  #placeOf({ options: { config, contract } }: WantedPort): Place {
     if (config.port === 0) return contract.service;
     return this.#sockets.length > 0 ? String(config.port) : `${config.host} ${config.port}`;
   }
 
-  async #open({ line, options }: Wanted, opened: Answering[]): Promise<Port> {
+  async #open({ line, options }: WantedPort, opened: Answering[]): Promise<Port> {
     const { contract, config } = options;
     const { service } = contract;
     if (this.#sockets.length === 0) {

@@ -14,7 +14,7 @@ import type { Line, LineReport } from "../line/line.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine } from "./bridge-line.ts";
-import { BridgePorts, type PreparedPorts, socketForAdmin, type Wanted } from "./bridge-ports.ts";
+import { BridgePorts, type PreparedPorts, socketForAdmin, type WantedPort } from "./bridge-ports.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
@@ -208,7 +208,7 @@ class RunningBridge implements Bridge {
     });
   }
 
-  #wanted({ service, config }: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): Wanted {
+  #wanted({ service, config }: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): WantedPort {
     const line = lines.get(config.line)?.onLine.line;
     // The configuration refuses a service whose line isn't there.
     if (line === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);

@@ -27,21 +27,21 @@ export interface EmulateOptions {
 }
 
 /** A device on which the emulator answers. */
-export interface Device {
+export interface EmulatedDevice {
   readonly line: string;
   readonly path: string;
 }
 
 export interface Emulating {
   readonly listening: readonly Listening[];
-  readonly devices: readonly Device[];
+  readonly devices: readonly EmulatedDevice[];
   readonly admin: Admin | undefined;
   /** Stops as soon as the answers that are being written are out: nothing else takes long, and no money waits for it. */
   stop(): Promise<void>;
 }
 
 /** The devices that a configuration names. */
-export function devicesOf({ lines }: Config): readonly Device[] {
+export function devicesOf({ lines }: Config): readonly EmulatedDevice[] {
   return Object.entries(lines).flatMap(([line, { path }]) => (path === emulatedPath ? [] : [{ line, path }]));
 }
 

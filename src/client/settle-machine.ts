@@ -1,4 +1,4 @@
-import type { Recovery, Verdict } from "../contract/recovery.ts";
+import type { RecoveryRules, Verdict } from "../contract/recovery.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { scalarText } from "./exact-json.ts";
 import type { AnswerSummary, CallResult } from "./remote-service.ts";
@@ -83,7 +83,7 @@ function afterNotSent(
   return nothingBegun(state) ? doneRefused(recovery, summary) : askAgain(stateToAskAbout(state));
 }
 
-const doneRefused = ({ refused: verdict }: Recovery, summary: AnswerSummary): NextStep => ({
+const doneRefused = ({ refused: verdict }: RecoveryRules, summary: AnswerSummary): NextStep => ({
   verdict,
   reply: undefined,
   summary,
@@ -208,7 +208,7 @@ function afterFinalError({ recovery }: FollowedOperation, state: SettleState, { 
 }
 
 /** The same request once more, if it may be. */
-function resend(recovery: Recovery, state: SettleState): NextStep {
+function resend(recovery: RecoveryRules, state: SettleState): NextStep {
   if (state.askOnly || state.resends >= recovery.resendsMax) return askAgain(state);
   return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
 }

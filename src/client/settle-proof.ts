@@ -1,5 +1,5 @@
 import type { Contract } from "../contract/contract.ts";
-import type { Recovery, Verdict } from "../contract/recovery.ts";
+import type { RecoveryRules, Verdict } from "../contract/recovery.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { looseInteger, parseExactObject, scalarText } from "./exact-json.ts";
 import type { CallResult } from "./remote-service.ts";
@@ -9,7 +9,7 @@ import type { CallResult } from "./remote-service.ts";
 /** An operation under its rules. */
 export interface FollowedOperation {
   readonly contract: Contract;
-  readonly recovery: Recovery;
+  readonly recovery: RecoveryRules;
   /** The field that names it, the key's or one in its place, and its value, as they stand in the body. */
   readonly keyField: string;
   readonly key: unknown;

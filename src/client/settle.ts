@@ -1,6 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { Recovery } from "../contract/recovery.ts";
+import type { RecoveryRules } from "../contract/recovery.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { writeExactObject } from "./exact-json.ts";
@@ -44,7 +44,7 @@ class SettleRun {
   readonly #options: SettleOptions;
   readonly #clock: Clock;
   readonly #route: Route;
-  readonly #recovery: Recovery;
+  readonly #recovery: RecoveryRules;
   readonly #body: JsonObject;
   readonly #operation: FollowedOperation;
   readonly #pauses: Pauses;

@@ -1,6 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { type Recovery, recoveryOf } from "../contract/recovery.ts";
+import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
@@ -65,7 +65,7 @@ function keyFieldOf(route: Route): string {
 }
 
 /** The field by which a body names its operation: the key's, or one in its place. */
-export function nameField(route: Route, recovery: Recovery, body: object): string {
+export function nameField(route: Route, recovery: RecoveryRules, body: object): string {
   const given = new Map<string, unknown>(Object.entries(body));
   const keyField = keyFieldOf(route);
   return [keyField, ...recovery.aliases].find((field) => scalarText(given.get(field)) !== undefined) ?? keyField;
@@ -79,7 +79,7 @@ function fieldOf(text: string, field: string): unknown {
 export interface ParsedToken {
   readonly token: Token;
   readonly route: Route;
-  readonly recovery: Recovery;
+  readonly recovery: RecoveryRules;
   readonly body: JsonObject;
 }
 

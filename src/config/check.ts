@@ -133,7 +133,7 @@ function members(node: Node, value: Record<string, unknown>, path: string, probl
   if (node.minProperties !== undefined && entries.length < node.minProperties) refuse(`it is empty${why(node)}`);
   const kept: [string, unknown][] = [];
   for (const [key, member] of entries) {
-    const named = prefix + printable(key);
+    const named = prefix + printableKey(key);
     const wrongName = nameProblem(node, key);
     if (wrongName !== undefined) {
       problems.push(`${named}: ${wrongName}`);
@@ -151,7 +151,7 @@ function members(node: Node, value: Record<string, unknown>, path: string, probl
 }
 
 /** A key as a message may show it: on one line and not endless. */
-export function printable(key: string): string {
+export function printableKey(key: string): string {
   const plain = /^[\w/$-]+$/.test(key) ? key : JSON.stringify(key);
   return plain.length > 80 ? `${plain.slice(0, 77)}...` : plain;
 }

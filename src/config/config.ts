@@ -1,4 +1,5 @@
 import type { ServiceName } from "../core/call.ts";
+import type { LogLevel } from "../core/log.ts";
 
 /**
  * The resolved configuration: the shape that every other room is given.
@@ -75,8 +76,6 @@ export interface JournalConfig {
   /** What becomes of such requests while it can't be written: they go on without a record, or are refused. */
   readonly onFailure: "refuse" | "relay";
 }
-
-export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
 export interface Config {
   readonly lines: Readonly<Record<string, LineConfig>>;

@@ -1,4 +1,4 @@
-import { printable } from "./check.ts";
+import { printableKey } from "./check.ts";
 
 /**
  * Parses JSON and says where it goes wrong. `JSON.parse` names no line, and its messages quote the text around the error, which
@@ -82,7 +82,7 @@ export function repeatedKeys(text: string): readonly RepeatedKey[] {
 }
 
 function pathOf(open: readonly Open[]): string {
-  const steps = open.map(({ keys, key, items }) => (keys === undefined ? `[${items}]` : `.${printable(key)}`));
+  const steps = open.map(({ keys, key, items }) => (keys === undefined ? `[${items}]` : `.${printableKey(key)}`));
   return steps.join("").replace(/^\./, "");
 }
 

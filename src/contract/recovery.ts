@@ -13,7 +13,7 @@ import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
 /** How an operation may be proven to have ended. Bank and qr: approved, declined, reversed. Fiscal: closed, failed, unprinted. */
 export type Verdict = "approved" | "declined" | "reversed" | "closed" | "failed" | "unprinted";
 
-export interface Recovery {
+export interface RecoveryRules {
   readonly route: string;
   /**
    * What status "success" at the start means: that it is `followed` by questions, unless the answer holds a final state already,
@@ -141,7 +141,7 @@ const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "
 const qrOnce = { ...qrPayment, ownKey: false, success: "approved", resendsMax: 0, learns: undefined } as const;
 
 /** Every operation that can be followed, by service. */
-export const recoveries: Readonly<Record<ServiceName, readonly Recovery[]>> = {
+export const recoveries: Readonly<Record<ServiceName, readonly RecoveryRules[]>> = {
   fiscal: [
     { ...fiscalDocument, route: "/sale" },
     // Some tills give the refund the order's number as well, under which /check_status would find the sale
@@ -168,7 +168,7 @@ export const recoveries: Readonly<Record<ServiceName, readonly Recovery[]>> = {
 };
 
 /** The rules of a route, or undefined where it is no operation that can be followed. */
-export function recoveryOf(service: ServiceName, route: string): Recovery | undefined {
+export function recoveryOf(service: ServiceName, route: string): RecoveryRules | undefined {
   return recoveries[service].find((recovery) => recovery.route === route);
 }
 

@@ -24,8 +24,8 @@ const malformed = "no JSON object";
 const tooDeep = "nested too deeply";
 
 /** The members that are wanted: `true` for the whole member, names where only some of its own members are. */
-export interface Wanted {
-  readonly [name: string]: true | Wanted;
+export interface WantedMembers {
+  readonly [name: string]: true | WantedMembers;
 }
 
 /** A wanted name in the form in which it is looked for. */
@@ -37,11 +37,11 @@ interface Name {
   readonly inner: Names | undefined;
 }
 
-/** Wanted names, made ready once. They are letters of ASCII and underscores. */
+/** WantedMembers names, made ready once. They are letters of ASCII and underscores. */
 export class Names {
   readonly #byLength: readonly (readonly Name[])[];
 
-  constructor(wanted: Wanted) {
+  constructor(wanted: WantedMembers) {
     const byLength: Name[][] = [];
     for (const [index, [name, inner]] of Object.entries(wanted).entries()) {
       const bytes = Buffer.from(name);

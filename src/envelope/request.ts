@@ -200,7 +200,7 @@ export function toLine(
 }
 
 /** A request as it was read from a line: which service it selects, and what it asks. */
-export interface LineRequest {
+export interface ReceivedRequest {
   readonly service: ServiceName;
   readonly route: string;
   readonly body: readonly Buffer[];
@@ -210,7 +210,7 @@ export interface LineRequest {
  * Reads a fiscal request's payload from a line; `command` may lack its slash.
  * @returns undefined when it has no command, or a field twice: an invalid request (code 2).
  */
-export function readFormLine(payload: Buffer): LineRequest | undefined {
+export function readFormLine(payload: Buffer): ReceivedRequest | undefined {
   const form = parseForm(payload);
   if (form.command === undefined || form.repeated !== undefined) return undefined;
   const command = unescapeValue(form.command);
@@ -225,7 +225,7 @@ export function readFormLine(payload: Buffer): LineRequest | undefined {
  * @param qrPrefix What selects qr: its contract's `linePrefix`.
  * @returns undefined when it begins with neither a route nor that prefix.
  */
-export function readTextLine(payload: Buffer, qrPrefix: string): LineRequest | undefined {
+export function readTextLine(payload: Buffer, qrPrefix: string): ReceivedRequest | undefined {
   const lineEnd = payload.indexOf(0x0a);
   const head = payload.toString("utf8", 0, lineEnd === -1 ? payload.length : lineEnd).trim();
   const qr = head.startsWith(`${qrPrefix}/`);

@@ -62,7 +62,7 @@ export type LineReported =
   | { readonly is: "heard again"; readonly service: ServiceName };
 
 /** What is to be done, in the order in which it is given. */
-export type Effect =
+export type LineEffect =
   | { readonly do: "write"; readonly frame: readonly Buffer[] }
   /** What must precede the call's first byte is to be done; `recorded` or `record failed` follows. */
   | { readonly do: "record"; readonly exchange: Exchange }
@@ -88,7 +88,7 @@ export class LineEngine {
   readonly #recovery: Recovery;
   readonly #liveness: Liveness;
   readonly #queue: SendQueue<Exchange>;
-  #effects: Effect[] = [];
+  #effects: LineEffect[] = [];
   #state: LineState = "down";
   #reason = "it was not opened yet";
   /** The first attempt to open the device has ended. */
@@ -153,7 +153,7 @@ export class LineEngine {
   }
 
   /** Takes an event, and says what is to be done before the next one is given. */
-  handle(event: LineEvent, now: number): readonly Effect[] {
+  handle(event: LineEvent, now: number): readonly LineEffect[] {
     this.#dispatch(event, now);
     if (
       this.isStopping &&

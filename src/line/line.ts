@@ -7,7 +7,7 @@ import type { Cause } from "../device/open-errors.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import type { Discard, Frame } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
-import { type Effect, LineEngine, type LineEvent, type LineReported } from "./engine.ts";
+import { type LineEffect, LineEngine, type LineEvent, type LineReported } from "./engine.ts";
 import { type Ending, Exchange, type LineRequest, unavailable } from "./exchange.ts";
 import { FramedLink } from "./framed-link.ts";
 
@@ -174,7 +174,7 @@ export class Line {
     this.#deadline.set(this.#engine.nextDueMs(), this.#fedMs);
   }
 
-  #carryOut(effect: Effect): void {
+  #carryOut(effect: LineEffect): void {
     switch (effect.do) {
       case "write":
         this.#link.write(effect.frame, this.#fedMs);

@@ -8,7 +8,7 @@ import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
-import { type LineRequest, readFormLine, readTextLine } from "../envelope/request.ts";
+import { type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import { FramedLink } from "./framed-link.ts";
@@ -251,7 +251,7 @@ export class LineListener {
   }
 }
 
-function readRequest({ framing, payload }: Frame): LineRequest | undefined {
+function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
   const [only] = payload;
   const whole = payload.length === 1 && only !== undefined ? only : Buffer.concat(payload);
   return framing === "stx" ? readFormLine(whole) : readTextLine(whole, contracts.qr.linePrefix);

@@ -5,7 +5,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { present } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { type Effect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
+import { type LineEffect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
 import { Exchange } from "../../src/line/exchange.ts";
 import type { Receiving } from "../../src/line/frame-reader.ts";
 import { type LineState, lineStates } from "../../src/line/states.ts";
@@ -35,7 +35,7 @@ class Bench {
   /** What was done since the beginning, in words. */
   readonly done: string[] = [];
 
-  give(event: LineEvent): readonly Effect[] {
+  give(event: LineEvent): readonly LineEffect[] {
     const effects = this.engine.handle(event, this.now);
     this.done.push(...effects.map(wordsOf));
     // A write is taken over at once, as most are.
@@ -44,12 +44,12 @@ class Bench {
   }
 
   /** Lets time go on until something is due. */
-  tick(): readonly Effect[] {
+  tick(): readonly LineEffect[] {
     this.now = Math.max(this.now, this.engine.nextDueMs());
     return this.give({ at: "tick" });
   }
 
-  receive(...texts: readonly string[]): readonly Effect[] {
+  receive(...texts: readonly string[]): readonly LineEffect[] {
     return this.give({ at: "received", items: texts.map(frame), receiving: { ...still, heardMs: this.now } });
   }
 
@@ -60,7 +60,7 @@ class Bench {
   }
 }
 
-function wordsOf(effect: Effect): string {
+function wordsOf(effect: LineEffect): string {
   if (effect.do === "settle") {
     return `settle ${effect.ending instanceof Fault ? `${effect.ending.outcome}` : "reply"}`;
   }
@@ -159,7 +159,7 @@ for (const [at, row] of Object.entries(cells)) {
       // Whatever came, a call that comes now ends once, in one of the two ways, and the engine has a moment for it.
       const late = bench.exchange("LATE");
       let settled = 0;
-      const count = (effects: readonly Effect[]) => {
+      const count = (effects: readonly LineEffect[]) => {
         for (const effect of effects) if (effect.do === "settle" && effect.exchange === late) settled++;
       };
       count(bench.give({ at: "call", exchange: late }));
