@@ -70,7 +70,6 @@ async function answersOf(box: Box, path: string, socket: string, rounds: number)
       const key = `${path.slice(5, 11)}-${round}`;
       await greeted(box, till);
       if ((await stoppedAnswering(box, till, key, 1_500 + 100 * round)) !== undefined) whole++;
-      till.giveUpPending();
     }
     return whole;
   } finally {
@@ -150,6 +149,8 @@ class PacedTill {
   ask(key: string, more: object, limitMs: number): Promise<string | undefined> {
     const payload = `/check\n${JSON.stringify({ pay_id: key, ...more })}`;
     this.#wanted = `"pay_id":"${key}"`;
+    // Whoever asks anew has given up what came in part.
+    this.#decoder.reset();
     return new Promise((resolve) => {
       this.#answered = (text) => {
         clearTimeout(this.#timer);
@@ -170,10 +171,6 @@ class PacedTill {
   /** XOFF: from now on it takes nothing. */
   stopFlow(): void {
     this.#socket.write(Buffer.of(0x13));
-  }
-
-  giveUpPending(): void {
-    this.#decoder.reset();
   }
 
   hangUp(): void {
