@@ -88,11 +88,12 @@ class LineDecoder implements Decoder {
   }
 
   push(chunk: Uint8Array): readonly Decoded[] {
-    if (this.mode === "stx" && this.stx.takesIn(chunk)) return NOTHING;
     for (let from = 0; from < chunk.length; ) {
-      const n = this.memory.write(chunk, from);
-      if (n === 0) this.memory.grow(this.missingBytesMax());
-      else this.decode();
+      const space = this.space();
+      const n = Math.min(space.length, chunk.length - from);
+      space.set(chunk.subarray(from, from + n));
+      this.memory.advance(n);
+      this.decode();
       from += n;
     }
     return this.take();

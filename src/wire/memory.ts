@@ -18,7 +18,7 @@ const CHUNK_BYTES = 64 * 1024;
 /** With less room than this, a new frame starts in a fresh chunk: an ordinary frame is then one piece. */
 const ROOM_BYTES_MIN = 4 * 1024;
 
-/** Up to this many bytes a loop beats the native search and copy (x86-64, Node 20: 11 to 13 ns a call). */
+/** Up to this many bytes a loop beats the native search (x86-64, Node 20: 11 to 13 ns a call). */
 const SHORT_BYTES = 10;
 
 /** Up to this many bytes a loop without any calls beats both. */
@@ -67,53 +67,8 @@ export class Memory {
     this.size += n;
   }
 
-  /**
-   * Copies what fits of `source[from..]` to where the next bytes go; returns how many bytes that is. 0: there is no room, and
-   * `grow` makes some.
-   */
-  write(source: Uint8Array, from: number): number {
-    this.view = undefined;
-    if (this.size === 0) this.begin();
-    const at = this.base + this.size;
-    const { chunk } = this;
-    const n = Math.min(source.length - from, chunk.length - at);
-    // `as number`: from + i is below source.length
-    if (n <= SHORT_BYTES) for (let i = 0; i < n; i++) chunk[at + i] = source[from + i] as number;
-    else chunk.set(n === source.length ? source : source.subarray(from, from + n), at);
-    this.size += n;
-    return n;
-  }
-
-  /**
-   * Copies the whole of `source` to where the next bytes go, searching it at the same time; false, and the window is as it was,
-   * when `byte` is in it, when the window would reach `sizeBelow`, or when it is no case for this: too long, or there is no room.
-   */
-  writeUnless(byte: number, source: Uint8Array, sizeBelow: number): boolean {
-    const { chunk } = this;
-    const n = source.length;
-    const at = this.base + this.size;
-    if (n > FEW_BYTES || this.size + n >= sizeBelow || at + n > chunk.length) return false;
-    // Two at a time: in pieces of 16, a fifth less for the whole frame. `as number`: i is below source.length
-    let i = 0;
-    for (; i < n - 1; i += 2) {
-      const first = source[i] as number;
-      const second = source[i + 1] as number;
-      if (first === byte || second === byte) return false;
-      chunk[at + i] = first;
-      chunk[at + i + 1] = second;
-    }
-    if (i < n) {
-      const last = source[i] as number;
-      if (last === byte) return false;
-      chunk[at + i] = last;
-    }
-    this.view = undefined;
-    this.size += n;
-    return true;
-  }
-
   /** Makes room behind the window, if there is none: no more than `missingBytesMax` bytes can still belong to its frame. */
-  grow(missingBytesMax: number): void {
+  private grow(missingBytesMax: number): void {
     const end = this.base + this.size;
     if (this.size === 0) this.begin();
     else if (end === this.chunk.length) {

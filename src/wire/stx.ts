@@ -70,15 +70,7 @@ export class StxFramer {
     return this.payloadBytesMax + FRAMING_BYTES - this.memory.size;
   }
 
-  /** Takes in bytes that lie elsewhere, if they are the common case; false, and nothing is taken in, if they aren't. */
-  takesIn(chunk: Uint8Array): boolean {
-    const { memory } = this;
-    if (!memory.writeUnless(ETX, chunk, this.lookAtBytes)) return false;
-    this.searched = memory.size;
-    return true;
-  }
-
-  /** The same for bytes that are in the window already. */
+  /** Whether what came can't end a frame: nothing is looked at but whether it holds an ETX. */
   waits(): boolean {
     const { memory, searched } = this;
     const { size } = memory;
