@@ -47,6 +47,8 @@ export class Exchange implements Queued {
   readonly frame: readonly Buffer[];
   waitUntilMs: number;
   readonly cameMs: number;
+  /** Where its ending goes: the driver's, which sets it, and calls it once. A map from exchanges would keep each alive beyond its end. */
+  onEnded: ((ending: Ending) => void) | undefined;
   readonly #line: string;
   readonly #frameBytes: number;
   #sentMs = 0;

@@ -39,12 +39,6 @@ export interface LineOptions {
   readonly report: LineReport;
 }
 
-/** Where an exchange ends: its promise. */
-interface Waiter {
-  resolve(reply: Reply): void;
-  reject(fault: Fault): void;
-}
-
 /**
  * One serial line, as its callers see it: a request is refused, waits for its turn, or goes out at once, and ends once. This is the
  * engine's driver: bytes, calls and time go in as events, and each effect is carried out before the next event is given. It decides
@@ -57,7 +51,6 @@ export class Line {
   readonly #link: FramedLink;
   readonly #report: LineReport;
   readonly #deadline = new Deadline(() => this.#feed({ at: "tick" }));
-  readonly #waiters = new Map<Exchange, Waiter>();
   /** Events that came while an effect was carried out. */
   readonly #pending: LineEvent[] = [];
   #isFeeding = false;
@@ -138,7 +131,7 @@ export class Line {
       const cameMs = nowMs();
       const times = { cameMs, waitUntilMs: cameMs + this.#config.queueWaitMs };
       const exchange = new Exchange(this.name, request, frameOf(request.framing, request.payload, this.#config.crc16), times);
-      this.#waiters.set(exchange, { resolve, reject });
+      exchange.onEnded = (ending) => (ending instanceof Fault ? reject(ending) : resolve(ending));
       request.caller.onGone = () => this.#feed({ at: "caller gone", exchange });
       this.#feed({ at: "call", exchange });
     });
@@ -208,11 +201,10 @@ export class Line {
   }
 
   #settle(exchange: Exchange, ending: Ending): void {
-    const waiter = this.#waiters.get(exchange);
-    this.#waiters.delete(exchange);
+    const { onEnded } = exchange;
+    exchange.onEnded = undefined;
     exchange.request.caller.onGone = undefined;
-    if (ending instanceof Fault) waiter?.reject(ending);
-    else waiter?.resolve(ending);
+    onEnded?.(ending);
   }
 }
 

@@ -140,6 +140,8 @@ export class Recovery {
   readonly #limits: RecoveryLimits;
   /** The services that owe, longest first. */
   readonly #owing = new Map<ServiceName, ProbeAccount>();
+  /** Kept as a list, since it is looked at after each exchange. */
+  readonly #proven: LineService[] = [];
   #silentSinceMs = 0;
   #probeAtMs = 0;
   /** When a probe was sent last. */
@@ -236,6 +238,7 @@ export class Recovery {
       account.staleCame();
       return { kind: "late", service };
     }
+    if (!account.isProven) this.#proven.push(account.lineService);
     account.isProven = true;
     account.answered++;
     account.sentAtMs = 0;
@@ -268,7 +271,7 @@ export class Recovery {
 
   /** The services that have answered a probe in this process, with theirs. */
   get proven(): readonly LineService[] {
-    return [...this.#accounts.values()].filter(({ isProven }) => isProven).map(({ lineService }) => lineService);
+    return this.#proven;
   }
 
   /** The service to probe now, if it is time for one; the caller sends it. */
