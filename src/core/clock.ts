@@ -1,3 +1,5 @@
+import { performance } from "node:perf_hooks";
+
 /**
  * Monotonic time. A box without a battery clock jumps by years at its first time sync, so only this clock measures waits.
  */

@@ -22,8 +22,8 @@ export function printableLines(text: string): string {
  * breaks and tabs between values stay.
  */
 export function printableJson(json: string): string {
-  // Most texts are plain ASCII, and the log asks for each of its lines.
-  if (!/[^\t\n\r -~]/.test(json)) return json;
+  // Most texts are plain ASCII, and the log asks for each of its lines. Below a space JSON has none but those breaks and tabs.
+  if (Buffer.byteLength(json) === json.length && !json.includes("\x7f")) return json;
   return json.replace(unsafe, (found) => (/[\t\n\r]/.test(found) ? found : escaped(found)));
 }
 

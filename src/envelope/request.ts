@@ -4,9 +4,9 @@ import { routeOf } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { parseBounded } from "./bounded-json.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
 import { keyOf, wholeOf } from "./json.ts";
-import { Names, readMembers } from "./members.ts";
 import { signMatches, signOf } from "./sign.ts";
 
 /**
@@ -92,27 +92,15 @@ function isBlank(text: Buffer): boolean {
  * other characters, and of a field that stands there twice one takes the first and another the last.
  */
 function readJson(contract: Contract, route: Route, text: Buffer, what: string, rules: RequestRules): string | undefined {
-  const read = readMembers(text, decisiveOf(contract));
+  const read = parseBounded(text, contract.decisive);
   if (rules.check !== "none") {
     const refuse = (state: string) => new Fault("malformed", `Cannot accept ${route.path}: ${what} ${state}`);
     if (typeof read === "string") throw refuse(`is ${read}: mend the request`);
     if (!isUtf8(text)) throw refuse("is not UTF-8: encode its text as UTF-8");
     if (read.twice !== undefined) throw refuse(`has ${read.twice} twice: send it once`);
-    checkContract(contract, route, text, rules);
+    checkContract(contract, route, read.json, rules);
   }
-  return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.value(route.key));
-}
-
-/** By contract: made once, and forgotten with one that a test made. */
-const decisive = new WeakMap<Contract, Names>();
-
-function decisiveOf(contract: Contract): Names {
-  let names = decisive.get(contract);
-  if (names === undefined) {
-    names = new Names(Object.fromEntries(contract.decisive.map((field) => [field, true])));
-    decisive.set(contract, names);
-  }
-  return names;
+  return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.json[route.key]);
 }
 
 const dataPair = Buffer.from("data=");
@@ -164,9 +152,9 @@ function decodeData(route: Route, data: string): Buffer {
   return Buffer.from(data, "base64");
 }
 
-function checkContract(contract: Contract, route: Route, text: Buffer, rules: RequestRules): void {
+function checkContract(contract: Contract, route: Route, body: JsonObject, rules: RequestRules): void {
   if (rules.check !== "contract" || rules.validate === undefined) return;
-  const problem = rules.validate(contract.service, route.path, JSON.parse(text.toString("utf8")));
+  const problem = rules.validate(contract.service, route.path, body);
   if (problem !== undefined) throw new Fault(problem.kind, problem.message);
 }
 
@@ -188,7 +176,7 @@ export function toLine(
 ): readonly Buffer[] {
   if (contract.envelope === "form") {
     const head = `command=${route}&`;
-    if (body.length > 0) return [Buffer.from(head), ...body];
+    if (body.length > 0) return [Buffer.from(head, "latin1"), ...body];
     if (routeOf(contract, route)?.body !== "none") {
       throw new Fault("missing", `Cannot send ${route}: it has no data and no sign: send both`);
     }
@@ -196,7 +184,7 @@ export function toLine(
     return [Buffer.from(`${head}data=${emptyObject}&sign=${sign}`)];
   }
   const head = `${contract.linePrefix}${route}`;
-  return body.length > 0 ? [Buffer.from(`${head}\n`), ...body] : [Buffer.from(head)];
+  return body.length > 0 ? [Buffer.from(`${head}\n`, "latin1"), ...body] : [Buffer.from(head, "latin1")];
 }
 
 /** A request as it was read from a line: which service it selects, and what it asks. */

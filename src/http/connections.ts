@@ -50,6 +50,7 @@ export class Connections<R extends PendingRequest> {
     if (connection === undefined) return;
     const { pending } = connection;
     pending.push(started);
+    if (pending.length <= waitingRequestsMax) return;
     // Those that are answered, and that nothing holds up, are only about to go out.
     const first = pending.findIndex(({ response }) => !response.writableEnded);
     if (pending.length - first > waitingRequestsMax) connection.overLimit = started;

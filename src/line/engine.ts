@@ -80,6 +80,9 @@ export interface LineEngineOptions {
 
 const never = Number.POSITIVE_INFINITY;
 
+/** Most events have no effect. */
+const nothing: readonly LineEffect[] = [];
+
 export class LineEngine {
   readonly #name: string;
   readonly #config: LineConfig;
@@ -162,6 +165,7 @@ export class LineEngine {
     ) {
       this.#close(now);
     }
+    if (this.#effects.length === 0) return nothing;
     const effects = this.#effects;
     this.#effects = [];
     return effects;

@@ -153,13 +153,17 @@ export class Line {
 
   /** Gives the engine an event, and carries out what follows from it; what comes meanwhile waits behind it. */
   #feed(event: LineEvent): void {
-    this.#pending.push(event);
-    if (this.#isFeeding) return;
+    if (this.#isFeeding) {
+      this.#pending.push(event);
+      return;
+    }
     this.#isFeeding = true;
     try {
-      for (let next = this.#pending.shift(); next !== undefined; next = this.#pending.shift()) {
+      let next: LineEvent | undefined = event;
+      while (next !== undefined) {
         this.#fedMs = nowMs();
         for (const effect of this.#engine.handle(next, this.#fedMs)) this.#carryOut(effect);
+        next = this.#pending.shift();
       }
     } finally {
       this.#isFeeding = false;

@@ -96,7 +96,7 @@ export class Liveness {
     if (service === undefined) return;
     service.heardMs = now;
     service.silentSinceMs = undefined;
-    this.#evidence.clear();
+    if (this.#evidence.size > 0) this.#evidence.clear();
     if (!service.isReported) return;
     service.isReported = false;
     this.#report.heardAgain(name);

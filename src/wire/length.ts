@@ -26,12 +26,13 @@ export function encodeLength(kind: Crc16, pieces: readonly Buffer[]): Buffer[] {
   if (payloadBytes > LENGTH_PAYLOAD_BYTES_LIMIT) {
     throw new RangeError(`Cannot frame ${payloadBytes} bytes: a payload is at most ${LENGTH_PAYLOAD_BYTES_LIMIT} bytes`);
   }
-  const ends = Buffer.allocUnsafe(HEADER_BYTES + TRAILER_BYTES);
-  ends.writeUInt32BE(payloadBytes, 0);
-  let sum = crc16(kind, ends, 0, HEADER_BYTES);
+  const header = Buffer.allocUnsafe(HEADER_BYTES);
+  header.writeUInt32BE(payloadBytes);
+  let sum = crc16(kind, header, 0, HEADER_BYTES);
   for (const piece of pieces) sum = crc16(kind, piece, 0, piece.length, sum);
-  ends.writeUInt16BE(sum, HEADER_BYTES);
-  return [ends.subarray(0, HEADER_BYTES), ...pieces, ends.subarray(HEADER_BYTES)];
+  const trailer = Buffer.allocUnsafe(TRAILER_BYTES);
+  trailer.writeUInt16BE(sum);
+  return [header, ...pieces, trailer];
 }
 
 /** What `scan` found: `more` bytes are needed; a `frame`; or why sync is lost. */

