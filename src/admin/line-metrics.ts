@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import type { Outcome } from "../core/fault.ts";
+import type { FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type ExchangeRecord, exchangeFields } from "../core/log-fields.ts";
 import type { Discard, DiscardReason, Frame } from "../wire/decoded.ts";
@@ -14,14 +14,17 @@ export interface OutcomeCounts {
   notSent: number;
   /** Sent, and no good reply came. */
   unknown: number;
+  /** Those that were not answered, by why. */
+  readonly reasons: Partial<Record<FaultReason, number>>;
 }
 
-export const noOutcomes = (): OutcomeCounts => ({ answered: 0, notSent: 0, unknown: 0 });
+export const noOutcomes = (): OutcomeCounts => ({ answered: 0, notSent: 0, unknown: 0, reasons: {} });
 
-export function countOutcome(counts: OutcomeCounts, outcome: Outcome): void {
+export function countOutcome(counts: OutcomeCounts, { outcome, reason }: Pick<ExchangeRecord, "outcome" | "reason">): void {
   if (outcome === "answered") counts.answered++;
   else if (outcome === "unknown") counts.unknown++;
   else counts.notSent++;
+  if (reason !== undefined) counts.reasons[reason] = (counts.reasons[reason] ?? 0) + 1;
 }
 
 /** What a line reports, in the shape of its own report. */
@@ -76,7 +79,7 @@ export class LineMetrics {
 
   /** A request to a service of this line has ended. It becomes text only when the status is read: each exchange passes here. */
   exchange(record: ExchangeRecord): void {
-    countOutcome(this.#counts, record.outcome);
+    countOutcome(this.#counts, record);
     this.#lastExchange = { timeMs: Date.now(), record };
   }
 
@@ -104,8 +107,20 @@ export class LineMetrics {
   get lastExchange() {
     if (this.#lastExchange === undefined) return undefined;
     const { timeMs, record } = this.#lastExchange;
-    const { requestId, service, route, key, outcome, status, code, queueMs, lineMs } = exchangeFields(record);
-    return { time: new Date(timeMs).toISOString(), requestId, service, route, key, outcome, status, code, queueMs, lineMs };
+    const { requestId, service, route, key, outcome, reason, status, code, queueMs, lineMs } = exchangeFields(record);
+    return {
+      time: new Date(timeMs).toISOString(),
+      requestId,
+      service,
+      route,
+      key,
+      outcome,
+      reason,
+      status,
+      code,
+      queueMs,
+      lineMs,
+    };
   }
 
   #changed(before: StatusLineState, state: StatusLineState): void {

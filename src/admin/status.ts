@@ -66,7 +66,7 @@ export class Status {
 
   /** A request has ended, with any outcome. */
   exchange(record: ExchangeRecord): void {
-    countOutcome(this.#service(record.service).counts, record.outcome);
+    countOutcome(this.#service(record.service).counts, record);
     this.#lineOf.get(record.service)?.exchange(record);
   }
 

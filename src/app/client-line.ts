@@ -122,7 +122,13 @@ class LineTransport implements Transport {
   }
 }
 
-const answered = { outcome: "answered", httpStatus: undefined, retryAfterMs: undefined, reason: undefined } as const;
+const answered = {
+  outcome: "answered",
+  httpStatus: undefined,
+  retryAfterMs: undefined,
+  reason: undefined,
+  failure: undefined,
+} as const;
 
 /** A fault of the line as a bridge would answer it, so that both ways lead to the same errors. */
 function faultAnswer(service: ServiceName, route: string, fault: Fault): Answer {
@@ -132,6 +138,7 @@ function faultAnswer(service: ServiceName, route: string, fault: Fault): Answer 
     text: faultBody(contracts[service], route, fault).payload.toString(),
     httpStatus: fault.httpStatus,
     retryAfterMs: retryAfterS === undefined ? undefined : retryAfterS * 1000,
-    reason: fault.message,
+    reason: fault.reason,
+    failure: fault.message,
   };
 }

@@ -95,6 +95,7 @@ function recordOf({ call, waitedMs, tookMs, ending, payload, given }: LineExchan
     route: routeOf(contracts[call.service], call.route)?.path ?? "?",
     key: keyOf(call),
     outcome: ending instanceof Fault ? ending.outcome : "answered",
+    reason: ending instanceof Fault ? ending.reason : undefined,
     httpStatus: undefined,
     status: read?.status,
     code: read?.code,

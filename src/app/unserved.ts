@@ -19,7 +19,7 @@ export function unserved(port: number, report: HttpListenerOptions["report"]): H
     config: { ...serviceDefaults, line: "", port, allowOrigins: [], allowHosts: [], replyTimeoutMs: {} },
     // The handler refuses whatever comes, so there is nothing to judge.
     rules: { check: "none", merchantId: undefined, validate: undefined },
-    handler: () => Promise.reject(new Fault("unavailable", `Cannot send the request: ${what}`)),
+    handler: () => Promise.reject(new Fault("unavailable", `Cannot send the request: ${what}`, { reason: "not-configured" })),
     report,
   };
 }

@@ -1,5 +1,5 @@
 import type { ServiceName } from "../core/call.ts";
-import type { Outcome } from "../core/fault.ts";
+import type { FaultReason, Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 
 /**
@@ -15,6 +15,8 @@ export interface CallFailure {
   /** The code in the answer's envelope: the service's own, or the one posline put into a fault. */
   readonly code?: number | undefined;
   readonly httpStatus?: number | undefined;
+  /** Why it was not answered, where posline said so: a word of a closed list, for a till's own texts. */
+  readonly reason?: FaultReason | undefined;
   /** What to do next, by the contract. */
   readonly advice: string;
 }
@@ -26,14 +28,16 @@ export abstract class CallError extends Error {
   readonly route: string;
   readonly code: number | undefined;
   readonly httpStatus: number | undefined;
+  readonly reason: FaultReason | undefined;
   readonly advice: string;
 
-  constructor({ service, route, message, code, httpStatus, advice }: CallFailure) {
+  constructor({ service, route, message, code, httpStatus, reason, advice }: CallFailure) {
     super(message);
     this.service = service;
     this.route = route;
     this.code = code;
     this.httpStatus = httpStatus;
+    this.reason = reason;
     this.advice = advice;
   }
 }

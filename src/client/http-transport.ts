@@ -1,6 +1,6 @@
 import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
-import type { Outcome } from "../core/fault.ts";
+import { isFaultReason, type Outcome } from "../core/fault.ts";
 import { parseExactObject } from "./exact-json.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
 
@@ -144,7 +144,9 @@ async function readText(response: Response, replyBytesMax: number): Promise<stri
 function toAnswer(response: Response, text: string): Answer {
   const { status, headers } = response;
   const outcome = outcomeInHeader(headers) ?? outcomeByStatus(status, text);
-  return { outcome, text, httpStatus: status, retryAfterMs: retryAfterMsIn(headers), reason: undefined };
+  const word = headers.get("X-Posline-Reason");
+  const reason = isFaultReason(word) ? word : undefined;
+  return { outcome, text, httpStatus: status, retryAfterMs: retryAfterMsIn(headers), reason, failure: undefined };
 }
 
 function outcomeInHeader(headers: Headers): Outcome | undefined {

@@ -1,6 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { adviceAfter } from "../contract/recovery.ts";
-import { checkFirst } from "../core/fault.ts";
+import { checkFirst, type FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
@@ -26,6 +26,7 @@ export interface AnswerSummary {
   readonly code: number | undefined;
   readonly message: string | undefined;
   readonly httpStatus: number | undefined;
+  readonly reason: FaultReason | undefined;
 }
 
 /** The fiscal merchant's id, or where to look it up; asked for each request, so that one that was corrected takes effect. */
@@ -117,9 +118,9 @@ export class RemoteService {
   #toError(route: Route, result: CallResult): NotSentError | UnknownError | RejectedError {
     const { service } = this.contract;
     const { path } = route;
-    const { code, httpStatus } = result.summary;
+    const { code, httpStatus, reason } = result.summary;
     const message = result.summary.message ?? `${service} ${path}: ${result.outcome}, code ${code ?? "none"}`;
-    const failure = (advice: string): CallFailure => ({ service, route: path, code, message, httpStatus, advice });
+    const failure = (advice: string): CallFailure => ({ service, route: path, code, message, httpStatus, reason, advice });
     switch (result.outcome) {
       case "not-sent": {
         const advice = result.passing ? "send it again after a while" : "mend the request or the settings, then send it again";
@@ -168,7 +169,7 @@ async function withTimeout<T>(
 const merchantIdTimeout = new Error("the merchantId was still being looked up when the time was over or the caller left");
 
 function notSent(message: string, passing: boolean): CallResult {
-  const summary = { code: undefined, message, httpStatus: undefined };
+  const summary = { code: undefined, message, httpStatus: undefined, reason: undefined };
   return { outcome: "not-sent", passing, retryAfterMs: undefined, summary };
 }
 
@@ -176,10 +177,12 @@ function notSent(message: string, passing: boolean): CallResult {
  * Reads what a transport brought. An answer without a status of the contract is no answer: its outcome is unknown. So it is with an
  * error whose HTTP status says that it may be a framework's or a proxy's (the route's `errorStatusMax`).
  */
-function readAnswer(contract: Contract, route: Route, { outcome, text, httpStatus, retryAfterMs, reason }: Answer): CallResult {
+function readAnswer(contract: Contract, route: Route, answer: Answer): CallResult {
+  const { outcome, text, httpStatus, retryAfterMs, reason, failure } = answer;
   const reply = text === undefined ? undefined : parseExactObject(text);
   const status = reply?.["status"];
-  const summary = { code: looseInteger(reply?.["code"]), message: scalarText(reply?.["message"]) ?? reason, httpStatus };
+  const message = scalarText(reply?.["message"]) ?? failure;
+  const summary = { code: looseInteger(reply?.["code"]), message, httpStatus, reason };
   if (outcome === "not-sent") {
     return { outcome, passing: isPassing(contract, summary, retryAfterMs), retryAfterMs, summary };
   }
@@ -187,8 +190,8 @@ function readAnswer(contract: Contract, route: Route, { outcome, text, httpStatu
   if (outcome === "answered" && reply !== undefined && isServiceAnswer) {
     return { outcome, success: status === "success", reply, summary };
   }
-  const message = outcome === "answered" ? "the answer is none that the contract knows" : summary.message;
-  return { outcome: "unknown", summary: { ...summary, message } };
+  if (outcome !== "answered") return { outcome: "unknown", summary };
+  return { outcome: "unknown", summary: { ...summary, message: "the answer is none that the contract knows" } };
 }
 
 /** Statuses of a request that is turned away for now: too slow, too many. */

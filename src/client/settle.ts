@@ -200,14 +200,19 @@ class SettleRun {
   #endAborted(): Promise<Settled> {
     const untouched = nothingBegun(this.#token.known);
     const message = untouched ? "the caller stopped it before it was sent" : "the caller stopped following it";
-    const summary = { code: undefined, message, httpStatus: undefined };
+    const summary = { code: undefined, message, httpStatus: undefined, reason: undefined };
     return this.#end({ verdict: untouched ? this.#recovery.refused : "unknown", reply: undefined, summary });
   }
 
   /** It had ended so before it was resumed. */
   #endUnsent(): Promise<Settled> {
     const { code, message } = this.#token.known.refusal ?? {};
-    const summary = { code, message: `nothing was sent: ${message ?? "start it anew"}`, httpStatus: undefined };
+    const summary = {
+      code,
+      message: `nothing was sent: ${message ?? "start it anew"}`,
+      httpStatus: undefined,
+      reason: undefined,
+    };
     return this.#end({ verdict: this.#recovery.refused, reply: undefined, summary });
   }
 

@@ -1,5 +1,5 @@
 import type { ServiceName } from "../core/call.ts";
-import type { Outcome } from "../core/fault.ts";
+import type { FaultReason, Outcome } from "../core/fault.ts";
 
 /**
  * What carries a request to a service and its answer back: HTTP, or a line. It sends each request once and says what became of it.
@@ -25,8 +25,10 @@ export interface Answer {
   readonly httpStatus: number | undefined;
   /** Milliseconds after which it may be tried again, where that was said. */
   readonly retryAfterMs: number | undefined;
-  /** Why it failed, in words, where no body says it. */
-  readonly reason: string | undefined;
+  /** Why it was not answered, where posline said so (`X-Posline-Reason`). */
+  readonly reason: FaultReason | undefined;
+  /** The same in words, where no body says it. */
+  readonly failure: string | undefined;
 }
 
 export interface Transport {
@@ -40,6 +42,6 @@ export interface Transport {
 }
 
 /** A failure without an answer's body. */
-export function failedAnswer(outcome: "not-sent" | "unknown", reason: string): Answer {
-  return { outcome, text: undefined, httpStatus: undefined, retryAfterMs: undefined, reason };
+export function failedAnswer(outcome: "not-sent" | "unknown", failure: string): Answer {
+  return { outcome, text: undefined, httpStatus: undefined, retryAfterMs: undefined, reason: undefined, failure };
 }

@@ -11,41 +11,95 @@ export type FaultOutcome = "not-sent" | "unknown";
 /** Every answer's `X-Posline-Outcome`. */
 export type Outcome = FaultOutcome | "answered";
 
+/**
+ * Why a call was refused or failed: every fault's `X-Posline-Reason`, and what it means. A till shows its own words for these, in its own
+ * language; the list is closed, and what a word means stays.
+ */
+export const faultReasons = {
+  "malformed-request": "the body is not what the contract asks for",
+  "missing-parameter": "a required parameter, or the body, is missing",
+  "wrong-sign": "the fiscal sign is wrong",
+  "not-http": "what came is not an HTTP/1.1 request",
+  "wrong-key": "the API key is missing or wrong",
+  "origin-not-allowed": "the page's origin is not in `allowOrigins`",
+  "host-not-allowed": "the Host is not in `allowHosts`",
+  "unknown-route": "the service has no such route",
+  "wrong-method": "the route takes another HTTP method",
+  "request-too-slow": "the request was not complete in time",
+  "request-too-large": "the body is larger than `bodyBytesMax`",
+  "headers-too-large": "the headers are too large",
+  "too-many-requests": "too many requests of one connection, or bodies of all, wait",
+  "not-configured": "no service is configured on this port",
+  "line-down": "the line's device is not open",
+  recovering: "the line is not proven clean yet after a lost answer or an opening",
+  "queue-full": "as many calls wait as may (`queueCallsMax`)",
+  "waited-too-long": "the line stayed busy with other calls for `queueWaitMs`",
+  "not-recorded": "the journal could not record the call before it was sent",
+  "caller-left": "whoever asked disconnected before the call was sent",
+  stopping: "posline stops, or this line's configuration changed",
+  "upstream-unreachable": "a gateway's upstream can't be connected to",
+  "upstream-refused": "a gateway's upstream refused the request by its HTTP status",
+  "internal-error": "a bug in posline",
+  "no-reply": "sent, and no reply came in time",
+  "reply-corrupt": "sent, and what came is not a whole, correct reply",
+  "reply-too-large": "sent, and the reply is larger than `replyBytesMax`",
+  "reply-ambiguous": "sent, and what came may answer an earlier request",
+  "line-lost": "sent, and the device was lost before the reply",
+  "connection-lost": "sent, and the upstream's connection was lost before the reply",
+} as const satisfies Record<string, string>;
+
+export type FaultReason = keyof typeof faultReasons;
+
+/** The reasons as a Markdown table, for docs/client.md. */
+export function reasonTable(): string {
+  const rows = Object.entries(faultReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`);
+  return ["| `X-Posline-Reason` | |", "|---|---|", ...rows].join("\n");
+}
+
+/** Whether a word from elsewhere, such as another posline, is one of these. */
+export function isFaultReason(word: unknown): word is FaultReason {
+  return typeof word === "string" && Object.hasOwn(faultReasons, word);
+}
+
 interface FaultClass {
   readonly httpStatus: number;
   readonly outcome: FaultOutcome;
+  /** Why, where nothing more is known. */
+  readonly reason: FaultReason;
 }
 
 /** Each kind of fault with its HTTP status and outcome. */
 export const faultClasses = {
   /** The body is not what the contract's envelope asks for (fiscal 2, bank -29, qr 1). */
-  malformed: { httpStatus: 400, outcome: "not-sent" },
+  malformed: { httpStatus: 400, outcome: "not-sent", reason: "malformed-request" },
   /** A required parameter is missing (fiscal 3, bank -29, qr 1). */
-  missing: { httpStatus: 400, outcome: "not-sent" },
+  missing: { httpStatus: 400, outcome: "not-sent", reason: "missing-parameter" },
   /** The fiscal sign is wrong (fiscal 1). */
-  sign: { httpStatus: 400, outcome: "not-sent" },
+  sign: { httpStatus: 400, outcome: "not-sent", reason: "wrong-sign" },
   /** The HTTP message itself is broken. */
-  http: { httpStatus: 400, outcome: "not-sent" },
-  key: { httpStatus: 401, outcome: "not-sent" },
-  origin: { httpStatus: 403, outcome: "not-sent" },
-  route: { httpStatus: 404, outcome: "not-sent" },
-  method: { httpStatus: 405, outcome: "not-sent" },
-  slow: { httpStatus: 408, outcome: "not-sent" },
-  size: { httpStatus: 413, outcome: "not-sent" },
-  host: { httpStatus: 421, outcome: "not-sent" },
-  headers: { httpStatus: 431, outcome: "not-sent" },
+  http: { httpStatus: 400, outcome: "not-sent", reason: "not-http" },
+  key: { httpStatus: 401, outcome: "not-sent", reason: "wrong-key" },
+  origin: { httpStatus: 403, outcome: "not-sent", reason: "origin-not-allowed" },
+  route: { httpStatus: 404, outcome: "not-sent", reason: "unknown-route" },
+  method: { httpStatus: 405, outcome: "not-sent", reason: "wrong-method" },
+  slow: { httpStatus: 408, outcome: "not-sent", reason: "request-too-slow" },
+  size: { httpStatus: 413, outcome: "not-sent", reason: "request-too-large" },
+  host: { httpStatus: 421, outcome: "not-sent", reason: "host-not-allowed" },
+  headers: { httpStatus: 431, outcome: "not-sent", reason: "headers-too-large" },
   /** Not sent because of posline or its line: down, recovering, queue full, waited too long, shutting down. */
-  unavailable: { httpStatus: 503, outcome: "not-sent" },
+  unavailable: { httpStatus: 503, outcome: "not-sent", reason: "internal-error" },
   /** Sent, and no reply within the time allowed. */
-  timeout: { httpStatus: 504, outcome: "unknown" },
+  timeout: { httpStatus: 504, outcome: "unknown", reason: "no-reply" },
   /** Sent, and the reply is corrupt, no JSON object, or the line was lost before it came. */
-  broken: { httpStatus: 502, outcome: "unknown" },
+  broken: { httpStatus: 502, outcome: "unknown", reason: "internal-error" },
 } as const satisfies Record<string, FaultClass>;
 
 export type FaultKind = keyof typeof faultClasses;
 
 /** Details a fault may carry beside its kind and message. */
 export interface FaultDetails {
+  /** Why, where the kind alone doesn't say it. */
+  readonly reason?: FaultReason | undefined;
   /** Seconds for `Retry-After`, when waiting helps. */
   readonly retryAfterS?: number;
   /** Methods that the route takes, for `Allow`. */
@@ -71,6 +125,10 @@ export class Fault extends Error {
 
   get outcome(): FaultOutcome {
     return faultClasses[this.kind].outcome;
+  }
+
+  get reason(): FaultReason {
+    return this.details.reason ?? faultClasses[this.kind].reason;
   }
 
   get httpStatus(): number {

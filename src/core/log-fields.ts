@@ -1,4 +1,4 @@
-import type { Outcome } from "./fault.ts";
+import type { FaultReason, Outcome } from "./fault.ts";
 import { logged, loggedSentence } from "./log-text.ts";
 
 /**
@@ -14,6 +14,8 @@ export interface ExchangeRecord {
   /** pay_id or documentExtID. */
   readonly key: string | undefined;
   readonly outcome: Outcome;
+  /** Why it was not answered. */
+  readonly reason?: FaultReason | undefined;
   /** undefined for an answer that went over a line. */
   readonly httpStatus: number | undefined;
   /** `status` and `code` of the answer, the terminal's or posline's. */
@@ -81,6 +83,7 @@ export function exchangeFields(record: ExchangeRecord) {
     route: record.route,
     key: key === undefined ? undefined : logged(key),
     outcome: record.outcome,
+    reason: record.reason,
     httpStatus: record.httpStatus,
     status: status === undefined || statusForm.test(status) ? status : "?",
     // Codes are int32 (fiscal.md, Response model); a longer number is no code and might be anything.

@@ -81,6 +81,7 @@ export class BodyReader {
   #tooMany(): Fault {
     const state = `bodies of other requests take ${this.#heldBytesMax} bytes, which is the limit`;
     return new Fault("unavailable", `Cannot accept the request: ${state}: nothing was sent, it is safe to send again`, {
+      reason: "too-many-requests",
       retryAfterS: 1,
     });
   }

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { type FaultReason, isFaultReason } from "../core/fault.ts";
 import * as limits from "./limits.ts";
 
 /**
@@ -103,17 +104,21 @@ export interface UpstreamResponse {
   readonly status: number;
   /** What a posline says became of the call (`X-Posline-Outcome`). */
   readonly outcome: string | undefined;
+  /** Why, where it says that too (`X-Posline-Reason`). */
+  readonly reason: FaultReason | undefined;
   readonly payload: readonly Buffer[];
 }
+
+type NoResponseReason = Extract<FaultReason, "no-reply" | "reply-too-large" | "connection-lost" | "stopping">;
 
 /** No whole response came; the message says why. */
 export class NoResponse extends Error {
   override readonly name = "NoResponse";
-  readonly kind: "timeout" | "broken";
+  readonly reason: NoResponseReason;
 
-  constructor(kind: "timeout" | "broken", message: string) {
+  constructor(reason: NoResponseReason, message: string) {
     super(message);
-    this.kind = kind;
+    this.reason = reason;
   }
 }
 
@@ -130,9 +135,9 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
       finish();
       connection.destroy();
     };
-    const fail = (kind: NoResponse["kind"], why: string) => end(() => reject(new NoResponse(kind, why)));
-    const timer = setTimeout(() => fail("timeout", "no answer came in time"), timeoutMs);
-    const stopped = () => fail("broken", "posline shut down before it came");
+    const fail = (reason: NoResponseReason, why: string) => end(() => reject(new NoResponse(reason, why)));
+    const timer = setTimeout(() => fail("no-reply", "no answer came in time"), timeoutMs);
+    const stopped = () => fail("stopping", "posline shut down before it came");
     stop.addEventListener("abort", stopped);
     const bytes = body.reduce((sum, piece) => sum + piece.length, 0);
     const clientRequest = request({
@@ -149,10 +154,10 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
     });
     // Once it responds, the end of the response counts: an upstream that refuses a body needn't read all of it.
     clientRequest.on("error", (error) => {
-      if (!responded) fail("broken", `the connection to the upstream failed (${error.message})`);
+      if (!responded) fail("connection-lost", `the connection to the upstream failed (${error.message})`);
     });
     clientRequest.on("close", () => {
-      if (!responded) fail("broken", "the upstream ended the connection");
+      if (!responded) fail("connection-lost", "the upstream ended the connection");
     });
     for (const piece of body) clientRequest.write(piece);
     clientRequest.end();
@@ -164,20 +169,25 @@ function readResponse(
   response: IncomingMessage,
   bytesMax: number,
   done: (whole: UpstreamResponse) => void,
-  fail: (kind: "broken", why: string) => void,
+  fail: (reason: NoResponseReason, why: string) => void,
 ): void {
   const payload: Buffer[] = [];
   let bytes = 0;
   response.on("data", (piece: Buffer) => {
     bytes += piece.length;
-    if (bytes > bytesMax) fail("broken", `the answer is larger than ${bytesMax} bytes (replyBytesMax)`);
+    if (bytes > bytesMax) fail("reply-too-large", `the answer is larger than ${bytesMax} bytes (replyBytesMax)`);
     else payload.push(piece);
   });
   response.on("end", () => {
-    const outcome = response.headers["x-posline-outcome"];
-    done({ status: response.statusCode ?? 0, outcome: typeof outcome === "string" ? outcome : undefined, payload });
+    const { "x-posline-outcome": outcome, "x-posline-reason": reason } = response.headers;
+    done({
+      status: response.statusCode ?? 0,
+      outcome: typeof outcome === "string" ? outcome : undefined,
+      reason: isFaultReason(reason) ? reason : undefined,
+      payload,
+    });
   });
-  const cut = () => fail("broken", "the answer was cut in the middle");
+  const cut = () => fail("connection-lost", "the answer was cut in the middle");
   response.on("error", cut);
   response.on("close", cut);
 }

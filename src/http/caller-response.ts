@@ -1,6 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
-import { askAgain, checkFirst, Fault, type FaultKind } from "../core/fault.ts";
+import { askAgain, checkFirst, Fault, type FaultKind, type FaultReason } from "../core/fault.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { UpstreamResponse } from "./caller-request.ts";
 
@@ -9,9 +9,9 @@ export interface FaultTexts {
   readonly contract: Contract;
   readonly route: Route;
   /** Nothing was sent. */
-  notSent(state: string): Fault;
+  notSent(reason: FaultReason, state: string): Fault;
   /** It was sent, and nobody knows what became of it. */
-  unknown(kind: "timeout" | "broken", state: string): Fault;
+  unknown(reason: FaultReason, state: string): Fault;
 }
 
 export function faultTexts(contract: Contract, route: Route): FaultTexts {
@@ -20,8 +20,10 @@ export function faultTexts(contract: Contract, route: Route): FaultTexts {
   return {
     contract,
     route,
-    notSent: (state) => new Fault("unavailable", `Cannot send ${path}: ${state}: nothing was sent, it is safe to send again`),
-    unknown: (kind, state) => new Fault(kind, `No answer to ${path}: ${state}: ${advice}`),
+    notSent: (reason, state) =>
+      new Fault("unavailable", `Cannot send ${path}: ${state}: nothing was sent, it is safe to send again`, { reason }),
+    unknown: (reason, state) =>
+      new Fault(reason === "no-reply" ? "timeout" : "broken", `No answer to ${path}: ${state}: ${advice}`, { reason }),
   };
 }
 
@@ -50,11 +52,14 @@ export function interpretResponse(response: UpstreamResponse, texts: FaultTexts)
   const refused = refusedStatuses[status];
   if (refused !== undefined) {
     const state = refused.state(texts.contract);
-    throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}: nothing was carried out`);
+    throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}: nothing was carried out`, {
+      reason: "upstream-refused",
+    });
   }
-  if (typeof read === "string" && isSuccess(status)) throw texts.unknown("broken", `what the upstream answered is ${read}`);
+  if (typeof read === "string" && isSuccess(status))
+    throw texts.unknown("reply-corrupt", `what the upstream answered is ${read}`);
   const elsewhere = status >= 300 && status < 400 ? ", a redirection: let upstream name the place itself" : "";
-  throw texts.unknown("broken", `the upstream answered with HTTP ${status}${elsewhere}`);
+  throw texts.unknown("reply-corrupt", `the upstream answered with HTTP ${status}${elsewhere}`);
 }
 
 const isSuccess = (status: number) => status >= 200 && status < 300;
@@ -62,11 +67,14 @@ const isSuccess = (status: number) => status >= 200 && status < 300;
 const isEnvelope = ({ status, code }: ReadReply) => status === "error" && code !== undefined;
 
 /** A fault of an upstream posline, in its own texts. */
-function fromPosline({ status, outcome, payload }: UpstreamResponse, { json }: ReadReply): Fault | undefined {
+function fromPosline({ status, outcome, reason, payload }: UpstreamResponse, { json }: ReadReply): Fault | undefined {
   if (outcome !== "not-sent" && outcome !== "unknown") return undefined;
   const kind: FaultKind = outcome === "not-sent" ? "unavailable" : status === 504 ? "timeout" : "broken";
   const { message } = json;
-  return new Fault(kind, typeof message === "string" ? message : `the upstream posline told ${outcome}`, { payload });
+  return new Fault(kind, typeof message === "string" ? message : `the upstream posline told ${outcome}`, {
+    payload,
+    reason,
+  });
 }
 
 interface RefusedStatus {

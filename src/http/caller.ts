@@ -49,13 +49,13 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
     const timeoutMs = options.replyTimeoutMs[route.path] ?? route.replyTimeoutMs;
     const dueMs = startedMs + timeoutMs - waitedMs;
     if (dueMs - startedMs < limits.responseMsMin)
-      throw texts.notSent(`it waited ${Math.round(waitedMs)} ms behind another request`);
-    if (call.caller.gone) throw texts.notSent("whoever asked has left");
+      throw texts.notSent("waited-too-long", `it waited ${Math.round(waitedMs)} ms behind another request`);
+    if (call.caller.gone) throw texts.notSent("caller-left", "whoever asked has left");
     try {
       const connection = await connectTo(upstream, Math.min(limits.connectMs, dueMs - startedMs), stop);
       if (call.caller.gone) {
         connection.destroy();
-        throw texts.notSent("whoever asked has left");
+        throw texts.notSent("caller-left", "whoever asked has left");
       }
       const response = await sendRequest({
         connection,
@@ -71,10 +71,9 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
       return { ...interpretResponse(response, texts), queueMs: 0, lineMs: nowMs() - startedMs };
     } catch (error) {
       if (error instanceof Unreachable)
-        throw texts.notSent(`its upstream ${upstream.host} can't be reached (${error.message})`);
+        throw texts.notSent("upstream-unreachable", `its upstream ${upstream.host} can't be reached (${error.message})`);
       if (!(error instanceof NoResponse)) throw error;
-      if (error.kind === "timeout") throw texts.unknown("timeout", `no answer came within ${timeoutMs} ms`);
-      throw texts.unknown("broken", error.message);
+      throw texts.unknown(error.reason, error.reason === "no-reply" ? `no answer came within ${timeoutMs} ms` : error.message);
     }
   };
 }

@@ -198,12 +198,12 @@ export class HttpListener {
 
   #reportFault(
     received: RequestContext | UnparsedRequest,
-    { outcome, message, details }: Fault,
+    { outcome, reason, message, details }: Fault,
     summary: ResponseSummary,
   ): void {
     const { queueMs = 0, lineMs = 0 } = details;
     const { httpStatus, status, code, bytes } = summary;
-    this.#report(received, { outcome, httpStatus, status, code, queueMs, lineMs, replyBytes: bytes, message });
+    this.#report(received, { outcome, reason, httpStatus, status, code, queueMs, lineMs, replyBytes: bytes, message });
   }
 
   /** A log that fails must not change an answer. */
@@ -226,6 +226,7 @@ function refuseNow({ refusal }: AppliedSettings): void {
 function tooManyPending(): Fault {
   const state = `${waitingRequestsMax} requests of its connection wait for their answers, which is the limit`;
   return new Fault("unavailable", `Cannot accept the request: ${state}: nothing was sent, it is safe to send again`, {
+    reason: "too-many-requests",
     retryAfterS: 1,
   });
 }

@@ -50,7 +50,7 @@ export interface UnparsedRequest {
 /** What became of a request, for the log. */
 export type ExchangeResult = Pick<
   ExchangeRecord,
-  "outcome" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
+  "outcome" | "reason" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
 >;
 
 /** A request's record in the log. */
@@ -67,6 +67,7 @@ export function exchangeRecord(
     route: context?.route?.path ?? "?",
     key: context?.key,
     outcome: result.outcome,
+    reason: result.reason,
     httpStatus: result.httpStatus,
     status: result.status,
     code: result.code,

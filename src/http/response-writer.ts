@@ -2,13 +2,13 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Socket } from "node:net";
 import type { Contract } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
-import { Fault, type Outcome } from "../core/fault.ts";
+import { Fault } from "../core/fault.ts";
 import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts";
 import { preflightMaxAgeS } from "./limits.ts";
 
 /**
  * What is written back: the terminal's bytes, or a fault as `envelope/fault.ts` writes it. Every answer says whether the request
- * was sent (`X-Posline-Outcome`), which one it answers (`X-Request-Id`) and where the time went (`Server-Timing`).
+ * was sent (`X-Posline-Outcome`) and a fault why not or what failed (`X-Posline-Reason`), which one it answers (`X-Request-Id`) and where the time went (`Server-Timing`).
  */
 
 /** Where a response is written, and what it must know of its request. */
@@ -34,7 +34,11 @@ export const safetyHeaders = { "X-Content-Type-Options": "nosniff", "Cache-Contr
 const safetyList = Object.entries(safetyHeaders).flat();
 
 /** Headers that a page may read beside the usual ones. */
-const exposed = "X-Posline-Outcome, X-Request-Id, Server-Timing, Retry-After";
+const exposed = "X-Posline-Outcome, X-Posline-Reason, X-Request-Id, Server-Timing, Retry-After";
+
+const answered = ["X-Posline-Outcome", "answered"] as const;
+
+const outcomeHeaders = ({ outcome, reason }: Fault) => ["X-Posline-Outcome", outcome, "X-Posline-Reason", reason];
 
 export class ResponseWriter {
   readonly #contract: Contract;
@@ -50,7 +54,7 @@ export class ResponseWriter {
     let bytes = 0;
     for (const piece of reply.payload) bytes += piece.length;
     const { response } = target;
-    response.writeHead(200, this.#headers(target, "answered", bytes, reply.queueMs, reply.lineMs));
+    response.writeHead(200, this.#headers(target, answered, bytes, reply.queueMs, reply.lineMs));
     const last = reply.payload.length - 1;
     for (let i = 0; i < last; i++) response.write(reply.payload[i]);
     response.end(reply.payload[last]);
@@ -98,7 +102,7 @@ export class ResponseWriter {
     const { word, status, code, payload } = faultBody(this.#contract, target.path, fault);
     const httpStatus = faultHttpStatus(this.#contract, word, fault, this.#faultStatus);
     const { queueMs = 0, lineMs = 0, retryAfterS, allow } = fault.details;
-    const headers = this.#headers(target, fault.outcome, payload.length, queueMs, lineMs);
+    const headers = this.#headers(target, outcomeHeaders(fault), payload.length, queueMs, lineMs);
     if (retryAfterS !== undefined) headers.push("Retry-After", String(retryAfterS));
     if (allow !== undefined) headers.push("Allow", allow.join(", "));
     const summary: ResponseSummary = { httpStatus, status, code, bytes: payload.length };
@@ -107,7 +111,7 @@ export class ResponseWriter {
 
   #headers(
     target: Omit<ResponseTarget, "response">,
-    outcome: Outcome,
+    outcome: readonly string[],
     bytes: number,
     queueMs: number,
     lineMs: number,
@@ -117,8 +121,7 @@ export class ResponseWriter {
       this.#contract.replyContentType,
       "Content-Length",
       String(bytes),
-      "X-Posline-Outcome",
-      outcome,
+      ...outcome,
       "X-Request-Id",
       target.requestId,
       "Server-Timing",

@@ -101,7 +101,7 @@ export class Journal {
         if ((await sent.recorded) || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
-        throw new Fault("unavailable", this.#refusal(route), { retryAfterS });
+        throw new Fault("unavailable", this.#refusal(route), { reason: "not-recorded", retryAfterS });
       },
       ended: async (ending) => {
         if (ending.outcome === "unknown") this.#add(asUnknown(record, "told as unknown"));

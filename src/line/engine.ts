@@ -1,14 +1,14 @@
 import type { LineConfig } from "../config/config.ts";
 import { payloadBytesMax, probeIntervalMs } from "../config/limits.ts";
 import { present, type ServiceName } from "../core/call.ts";
-import type { Fault } from "../core/fault.ts";
+import type { Fault, FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
-import { type Ending, Exchange, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
+import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
 import { probeReplyMs } from "./limits.ts";
 import { Liveness, type ServiceLiveness } from "./liveness.ts";
@@ -237,7 +237,7 @@ export class LineEngine {
   #openFailed(reason: string, now: number): void {
     this.#wasTried = true;
     this.#explain(reason);
-    this.#refuseAll(`it is down (${reason})`, now);
+    this.#refuseAll("line-down", `it is down (${reason})`, now);
   }
 
   /** Whoever awaits a reply learns it at once, and whoever waits is told that nothing was sent. */
@@ -252,17 +252,20 @@ export class LineEngine {
     const why = `it is down (${reason})`;
     if (current !== undefined && untouched) {
       current.unsent();
-      this.#settle(current, current.refusal(why, now));
+      this.#settle(current, current.refusal("line-down", why, now));
     } else if (current !== undefined) {
-      this.#settle(current, current.failure("broken", `the line was lost before the reply came (${reason})`, now));
+      this.#settle(
+        current,
+        current.failure({ reason: "line-lost", why: `the line was lost before the reply came (${reason})` }, now),
+      );
     }
-    this.#refuseAll(why, now);
+    this.#refuseAll("line-down", why, now);
   }
 
   // --- calls
 
   #called(exchange: Exchange, now: number): void {
-    const left = exchange.request.caller.gone ? unavailable(this.#name, "the caller has left", 1) : undefined;
+    const left = exchange.request.caller.gone ? this.#unavailable("caller-left", "the caller has left", 1) : undefined;
     const refusal = left ?? this.refusal(now);
     if (refusal !== undefined) this.#settle(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
@@ -276,11 +279,15 @@ export class LineEngine {
 
   /** Why a call that came now would be refused; undefined when it would be sent, or wait. */
   refusal(now: number): Fault | undefined {
-    if (this.#whyStopping !== undefined) return unavailable(this.#name, this.#whyStopping, 5);
+    if (this.#whyStopping !== undefined) return this.#unavailable("stopping", this.#whyStopping, 5);
     // Before the first attempt to open the device has ended, nobody knows whether there is one.
-    if (this.#wasTried && this.#state === "down") return unavailable(this.#name, `it is down (${this.reason(now)})`, 1);
+    if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason(now)})`, 1);
     if (this.#isFree(now) || !this.#queue.isFull) return undefined;
-    return unavailable(this.#name, `${this.#queue.size} calls are waiting, which is the limit`, 1);
+    return this.#unavailable("queue-full", `${this.#queue.size} calls are waiting, which is the limit`, 1);
+  }
+
+  #unavailable(reason: FaultReason, state: string, retryAfterS: number): Fault {
+    return unavailable(this.#name, reason, state, { retryAfterS });
   }
 
   #sendOrRecord(exchange: Exchange, now: number): void {
@@ -312,12 +319,15 @@ export class LineEngine {
     const isHead = this.#queue.head === exchange;
     // One that is in flight runs to its end.
     if (!this.#queue.remove(exchange)) return;
-    this.#settle(exchange, exchange.refusal(`the caller left before ${isHead ? "it was sent" : "its turn"}`, now));
+    this.#settle(
+      exchange,
+      exchange.refusal("caller-left", `the caller left before ${isHead ? "it was sent" : "its turn"}`, now),
+    );
     this.#proceed(now);
   }
 
-  #refuseAll(state: string, now: number): void {
-    for (const exchange of this.#queue.drain()) this.#settle(exchange, exchange.refusal(state, now));
+  #refuseAll(reason: FaultReason, state: string, now: number): void {
+    for (const exchange of this.#queue.drain()) this.#settle(exchange, exchange.refusal(reason, state, now));
   }
 
   /** Clean, nothing in flight, no byte of an unknown frame pending, and none about to come. */
@@ -389,12 +399,12 @@ export class LineEngine {
     else if (this.#isWriting) {
       // Not the reply, so the next frame may not be it either.
       this.#report({ is: "late", frame });
-      this.#fail(current, "broken", "a frame came before the request was out", now);
-    } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, "broken", tooLarge, now);
-    else if (typeof read === "string") this.#fail(current, "broken", `the reply is ${read}`, now);
+      this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the request was out" }, now);
+    } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
+    else if (typeof read === "string") this.#fail(current, { reason: "reply-corrupt", why: `the reply is ${read}` }, now);
     else if (read.status !== "success" && this.#recovery.mayAnswerStaleProbe(frame.framing, now)) {
       this.#report({ is: "late", frame });
-      this.#fail(current, "broken", "an error came that may answer what was asked before it", now);
+      this.#fail(current, { reason: "reply-ambiguous", why: "an error came that may answer what was asked before it" }, now);
     } else this.#replied(current, frame, read, now);
   }
 
@@ -462,17 +472,18 @@ export class LineEngine {
   }
 
   /** Sent, and no good reply: its outcome is unknown, or it is sent once more where that does no harm. */
-  #fail(exchange: Exchange, kind: "timeout" | "broken", why: string, now: number): void {
+  #fail(exchange: Exchange, failure: Failure, now: number): void {
+    const isTimeout = failure.reason === "no-reply";
     const { service, probeShaped } = exchange.request;
     this.#current = undefined;
     this.#recovery.owe(service, probeShaped);
-    if (kind === "timeout") this.#liveness.unanswered(service, now);
-    this.#take("fail", why);
+    if (isTimeout) this.#liveness.unanswered(service, now);
+    this.#take("fail", failure.why);
     this.#recovery.begin(now);
-    if (kind === "broken" && exchange.isRepeatable && !this.isStopping) {
+    if (!isTimeout && exchange.isRepeatable && !this.isStopping) {
       exchange.waitUntilMs = now + this.#config.queueWaitMs;
       this.#queue.putFirst(exchange);
-    } else this.#settle(exchange, exchange.failure(kind, why, now));
+    } else this.#settle(exchange, exchange.failure(failure, now));
   }
 
   // --- time
@@ -507,25 +518,26 @@ export class LineEngine {
 
   #expire(exchange: Exchange, now: number): void {
     const isBeingRecorded = this.#queue.head === exchange && !this.#queue.isHeadReady;
-    const why = isBeingRecorded ? "the call was still being recorded" : this.#whyWaiting(now);
+    const waiting: Failure = isBeingRecorded
+      ? { reason: "not-recorded", why: "the call was still being recorded" }
+      : this.#whyWaiting(now);
     const waitedMs = this.#queue.head === exchange ? Math.round(now - exchange.cameMs) : this.#config.queueWaitMs;
     this.#queue.remove(exchange);
-    this.#settle(exchange, exchange.refusal(`${why}, and the call waited ${waitedMs} ms`, now));
+    this.#settle(exchange, exchange.refusal(waiting.reason, `${waiting.why}, and the call waited ${waitedMs} ms`, now));
   }
 
   /** What holds up a call that waits. */
-  #whyWaiting(now: number): string {
-    if (this.#state === "down") return "its device is still being opened";
-    if (!this.#isRecovering) return "it is busy";
+  #whyWaiting(now: number): Failure {
+    if (this.#state === "down") return { reason: "line-down", why: "its device is still being opened" };
+    if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy" };
     const trouble = this.#liveness.trouble(now);
-    if (trouble !== undefined) return `it is recovering (${wordsOf(trouble)})`;
-    return `it is recovering (${this.#reason}; ${this.#recovery.owing.join(", ")} may still owe an answer)`;
+    const state = `${this.#reason}; ${this.#recovery.owing.join(", ")} may still owe an answer`;
+    return { reason: "recovering", why: `it is recovering (${trouble === undefined ? state : wordsOf(trouble)})` };
   }
 
   #replyDue(current: Exchange, now: number): void {
     if (now < current.dueMs(this.#receiving.phase === "in-frame", this.#receiving.heardMs)) return;
-    const { kind, why } = current.dueFor;
-    this.#fail(current, kind, why, now);
+    this.#fail(current, current.dueFor, now);
   }
 
   /** Settles by silence what can be; otherwise probes, if it is time for it. */
@@ -586,7 +598,7 @@ export class LineEngine {
     this.#stopDueMs = Math.min(this.#stopDueMs, now + graceMs);
     if (this.#whyStopping !== undefined) return;
     this.#whyStopping = why;
-    this.#refuseAll(why, now);
+    this.#refuseAll("stopping", why, now);
   }
 
   #close(now: number): void {
@@ -594,8 +606,10 @@ export class LineEngine {
     this.#take("close", why);
     const current = this.#current;
     this.#current = undefined;
-    if (current !== undefined) this.#settle(current, current.failure("broken", `${why}, and the reply had not come`, now));
-    this.#refuseAll(why, now);
+    if (current !== undefined) {
+      this.#settle(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
+    }
+    this.#refuseAll("stopping", why, now);
     this.#effects.push({ do: "close" });
   }
 

@@ -1,5 +1,5 @@
 import type { Presence, Reply, ServiceName } from "../core/call.ts";
-import { Fault } from "../core/fault.ts";
+import { Fault, type FaultDetails, type FaultReason } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import type { ReadReply } from "../envelope/reply.ts";
 import type { DiscardReason, Frame, Framing } from "../wire/decoded.ts";
@@ -29,8 +29,14 @@ export interface LineRequest {
   readonly beforeSend?: (() => Promise<void>) | undefined;
 }
 
-/** Why a reply failed that has more bytes than its service may answer. */
-export const tooLarge = "the reply is larger than replyBytesMax allows";
+/** Why what was sent has no good reply: the word for programs, and the words for people. */
+export interface Failure {
+  readonly reason: FaultReason;
+  readonly why: string;
+}
+
+/** The reply has more bytes than its service may answer. */
+export const tooLarge: Failure = { reason: "reply-too-large", why: "the reply is larger than replyBytesMax allows" };
 
 /** How an exchange ends: with the reply, or with a fault that says whether it was sent, in words that a till can show. */
 export type Ending = Reply | Fault;
@@ -112,10 +118,10 @@ export class Exchange implements Queued {
   }
 
   /** Why it is due. */
-  get dueFor(): { readonly kind: "timeout" | "broken"; readonly why: string } {
-    if (this.#corrupt === "oversize") return { kind: "broken", why: tooLarge };
-    if (this.#corrupt !== undefined) return { kind: "broken", why: "the reply came corrupt" };
-    return { kind: "timeout", why: `no reply came within ${this.request.replyTimeoutMs} ms` };
+  get dueFor(): Failure {
+    if (this.#corrupt === "oversize") return tooLarge;
+    if (this.#corrupt !== undefined) return { reason: "reply-corrupt", why: "the reply came corrupt" };
+    return { reason: "no-reply", why: `no reply came within ${this.request.replyTimeoutMs} ms` };
   }
 
   reply(frame: Frame, { status, code }: ReadReply, now: number): Reply {
@@ -123,20 +129,23 @@ export class Exchange implements Queued {
   }
 
   /** The ending of what waits: nothing was sent, unless it waits for its second sending. */
-  refusal(state: string, now: number): Fault {
-    if (this.#sendings > 0) return this.failure("broken", `the reply was corrupt, and then ${state}`, now);
-    return unavailable(this.#line, state, 1, now - this.cameMs);
+  refusal(reason: FaultReason, state: string, now: number): Fault {
+    if (this.#sendings > 0) {
+      return this.failure({ reason: "reply-corrupt", why: `the reply was corrupt, and then ${state}` }, now);
+    }
+    return unavailable(this.#line, reason, state, { retryAfterS: 1, queueMs: now - this.cameMs });
   }
 
   /** The ending of what was sent and had no good reply. */
-  failure(kind: "timeout" | "broken", why: string, now: number): Fault {
+  failure({ reason, why }: Failure, now: number): Fault {
     const message = `No reply from line ${this.#line}: ${why}: ${this.request.adviceWhenUnknown}`;
-    return new Fault(kind, message, { queueMs: this.#sentMs - this.cameMs, lineMs: now - this.#sentMs });
+    const times = { queueMs: this.#sentMs - this.cameMs, lineMs: now - this.#sentMs };
+    return new Fault(reason === "no-reply" ? "timeout" : "broken", message, { reason, ...times });
   }
 }
 
 /** A call that was not sent. */
-export function unavailable(line: string, state: string, retryAfterS: number, queueMs = 0): Fault {
+export function unavailable(line: string, reason: FaultReason, state: string, details: FaultDetails): Fault {
   const message = `Cannot send to line ${line}: ${state}: nothing was sent, it is safe to send again`;
-  return new Fault("unavailable", message, { retryAfterS, queueMs });
+  return new Fault("unavailable", message, { ...details, reason });
 }

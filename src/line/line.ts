@@ -197,11 +197,15 @@ export class Line {
     try {
       await exchange.request.beforeSend?.();
     } catch (error) {
-      const fault = error instanceof Fault ? error : unavailable(this.name, `it could not be prepared (${String(error)})`, 1);
+      const fault = error instanceof Fault ? error : this.#unrecorded(error);
       this.#feed({ at: "record failed", exchange, fault });
       return;
     }
     this.#feed({ at: "recorded", exchange });
+  }
+
+  #unrecorded(error: unknown): Fault {
+    return unavailable(this.name, "not-recorded", `it could not be prepared (${String(error)})`, { retryAfterS: 1 });
   }
 
   #settle(exchange: Exchange, ending: Ending): void {

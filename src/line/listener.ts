@@ -193,7 +193,7 @@ export class LineListener {
 
   async #ending(handler: LineHandler, call: Call, waitedMs: number): Promise<Reply | Fault> {
     try {
-      if (this.#finishing) throw new Fault("unavailable", `Cannot send ${call.route}: posline shuts down: nothing was sent`);
+      if (this.#finishing) throw stoppingFault(call);
       return await handler(call, waitedMs);
     } catch (error) {
       if (error instanceof Fault) return error;
@@ -216,7 +216,9 @@ export class LineListener {
     const asked = "frame" in job ? this.#readCall(job.frame) : undefined;
     if (asked === undefined) return;
     const { call, contract } = asked;
-    const ending = new Fault("unavailable", `Cannot send ${call.route}: whoever asked waits no more: nothing was sent`);
+    const ending = new Fault("unavailable", `Cannot send ${call.route}: whoever asked waits no more: nothing was sent`, {
+      reason: "caller-left",
+    });
     const waitedMs = nowMs() - job.heardMs;
     this.#report({ call, waitedMs, tookMs: 0, ending, payload: payloadOf(contract, call, ending), given: false });
   }
@@ -255,6 +257,10 @@ function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
   const [only] = payload;
   const whole = payload.length === 1 && only !== undefined ? only : Buffer.concat(payload);
   return framing === "stx" ? readFormLine(whole) : readTextLine(whole, contracts.qr.linePrefix);
+}
+
+function stoppingFault({ route }: Call): Fault {
+  return new Fault("unavailable", `Cannot send ${route}: posline shuts down: nothing was sent`, { reason: "stopping" });
 }
 
 const refusal = (contract: Contract, message: string) => faultOnLine(contract, undefined, new Fault("malformed", message));

@@ -56,6 +56,7 @@ test("Status.status() has every field of a bridge that has just begun, and nothi
           answered: 0,
           notSent: 0,
           unknown: 0,
+          reasons: {},
           late: 0,
           discards: {
             noise: { count: 0, bytes: 0 },
@@ -70,7 +71,7 @@ test("Status.status() has every field of a bridge that has just begun, and nothi
       },
     },
     services: {
-      bank: { line: "till", host: "127.0.0.1", port: 8888, counters: { answered: 0, notSent: 0, unknown: 0 } },
+      bank: { line: "till", host: "127.0.0.1", port: 8888, counters: { answered: 0, notSent: 0, unknown: 0, reasons: {} } },
     },
     journal: { state: "off" },
   });
@@ -90,7 +91,8 @@ test("Status.status() shows the last exchange with its time and its key masked, 
   const { status } = clean();
   status.exchange(recordOf("bank", "answered"));
   await advance(1_500);
-  status.exchange(recordOf("bank", "unknown", { key: "4111111111111111", route: "/refund", code: -3, status: "error" }));
+  const failed = { key: "4111111111111111", route: "/refund", code: -3, status: "error", reason: "no-reply" } as const;
+  status.exchange(recordOf("bank", "unknown", failed));
   const { lastExchange, counters } = statusOf(status).lines.till;
   assert.deepEqual(lastExchange, {
     time: "2026-11-20T10:33:09.500Z",
@@ -99,13 +101,20 @@ test("Status.status() shows the last exchange with its time and its key masked, 
     route: "/refund",
     key: "411111******1111",
     outcome: "unknown",
+    reason: "no-reply",
     status: "error",
     code: -3,
     queueMs: 1.23,
     lineMs: 8.77,
   });
   assert.deepEqual([counters.answered, counters.notSent, counters.unknown], [1, 0, 1]);
-  assert.deepEqual(statusOf(status).services.bank.counters, { answered: 1, notSent: 0, unknown: 1 });
+  assert.deepEqual(counters.reasons, { "no-reply": 1 });
+  assert.deepEqual(statusOf(status).services.bank.counters, {
+    answered: 1,
+    notSent: 0,
+    unknown: 1,
+    reasons: { "no-reply": 1 },
+  });
 });
 
 test("Status.status() counts late frames and discards by reason with their bytes, and shows the last late frame", async () => {
@@ -198,7 +207,7 @@ test("Status.status() shows a gateway's lines and services: open or down, no que
   assert.deepEqual(services.qr, {
     line: "till",
     upstream: "https://terminal.lan",
-    counters: { answered: 1, notSent: 0, unknown: 0 },
+    counters: { answered: 1, notSent: 0, unknown: 0, reasons: {} },
   });
 });
 

@@ -115,6 +115,22 @@ const cases: readonly Case[] = [
   ),
 ];
 
+test("HttpTransport gives posline's reason on the error, and none where the word is not of the list", async (t) => {
+  for (const [word, reason] of [
+    ["line-down", "line-down"],
+    ["something-else", undefined],
+  ] as const) {
+    const url = await served(t, (_, response) => {
+      response.writeHead(503, { "X-Posline-Outcome": "not-sent", "X-Posline-Reason": word }).end(refusal);
+    });
+    await assert.rejects(createHttpClient({ bank: { url } }).bank.sale(sale), (error) => {
+      assert.ok(error instanceof NotSentError, String(error));
+      assert.equal(error.reason, reason);
+      return true;
+    });
+  }
+});
+
 const classes = { rejected: RejectedError, "not-sent": NotSentError, unknown: UnknownError };
 
 for (const { name, status, headers = {}, body, expected } of cases) {

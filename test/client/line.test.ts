@@ -210,8 +210,8 @@ test("LineTransport.send() with a signal that is aborted already, or withdrawn, 
   const request = { service: "bank", route: "/sale", method: "POST", body: "{}" } as const;
   const left = await transport.send(request, AbortSignal.abort());
   const withdrawn = await transport.send({ ...request, withdrawn: AbortSignal.abort() }, new AbortController().signal);
-  for (const { outcome, reason } of [left, withdrawn]) {
+  for (const { outcome, failure } of [left, withdrawn]) {
     assert.equal(outcome, "not-sent");
-    assert.match(reason ?? "", /had left/);
+    assert.match(failure ?? "", /had left/);
   }
 });

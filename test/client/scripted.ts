@@ -31,6 +31,7 @@ export function reply(json: object, more: Partial<Answer> = {}): Answer {
     httpStatus: 200,
     retryAfterMs: undefined,
     reason: undefined,
+    failure: undefined,
     ...more,
   };
 }

@@ -26,7 +26,7 @@ class World {
     // What befalls an answer on its way is the line's affair: whatever it is, the worst of it is that nothing comes back
     if (fault !== undefined) return failedAnswer("unknown", fault.kind);
     const text = Buffer.concat(reply.payload).toString("utf8");
-    return { outcome: "answered", text, httpStatus: 200, retryAfterMs: undefined, reason: undefined };
+    return { outcome: "answered", text, httpStatus: 200, retryAfterMs: undefined, reason: undefined, failure: undefined };
   }
 
   /** Something that was done before, without mishaps. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkFirst, Fault, faultClasses } from "../../src/core/fault.ts";
+import { checkFirst, Fault, faultClasses, faultReasons, isFaultReason } from "../../src/core/fault.ts";
 
 test("faultClasses is the design's table: each kind with its HTTP status and whether it was sent", () => {
   const table = Object.entries(faultClasses).map(([kind, { httpStatus, outcome }]) => `${kind} ${httpStatus} ${outcome}`);
@@ -34,4 +34,16 @@ test("Fault has the status and outcome of its kind, and its details", () => {
 test("checkFirst says for each service which route tells the truth, and never to send again at once", () => {
   for (const advice of Object.values(checkFirst))
     assert.match(advice, /^outcome unknown: query \/check(_status)? with the same /);
+});
+
+test("Fault.reason is its kind's unless its details say more, and always one of the list", () => {
+  assert.equal(new Fault("timeout", "x").reason, "no-reply");
+  assert.equal(new Fault("unavailable", "x", { reason: "line-down" }).reason, "line-down");
+  assert.equal(new Fault("unavailable", "x", { reason: undefined }).reason, "internal-error");
+  for (const { reason } of Object.values(faultClasses)) assert.ok(reason in faultReasons, reason);
+});
+
+test("isFaultReason() takes the list's words and nothing else", () => {
+  for (const word of Object.keys(faultReasons)) assert.ok(isFaultReason(word));
+  for (const word of ["", "toString", "Line-Down", undefined, 5, ["line-down"]]) assert.ok(!isFaultReason(word));
 });

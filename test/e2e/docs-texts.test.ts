@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { exitCodes } from "../../src/cli/exit.ts";
 import { journalDefaults } from "../../src/config/limits.ts";
-import { faultClasses } from "../../src/core/fault.ts";
+import { faultClasses, reasonTable } from "../../src/core/fault.ts";
 import { magicAmountsTable } from "../../src/emulator/faults/magic-amounts.ts";
 import { faultTable } from "../../src/envelope/fault-table.ts";
 import { transitionTable } from "../../src/line/states.ts";
@@ -45,13 +45,17 @@ test("client.md's table of faults is what is written of them", () => {
   assert.ok(page("docs/client.md").includes(faultTable()), `print it anew:\n${faultTable()}`);
 });
 
+test("client.md's table of reasons is the code's", () => {
+  assert.ok(page("docs/client.md").includes(reasonTable()), `print it anew:\n${reasonTable()}`);
+});
+
 test("emulator.md's table of endings is the emulator's", () => {
   assert.ok(page("docs/emulator.md").includes(magicAmountsTable()), `print it anew:\n${magicAmountsTable()}`);
 });
 
 test("a table that is printed from a file names one that there is", () => {
   const names = [...documentation.matchAll(/^<!-- \w+: printed from (\S+),/gm)].map(([, name = ""]) => name);
-  assert.equal(names.length, 3);
+  assert.equal(names.length, 4);
   for (const name of names) assert.ok(existsSync(new URL(name, root)), `there is no ${name}`);
 });
 

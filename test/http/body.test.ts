@@ -24,7 +24,8 @@ for (const [name, body, status] of [
   ["NUL bytes", "\0\0", 400],
   ["an object with a raw NUL", '{"pay_id":"\0"}', 400],
   ["100,000 open brackets", "[".repeat(60_000), 400],
-  ["deep nesting that is whole", `{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, 200],
+  ["64 levels", `{"a":${"[".repeat(63)}${"]".repeat(63)}}`, 200],
+  ["deep nesting that is whole", `{"a":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, 400],
   ["a number beyond every range", '{"amount":1e999999,"b":123456789012345678901234567890}', 200],
   ["__proto__", '{"__proto__":{"pay_id":"x"}}', 200],
 ] as const) {

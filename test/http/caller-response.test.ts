@@ -173,6 +173,15 @@ test("httpCaller() believes an upstream posline's outcome, and hands on its faul
     assert.equal(fault.outcome, outcome);
     assert.equal(Buffer.concat(fault.details.payload ?? []).toString(), text);
   }
+  for (const [word, reason] of [
+    ["queue-full", "queue-full"],
+    ["no word of ours", "internal-error"],
+  ] as const) {
+    const headers = { "X-Posline-Outcome": "not-sent", "X-Posline-Reason": word };
+    const upstream = await upstreamOf(answering(503, text, headers));
+    const fault = await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}")), "unavailable", /it is down$/);
+    assert.equal(fault.reason, reason);
+  }
   const answered = await upstreamOf(answering(200, '{"status":"error","code":-20}', { "X-Posline-Outcome": "answered" }));
   const reply = await callerOf("bank", answered.url)(callOf("bank", "/check", "{}"));
   assert.equal(reply.code, -20);

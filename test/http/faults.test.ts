@@ -26,12 +26,14 @@ for (const service of serviceNames) {
       const client = new Client(port);
       for (const { path } of contracts[service].routes) {
         for (kind of kinds) {
-          const { outcome, httpStatus } = faultClasses[kind];
+          const { outcome, reason, httpStatus } = faultClasses[kind];
           const answer = await client.ask("POST", path, service === "fiscal" ? "data=e30=&sign=AAAA" : "{}").answer();
           assert.ok(answer);
           const what = `${service} ${path} ${kind}: ${answer.status} ${answer.text}`;
           const { status } = answer;
           assert.equal(answer.headers.get("x-posline-outcome"), outcome, what);
+          assert.equal(answer.headers.get("x-posline-reason"), reason, what);
+          assert.equal(records.at(-1)?.reason, reason, what);
           assert.equal(JSON.parse(answer.text).message, message, what);
           assert.ok(status === 200 || status === httpStatus, what);
           const wholly = readingOf(service, path, answer.text);
@@ -53,6 +55,7 @@ for (const service of serviceNames) {
 const inProgress = (answer: Answer | undefined, kind: FaultKind, status: number = faultClasses[kind].httpStatus) => {
   assert.equal(answer?.status, status);
   assert.equal(answer.headers.get("x-posline-outcome"), faultClasses[kind].outcome);
+  assert.equal(answer.headers.get("x-posline-reason"), faultClasses[kind].reason);
   const body = JSON.parse(answer.text);
   assert.deepEqual(Object.keys(body), ["status", "message"]);
   assert.equal(body.status, "success");

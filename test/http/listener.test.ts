@@ -16,6 +16,7 @@ test("HttpListener answers with the handler's bytes, the outcome, the request's 
   assert.equal(answer.status, 200);
   assert.equal(answer.text, '{"a" :1}');
   assert.equal(answer.headers.get("x-posline-outcome"), "answered");
+  assert.equal(answer.headers.get("x-posline-reason"), undefined);
   assert.equal(answer.headers.get("x-request-id"), "till-7.42");
   assert.equal(answer.headers.get("server-timing"), "queue;dur=1.23, line;dur=5.68");
   assert.equal(answer.headers.get("content-type"), "application/json");

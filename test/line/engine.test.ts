@@ -221,3 +221,53 @@ test("LineEngine.handle() never settles a call twice, whoever left and whatever 
   assert.deepEqual(bench.give({ at: "caller gone", exchange: call }).map(wordsOf), []);
   assert.equal(bench.engine.state, "idle");
 });
+
+/** The fault's reason that each of these effects settles a call with. */
+const reasonsOf = (effects: readonly LineEffect[]) =>
+  effects.flatMap((effect) =>
+    effect.do === "settle" ? [effect.ending instanceof Fault ? effect.ending.reason : "answered"] : [],
+  );
+
+test("LineEngine.handle() names the reason of each call that was not sent", () => {
+  const call = (bench: Bench, settings: Parameters<typeof requestFor>[1] = {}) =>
+    bench.give({ at: "call", exchange: bench.exchange("NEW", settings) });
+  const down = inState("down");
+  down.give({ at: "open failed", reason: "there is no device" });
+  assert.deepEqual(reasonsOf(call(down)), ["line-down"]);
+  assert.deepEqual(reasonsOf(call(inState("closed"))), ["stopping"]);
+  assert.deepEqual(reasonsOf(call(inState("idle"), { caller: { gone: true, onGone: undefined } })), ["caller-left"]);
+  const full = inState("awaiting");
+  for (let waiting = 0; waiting < full.config.queueCallsMax; waiting++) assert.deepEqual(reasonsOf(call(full)), []);
+  assert.deepEqual(reasonsOf(call(full)), ["queue-full"]);
+  const waits = (bench: Bench) => {
+    call(bench);
+    bench.now += bench.config.queueWaitMs;
+    return reasonsOf(bench.give({ at: "tick" })).at(-1);
+  };
+  assert.equal(waits(inState("down")), "line-down");
+  assert.equal(waits(inState("recovering")), "recovering");
+  const busy = inState("idle");
+  busy.give({ at: "call", exchange: busy.exchange("OUT", { replyTimeoutMs: 60_000 }) });
+  assert.equal(waits(busy), "waited-too-long");
+  const recorded = inState("idle");
+  call(recorded, { beforeSend: async () => {} });
+  recorded.now += recorded.config.queueWaitMs;
+  assert.deepEqual(reasonsOf(recorded.give({ at: "tick" })), ["not-recorded"]);
+});
+
+test("LineEngine.handle() names the reason of each call that was sent and has no good reply", () => {
+  assert.deepEqual(reasonsOf(inState("awaiting").tick()), ["no-reply"]);
+  assert.deepEqual(reasonsOf(inState("awaiting").receive("ERROR")), ["reply-corrupt"]);
+  const large = `{"status":"success","x":"${"x".repeat(1024 * 1024)}"}`;
+  assert.deepEqual(reasonsOf(inState("awaiting").receive(large)), ["reply-too-large"]);
+  const closed = { at: "closed", reason: "unplugged", untouched: false, discards: [] } as const;
+  assert.deepEqual(reasonsOf(inState("awaiting").give(closed)), ["line-lost"]);
+  const stopped = inState("awaiting");
+  stopped.give({ at: "stop", graceMs: 1_000, why: "stopping" });
+  assert.deepEqual(reasonsOf(stopped.tick()), ["stopping"]);
+  // A frame that comes before the request is written can't be its reply.
+  const early = inState("idle");
+  const items = [frame(sale)];
+  early.engine.handle({ at: "call", exchange: early.exchange("OUT") }, early.now);
+  assert.deepEqual(reasonsOf(early.engine.handle({ at: "received", items, receiving: still }, early.now)), ["reply-ambiguous"]);
+});
