@@ -3,8 +3,9 @@ import { type Answer, failedAnswer, type Transport, type TransportRequest } from
 import type { LineConfig } from "../config/config.ts";
 import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type Handler, present, type ServiceName, serviceNames } from "../core/call.ts";
+import { type Handler, type ServiceName, serviceNames } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
+import { Presence } from "../core/presence.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { faultBody } from "../envelope/fault.ts";
 import { textOf } from "../envelope/json.ts";
@@ -97,12 +98,9 @@ class LineTransport implements Transport {
     if (handler === undefined) return failedAnswer("not-sent", `Cannot call ${service}: it is not among the line's services`);
     const left = [signal, ...(withdrawn === undefined ? [] : [withdrawn])];
     if (left.some(({ aborted }) => aborted)) return failedAnswer("not-sent", "the caller had left before it was sent");
-    const caller = present();
+    const caller = new Presence();
     // A waiting call whose caller left is never sent; one in flight runs to its end
-    const leave = () => {
-      caller.gone = true;
-      caller.onGone?.();
-    };
+    const leave = () => caller.leave();
     for (const each of left) each.addEventListener("abort", leave);
     const pieces = body === undefined ? [] : [Buffer.from(body)];
     const requestId = `client-${(++this.#count).toString(36)}`;

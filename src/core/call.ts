@@ -1,3 +1,5 @@
+import type { Presence } from "./presence.ts";
+
 /**
  * The words every room speaks: a call goes in, a reply comes out.
  *
@@ -9,16 +11,6 @@
 export type ServiceName = "fiscal" | "bank" | "qr";
 
 export const serviceNames: readonly ServiceName[] = ["fiscal", "bank", "qr"];
-
-/** Whoever waits for the reply. It may leave before the reply comes; a waiting call whose caller left is never sent. */
-export interface Presence {
-  /** True once nobody waits for the reply any more. */
-  gone: boolean;
-  /** Called once when the caller leaves, if it was set by then. */
-  onGone: (() => void) | undefined;
-  /** Ends the caller's connection without an answer, and `onGone` follows; undefined where there is none of its own. */
-  readonly hangUp?: (() => void) | undefined;
-}
 
 /** One request to a service, on its way from a listener to a caller. */
 export interface Call {
@@ -55,8 +47,3 @@ export interface Reply {
  * @throws Fault, whose outcome says whether the request was sent.
  */
 export type Handler = (call: Call) => Promise<Reply>;
-
-/** A caller that stays until the end. */
-export function present(): Presence {
-  return { gone: false, onGone: undefined };
-}

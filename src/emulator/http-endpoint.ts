@@ -1,5 +1,6 @@
-import type { Call, Handler, Presence, Reply } from "../core/call.ts";
+import type { Call, Handler, Reply } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
+import type { Presence } from "../core/presence.ts";
 import type { Emulator } from "./emulator.ts";
 import type { WireFault } from "./faults/wire-fault.ts";
 
@@ -42,7 +43,7 @@ async function applyFault(fault: WireFault, caller: Presence, held: HeldAnswers)
     case "late":
       return held.hold(fault.ms, caller);
     case "after-next":
-      return held.holdForNext(afterNextMs, caller);
+      return held.hold(afterNextMs, caller, true);
     case "no-answer":
       await held.hold(noAnswerMs, caller);
       return cutConnection(caller);
@@ -65,26 +66,24 @@ class HeldAnswers {
   #untilNext: (() => void) | undefined;
   #stopped = false;
 
-  /** Resolves after so many milliseconds, or as soon as the caller has left. */
-  hold(ms: number, caller: Presence): Promise<void> {
+  /**
+   * Resolves after so many milliseconds, or as soon as the caller has left.
+   * @param untilNext As soon as the next request comes as well.
+   */
+  hold(ms: number, caller: Presence, untilNext = false): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {
         clearTimeout(timer);
         this.#ends.delete(end);
+        caller.signal.removeEventListener("abort", end);
         resolve();
       };
       const timer = setTimeout(end, ms);
       this.#ends.add(end);
-      caller.onGone = end;
+      caller.signal.addEventListener("abort", end);
+      if (untilNext) this.#untilNext = end;
       if (caller.gone || this.#stopped) end();
     });
-  }
-
-  /** Resolves when the next request comes as well. */
-  holdForNext(ms: number, caller: Presence): Promise<void> {
-    const holding = this.hold(ms, caller);
-    this.#untilNext = caller.onGone;
-    return holding;
   }
 
   /** A request came. */
@@ -105,7 +104,7 @@ class HeldAnswers {
  */
 function cutConnection(caller: Presence): Promise<void> {
   return new Promise((resolve, reject) => {
-    caller.onGone = resolve;
+    caller.signal.addEventListener("abort", () => resolve());
     if (caller.gone) resolve();
     else if (caller.hangUp !== undefined) caller.hangUp();
     else reject(new Fault("broken", "Cannot answer: the emulator lost the answer, as it was told to"));

@@ -1,5 +1,6 @@
 import { contracts } from "../contract/contracts.ts";
-import type { Call, Handler, Presence, Reply } from "../core/call.ts";
+import type { Call, Handler, Reply } from "../core/call.ts";
+import type { Presence } from "../core/presence.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import type { Emulator } from "./emulator.ts";
 import { type FrameFault, type FrameStep, frameFaultSteps, withReservedCrc } from "./faults/frame-faults.ts";
@@ -44,11 +45,13 @@ export function lineEndpoint(emulator: Pick<Emulator, "answer">, crc16: Crc16): 
 /** Resolves after so many milliseconds, or as soon as nobody waits for the answer any more. */
 function delay(ms: number, caller: Presence): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    caller.onGone = () => {
+    const end = () => {
       clearTimeout(timer);
+      caller.signal.removeEventListener("abort", end);
       resolve();
     };
-    if (caller.gone) caller.onGone();
+    const timer = setTimeout(end, ms);
+    caller.signal.addEventListener("abort", end);
+    if (caller.gone) end();
   });
 }

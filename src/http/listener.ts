@@ -178,8 +178,7 @@ export class HttpListener {
   /** The connection closed before the answer was sent. */
   #onClientGone(context: RequestContext): void {
     context.settings.bodies.release(context);
-    context.client.gone = true;
-    context.client.onGone?.();
+    context.client.leave();
   }
 
   /** What was received is not HTTP, or too slow or too large. */

@@ -1,22 +1,22 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Route } from "../contract/contract.ts";
-import type { Presence, ServiceName } from "../core/call.ts";
+import type { ServiceName } from "../core/call.ts";
 import type { ExchangeRecord } from "../core/log.ts";
+import { Presence } from "../core/presence.ts";
 import type { BodyState } from "./body.ts";
 import type { AppliedSettings } from "./service-settings.ts";
 
-/** Whether the client of a request is still connected. A class, so that no request costs a closure. */
-export class ClientPresence implements Presence {
-  gone = false;
-  onGone: (() => void) | undefined = undefined;
+/** The presence of a request's client: whether it is still connected. */
+export class ClientPresence extends Presence {
   readonly #request: IncomingMessage;
 
   constructor(request: IncomingMessage) {
+    super();
     this.#request = request;
   }
 
-  hangUp(): void {
+  override hangUp(): void {
     this.#request.socket.destroy();
   }
 }

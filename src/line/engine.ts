@@ -1,9 +1,10 @@
 import type { LineConfig } from "../config/config.ts";
 import { payloadBytesMax, probeIntervalMs } from "../config/limits.ts";
-import { present, type ServiceName } from "../core/call.ts";
+import type { ServiceName } from "../core/call.ts";
 import type { Fault, FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bytesOf } from "../core/pieces.ts";
+import { Presence } from "../core/presence.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
@@ -348,7 +349,8 @@ export class LineEngine {
       const isRecorded = this.#queue.isHeadReady;
       const next = this.#queue.next();
       if (next === undefined) return;
-      if (isRecorded) this.#send(next, false, now);
+      if (next.request.caller.gone) this.#settle(next, next.refusal("caller-left", "the caller left before its turn", now));
+      else if (isRecorded) this.#send(next, false, now);
       else this.#sendOrRecord(next, now);
     }
   }
@@ -646,7 +648,7 @@ export class LineEngine {
 }
 
 /** Who waits for an idle line's own question. */
-const nobody = present();
+const nobody = new Presence();
 
 function probeOf({ service, framing }: LineService): LineRequest {
   return {

@@ -1,6 +1,7 @@
-import type { Presence, Reply, ServiceName } from "../core/call.ts";
+import type { Reply, ServiceName } from "../core/call.ts";
 import { Fault, type FaultDetails, type FaultReason } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
+import type { Presence } from "../core/presence.ts";
 import type { ReadReply } from "../envelope/reply.ts";
 import type { DiscardReason, Frame, Framing } from "../wire/decoded.ts";
 
@@ -81,6 +82,11 @@ export class Exchange implements Queued {
   /** Whether it must be recorded before it is sent; that is done once, however often it is sent. */
   get isToRecord(): boolean {
     return this.#sendings === 0 && this.request.beforeSend !== undefined;
+  }
+
+  /** Whether it was sent, if only once. */
+  get wasSent(): boolean {
+    return this.#sendings > 0;
   }
 
   /** Whether it may be sent once more after a corrupt reply. */

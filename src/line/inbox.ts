@@ -1,5 +1,5 @@
 import type { Contract } from "../contract/contract.ts";
-import type { Presence } from "../core/call.ts";
+import { Presence } from "../core/presence.ts";
 import type { Frame } from "../wire/decoded.ts";
 
 /**
@@ -79,16 +79,16 @@ export class Inbox {
 }
 
 /** Whoever asked what is in work; gone with the opening, or while it awaits something else. */
-export class InboxCaller implements Presence {
-  onGone: (() => void) | undefined = undefined;
+export class InboxCaller extends Presence {
   readonly #inbox: Inbox;
 
-  constructor(requests: Inbox) {
-    this.#inbox = requests;
+  constructor(inbox: Inbox) {
+    super();
+    this.#inbox = inbox;
   }
 
-  get gone(): boolean {
-    return !this.#inbox.wanted;
+  override get gone(): boolean {
+    return super.gone || !this.#inbox.wanted;
   }
 }
 

@@ -131,9 +131,16 @@ export class Line {
       const cameMs = nowMs();
       const times = { cameMs, waitUntilMs: cameMs + this.#config.queueWaitMs };
       const exchange = new Exchange(this.name, request, frameOf(request.framing, request.payload, this.#config.crc16), times);
-      exchange.onEnded = (ending) => (ending instanceof Fault ? reject(ending) : resolve(ending));
-      request.caller.onGone = () => this.#feed({ at: "caller gone", exchange });
+      const settle = (ending: Ending) => (ending instanceof Fault ? reject(ending) : resolve(ending));
+      exchange.onEnded = settle;
       this.#feed({ at: "call", exchange });
+      if (exchange.wasSent || exchange.onEnded === undefined) return;
+      const leave = () => this.#feed({ at: "caller gone", exchange });
+      request.caller.signal.addEventListener("abort", leave);
+      exchange.onEnded = (ending) => {
+        request.caller.signal.removeEventListener("abort", leave);
+        settle(ending);
+      };
     });
   }
 
@@ -211,7 +218,6 @@ export class Line {
   #settle(exchange: Exchange, ending: Ending): void {
     const { onEnded } = exchange;
     exchange.onEnded = undefined;
-    exchange.request.caller.onGone = undefined;
     onEnded?.(ending);
   }
 }

@@ -3,9 +3,10 @@ import type { LineConfig } from "../config/config.ts";
 import { payloadBytesMax } from "../config/limits.ts";
 import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type Call, type Presence, present, type Reply } from "../core/call.ts";
+import type { Call, Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
+import { Presence } from "../core/presence.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
 import { type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
@@ -66,7 +67,7 @@ export class LineListener {
   readonly #link: FramedLink;
   readonly #inbox: Inbox;
   /** Whoever asked what is being answered. */
-  #caller: Presence = present();
+  #caller: Presence = new Presence();
   #busy = false;
   #finishing = false;
   #finished: (() => void) | undefined;
@@ -132,7 +133,7 @@ export class LineListener {
 
   #dropRequests(): void {
     this.#inbox.drop();
-    this.#caller.onGone?.();
+    this.#caller.leave();
   }
 
   #heard(decoded: readonly Decoded[]): void {

@@ -2,7 +2,7 @@ import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { ReadStream } from "node:tty";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { present } from "../../src/core/call.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
 import { lineService } from "../../src/line/caller.ts";
 
@@ -80,7 +80,7 @@ async function lineMs(path: string, folder: string): Promise<number> {
     const request = {
       ...({ service: "bank", framing: contract.framing, linePrefix: contract.linePrefix, payload: [payload] } as const),
       ...{ replyTimeoutMs: limitMs, urgent: false, repeatable: false, probeShaped: false, adviceWhenUnknown: "" },
-      caller: present(),
+      caller: new Presence(),
     };
     const beganMs = performance.now();
     await line.run(request);

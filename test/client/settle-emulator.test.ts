@@ -4,8 +4,9 @@ import fc from "fast-check";
 import { methodName } from "../../src/client/remote-service.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/client/transport.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
-import { present, type ServiceName } from "../../src/core/call.ts";
+import type { ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
 import { merchantId, TestClock } from "./scripted.ts";
@@ -21,7 +22,7 @@ class World {
 
   carry({ service, route, body }: TransportRequest): Answer {
     const pieces = body === undefined ? [] : [Buffer.from(body)];
-    const call = { service, route, body: pieces, requestId: "r", key: undefined, caller: present() };
+    const call = { service, route, body: pieces, requestId: "r", key: undefined, caller: new Presence() };
     const { reply, fault } = this.emulator.answer(call);
     // What befalls an answer on its way is the line's affair: whatever it is, the worst of it is that nothing comes back
     if (fault !== undefined) return failedAnswer("unknown", fault.kind);

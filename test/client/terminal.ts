@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Call, present, type ServiceName } from "../../src/core/call.ts";
+import type { Call, ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { type EmulatedReply, Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { merchantId } from "./scripted.ts";
@@ -40,7 +41,7 @@ export class Terminal {
     const data = Buffer.from(json).toString("base64");
     const form = `data=${encodeURIComponent(data)}&sign=${encodeURIComponent(signOf(data, merchantId))}`;
     const pieces = [Buffer.from(contracts[service].envelope === "form" ? form : json)];
-    const call = { service, route, body: pieces, requestId: "before", key: undefined, caller: present() };
+    const call = { service, route, body: pieces, requestId: "before", key: undefined, caller: new Presence() };
     const reply: unknown = JSON.parse(Buffer.concat(this.emulator.answer(call).reply.payload).toString());
     assert.ok(isObject(reply) && reply["status"] === "success", `${route} before: ${JSON.stringify(reply)}`);
     return reply;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Call, type Handler, present, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type Call, type Handler, type ServiceName, serviceNames } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { msPerByte } from "../../src/device/transport.ts";
 import type { EmulatedReply, Emulator } from "../../src/emulator/emulator.ts";
 import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
@@ -65,7 +66,7 @@ function callOf(service: ServiceName, id: string, route: string, body: object): 
   const data = Buffer.from(json).toString("base64");
   const form = `data=${encodeURIComponent(data)}&sign=${encodeURIComponent(signOf(data, merchantId))}`;
   const written = [Buffer.from(contracts[service].envelope === "form" ? form : json)];
-  return { service, route, body: written, requestId: id, key: id, caller: present() };
+  return { service, route, body: written, requestId: id, key: id, caller: new Presence() };
 }
 
 /** How a call ended: answered with these bytes, or a fault. */

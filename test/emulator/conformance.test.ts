@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { validateReply } from "../../src/contract/schema.ts";
-import { type Handler, present, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type Handler, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
 import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { lineCaller } from "../../src/line/caller.ts";
@@ -37,7 +38,7 @@ async function overLineTransport(): Promise<Transport> {
   const ask = async (service: ServiceName, each: Ask) => {
     const text = bodyOf(service, each);
     const body = text === "" ? [] : [Buffer.from(text)];
-    const call = { service, route: each.route, body, requestId: "r", key: undefined, caller: present() };
+    const call = { service, route: each.route, body, requestId: "r", key: undefined, caller: new Presence() };
     const reply = await callers.get(service)?.(call);
     return Buffer.concat(reply?.payload ?? []).toString();
   };

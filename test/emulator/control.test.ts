@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Call, present, type ServiceName } from "../../src/core/call.ts";
+import type { Call, ServiceName } from "../../src/core/call.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { ControlApi, type ControlResponse } from "../../src/emulator/control.ts";
 import { Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
 import { forcedEffectsMax } from "../../src/emulator/faults/fault-plan.ts";
@@ -34,7 +35,7 @@ function refused({ status, text }: ControlResponse): string {
 }
 
 function callOf(service: ServiceName, route: string, body: string): Call {
-  return { service, route, body: [Buffer.from(body)], requestId: "r1", key: undefined, caller: present() };
+  return { service, route, body: [Buffer.from(body)], requestId: "r1", key: undefined, caller: new Presence() };
 }
 
 /** Sells by card, and gives the result that /check then has, with what befell the sale's answer. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { validateReply } from "../../src/contract/schema.ts";
-import { present, type ServiceName } from "../../src/core/call.ts";
+import type { ServiceName } from "../../src/core/call.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { packagesLoadedBy } from "../contract/imports.ts";
@@ -13,7 +14,7 @@ const merchantId = "MERCHANT-1";
 
 function ask(emulator: Emulator, service: ServiceName, route: string, body: string | undefined = undefined) {
   const pieces = body === undefined ? [] : [Buffer.from(body)];
-  const { reply } = emulator.answer({ service, route, body: pieces, requestId: "r1", key: undefined, caller: present() });
+  const { reply } = emulator.answer({ service, route, body: pieces, requestId: "r1", key: undefined, caller: new Presence() });
   const json: Record<string, unknown> = JSON.parse(Buffer.concat(reply.payload).toString());
   assert.equal(reply.status, json["status"]);
   assert.equal(reply.code, json["code"]);
@@ -81,7 +82,7 @@ test("Emulator keeps an amount of 64 bits to the last digit", () => {
     body: [Buffer.from(form({}))],
     requestId: "r2",
     key: undefined,
-    caller: present(),
+    caller: new Presence(),
   });
   assert.match(Buffer.concat(reply.payload).toString(), new RegExp(`"cash":${amount}`));
 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
-import { type Call, type Presence, present } from "../../src/core/call.ts";
+import type { Call } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { Presence } from "../../src/core/presence.ts";
 import type { EmulatedReply } from "../../src/emulator/emulator.ts";
 import type { WireFault } from "../../src/emulator/faults/wire-fault.ts";
 import { httpEndpoint } from "../../src/emulator/http-endpoint.ts";
@@ -24,17 +25,11 @@ function over(...faults: readonly (WireFault | undefined)[]) {
 }
 
 /** Whoever asks, over a connection that can be cut. */
-class Caller implements Presence {
-  gone = false;
-  onGone: (() => void) | undefined;
+class Caller extends Presence {
   cuts = 0;
-  hangUp(): void {
+  override hangUp(): void {
     this.cuts++;
     setImmediate(() => this.leave());
-  }
-  leave(): void {
-    this.gone = true;
-    this.onGone?.();
   }
 }
 
@@ -188,5 +183,5 @@ test("HttpEndpoint.stop() ends all that is held back, answered or cut, and holds
 
 test("httpEndpoint() throws a Fault of unknown outcome where there is no connection to cut", async () => {
   const { handler } = over({ kind: "corrupt" });
-  await assert.rejects(handler(callOf(present())), (error) => error instanceof Fault && error.outcome === "unknown");
+  await assert.rejects(handler(callOf(new Presence())), (error) => error instanceof Fault && error.outcome === "unknown");
 });

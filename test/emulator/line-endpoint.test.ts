@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Call, present, type ServiceName } from "../../src/core/call.ts";
+import type { Call, ServiceName } from "../../src/core/call.ts";
+import { Presence } from "../../src/core/presence.ts";
 import type { EmulatedReply } from "../../src/emulator/emulator.ts";
 import type { FrameFault } from "../../src/emulator/faults/frame-faults.ts";
 import type { WireFault } from "../../src/emulator/faults/wire-fault.ts";
@@ -27,7 +28,7 @@ function answering(...faults: readonly (WireFault | undefined)[]) {
 }
 
 function callOf(service: ServiceName = "bank"): Call {
-  return { service, route: "/sale", body: [], requestId: "r", key: undefined, caller: present() };
+  return { service, route: "/sale", body: [], requestId: "r", key: undefined, caller: new Presence() };
 }
 
 const framed = (payload: readonly Buffer[], service: ServiceName = "bank") =>
@@ -72,8 +73,7 @@ test("lineEndpoint() answers late, and at once when nobody waits any more", asyn
   const call = callOf();
   const abandoned = handler(call);
   await time.advance(10);
-  call.caller.gone = true;
-  call.caller.onGone?.();
+  call.caller.leave();
   await abandoned;
   const run = time.timersRun;
   await time.advance(10_000);

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { type Call, present, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type Call, type ServiceName, serviceNames } from "../../src/core/call.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { fieldsOf } from "../../src/emulator/answer.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { parseExact, writeExact } from "../../src/emulator/exact-json.ts";
@@ -159,7 +160,7 @@ const callOf = (service: ServiceName, route: string, json: object): Call => {
   const text = JSON.stringify(json);
   const data = Buffer.from(text).toString("base64");
   const body = [Buffer.from(service === "fiscal" ? `data=${encodeURIComponent(data)}&sign=eA%3D%3D` : text)];
-  return { service, route, body, requestId: "r", key: undefined, caller: present() };
+  return { service, route, body, requestId: "r", key: undefined, caller: new Presence() };
 };
 
 const bankSale = { pay_id: "P-1", amount: 1500, currency_name: "EUR" };

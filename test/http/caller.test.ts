@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
-import { present } from "../../src/core/call.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { connectMs, responseMsMin } from "../../src/http/limits.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bareServer, callerOf, callOf, endAll, failsAs, replyTimeoutMs, upstreamOf } from "./calling.ts";
@@ -117,11 +117,12 @@ test("httpCaller() counts the time that a call has waited, and sends nothing whe
 
 test("httpCaller() sends nothing for a caller that has left by then", async () => {
   const upstream = await upstreamOf();
-  const caller = { ...present(), gone: true };
+  const caller = new Presence();
+  caller.leave();
   await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}", { caller })), "unavailable", /has left/);
-  const leaving = present();
+  const leaving = new Presence();
   const asked = callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}", { caller: leaving }));
-  leaving.gone = true;
+  leaving.leave();
   await failsAs(asked, "unavailable", /has left/);
   assert.equal(upstream.heard.length, 0);
 });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Call, present, type Reply, type ServiceName } from "../../src/core/call.ts";
+import type { Call, Reply, ServiceName } from "../../src/core/call.ts";
 import { Fault, type FaultKind } from "../../src/core/fault.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { type HttpCallerOptions, httpCaller } from "../../src/http/caller.ts";
 import { type Answer, Upstream } from "./upstream.ts";
 
@@ -42,7 +43,7 @@ export async function bareServer(take: (socket: Socket) => void): Promise<string
 
 export function callOf(service: ServiceName, route: string, body = "", more: Partial<Call> = {}): Call {
   const pieces = body === "" ? [] : [Buffer.from(body)];
-  return { service, route, body: pieces, requestId: "id-1", key: undefined, caller: present(), ...more };
+  return { service, route, body: pieces, requestId: "id-1", key: undefined, caller: new Presence(), ...more };
 }
 
 /** Bytes of an answer that are taken, unless a test says otherwise. */

@@ -1,6 +1,7 @@
 import type { Route } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Call, present, type ServiceName } from "../../src/core/call.ts";
+import type { Call, ServiceName } from "../../src/core/call.ts";
+import { Presence } from "../../src/core/presence.ts";
 import type { UnknownOperation } from "../../src/journal/record.ts";
 import type { JournalReport } from "../../src/journal/recorder.ts";
 
@@ -11,7 +12,7 @@ export const bytes = 64 * 1024;
 
 /** A call for money. */
 export function callOf(key: string, { service = "bank", body = `{"pay_id":"${key}","amount":100}` }: CallSettings = {}): Call {
-  return { service, route: "/sale", body: [Buffer.from(body)], requestId: `r-${key}`, key, caller: present() };
+  return { service, route: "/sale", body: [Buffer.from(body)], requestId: `r-${key}`, key, caller: new Presence() };
 }
 
 interface CallSettings {

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Ledger, LedgerEnding } from "../../src/contract/operation-log.ts";
-import { type Call, present, type Reply } from "../../src/core/call.ts";
+import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
@@ -54,7 +55,7 @@ async function bench(answers = true) {
   line.start();
   await time.until(() => line.state === "idle");
   const ask = lineCaller({ contract: contracts.bank, line, replyTimeoutMs: { "/sale": 4_000 }, merchantId: undefined, ledger });
-  const run = async (route: string, caller = present()) => {
+  const run = async (route: string, caller = new Presence()) => {
     const call: Call = { service: "bank", route, body: [Buffer.from("{}")], requestId: "r", key: "K", caller };
     const outcome = (await ask(call).catch((error: unknown) => error)) as Reply | Fault;
     ledger.told.push(outcome instanceof Fault ? `told ${outcome.outcome}` : `told ${outcome.code}`);
@@ -85,11 +86,10 @@ test("lineCaller() records an unknown outcome, and one that was not sent after a
   await time.advance(60_000);
   assert.deepEqual(ledger.told.slice(3), ["ending unknown undefined undefined", "ended", "told unknown"]);
   ledger.told.length = 0;
-  const caller = present();
+  const caller = new Presence();
   void run("/refund", caller);
   await time.settle();
-  caller.gone = true;
-  caller.onGone?.();
+  caller.leave();
   await time.advance(100);
   assert.deepEqual(ledger.told.slice(0, 2), ["begin /refund K", "ending not-sent undefined undefined left"]);
   assert.deepEqual(ledger.told.filter((each) => /^(heard|ending|told)/.test(each)).slice(1), ["told not-sent"]);
@@ -122,11 +122,10 @@ test("lineCaller() doesn't let whoever was not sent wait for a disk that hangs",
 
 test("lineCaller() tells the ledger that the caller had left before the outcome", async () => {
   const { ledger, run } = await bench(false);
-  const caller = present();
+  const caller = new Presence();
   void run("/sale", caller);
   await time.advance(100);
-  caller.gone = true;
-  caller.onGone?.();
+  caller.leave();
   await time.advance(60_000);
   assert.ok(ledger.told.includes("ending unknown undefined undefined left"));
 });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { present } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { lineService } from "../../src/line/caller.ts";
 import { type LineEffect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
 import { Exchange } from "../../src/line/exchange.ts";
@@ -212,15 +212,21 @@ test("LineEngine.handle() closes when the exchange in flight has ended, or its g
 
 test("LineEngine.handle() never settles a call twice, whoever left and whatever is recorded late", () => {
   const bench = inState("idle");
-  const caller = present();
+  const caller = new Presence();
   const call = bench.exchange("A", { beforeSend: async () => {}, caller });
   bench.give({ at: "call", exchange: call });
-  caller.gone = true;
+  caller.leave();
   assert.deepEqual(bench.give({ at: "caller gone", exchange: call }).map(wordsOf), ["settle not-sent"]);
   assert.deepEqual(bench.give({ at: "recorded", exchange: call }).map(wordsOf), []);
   assert.deepEqual(bench.give({ at: "caller gone", exchange: call }).map(wordsOf), []);
   assert.equal(bench.engine.state, "idle");
 });
+
+function departed(): Presence {
+  const caller = new Presence();
+  caller.leave();
+  return caller;
+}
 
 /** The fault's reason that each of these effects settles a call with. */
 const reasonsOf = (effects: readonly LineEffect[]) =>
@@ -235,7 +241,7 @@ test("LineEngine.handle() names the reason of each call that was not sent", () =
   down.give({ at: "open failed", reason: "there is no device" });
   assert.deepEqual(reasonsOf(call(down)), ["line-down"]);
   assert.deepEqual(reasonsOf(call(inState("closed"))), ["stopping"]);
-  assert.deepEqual(reasonsOf(call(inState("idle"), { caller: { gone: true, onGone: undefined } })), ["caller-left"]);
+  assert.deepEqual(reasonsOf(call(inState("idle"), { caller: departed() })), ["caller-left"]);
   const full = inState("awaiting");
   for (let waiting = 0; waiting < full.config.queueCallsMax; waiting++) assert.deepEqual(reasonsOf(call(full)), []);
   assert.deepEqual(reasonsOf(call(full)), ["queue-full"]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { present } from "../../src/core/call.ts";
+import { Presence } from "../../src/core/presence.ts";
 import type { Line } from "../../src/line/line.ts";
 import { until } from "../support/until.ts";
 import type { Bench, Script } from "./benches.ts";
@@ -246,16 +246,15 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
         await pause(30);
         await answerAll(asked, wire);
       };
-      const [caller, early] = [present(), present()];
-      early.gone = true;
+      const [caller, early] = [new Presence(), new Presence()];
+      early.leave();
       const ends = [
         ending(line, requestFor("A")),
         ending(line, requestFor("B", { caller })),
         ending(line, requestFor("C", { caller: early })),
         ending(line, requestFor("D")),
       ];
-      caller.gone = true;
-      caller.onGone?.();
+      caller.leave();
       await until(() => ends.every(hasEnded), "all to end");
       assert.deepEqual(
         ends.map(({ fault }) => fault?.kind),
@@ -274,10 +273,9 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
         await pause(30);
         await answerAll(asked, wire);
       };
-      const caller = present();
+      const caller = new Presence();
       const end = ending(line, requestFor("A", { caller }));
-      caller.gone = true;
-      caller.onGone?.();
+      caller.leave();
       await until(() => hasEnded(end), "its end");
       assert.equal(end.text, good("A"));
     },

@@ -1,8 +1,9 @@
 import type { LineConfig } from "../../src/config/config.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { present, type ServiceName } from "../../src/core/call.ts";
+import type { ServiceName } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { Presence } from "../../src/core/presence.ts";
 import type { Cause } from "../../src/device/open-errors.ts";
 import type { OpenTransport } from "../../src/device/transport.ts";
 import { lineService } from "../../src/line/caller.ts";
@@ -83,7 +84,7 @@ export function requestFor(id: string, settings: Partial<LineRequest> & { readon
     repeatable: false,
     probeShaped: false,
     adviceWhenUnknown: "outcome unknown: query /check",
-    caller: present(),
+    caller: new Presence(),
     ...rest,
   };
 }

@@ -189,7 +189,7 @@ test("LineListener gives no answer on an opening that was asked for on the one b
   let left = 0;
   const caller = till.calls[0]?.caller;
   assert.ok(caller);
-  caller.onGone = () => left++;
+  caller.signal.addEventListener("abort", () => left++);
   till.device.unplug();
   assert.deepEqual([caller.gone, left], [true, 1]);
   till.device.plug();

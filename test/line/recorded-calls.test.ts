@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, mock, test } from "node:test";
-import { present } from "../../src/core/call.ts";
 import { Deadline, nowMs } from "../../src/core/clock.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -109,11 +109,10 @@ test("Line refuses a call with the fault of its beforeSend, as not sent, and goe
 test("Line never sends a call whose caller left while it was recorded, and lets the next one go at once", async () => {
   const { line, seen } = await idleLine();
   const record = recording();
-  const caller = present();
+  const caller = new Presence();
   const first = ending(line, requestFor("A", { beforeSend: record.beforeSend, caller }));
   const second = ending(line, requestFor("B"));
-  caller.gone = true;
-  caller.onGone?.();
+  caller.leave();
   await time.advance(50);
   assert.equal(first.fault?.outcome, "not-sent");
   assert.equal(second.text, good("B"));

@@ -257,8 +257,7 @@ class Life {
     this.#ends.set(id, ending(this.#line, request));
     if (step.leavesMs === undefined) return;
     time.after(step.leavesMs, () => {
-      request.caller.gone = true;
-      request.caller.onGone?.();
+      request.caller.leave();
     });
   }
 
