@@ -12,6 +12,8 @@ import { configOf, ending, hasEnded, requestFor, Told } from "../line/lines.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { recordOf, statusOf } from "./worlds.ts";
 
+/** Tests src/admin/status.ts, src/app/line-report.ts. */
+
 test("Status shows a real line as it goes: its states, its operations, its queue, and readiness with each", async () => {
   const time = new VirtualTime();
   const bench = memoryBench();

@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
+/** Tests src/client/page.ts, src/client/exports.ts. */
+
 const entry = (path: string) => fileURLToPath(new URL(`../../src/${path}`, import.meta.url));
 
 test("page.ts bundles for a browser, with no Node module and no package but lossless-json", async () => {

@@ -14,7 +14,11 @@ import { LineListener } from "../../src/line/listener.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { merchantId } from "./scripted.ts";
 
-/** A terminal on a line in memory; `asked` answers, or doesn't. */
+/**
+ * Tests src/app/client-line.ts, src/app/client.ts.
+ *
+ * A terminal on a line in memory; `asked` answers, or doesn't.
+ */
 function terminal(t: TestContext, asked: Handler) {
   const time = new VirtualTime();
   const { near, far, unplug } = memoryTransport(0);

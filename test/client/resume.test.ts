@@ -5,6 +5,8 @@ import { readToken } from "../../src/client/token.ts";
 import { absentFrom0To30s } from "./bank-settling.ts";
 import { busy, error, kept, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
+/** Tests src/client/settle.ts, src/client/token.ts. */
+
 const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const sale = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
 const approved = ok({ data: { status: "APPROVED", txn_id: "7" } });

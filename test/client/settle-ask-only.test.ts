@@ -5,6 +5,8 @@ import { readToken } from "../../src/client/token.ts";
 import { absentFrom0To30s, absentTo30s } from "./bank-settling.ts";
 import { busy, error, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
 
+/** Tests src/client/settle-machine.ts. */
+
 const sale = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const receipt = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
 const approved = ok({ data: { txn_id: "7", status: "APPROVED", rrn: "77" } });

@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { absent, absentTo30s, approved, body, data, reversed, settled } from "./bank-settling.ts";
 import { error, lost, ok, over, repeat, type Script } from "./scripted.ts";
 
+/** Tests src/client/settle-machine.ts, src/client/settle-proof.ts. */
+
 for (const operation of ["confirm", "cancel"] as const) {
   const route = `/${operation}`;
   test(`bank.settle never resends ${route} after a lost start (rule 4), and believes "not found" once its time-out is over`, async () => {

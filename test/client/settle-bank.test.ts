@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { absent, absentTo30s, approved, body, data, declined, reversed, settled } from "./bank-settling.ts";
 import { busy, error, lost, ok, over, repeat, wrong } from "./scripted.ts";
 
+/** Tests src/client/settle-machine.ts. */
+
 test("bank.settle polls /check by the same pay_id until data.status is final (rule 1)", async () => {
   const {
     result,

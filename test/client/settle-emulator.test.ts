@@ -12,7 +12,11 @@ import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
 import { merchantId, TestClock } from "./scripted.ts";
 import { Fateful, follow, type Mishap, schedule } from "./tills.ts";
 
-/** How many schedules for each operation; a campaign sets more. */
+/**
+ * Tests src/client/settle-machine.ts.
+ *
+ * How many schedules for each operation; a campaign sets more.
+ */
 const runs = Number(process.env["SETTLE_RUNS"] ?? 150);
 
 /** An emulator that a till asks directly, and its one time. */

@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { absent, closed, open, sale } from "./fiscal-settling.ts";
 import { error, lost, ok, over, repeat, type Script } from "./scripted.ts";
 
+/** Tests src/client/settle-machine.ts. */
+
 const refundOf = async (script: Script) => {
   const world = over(script);
   const options = { ...world.options, windowMs: 20_000, intervalMs: 1000 };

@@ -9,7 +9,11 @@ import { type Fate, type Model, modelOf } from "./model.ts";
 import { bodyOf, reply, TestClock } from "./scripted.ts";
 import { Fateful, follow, schedule, scheduleWithDelays } from "./tills.ts";
 
-/** How many schedules each law is held against for each operation; a campaign sets more. */
+/**
+ * Tests src/client/settle-machine.ts, src/contract/recovery.ts.
+ *
+ * How many schedules each law is held against for each operation; a campaign sets more.
+ */
 const runs = Number(process.env["SETTLE_RUNS"] ?? 250);
 
 const fate: fc.Arbitrary<Fate> = fc.record({

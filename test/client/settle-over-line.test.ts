@@ -12,7 +12,11 @@ import { assertSettles, mishapsOf } from "./settle-matrix.ts";
 import { Terminal } from "./terminal.ts";
 import { follow, lineWorld, type World } from "./worlds.ts";
 
-/** The matrix over a line of the till's own, and whatever else may befall tills there, in a time of its own. */
+/**
+ * Tests src/client/settle.ts.
+ *
+ * The matrix over a line of the till's own, and whatever else may befall tills there, in a time of its own.
+ */
 
 /** How many schedules, beside those over no line (settle-emulator.test.ts); a campaign sets more. */
 const runs = Number(process.env["SETTLE_RUNS"] ?? 300);

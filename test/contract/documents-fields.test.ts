@@ -5,7 +5,11 @@ import { schemas } from "../../src/contract/schema.ts";
 import { after, type DocumentedField, fields, type Row, section, table, tableFields, typeIn } from "./markdown.ts";
 import { assertFields, propertyOf, type Shape, shapeOf } from "./shape.ts";
 
-/** Every field of every body against the documents, both ways: a field dropped on either side fails. */
+/**
+ * Tests src/contract/schema.ts.
+ *
+ * Every field of every body against the documents, both ways: a field dropped on either side fails.
+ */
 
 const read = (name: string) => readFileSync(new URL(`../vectors/contracts/${name}.md`, import.meta.url), "utf8");
 const fiscal = read("fiscal");

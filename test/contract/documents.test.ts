@@ -11,7 +11,11 @@ import { serviceNames } from "../../src/core/call.ts";
 import { after, section, table } from "./markdown.ts";
 import { documented, shapeOf, walk } from "./shape.ts";
 
-/** The tables of the contracts against the documents they come from. The fields of bodies have files of their own. */
+/**
+ * Tests src/contract/bank.ts, src/contract/fiscal.ts, src/contract/qr.ts.
+ *
+ * The tables of the contracts against the documents they come from. The fields of bodies have files of their own.
+ */
 
 const documents = Object.fromEntries(
   serviceNames.map((name) => [name, readFileSync(new URL(`../vectors/contracts/${name}.md`, import.meta.url), "utf8")]),

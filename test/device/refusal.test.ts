@@ -6,6 +6,8 @@ import { causeOf } from "../../src/device/devices.ts";
 import { wordsOf } from "../../src/device/open-errors.ts";
 import { Box } from "../support/box.ts";
 
+/** Tests src/device/open-errors.ts. */
+
 const denied = () => Promise.reject(Object.assign(new Error("EACCES"), { code: "EACCES" }));
 
 function boxWithTty(): { readonly box: Box; readonly device: string } {

@@ -11,6 +11,8 @@ import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "../support/pty.ts";
 import { answering, probeReplies, Terminal } from "../support/terminal.ts";
 
+/** Tests src/doctor/diagnosis.ts, src/doctor/probe-link.ts. */
+
 const folder = mkdtempSync(join(tmpdir(), "posline-doctor-pty-"));
 after(() => rmSync(folder, { recursive: true }));
 

@@ -13,7 +13,9 @@ import type { Ask, Json, Row } from "./conformance-rows.ts";
 import { bodyOf, merchantId, newEmulator, overHttpTransport, rows, type Transport } from "./conforming.ts";
 
 /**
- * Each route of the three contracts, with each code that the contract allows for it and a resend, asked over HTTP and over a
+ * Tests src/emulator/emulator.ts.
+ *
+ * * Each route of the three contracts, with each code that the contract allows for it and a resend, asked over HTTP and over a
  * line: every answer has the contract's shape, and both transports give the same bytes.
  */
 

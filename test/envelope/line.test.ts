@@ -6,6 +6,8 @@ import { Fault } from "../../src/core/fault.ts";
 import { readFormLine, readTextLine, toLine } from "../../src/envelope/request.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 
+/** Tests src/envelope/request.ts. */
+
 const { fiscal, bank, qr } = contracts;
 const prefix = qr.linePrefix;
 const written = (pieces: readonly Buffer[]) => Buffer.concat(pieces).toString("latin1");

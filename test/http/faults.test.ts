@@ -6,6 +6,8 @@ import { Fault, type FaultKind, faultClasses } from "../../src/core/fault.ts";
 import { readingOf, trueReadings } from "../support/body-till.ts";
 import { type Answer, ask, Client, closeAll, held, type Served, serve } from "./served.ts";
 
+/** Tests src/http/response-writer.ts, src/envelope/fault.ts. */
+
 afterEach(closeAll);
 
 // Its keys are the kinds.

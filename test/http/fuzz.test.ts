@@ -3,6 +3,8 @@ import { afterEach, test } from "node:test";
 import fc from "fast-check";
 import { ask, Client, closeAll, serve } from "./served.ts";
 
+/** Tests src/http/server.ts, src/http/listener.ts. */
+
 afterEach(closeAll);
 
 const sale = '{"pay_id":"A-1","amount":1}';

@@ -3,7 +3,11 @@ import { afterEach, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { ask, assertFault, Client, closeAll, held, replyOf, serve } from "./served.ts";
 
-/** What is answered while no call could be sent, and behind more requests of one connection than may wait. */
+/**
+ * Tests src/http/listener.ts.
+ *
+ * What is answered while no call could be sent, and behind more requests of one connection than may wait.
+ */
 
 afterEach(closeAll);
 

@@ -5,6 +5,8 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { Handler } from "../../src/core/call.ts";
 import { ask, assertFault, Client, closeAll, held, listenerOf, replyOf, type Served, serve, settingsOf } from "./served.ts";
 
+/** Tests src/http/listener.ts, src/http/service-settings.ts. */
+
 afterEach(closeAll);
 
 const sale = '{"pay_id":"A-1","amount":1}';

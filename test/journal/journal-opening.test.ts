@@ -7,7 +7,11 @@ import { crc32 } from "../../src/wire/crc32.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
 
-/** openJournal() of src/journal/journal.ts over src/journal/ring.ts: what an opening finds and reports. */
+/**
+ * Tests src/journal/journal.ts.
+ *
+ * openJournal() of src/journal/journal.ts over src/journal/ring.ts: what an opening finds and reports.
+ */
 
 async function opened(settings: Partial<JournalOptions> = {}, disk = new SimDisk()) {
   const told = new Told();

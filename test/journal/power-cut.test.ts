@@ -12,7 +12,9 @@ import { bytes, callOf, folder, outcomes, routeTo, Told } from "./records.ts";
 import { type Fate, SimDisk } from "./sim-disk.ts";
 
 /**
- * src/journal/recorder.ts and ring.ts: the power goes at any moment. What was not synced by then is there afterwards, or not,
+ * Tests src/journal/ring.ts, src/journal/recorder.ts.
+ *
+ * * src/journal/recorder.ts and ring.ts: the power goes at any moment. What was not synced by then is there afterwards, or not,
  * or torn at any byte, each slot on its own. Whatever was acknowledged must be there, and nothing may be there that was never
  * written.
  */

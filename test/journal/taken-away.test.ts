@@ -14,7 +14,9 @@ import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk } from "./sim-disk.ts";
 
 /**
- * src/journal/ring.ts and recorder.ts: a file that is removed, replaced, cut or added to while posline writes it, or between
+ * Tests src/journal/writer-lock.ts, src/journal/recorder.ts.
+ *
+ * * src/journal/ring.ts and recorder.ts: a file that is removed, replaced, cut or added to while posline writes it, or between
  * two of its lives.
  */
 

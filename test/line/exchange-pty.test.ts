@@ -5,6 +5,8 @@ import { ptyBench } from "./benches.ts";
 import { testExchange } from "./exchange.ts";
 import { ending, hasEnded, lineOver, requestFor } from "./lines.ts";
 
+/** Tests src/line/line.ts. */
+
 testExchange(ptyBench, "a real tty");
 
 test("Line that is down refuses at once, with the reason: nothing was sent", async () => {

@@ -11,6 +11,8 @@ import { FakeDevice } from "../support/fake-device.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { configOf } from "./lines.ts";
 
+/** Tests src/line/listener.ts, src/line/line.ts. */
+
 const time = new VirtualTime();
 after(() => time.restore());
 

@@ -8,7 +8,11 @@ import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, idOf, type LineSetup, lineOver, requestFor } from "./lines.ts";
 
-/** A call that must be recorded before its first byte goes out, and the watchdog's question, with the clock in the test's hand. */
+/**
+ * Tests src/line/engine.ts, src/line/caller.ts.
+ *
+ * A call that must be recorded before its first byte goes out, and the watchdog's question, with the clock in the test's hand.
+ */
 
 const time = new VirtualTime();
 after(() => time.restore());

@@ -6,7 +6,11 @@ import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, lineOver, merchantId, requestFor } from "./lines.ts";
 
-/** Replies that are larger or deeper than any honest one, with the clock in the test's hand. */
+/**
+ * Tests src/line/engine.ts.
+ *
+ * Replies that are larger or deeper than any honest one, with the clock in the test's hand.
+ */
 
 const time = new VirtualTime();
 after(() => time.restore());

@@ -6,7 +6,11 @@ import { restBeforeMs, restBytesMax, restMsMax } from "../../src/line/limits.ts"
 import { frame } from "../support/fake-device.ts";
 import { configOf } from "./lines.ts";
 
-/** How long bytes may be left to gather: never past the moment at which the frame could be whole. */
+/**
+ * Tests src/line/frame-reader.ts.
+ *
+ * How long bytes may be left to gather: never past the moment at which the frame could be whole.
+ */
 
 const baudRate = 115_200;
 const msPerByte = 10_000 / baudRate;

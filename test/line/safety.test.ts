@@ -13,7 +13,9 @@ import { VirtualTime } from "../support/virtual-time.ts";
 import { type Ending, ending, hasEnded, idOf, lineOver, merchantId, requestFor } from "./lines.ts";
 
 /**
- * The one promise that everything hangs on, tried against a terminal that does its worst within what a terminal may do: it
+ * Tests src/line/engine.ts, src/line/recovery.ts.
+ *
+ * * The one promise that everything hangs on, tried against a terminal that does its worst within what a terminal may do: it
  * answers in order, and while it owes an answer it is never silent for as long as `lateReplyMs`. It may hang and answer all at
  * once, lose requests and replies, garble them, answer errors, serve its services apart, and be unplugged; posline may be
  * restarted in the midst of it. No call ever gets another call's reply.

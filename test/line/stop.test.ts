@@ -5,7 +5,11 @@ import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, lineOver, requestFor } from "./lines.ts";
 
-/** How a line ends while its terminal is still at work, with the clock in the test's hand. */
+/**
+ * Tests src/line/line.ts.
+ *
+ * How a line ends while its terminal is still at work, with the clock in the test's hand.
+ */
 
 const time = new VirtualTime();
 after(() => time.restore());

@@ -6,6 +6,8 @@ import fc from "fast-check";
 import { type Crc16, crc16 } from "../../src/wire/crc16.ts";
 import { crc32 } from "../../src/wire/crc32.ts";
 
+/** Tests src/wire/crc16.ts, src/wire/crc32.ts. */
+
 interface Check {
   readonly input: string;
   readonly arc: string;

@@ -5,7 +5,11 @@ import { encodeLength } from "../../src/wire/length.ts";
 import { encodeStx } from "../../src/wire/stx.ts";
 import { decoderOf, Feed, type ModeName, modeNames } from "./feed.ts";
 
-/** Over any traffic, good and bad. Feed itself holds the decoder to conservation and thrift at every step. */
+/**
+ * Tests src/wire/length.ts, src/wire/stx.ts, src/wire/decoder.ts.
+ *
+ * Over any traffic, good and bad. Feed itself holds the decoder to conservation and thrift at every step.
+ */
 
 const binary = fc.uint8Array({ maxLength: 320, size: "max" }).map((bytes) => Buffer.from(bytes));
 /** What an STX frame may carry: anything but 02 and 03. */

@@ -6,6 +6,8 @@ import { encodeLength } from "../../src/wire/length.ts";
 import { encodeStx } from "../../src/wire/stx.ts";
 import { decoderOf, Feed, type ModeName } from "./feed.ts";
 
+/** Tests src/wire/length.ts, src/wire/stx.ts. */
+
 interface Vector {
   readonly name: string;
   readonly framing: "length" | "stx";

@@ -5,6 +5,8 @@ import { emulatedBank } from "../../../src/emulator/bank/bank.ts";
 import { rememberedMax } from "../../../src/emulator/service-context.ts";
 import { dataOf, innerOf, ServiceUnderTest, throughText } from "../service-under-test.ts";
 
+/** Tests src/emulator/bank/bank.ts. */
+
 const bank = () => new ServiceUnderTest("bank", (context) => emulatedBank(context));
 
 const sale = { pay_id: "P-1", amount: 1000n, currency_name: "AZN" };

@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { innerOf } from "../service-under-test.ts";
 import { approved, bank, finalOf, sale, statusAtEnd } from "./bank-till.ts";
 
+/** Tests src/emulator/bank/bank.ts. */
+
 for (const route of ["/confirm", "/cancel", "/refund"]) {
   test(`${route} refuses without rrn with -29, with an unknown one with -16`, () => {
     const under = bank();

@@ -6,7 +6,11 @@ import { dataOf, innerOf, type ServiceUnderTest } from "../service-under-test.ts
 import { BankModel, type ModelOperation, totalsText } from "./bank-model.ts";
 import { bank } from "./bank-till.ts";
 
-/** One step of a till, or of the context around it. */
+/**
+ * Tests src/emulator/bank/bank.ts.
+ *
+ * One step of a till, or of the context around it.
+ */
 type Step =
   | {
       readonly kind: "start";

@@ -7,7 +7,11 @@ import { StateError } from "../../../src/emulator/state-reader.ts";
 import { ServiceUnderTest, TestContext, throughText } from "../service-under-test.ts";
 import { approved, bank, sale } from "./bank-till.ts";
 
-/** A bank with a sale, a refund that runs, a closed batch and a request that came to nothing. */
+/**
+ * Tests src/emulator/bank/bank.ts, src/emulator/state-reader.ts.
+ *
+ * A bank with a sale, a refund that runs, a closed batch and a request that came to nothing.
+ */
 function bankState(): JsonObject {
   const under = bank();
   const rrn = approved(under, "/sale", { ...sale, terminal: 1n });

@@ -6,6 +6,8 @@ import { writeExact } from "../../../src/emulator/exact-json.ts";
 import { FiscalContext } from "./fiscal-context.ts";
 import { type Asked, FiscalModel, type Kind, type Paid } from "./fiscal-model.ts";
 
+/** Tests src/emulator/fiscal/fiscal.ts. */
+
 const none: Paid = { cash: 0n, cashless: 0n, credit: 0n, bonuses: 0n };
 
 /** Ways to pay a sum: what is sent, and what is kept of it or which code refuses it. */

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { byCard, FiscalContext, receipt } from "./fiscal-context.ts";
 
+/** Tests src/emulator/fiscal/fiscal.ts. */
+
 test("/sale in doubt answers code 5, and the document is closed all the same", () => {
   const context = new FiscalContext();
   assert.equal(context.code("/sale", receipt("A", 103)), 5);

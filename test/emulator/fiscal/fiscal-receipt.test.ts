@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { byCard, FiscalContext, receipt } from "./fiscal-context.ts";
 
+/** Tests src/emulator/fiscal/document.ts. */
+
 const items = (...amounts: readonly (number | bigint)[]) => ({ items: amounts.map((itemAmount) => ({ itemAmount })) });
 const extra = (code: string, amount: number) => ({ extraPayments: [{ code, amount }] });
 

@@ -4,7 +4,11 @@ import { parseExact, writeExact } from "../../../src/emulator/exact-json.ts";
 import { StateError } from "../../../src/emulator/state-reader.ts";
 import { byCard, FiscalContext, receipt } from "./fiscal-context.ts";
 
-/** A context that remembers something of every kind. */
+/**
+ * Tests src/emulator/fiscal/fiscal.ts, src/emulator/state-reader.ts.
+ *
+ * A context that remembers something of every kind.
+ */
 function usedWorld(): FiscalContext {
   const context = new FiscalContext();
   const taxed = [

@@ -5,7 +5,11 @@ import type { JsonObject } from "../../../src/core/json-object.ts";
 import { emulatedQr } from "../../../src/emulator/qr/qr.ts";
 import { dataOf, ServiceUnderTest } from "../service-under-test.ts";
 
-/** A payment as a till may picture it. */
+/**
+ * Tests src/emulator/qr/qr.ts.
+ *
+ * A payment as a till may picture it.
+ */
 interface Paid {
   readonly amount: bigint;
   readonly system: string;
