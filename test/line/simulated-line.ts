@@ -1,0 +1,226 @@
+import type { LineConfig } from "../../src/config/config.ts";
+import { silenceMs } from "../../src/config/limits.ts";
+import type { Fault } from "../../src/core/fault.ts";
+import { type LineEffect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
+import { type Ending, Exchange, type LineRequest } from "../../src/line/exchange.ts";
+import { FrameReader } from "../../src/line/frame-reader.ts";
+import { reopenMs, silenceMsMax } from "../../src/line/limits.ts";
+import type { LineService } from "../../src/line/recovery.ts";
+import type { LineState } from "../../src/line/states.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { createDecoder } from "../../src/wire/decoder.ts";
+import { frameOf } from "../../src/wire/framing.ts";
+import type { Timeline } from "./timeline.ts";
+
+/**
+ * A line in simulated time: the engine and the frame reader of the product, driven by moments in place of a device, timers and
+ * promises, as `line.ts` and `framed-link.ts` drive them.
+ */
+
+/** The other end of the line. */
+export class SimulatedDevice {
+  plugged = true;
+  readonly #time: Timeline;
+  readonly #heard: (framing: Framing, text: string) => void;
+  #decoder = newDecoder();
+  /** The line that has it open. */
+  line: SimulatedLine | undefined;
+
+  constructor(time: Timeline, heard: (framing: Framing, text: string) => void) {
+    this.#time = time;
+    this.#heard = heard;
+  }
+
+  /** Bytes leave; what hasn't left when the plug is pulled never arrives. */
+  take(bytes: Buffer): void {
+    const decoder = this.#decoder;
+    this.#time.after(wireMs, () => {
+      if (!this.plugged) return;
+      for (const item of decoder.push(bytes)) {
+        if (item.kind === "frame") this.#heard(item.framing, Buffer.concat(item.payload).toString());
+      }
+    });
+  }
+
+  /** Sends bytes; lost when nobody has it open. */
+  send(bytes: Buffer): void {
+    this.line?.hear(bytes);
+  }
+
+  opened(line: SimulatedLine): void {
+    this.line = line;
+    this.#decoder = newDecoder();
+  }
+
+  unplug(): void {
+    this.plugged = false;
+    this.line?.lose();
+  }
+}
+
+/** Milliseconds from one end to the other. */
+const wireMs = 1;
+
+const newDecoder = () => createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
+
+export interface SimulatedLineOptions {
+  readonly config: LineConfig;
+  readonly services: readonly LineService[];
+  readonly time: Timeline;
+  readonly device: SimulatedDevice;
+  /** What must precede a call's first byte, and what follows: undefined when it is done, or its fault. Perhaps never. */
+  readonly record: (request: LineRequest, done: (fault: Fault | undefined) => void) => void;
+}
+
+export class SimulatedLine {
+  readonly #options: SimulatedLineOptions;
+  readonly #engine: LineEngine;
+  #reader: FrameReader;
+  #isOpen = false;
+  #isStopped = false;
+  /** Until when the silence after an opening must last; undefined when it did. */
+  #drainUntilMs: number | undefined;
+  #drainGiveUpMs = 0;
+  readonly #pending: LineEvent[] = [];
+  #isFeeding = false;
+  #cancelWake = () => {};
+
+  constructor(options: SimulatedLineOptions) {
+    this.#options = options;
+    this.#engine = new LineEngine({ name: "till", config: options.config, services: options.services });
+    this.#reader = this.#newReader();
+  }
+
+  get state(): LineState {
+    return this.#engine.state;
+  }
+
+  start(): void {
+    this.#open();
+  }
+
+  /** Gives it a request; what it returns is to be called when its caller leaves. */
+  call(request: LineRequest, ended: (ending: Ending) => void): () => void {
+    const { config, time } = this.#options;
+    const times = { cameMs: time.now, waitUntilMs: time.now + config.queueWaitMs };
+    const exchange = new Exchange("till", request, frameOf(request.framing, request.payload, config.crc16), times);
+    exchange.onEnded = ended;
+    this.#feed({ at: "call", exchange });
+    return () => {
+      request.caller.leave();
+      this.#feed({ at: "caller gone", exchange });
+    };
+  }
+
+  stop(): void {
+    this.#feed({ at: "stop", graceMs: 0, why: "posline is shutting down" });
+  }
+
+  hear(bytes: Buffer): void {
+    for (let from = 0; from < bytes.length && this.#isOpen; ) {
+      const now = this.#options.time.now;
+      const n = bytes.copy(this.#reader.space(), 0, from);
+      from += n;
+      if (this.#drainUntilMs !== undefined) this.#drainUntilMs = Math.min(now + silenceMs, this.#drainGiveUpMs);
+      this.#feed({ at: "received", items: this.#reader.heard(n, now), receiving: this.#reader.receiving });
+    }
+  }
+
+  lose(): void {
+    if (!this.#isOpen) return;
+    this.#close();
+    this.#feed({ at: "closed", reason: "unplugged", untouched: false, discards: this.#reader.reset() });
+    this.#options.time.after(reopenMs.first, () => this.#open());
+  }
+
+  #newReader(): FrameReader {
+    const { config, services } = this.#options;
+    return new FrameReader(config, new Set(services.map(({ framing }) => framing)));
+  }
+
+  #open(): void {
+    const { device, time } = this.#options;
+    if (this.#isStopped) return;
+    if (!device.plugged) {
+      this.#feed({ at: "open failed", reason: "there is no device" });
+      time.after(reopenMs.first, () => this.#open());
+      return;
+    }
+    this.#isOpen = true;
+    this.#reader = this.#newReader();
+    this.#drainUntilMs = time.now + silenceMs;
+    this.#drainGiveUpMs = time.now + silenceMsMax;
+    device.opened(this);
+    this.#feed({ at: "opened" });
+  }
+
+  #close(): void {
+    this.#isOpen = false;
+    if (this.#options.device.line === this) this.#options.device.line = undefined;
+  }
+
+  #feed(event: LineEvent): void {
+    this.#pending.push(event);
+    if (this.#isFeeding) return;
+    this.#isFeeding = true;
+    for (let next = this.#pending.shift(); next !== undefined; next = this.#pending.shift()) {
+      for (const effect of this.#engine.handle(next, this.#options.time.now)) this.#carryOut(effect);
+    }
+    this.#isFeeding = false;
+    this.#schedule();
+  }
+
+  #carryOut(effect: LineEffect): void {
+    switch (effect.do) {
+      case "write":
+        this.#options.device.take(Buffer.concat(effect.frame));
+        this.#feed({ at: "wrote" });
+        break;
+      case "record": {
+        const { exchange } = effect;
+        this.#options.record(exchange.request, (fault) =>
+          this.#feed(fault === undefined ? { at: "recorded", exchange } : { at: "record failed", exchange, fault }),
+        );
+        break;
+      }
+      case "settle": {
+        const { onEnded } = effect.exchange;
+        effect.exchange.onEnded = undefined;
+        onEnded?.(effect.ending);
+        break;
+      }
+      case "close":
+        this.#isStopped = true;
+        this.#close();
+        break;
+      case "report":
+        break;
+    }
+  }
+
+  /** One wake-up, at the first of what is due. */
+  #schedule(): void {
+    this.#cancelWake();
+    const linkDueMs = this.#isOpen ? Math.min(this.#reader.dueMs, this.#drainUntilMs ?? Number.POSITIVE_INFINITY) : Infinity;
+    const dueMs = Math.min(linkDueMs, this.#engine.nextDueMs());
+    const { time } = this.#options;
+    this.#cancelWake = dueMs === Number.POSITIVE_INFINITY ? () => {} : time.after(dueMs - time.now, () => this.#due());
+  }
+
+  #due(): void {
+    const { now } = this.#options.time;
+    if (this.#isOpen && now >= this.#reader.dueMs) this.#resetReader();
+    if (this.#isOpen && this.#drainUntilMs !== undefined && now >= this.#drainUntilMs) {
+      this.#resetReader();
+      this.#drainUntilMs = undefined;
+      this.#feed({ at: "drained" });
+    }
+    if (now >= this.#engine.nextDueMs()) this.#feed({ at: "tick" });
+    else this.#schedule();
+  }
+
+  #resetReader(): void {
+    const items = this.#reader.reset();
+    this.#feed({ at: "received", items, receiving: this.#reader.receiving });
+  }
+}
