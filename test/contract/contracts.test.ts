@@ -113,7 +113,7 @@ const fiscalAnswer = { status: "success", code: 0, operations: ["sale"] };
 const bankAnswer = { status: "success", data: { operations: ["sale"] } };
 const qrAnswer = { status: "success", data: { systems: [{ name: "A", operations: ["check"] }] } };
 
-test("barrier.isAnswer() knows the answer of its own service, also an empty list and one without code", () => {
+test("probe.isAnswer() knows the answer of its own service, also an empty list and one without code", () => {
   assert.ok(fiscal.probe.isAnswer(fiscalAnswer));
   assert.ok(fiscal.probe.isAnswer({ status: "success", operations: [] }));
   assert.ok(bank.probe.isAnswer(bankAnswer));
@@ -122,13 +122,13 @@ test("barrier.isAnswer() knows the answer of its own service, also an empty list
   assert.ok(qr.probe.isAnswer(qrAnswer));
 });
 
-test("barrier.isAnswer() takes no other service's answer on a line with the same framing", () => {
+test("probe.isAnswer() takes no other service's answer on a line with the same framing", () => {
   assert.ok(!bank.probe.isAnswer(qrAnswer));
   assert.ok(!qr.probe.isAnswer(bankAnswer));
   assert.ok(!fiscal.probe.isAnswer(bankAnswer));
 });
 
-test("barrier.isAnswer() takes no late result, no refusal and no broken list", () => {
+test("probe.isAnswer() takes no late result, no refusal and no broken list", () => {
   const others: Readonly<Record<string, unknown>>[] = [
     {},
     { status: "success" },

@@ -125,11 +125,11 @@ for (const baudRate of baudRates) {
       fc.integer({ min: 1, max: 6_000 }).map((pauseMs): WireFault => ({ kind: "pieces", pauseMs })),
       fc.integer({ min: 1, max: 5_000 }).map((ms): WireFault => ({ kind: "unplug", ms })),
     );
-    const barrierFault = fc.constantFrom(...wireFaultKinds).map((kind) => parseWireFault(kind));
+    const probeFault = fc.constantFrom(...wireFaultKinds).map((kind) => parseWireFault(kind));
     const step = fc.record({
       service: fc.constantFrom(...serviceNames),
       fault,
-      barrierFault: fc.option(barrierFault, { nil: undefined, freq: 2 }),
+      probeFault: fc.option(probeFault, { nil: undefined, freq: 2 }),
       // One after the other as a till does, or some time later, whatever became of the one before.
       pauseMs: fc.option(fc.integer({ min: 0, max: 12_000 }), { nil: undefined, freq: 2 }),
     });
@@ -143,7 +143,7 @@ for (const baudRate of baudRates) {
 interface Step {
   readonly service: ServiceName;
   readonly fault: WireFault | undefined;
-  readonly barrierFault: WireFault | undefined;
+  readonly probeFault: WireFault | undefined;
   /** Milliseconds before the next; undefined: until it has ended. */
   readonly pauseMs: number | undefined;
 }
@@ -153,7 +153,7 @@ async function live(steps: readonly Step[], baudRate: number): Promise<void> {
   const bench = new Bench({ baudRate });
   await bench.idle();
   bench.terminal.faults = steps.map(({ fault }) => fault);
-  bench.terminal.barrierFaults = steps.map(({ barrierFault }) => barrierFault);
+  bench.terminal.probeFaults = steps.map(({ probeFault }) => probeFault);
   const all: Ended[] = [];
   for (const { service, pauseMs } of steps) {
     const sent = bench.send(service);
@@ -164,7 +164,7 @@ async function live(steps: readonly Step[], baudRate: number): Promise<void> {
   await bench.end(...all);
   for (const each of all) bench.assertTrue(each);
   bench.terminal.faults = [];
-  bench.terminal.barrierFaults = [];
+  bench.terminal.probeFaults = [];
   // A device that was lost has to open again.
   await time.advance(10_000);
   await bench.idle();

@@ -27,7 +27,7 @@ const replyTimeoutMs = 10_000;
 export class Terminal {
   /** What befalls the answers to calls, one after the other, and those to probes. */
   faults: (WireFault | undefined)[] = [];
-  barrierFaults: (WireFault | undefined)[] = [];
+  probeFaults: (WireFault | undefined)[] = [];
   /** The calls that were carried out, by id, with the answer that was given. */
   readonly carriedOut = new Map<string, string>();
 
@@ -36,16 +36,16 @@ export class Terminal {
     const id = idIn(call);
     const filler = "x".repeat(Number(/\d+/.exec(id)?.[0] ?? 0) % 97);
     const json = isBarrier
-      ? { status: "success", ...barrierAnswers[call.service] }
+      ? { status: "success", ...probeAnswers[call.service] }
       : { status: "success", code: 0, data: { id, filler } };
     const text = JSON.stringify(json);
     if (!isBarrier) this.carriedOut.set(id, text);
     const reply = { payload: [Buffer.from(text)], status: "success", code: 0, queueMs: 0, lineMs: 0 };
-    return { reply, fault: (isBarrier ? this.barrierFaults : this.faults).shift() };
+    return { reply, fault: (isBarrier ? this.probeFaults : this.faults).shift() };
   }
 }
 
-const barrierAnswers = {
+const probeAnswers = {
   fiscal: { operations: ["sale"] },
   bank: { data: { operations: ["sale"] } },
   qr: { data: { systems: [] } },

@@ -249,7 +249,7 @@ test("Line tells a call's error as unknown while it may answer an unanswered pro
   assert.equal(second.text, declined);
 });
 
-test("Line asks once more what only reads when its error may answer an unanswered barrier", async () => {
+test("Line asks once more what only reads when its error may answer an unanswered probe", async () => {
   const set = await cleanInDoubt();
   const end = ending(set.line, requestFor("A", { route: "/check", repeatable: true }));
   await time.advance(5);

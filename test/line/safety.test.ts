@@ -35,7 +35,7 @@ type Step =
   | {
       readonly do: "call";
       readonly service: ServiceName;
-      readonly kind: "money" | "query" | "barrier";
+      readonly kind: "money" | "query" | "probe-shaped";
       readonly timeoutMs: number;
       /** What precedes its first byte, for a call for money: how long it takes, and how it ends. */
       readonly before?: { readonly ms: number; readonly kind: "done" | "failed" | "never" };
@@ -94,9 +94,9 @@ class FifoTerminal {
     const [first] = queue;
     if (first === undefined) return;
     const { kind, delayMs } = first.fate;
-    const isBarrier = idOf(first.text) === "";
+    const isProbeShaped = idOf(first.text) === "";
     // A reply that never comes takes no time: silence while it owes would be longer than `lateReplyMs` otherwise.
-    const quick = kind === "reply lost" || (isBarrier && first.queued && !this.#slowWhenQueued);
+    const quick = kind === "reply lost" || (isProbeShaped && first.queued && !this.#slowWhenQueued);
     this.#time.after(quick ? Math.min(delayMs, 100) : delayMs, () => {
       this.#answer(first);
       queue.shift();
@@ -107,7 +107,7 @@ class FifoTerminal {
   #answer({ framing, text, fate: { kind } }: { framing: Framing; text: string; fate: Fate }): void {
     const id = idOf(text);
     const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
-    const good = probe ?? (id.startsWith("B") ? barrierShape(framing) : `{"status":"success","id":"${id}"}`);
+    const good = probe ?? (id.startsWith("B") ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
     const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
     if (kind === "reply lost") return;
     if (kind === "corrupt") bytes.writeUInt8(bytes.readUInt8(bytes.length - 4) ^ 0x41, bytes.length - 4);
@@ -132,7 +132,7 @@ function never(): never {
 }
 
 /** What a till's own /supported_operations is answered: no id in it, by which it could be told from a probe's. */
-function barrierShape(framing: Framing): string {
+function probeShape(framing: Framing): string {
   const text = framing === "stx" ? "command=/supported_operations&" : "/supported_operations";
   return probeReply({ framing, text, number: 0 }) ?? never();
 }
@@ -152,7 +152,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("call" as const),
       service: fc.constantFrom("bank" as const, "bank" as const, "bank" as const, "qr" as const, "fiscal" as const),
-      kind: fc.constantFrom("money" as const, "money" as const, "query" as const, "barrier" as const),
+      kind: fc.constantFrom("money" as const, "money" as const, "query" as const, "probe-shaped" as const),
       timeoutMs: fc.integer({ min: 3_001, max: 6_000 }),
     }),
   },
@@ -174,13 +174,13 @@ interface World {
 
 function requestOf(step: Step & { do: "call" }, id: string): LineRequest {
   const { service, kind, timeoutMs, before } = step;
-  const isBarrier = kind === "barrier" && service !== "qr";
-  return requestFor(`${isBarrier ? "B" : "C"}${id}`, {
+  const isProbeShaped = kind === "probe-shaped" && service !== "qr";
+  return requestFor(`${isProbeShaped ? "B" : "C"}${id}`, {
     service,
     route: kind === "money" ? "/sale" : "/check",
     replyTimeoutMs: timeoutMs,
     repeatable: kind !== "money",
-    probeShaped: isBarrier,
+    probeShaped: isProbeShaped,
     // What it does is the world's affair; that it is there says that the call is to be recorded.
     beforeSend: before === undefined || kind !== "money" ? undefined : async () => {},
   });
