@@ -3,7 +3,12 @@ import type { Framing } from "./decoded.ts";
 import { encodeLength } from "./length.ts";
 import { encodeStx } from "./stx.ts";
 
+const encoders: Readonly<Record<Framing, (payload: readonly Buffer[], crc16: Crc16) => readonly Buffer[]>> = {
+  stx: (payload) => encodeStx(payload),
+  length: (payload, crc16) => encodeLength(crc16, payload),
+};
+
 /** A payload in its frame; the payload's pieces are the same buffers. */
 export function frameOf(framing: Framing, payload: readonly Buffer[], crc16: Crc16): readonly Buffer[] {
-  return framing === "stx" ? encodeStx(payload) : encodeLength(crc16, payload);
+  return encoders[framing](payload, crc16);
 }
