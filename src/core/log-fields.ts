@@ -25,7 +25,7 @@ export interface ExchangeRecord {
   readonly replyBytes: number;
   /** True when the caller left before the answer. */
   readonly left: boolean;
-  /** Why it failed, when it did: posline's own words. */
+  /** Why it failed, when it did. Of the client's text it quotes a refused path, Host or Origin at most (`quotedName`). */
   readonly message: string | undefined;
 }
 

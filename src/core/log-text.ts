@@ -1,4 +1,5 @@
 import { maskCardNumbers } from "./card-number.ts";
+import { printableJson } from "./shell-text.ts";
 
 /**
  * Texts as they stand in the log. Some are a till's or an upstream's own, and may be as long as a request's body. journald takes
@@ -18,6 +19,11 @@ const sentenceCharsMax = 2_048;
 /** A name, an id or a path. */
 export function logged(text: string): string {
   return cut(maskCardNumbers(text), nameCharsMax);
+}
+
+/** A name, an id or a path that somebody sent, quoted within a sentence: its control characters are escaped. */
+export function quotedName(text: string): string {
+  return printableJson(JSON.stringify(logged(text)));
 }
 
 /** A sentence. */

@@ -1,5 +1,5 @@
 import type { Contract } from "../contract/contract.ts";
-import { routeOf } from "../contract/contracts.ts";
+import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Call, Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
@@ -43,7 +43,7 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
   return async (call, waitedMs = 0) => {
     const message = toHttp(contract, call);
     const route = routeOf(contract, message.path);
-    if (route === undefined) throw new Fault("route", `Cannot send ${call.route}: ${contract.service} has no such route`);
+    if (route === undefined) throw new Fault("route", `Cannot send the request: ${noSuchRoute(contract, call.route)}`);
     const texts = faultTexts(contract, route);
     const startedMs = nowMs();
     const timeoutMs = options.replyTimeoutMs[route.path] ?? route.replyTimeoutMs;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { routeOf } from "../contract/contracts.ts";
+import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
 import { readHttpBody } from "../envelope/request.ts";
@@ -120,13 +120,13 @@ export class HttpListener {
     }
     guard.checkKey(request);
     const route = routeOf(contract, path);
-    if (route === undefined) {
-      throw new Fault("route", `Cannot accept the request: ${contract.service} has no such route`);
-    }
+    if (route === undefined) throw new Fault("route", `Cannot accept the request: ${noSuchRoute(contract, path)}`);
     context.route = route;
     if (route.methods.some((method) => method === request.method)) return true;
     const methods = route.methods.join(" or ");
-    throw new Fault("method", `Cannot accept the request: ${path} takes ${methods}`, { allow: route.methods });
+    throw new Fault("method", `Cannot accept the request: ${path} takes ${methods}, not ${request.method}`, {
+      allow: route.methods,
+    });
   }
 
   async #dispatch(context: RequestContext, pieces: readonly Buffer[]): Promise<void> {
