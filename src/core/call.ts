@@ -10,7 +10,7 @@ export type ServiceName = "fiscal" | "bank" | "qr";
 
 export const serviceNames: readonly ServiceName[] = ["fiscal", "bank", "qr"];
 
-/** Whoever waits for the reply. It may leave before the reply comes; a waiting call whose caller left is never sent. */
+/** Who waits for the reply. It may leave before the reply comes; a waiting call whose caller left is never sent. */
 export interface Presence {
   /** True once nobody waits for the reply any more. */
   gone: boolean;

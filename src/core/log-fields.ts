@@ -83,7 +83,7 @@ export function exchangeFields(record: ExchangeRecord) {
     outcome: record.outcome,
     httpStatus: record.httpStatus,
     status: status === undefined || statusForm.test(status) ? status : "?",
-    // Codes are int32 (fiscal.md, Response model); a longer number is no code and might be anything.
+    // Codes are int32 (fiscal.md, Response model); a longer number is not a code and might be anything.
     code: code !== undefined && (code | 0) === code ? code : undefined,
     queueMs: round(record.queueMs),
     lineMs: round(record.lineMs),

@@ -1,10 +1,10 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
-import { askAgain, checkFirst, Fault, type FaultKind } from "../core/fault.ts";
+import { askAgain, checkFirst, Fault, type FaultKind, nothingSent } from "../core/fault.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { UpstreamResponse } from "./caller-request.ts";
 
-/** How the faults of one route are worded: each says whether it was sent, and what to do. */
+/** The messages of one route's faults: each says whether it was sent, and what to do. */
 export interface FaultTexts {
   readonly contract: Contract;
   readonly route: Route;
@@ -20,8 +20,8 @@ export function faultTexts(contract: Contract, route: Route): FaultTexts {
   return {
     contract,
     route,
-    notSent: (state) => new Fault("unavailable", `Cannot send ${path}: ${state}: nothing was sent, it is safe to send again`),
-    unknown: (kind, state) => new Fault(kind, `No answer to ${path}: ${state}: ${advice}`),
+    notSent: (state) => new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`),
+    unknown: (kind, state) => new Fault(kind, `No valid answer to ${path}: ${state}. ${advice}`),
   };
 }
 
@@ -50,10 +50,10 @@ export function interpretResponse(response: UpstreamResponse, texts: FaultTexts)
   const refused = refusedStatuses[status];
   if (refused !== undefined) {
     const state = refused.state(texts.contract);
-    throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}: nothing was carried out`);
+    throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}. Nothing was carried out`);
   }
-  if (typeof read === "string" && isSuccess(status)) throw texts.unknown("broken", `what the upstream answered is ${read}`);
-  const elsewhere = status >= 300 && status < 400 ? ", a redirection: let upstream name the place itself" : "";
+  if (typeof read === "string" && isSuccess(status)) throw texts.unknown("broken", `the upstream's answer is ${read}`);
+  const elsewhere = status >= 300 && status < 400 ? ", a redirect: set upstream to the address that it leads to" : "";
   throw texts.unknown("broken", `the upstream answered with HTTP ${status}${elsewhere}`);
 }
 
@@ -66,7 +66,7 @@ function fromPosline({ status, outcome, payload }: UpstreamResponse, { json }: R
   if (outcome !== "not-sent" && outcome !== "unknown") return undefined;
   const kind: FaultKind = outcome === "not-sent" ? "unavailable" : status === 504 ? "timeout" : "broken";
   const { message } = json;
-  return new Fault(kind, typeof message === "string" ? message : `the upstream posline told ${outcome}`, { payload });
+  return new Fault(kind, typeof message === "string" ? message : `the upstream posline reported ${outcome}`, { payload });
 }
 
 interface RefusedStatus {
@@ -78,11 +78,20 @@ const refusedStatuses: Readonly<Record<number, RefusedStatus>> = {
   401: {
     kind: "key",
     state: ({ service }) =>
-      `the upstream refuses the API key: ${service === "bank" ? "set apiKey of bank to the one that it expects" : "it must ask for none"}`,
+      `the upstream refuses the API key: ${service === "bank" ? "set apiKey of bank to the key that it expects" : "posline has a key for bank only"}`,
   },
-  403: { kind: "origin", state: () => "the upstream refuses posline (HTTP 403): let it in there" },
-  404: { kind: "route", state: ({ service }) => `the upstream has no such route (HTTP 404): see upstream of ${service}` },
-  405: { kind: "method", state: ({ service }) => `the upstream takes no such method (HTTP 405): see upstream of ${service}` },
-  413: { kind: "size", state: () => "it is too large for the upstream (HTTP 413)" },
-  421: { kind: "host", state: ({ service }) => `the upstream isn't known by that name (HTTP 421): see upstream of ${service}` },
+  403: { kind: "origin", state: () => "the upstream refuses posline (HTTP 403): allow it there" },
+  404: {
+    kind: "route",
+    state: ({ service }) => `the upstream does not have this route (HTTP 404): check upstream of ${service}`,
+  },
+  405: {
+    kind: "method",
+    state: ({ service }) => `the upstream does not accept the method (HTTP 405): check upstream of ${service}`,
+  },
+  413: { kind: "size", state: () => "the request is too large for the upstream (HTTP 413)" },
+  421: {
+    kind: "host",
+    state: ({ service }) => `the upstream does not accept its host name (HTTP 421): check upstream of ${service}`,
+  },
 };

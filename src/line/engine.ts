@@ -1,6 +1,7 @@
 import type { LineConfig } from "../config/config.ts";
 import { payloadBytesMax, probeIntervalMs } from "../config/limits.ts";
 import { present, type ServiceName } from "../core/call.ts";
+import { durationText } from "../core/duration.ts";
 import type { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bytesOf } from "../core/pieces.ts";
@@ -45,14 +46,14 @@ export type LineEvent =
   /** What must precede a call's first byte is done, or failed. */
   | { readonly at: "recorded"; readonly exchange: Exchange }
   | { readonly at: "record failed"; readonly exchange: Exchange; readonly fault: Fault }
-  /** Whoever waited for a call has left. */
+  /** The client that waited for a call has disconnected. */
   | { readonly at: "caller gone"; readonly exchange: Exchange }
   /** It is to stop for good: what is in flight may end within `graceMs`, if that is sooner than what was said before. */
   | { readonly at: "stop"; readonly graceMs: number; readonly why: string }
   /** Time went on: `nextDueMs` has come. */
   | { readonly at: "tick" };
 
-/** What a line tells of itself, for log and status. */
+/** What a line reports of itself, for log and status. */
 export type LineReported =
   | { readonly is: "state"; readonly state: LineState; readonly reason: string }
   | { readonly is: "discard"; readonly discard: Discard }
@@ -93,7 +94,7 @@ export class LineEngine {
   readonly #queue: SendQueue<Exchange>;
   #effects: LineEffect[] = [];
   #state: LineState = "down";
-  #reason = "it was not opened yet";
+  #reason = "the device is not open yet";
   /** The first attempt to open the device has ended. */
   #wasTried = false;
   #isDrained = false;
@@ -229,18 +230,18 @@ export class LineEngine {
 
   #drained(now: number): void {
     this.#isDrained = true;
-    if (!this.#lookClean(now, "the line is silent, and nobody owes an answer")) this.#recovery.begin(now);
+    if (!this.#lookClean(now, "the line is silent, and no answer is outstanding")) this.#recovery.begin(now);
     this.#proceed(now);
   }
 
-  /** Whoever has waited for the first attempt needn't wait for another. */
+  /** Calls that waited for the first attempt needn't wait for another. */
   #openFailed(reason: string, now: number): void {
     this.#wasTried = true;
     this.#explain(reason);
     this.#refuseAll(`it is down (${reason})`, now);
   }
 
-  /** Whoever awaits a reply learns it at once, and whoever waits is told that nothing was sent. */
+  /** The call in flight fails at once as unknown, those that wait as not sent. */
   #lost({ reason, untouched, discards }: LineEvent & { at: "closed" }, now: number): void {
     const current = this.#current;
     this.#current = undefined;
@@ -262,7 +263,7 @@ export class LineEngine {
   // --- calls
 
   #called(exchange: Exchange, now: number): void {
-    const left = exchange.request.caller.gone ? unavailable(this.#name, "the caller has left", 1) : undefined;
+    const left = exchange.request.caller.gone ? unavailable(this.#name, "the client has disconnected", 1) : undefined;
     const refusal = left ?? this.refusal(now);
     if (refusal !== undefined) this.#settle(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
@@ -312,7 +313,10 @@ export class LineEngine {
     const isHead = this.#queue.head === exchange;
     // One that is in flight runs to its end.
     if (!this.#queue.remove(exchange)) return;
-    this.#settle(exchange, exchange.refusal(`the caller left before ${isHead ? "it was sent" : "its turn"}`, now));
+    this.#settle(
+      exchange,
+      exchange.refusal(`the client disconnected before ${isHead ? "the request was sent" : "its turn came"}`, now),
+    );
     this.#proceed(now);
   }
 
@@ -376,7 +380,7 @@ export class LineEngine {
 
   /** Looked for once the whole read is decoded: a frame behind the probe's answer counts too. */
   #settled(now: number): void {
-    this.#lookClean(now, "the probe was answered");
+    this.#lookClean(now, "the terminal answered: the line is ready");
     this.#proceed(now);
   }
 
@@ -389,12 +393,12 @@ export class LineEngine {
     else if (this.#isWriting) {
       // Not the reply, so the next frame may not be it either.
       this.#report({ is: "late", frame });
-      this.#fail(current, "broken", "a frame came before the request was out", now);
+      this.#fail(current, "broken", "a frame came before the whole request was sent", now);
     } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, "broken", tooLarge, now);
     else if (typeof read === "string") this.#fail(current, "broken", `the reply is ${read}`, now);
     else if (read.status !== "success" && this.#recovery.mayAnswerStaleProbe(frame.framing, now)) {
       this.#report({ is: "late", frame });
-      this.#fail(current, "broken", "an error came that may answer what was asked before it", now);
+      this.#fail(current, "broken", "an error came that may be the answer to an earlier request", now);
     } else this.#replied(current, frame, read, now);
   }
 
@@ -457,7 +461,7 @@ export class LineEngine {
   }
 
   #outOfStep(now: number): void {
-    this.#take("stray", "a frame came that nobody asked for");
+    this.#take("stray", "a frame came that was not requested");
     this.#recovery.begin(now);
   }
 
@@ -507,19 +511,19 @@ export class LineEngine {
 
   #expire(exchange: Exchange, now: number): void {
     const isBeingRecorded = this.#queue.head === exchange && !this.#queue.isHeadReady;
-    const why = isBeingRecorded ? "the call was still being recorded" : this.#whyWaiting(now);
-    const waitedMs = this.#queue.head === exchange ? Math.round(now - exchange.cameMs) : this.#config.queueWaitMs;
+    const why = isBeingRecorded ? "it was still being recorded in the journal" : this.#whyWaiting(now);
+    const waitedMs = this.#queue.head === exchange ? now - exchange.cameMs : this.#config.queueWaitMs;
     this.#queue.remove(exchange);
-    this.#settle(exchange, exchange.refusal(`${why}, and the call waited ${waitedMs} ms`, now));
+    this.#settle(exchange, exchange.refusal(`${why}, and the call waited ${durationText(waitedMs)}`, now));
   }
 
   /** What holds up a call that waits. */
   #whyWaiting(now: number): string {
     if (this.#state === "down") return "its device is still being opened";
-    if (!this.#isRecovering) return "it is busy";
+    if (!this.#isRecovering) return "it is busy with other calls";
     const trouble = this.#liveness.trouble(now);
     if (trouble !== undefined) return `it is recovering (${wordsOf(trouble)})`;
-    return `it is recovering (${this.#reason}; ${this.#recovery.owing.join(", ")} may still owe an answer)`;
+    return `it is recovering (${this.#reason}; no answer yet from ${this.#recovery.owing.join(", ")})`;
   }
 
   #replyDue(current: Exchange, now: number): void {
@@ -532,7 +536,10 @@ export class LineEngine {
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
-      this.#lookClean(now, "it was silent for so long that no late answer is expected: calls are sent, answered or not");
+      this.#lookClean(
+        now,
+        `no answer for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but the terminal may be off`,
+      );
       return;
     }
     const lineService = this.#recovery.probeDue(now);
@@ -554,7 +561,7 @@ export class LineEngine {
 
   /**
    * When to probe an idle line, so that a terminal that was switched off is known of before the next sale. Only a service that has
-   * answered a probe before is asked: the silence of another would hold up whoever calls meanwhile, and prove nothing. After an opening
+   * answered a probe before is asked: the silence of another would hold up calls that come meanwhile, and prove nothing. After an opening
    * it is asked at once, unless it was heard: it may be another terminal.
    */
   get #idleProbeDueMs(): number {
@@ -571,7 +578,7 @@ export class LineEngine {
     return idleProbeMs === 0 ? never : Math.max(this.#busyMs, probedMs ?? 0) + idleProbeMs;
   }
 
-  /** Asks as any call does, so that an answer that stays out leads to the same proof. Whoever calls meanwhile waits behind it. */
+  /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */
   #probeIdle(now: number): void {
     if (now < this.#idleProbeDueMs) return;
     const lineService = this.#recovery.proven.find(({ service }) => now >= this.#idleProbeOf(service));

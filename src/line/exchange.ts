@@ -1,5 +1,6 @@
 import type { Presence, Reply, ServiceName } from "../core/call.ts";
-import { Fault } from "../core/fault.ts";
+import { durationText } from "../core/duration.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import type { ReadReply } from "../envelope/reply.ts";
 import type { DiscardReason, Frame, Framing } from "../wire/decoded.ts";
@@ -114,8 +115,8 @@ export class Exchange implements Queued {
   /** Why it is due. */
   get dueFor(): { readonly kind: "timeout" | "broken"; readonly why: string } {
     if (this.#corrupt === "oversize") return { kind: "broken", why: tooLarge };
-    if (this.#corrupt !== undefined) return { kind: "broken", why: "the reply came corrupt" };
-    return { kind: "timeout", why: `no reply came within ${this.request.replyTimeoutMs} ms` };
+    if (this.#corrupt !== undefined) return { kind: "broken", why: "the reply was corrupt" };
+    return { kind: "timeout", why: `the terminal did not answer within ${durationText(this.request.replyTimeoutMs)}` };
   }
 
   reply(frame: Frame, { status, code }: ReadReply, now: number): Reply {
@@ -124,19 +125,20 @@ export class Exchange implements Queued {
 
   /** The ending of what waits: nothing was sent, unless it waits for its second sending. */
   refusal(state: string, now: number): Fault {
-    if (this.#sendings > 0) return this.failure("broken", `the reply was corrupt, and then ${state}`, now);
+    if (this.#sendings > 0)
+      return this.failure("broken", `the reply was corrupt, and the request was not sent once more (${state})`, now);
     return unavailable(this.#line, state, 1, now - this.cameMs);
   }
 
   /** The ending of what was sent and had no good reply. */
   failure(kind: "timeout" | "broken", why: string, now: number): Fault {
-    const message = `No reply from line ${this.#line}: ${why}: ${this.request.adviceWhenUnknown}`;
+    const message = `No valid reply from line ${this.#line}: ${why}. ${this.request.adviceWhenUnknown}`;
     return new Fault(kind, message, { queueMs: this.#sentMs - this.cameMs, lineMs: now - this.#sentMs });
   }
 }
 
 /** A call that was not sent. */
 export function unavailable(line: string, state: string, retryAfterS: number, queueMs = 0): Fault {
-  const message = `Cannot send to line ${line}: ${state}: nothing was sent, it is safe to send again`;
+  const message = `Cannot send to line ${line}: ${state}. ${nothingSent}`;
   return new Fault("unavailable", message, { retryAfterS, queueMs });
 }

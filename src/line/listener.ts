@@ -5,7 +5,7 @@ import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type Call, type Presence, present, type Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { Fault } from "../core/fault.ts";
+import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
 import { type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
@@ -48,7 +48,7 @@ export interface LineListenerReport {
   error?(error: unknown): void;
 }
 
-/** A handler that is also told for how many milliseconds the call has waited: whoever asked has been waiting since then. */
+/** A handler that also learns for how many milliseconds the call has waited: its till has been waiting since then. */
 export type LineHandler = (call: Call, waitedMs: number) => Promise<Reply>;
 
 export interface LineListenerOptions {
@@ -65,7 +65,7 @@ export class LineListener {
   readonly #options: LineListenerOptions;
   readonly #link: FramedLink;
   readonly #inbox: Inbox;
-  /** Whoever asked what is being answered. */
+  /** Who sent the request that is being answered. */
   #caller: Presence = present();
   #busy = false;
   #finishing = false;
@@ -186,19 +186,20 @@ export class LineListener {
     this.#report({ call, waitedMs, tookMs, ending, payload, given });
   }
 
-  /** What was asked on an opening that was lost is not, and whoever sends something by now may await the answer to that. */
+  /** A request on an opening that was lost isn't awaited; nor is one whose till sends something by now, since it may await the answer to that. */
   get #isAwaited(): boolean {
     return this.#inbox.wanted && (this.#options.answering !== "newest" || this.#link.isStill);
   }
 
   async #ending(handler: LineHandler, call: Call, waitedMs: number): Promise<Reply | Fault> {
     try {
-      if (this.#finishing) throw new Fault("unavailable", `Cannot send ${call.route}: posline shuts down: nothing was sent`);
+      if (this.#finishing)
+        throw new Fault("unavailable", `Cannot send ${call.route}: posline is shutting down. ${nothingSent}`);
       return await handler(call, waitedMs);
     } catch (error) {
       if (error instanceof Fault) return error;
       this.#options.report.error?.(error);
-      return new Fault("broken", "Cannot answer: an internal error");
+      return new Fault("broken", `Cannot answer: internal error in posline, please report it. ${checkFirst[call.service]}`);
     }
   }
 
@@ -208,7 +209,7 @@ export class LineListener {
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx" && frame.framing === "stx");
     if (fiscal === undefined) return;
     const { contract } = fiscal;
-    await this.#write(contract, refusal(contract, "Cannot read the request: it has no command, or a field twice"));
+    await this.#write(contract, refusal(contract, "Cannot read the request: its command is missing, or a field appears twice"));
   }
 
   /** Somebody's request that isn't carried out, since nobody awaits its answer by now. */
@@ -216,7 +217,10 @@ export class LineListener {
     const asked = "frame" in job ? this.#readCall(job.frame) : undefined;
     if (asked === undefined) return;
     const { call, contract } = asked;
-    const ending = new Fault("unavailable", `Cannot send ${call.route}: whoever asked waits no more: nothing was sent`);
+    const ending = new Fault(
+      "unavailable",
+      `Cannot send ${call.route}: the till no longer waits for the answer. ${nothingSent}`,
+    );
     const waitedMs = nowMs() - job.heardMs;
     this.#report({ call, waitedMs, tookMs: 0, ending, payload: payloadOf(contract, call, ending), given: false });
   }

@@ -9,7 +9,7 @@ afterEach(closeAll);
 
 const sale = '{"pay_id":"A-1","amount":1}';
 const down = () =>
-  new Fault("unavailable", "Cannot send to line till: it is down: nothing was sent", { retryAfterS: 1, queueMs: 0 });
+  new Fault("unavailable", "Cannot send to line till: it is down. Nothing was sent", { retryAfterS: 1, queueMs: 0 });
 
 test("HttpListener refuses a call that can't be sent now before its body came, as its handler would", async () => {
   const late = await serve("bank", { handler: () => Promise.reject(down()) });
@@ -93,7 +93,7 @@ test("HttpListener takes 8 requests that wait on one connection, refuses the 9th
   const refused = await client.answer();
   assert.ok(refused);
   assertFault(refused, "bank", "unavailable");
-  assert.match(refused.text, /8 requests of its connection wait for their answers/);
+  assert.match(refused.text, /8 requests of its connection already wait, which is the limit/);
   assert.equal(refused.headers.get("retry-after"), "1");
   assert.equal(refused.headers.get("connection"), "close");
   assert.equal(await client.rest(), "");
