@@ -178,7 +178,7 @@ test("resolveDevice() never guesses, and every name that it offers leads to the 
       const text = await refusal(path, box);
       if (fitting.length === 0) return assert.match(text, /^there is no device /);
       if (fitting.length === 1) return assert.equal(text, `found ${fitting[0]?.node}`);
-      assert.match(text, new RegExp(`fits ${fitting.length} devices`));
+      assert.match(text, new RegExp(`matches ${fitting.length} devices`));
       const offers = [...text.matchAll(/(\S+) \((?:no serial|serial)[^)]*\) is ("[^;]*")/g)];
       assert.equal(offers.length, fitting.length);
       for (const [, device = "", names = ""] of offers) {
