@@ -45,7 +45,7 @@ export interface HttpClientOptions extends ServicesOptions {
 export type ServiceClient<S extends ServiceName> = Methods<S> & {
   /**
    * Sends an operation and follows it to its end.
-   * @throws TypeError, before anything is sent, for a body that is no JSON.
+   * @throws TypeError, before anything is sent, for a body that is not JSON.
    */
   settle<Name extends OperationOf<S>>(
     operation: Name,
@@ -61,7 +61,7 @@ export interface Client {
   /**
    * Follows an operation on, by the last token that `settle` gave: asks what became of it, and never sends blindly. One that
    * provably wasn't sent yet is sent; one that ended without being sent ends so at once.
-   * @throws TypeError for what is no token.
+   * @throws TypeError for what is not a token.
    */
   resume(token: unknown, options?: SettleOptions): Promise<Settled>;
   /** A new key for an operation. */

@@ -46,7 +46,7 @@ export abstract class CallError extends Error {
 export class NotSentError extends CallError {
   override readonly name = "NotSentError";
   override readonly outcome = "not-sent";
-  /** True when waiting helps; false when the request or the settings have to be mended first. */
+  /** True when waiting helps; false when the request or the settings have to be fixed first. */
   readonly passing: boolean;
   /** Milliseconds to wait before the next attempt, where the answer said so. */
   readonly retryAfterMs: number | undefined;

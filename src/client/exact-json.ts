@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
  * be given where the contracts have an int64.
  */
 
-/** The JSON object in a text; undefined when it is no JSON, JSON of another kind, or an object that names a field twice. */
+/** The JSON object in a text; undefined when it is not JSON, JSON of another kind, or an object that names a field twice. */
 export function parseExactObject(text: string): JsonObject | undefined {
   let value: unknown;
   try {
@@ -24,20 +24,20 @@ function exactly(digits: string): number | bigint {
 
 /**
  * Writes a request's body.
- * @throws TypeError when it is no JSON object, or holds a number that JSON cannot write.
+ * @throws TypeError when it is not a JSON object, or holds a number that JSON cannot write.
  */
 export function writeExactObject(value: object): string {
   const text = stringify(value, refuseOddNumbers);
-  if (text === undefined || !text.startsWith("{")) throw new TypeError("Cannot write the body: it is no JSON object");
+  if (text === undefined || !text.startsWith("{")) throw new TypeError("Cannot write the body: it must be a JSON object");
   return text;
 }
 
-/** `NaN` would be written as a word that is no JSON, and an integer beyond 2^53 has lost digits already. */
+/** `NaN` would be written as a word that is not JSON, and an integer beyond 2^53 has lost digits already. */
 function refuseOddNumbers(key: string, value: unknown): unknown {
   if (typeof value !== "number") return value;
-  if (!Number.isFinite(value)) throw new TypeError(`Cannot write the body: ${key} is no finite number`);
+  if (!Number.isFinite(value)) throw new TypeError(`Cannot write the body: ${key} must be a finite number`);
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    throw new TypeError(`Cannot write the body: ${key} is beyond 2^53: give a bigint`);
+    throw new TypeError(`Cannot write the body: ${key} is beyond 2^53: use a bigint`);
   }
   return value;
 }

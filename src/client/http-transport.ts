@@ -40,20 +40,17 @@ export function checkTarget(
 ): HttpTarget {
   const { protocol, username, password, port, search, hash } = parseUrl(service, url);
   if (protocol !== "http:" && protocol !== "https:") {
-    throw new TypeError(`Cannot call ${service}: its url begins with ${protocol}: give one of http or https`);
+    throw new TypeError(`Cannot call ${service}: its url must begin with http: or https:, not ${protocol}`);
   }
-  if (username !== "" || password !== "") throw targetError(service, "its url holds a name or a password: leave them out");
-  if (search !== "" || hash !== "") throw targetError(service, "its url holds a ? or a #: leave out what begins there");
-  if (port !== "" && refusedPorts.has(Number(port))) throw targetError(service, `fetch refuses the port ${port}: take another`);
+  if (username !== "" || password !== "") throw targetError(service, "its url contains a name or a password: leave them out");
+  if (search !== "" || hash !== "") throw targetError(service, "its url contains a ? or a #: leave it and the rest out");
+  if (port !== "" && refusedPorts.has(Number(port))) throw targetError(service, `fetch refuses port ${port}: use another`);
   // Header values end at the first and last visible character, and nothing but ASCII is the same to every server
   if (apiKey !== undefined && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey))) {
-    throw targetError(
-      service,
-      "its apiKey is not made of visible ASCII characters alone: look for a space or a line's end in it",
-    );
+    throw targetError(service, "its apiKey may contain visible ASCII characters only: look for a space or a line break in it");
   }
   if (!Number.isInteger(replyBytesMax) || replyBytesMax < 1 || replyBytesMax > payloadBytesMax) {
-    throw targetError(service, `its replyBytesMax is ${replyBytesMax}: give a whole number from 1 to ${payloadBytesMax}`);
+    throw targetError(service, `its replyBytesMax must be a whole number from 1 to ${payloadBytesMax}, not ${replyBytesMax}`);
   }
   return { url: url.replace(/\/+$/, ""), apiKey, replyBytesMax };
 }
@@ -63,7 +60,7 @@ function parseUrl(service: ServiceName, url: string): URL {
     return new URL(url);
   } catch {
     // The error of URL has the whole of it
-    throw targetError(service, "its url is none: give one such as http://127.0.0.1:8888");
+    throw targetError(service, "its url is not valid: use one such as http://127.0.0.1:8888");
   }
 }
 
@@ -91,11 +88,11 @@ export class HttpTransport implements Transport {
     } catch {
       return failedAnswer(
         "not-sent",
-        `Cannot build the request for ${request.service} ${request.route}: mend its url or its key`,
+        `Cannot build the request for ${request.service} ${request.route}: check its url and its key`,
       );
     }
     if (signal.aborted || request.withdrawn?.aborted === true) {
-      return failedAnswer("not-sent", "the caller had left before it was sent");
+      return failedAnswer("not-sent", "the request was cancelled before it was sent");
     }
     let response: Response;
     try {

@@ -1,6 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { adviceAfter } from "../contract/recovery.ts";
-import { checkFirst, type FaultReason } from "../core/fault.ts";
+import { durationText } from "../core/duration.ts";
+import { askAgain, checkFirst, type FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
@@ -14,7 +15,7 @@ export type CallResult =
   | { readonly outcome: "answered"; readonly success: boolean; readonly reply: JsonObject; readonly summary: AnswerSummary }
   | {
       readonly outcome: "not-sent";
-      /** True when waiting helps, false when the request has to be mended. */
+      /** True when waiting helps, false when the request has to be fixed. */
       readonly passing: boolean;
       readonly retryAfterMs: number | undefined;
       readonly summary: AnswerSummary;
@@ -62,7 +63,7 @@ export class RemoteService {
 
   /**
    * Sends one request, once, and gives its answer.
-   * @throws NotSentError, UnknownError or RejectedError; TypeError for a body that is no JSON.
+   * @throws NotSentError, UnknownError or RejectedError; TypeError for a body that is not JSON.
    */
   async call(route: Route, body: object | undefined, options: CallOptions = {}): Promise<JsonObject> {
     const text = route.body === "none" ? undefined : writeExactObject(body ?? {});
@@ -84,7 +85,8 @@ export class RemoteService {
       );
     }
     // It may have been left or withdrawn while it was being signed
-    if (signal?.aborted === true || withdrawn?.aborted === true) return notSent("the caller had left before it was sent", true);
+    if (signal?.aborted === true || withdrawn?.aborted === true)
+      return notSent("the request was cancelled before it was sent", true);
     const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";
     const request = { service: this.contract.service, route: route.path, method, body } as const;
     const cancellable = withdrawn === undefined ? request : { ...request, withdrawn };
@@ -97,7 +99,7 @@ export class RemoteService {
     const lookUp = async (limit: AbortSignal) =>
       typeof source === "function" ? Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]) : source;
     const id = typeof source === "function" ? await withTimeout(limitMs, signal, lookUp) : source;
-    if (id === undefined) throw new Error("there is no merchantId: give it to the client");
+    if (id === undefined) throw new Error("merchantId is missing: pass it to the client");
     return signedForm(json, id);
   }
 
@@ -123,13 +125,11 @@ export class RemoteService {
     const failure = (advice: string): CallFailure => ({ service, route: path, code, message, httpStatus, reason, advice });
     switch (result.outcome) {
       case "not-sent": {
-        const advice = result.passing ? "send it again after a while" : "mend the request or the settings, then send it again";
+        const advice = result.passing ? "send it again later" : "fix the request or the settings, then send it again";
         return new NotSentError(failure(advice), result.passing, result.retryAfterMs);
       }
       case "unknown":
-        return new UnknownError(
-          failure(route.effect === "none" ? "nothing was changed by asking: ask again" : checkFirst[service]),
-        );
+        return new UnknownError(failure(route.effect === "none" ? askAgain : checkFirst[service]));
       case "answered":
         return new RejectedError(failure(adviceAfter(service, path, code)), result.reply);
     }
@@ -152,8 +152,8 @@ async function withTimeout<T>(
   work: (limit: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(`no answer came within ${limitMs} ms`), Math.min(limitMs, timerMsMax));
-  const leave = () => limit.abort("the caller left before the answer");
+  const timer = setTimeout(() => limit.abort(`no answer came within ${durationText(limitMs)}`), Math.min(limitMs, timerMsMax));
+  const leave = () => limit.abort("the request was cancelled before the answer came");
   signal?.addEventListener("abort", leave);
   try {
     const working = work(limit.signal);
@@ -166,7 +166,7 @@ async function withTimeout<T>(
 }
 
 /** The merchant's id was still being looked up when the limit came. */
-const merchantIdTimeout = new Error("the merchantId was still being looked up when the time was over or the caller left");
+const merchantIdTimeout = new Error("looking up the merchantId took too long, or the request was cancelled");
 
 function notSent(message: string, passing: boolean): CallResult {
   const summary = { code: undefined, message, httpStatus: undefined, reason: undefined };
@@ -174,7 +174,7 @@ function notSent(message: string, passing: boolean): CallResult {
 }
 
 /**
- * Reads what a transport brought. An answer without a status of the contract is no answer: its outcome is unknown. So it is with an
+ * Reads what a transport brought. An answer without a status of the contract is not an answer: its outcome is unknown. So it is with an
  * error whose HTTP status says that it may be a framework's or a proxy's (the route's `errorStatusMax`).
  */
 function readAnswer(contract: Contract, route: Route, answer: Answer): CallResult {
@@ -191,7 +191,7 @@ function readAnswer(contract: Contract, route: Route, answer: Answer): CallResul
     return { outcome, success: status === "success", reply, summary };
   }
   if (outcome !== "answered") return { outcome: "unknown", summary };
-  return { outcome: "unknown", summary: { ...summary, message: "the answer is none that the contract knows" } };
+  return { outcome: "unknown", summary: { ...summary, message: "the answer is not one that the contract defines" } };
 }
 
 /** Statuses of a request that is turned away for now: too slow, too many. */

@@ -40,12 +40,13 @@ export class Pauses {
   /**
    * @param usual The contract's recommendation.
    * @param fixedMs In its place, where the caller wants another.
-   * @throws TypeError for what is no number, RangeError for an interval that would flood a terminal.
+   * @throws TypeError for what is not a number, RangeError for an interval that would flood a terminal.
    */
   constructor(usual: { readonly min: number; readonly max: number } = intervalMsDefault, fixedMs?: number) {
-    if (fixedMs !== undefined && typeof fixedMs !== "number") throw new TypeError("Cannot settle: intervalMs is no number");
+    if (fixedMs !== undefined && typeof fixedMs !== "number")
+      throw new TypeError("Cannot settle: intervalMs is not a number: use milliseconds");
     if (fixedMs !== undefined && !(fixedMs >= intervalMsMin)) {
-      throw new RangeError(`Cannot settle: intervalMs is ${fixedMs}, and the terminal needs at least ${intervalMsMin}`);
+      throw new RangeError(`Cannot settle: intervalMs is ${fixedMs}: use at least ${intervalMsMin}`);
     }
     this.#shortestMs = fixedMs ?? usual.min;
     this.#longestMs = fixedMs ?? usual.max;
@@ -74,10 +75,10 @@ const windowMsDefault = 180_000;
 
 /**
  * Milliseconds for which an operation is followed: one that never ends would be a wait without a limit.
- * @throws TypeError for what is no number, RangeError for one that is none of milliseconds.
+ * @throws TypeError for what is not a number, RangeError for one that can't be milliseconds.
  */
 export function checkedWindowMs(windowMs: unknown = windowMsDefault): number {
-  if (typeof windowMs !== "number") throw new TypeError("Cannot settle: windowMs is no number: give milliseconds");
+  if (typeof windowMs !== "number") throw new TypeError("Cannot settle: windowMs is not a number: use milliseconds");
   if (Number.isFinite(windowMs) && windowMs >= 0) return windowMs;
-  throw new RangeError(`Cannot settle: windowMs is ${windowMs}: give milliseconds`);
+  throw new RangeError(`Cannot settle: windowMs is ${windowMs}: use milliseconds`);
 }

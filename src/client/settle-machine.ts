@@ -124,7 +124,7 @@ function afterError(operation: FollowedOperation, state: SettleState, { reply, s
 
 /** Of an operation that has no query: after its error nothing more can be learned of it. */
 const nothingToAsk =
-  "an error does not prove that nothing was done, and there is nothing to ask: look it up before it is sent again";
+  "the error does not prove that nothing was done, and this operation has no query: look it up before sending it again";
 
 // --- the query
 

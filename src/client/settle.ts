@@ -19,7 +19,7 @@ import { nameField, newToken, readToken, type Token } from "./token.ts";
 
 /**
  * Starts an operation and follows it.
- * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is no JSON.
+ * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON.
  */
 export async function settle(service: RemoteService, path: string, body: object, options: SettleOptions): Promise<Settled> {
   return new SettleRun(service, newToken(service.contract, path, body), options).run(false);
@@ -28,7 +28,7 @@ export async function settle(service: RemoteService, path: string, body: object,
 /**
  * Follows an operation on that another process began: asks first, never sends blindly. One that provably wasn't sent yet is
  * sent; one that ended unsent has ended.
- * @throws TypeError for what is no token.
+ * @throws TypeError for what is not a token.
  */
 export async function resume(
   services: Readonly<Record<ServiceName, RemoteService>>,
@@ -199,7 +199,7 @@ class SettleRun {
   /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */
   #endAborted(): Promise<Settled> {
     const untouched = nothingBegun(this.#token.known);
-    const message = untouched ? "the caller stopped it before it was sent" : "the caller stopped following it";
+    const message = untouched ? "it was stopped before it was sent" : "it is no longer followed";
     const summary = { code: undefined, message, httpStatus: undefined, reason: undefined };
     return this.#end({ verdict: untouched ? this.#recovery.refused : "unknown", reply: undefined, summary });
   }
@@ -209,7 +209,7 @@ class SettleRun {
     const { code, message } = this.#token.known.refusal ?? {};
     const summary = {
       code,
-      message: `nothing was sent: ${message ?? "start it anew"}`,
+      message: `nothing was sent: ${message ?? "start it again"}`,
       httpStatus: undefined,
       reason: undefined,
     };

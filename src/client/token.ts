@@ -24,13 +24,13 @@ export interface Token {
 
 /**
  * An operation before anything of it was sent: its body to the letter, with a key, and what is to be asked first.
- * @throws TypeError for an operation that can't be followed or a body that is no JSON.
+ * @throws TypeError for an operation that can't be followed or a body that is not JSON.
  */
 export function newToken(contract: Contract, path: string, body: object): Token {
   const route = routeOf(contract, path);
   const recovery = route === undefined ? undefined : recoveryOf(contract.service, path);
   if (route === undefined || recovery === undefined) {
-    throw new TypeError(`Cannot settle ${path}: ${contract.service} has no such operation`);
+    throw new TypeError(`Cannot settle ${path}: ${contract.service} has no operation of this name that can be followed`);
   }
   const keyField = keyFieldOf(route);
   const given = new Map<string, unknown>(Object.entries(body));
@@ -88,9 +88,9 @@ export interface ParsedToken {
  * @throws TypeError saying what is wrong with it.
  */
 export function readToken(value: unknown): ParsedToken {
-  if (!isObject(value)) throw tokenError("it is no object: pass the token itself, parsed where it was kept as text");
+  if (!isObject(value)) throw tokenError("it is not an object: pass the token itself, parsed if it was kept as text");
   const { v, service: name, route: path, body: text, known } = value;
-  if (v !== 1) throw tokenError(`it has v ${String(v)}, and this client reads v 1`);
+  if (v !== 1) throw tokenError(`its v is ${String(v)}, and this client reads v 1`);
   const service = serviceNames.find((each) => each === name);
   if (service === undefined) throw tokenError(`there is no service ${String(name)}`);
   const route = typeof path === "string" ? routeOf(contracts[service], path) : undefined;
@@ -98,14 +98,14 @@ export function readToken(value: unknown): ParsedToken {
   if (route === undefined || recovery === undefined)
     throw tokenError(`${service} has no operation ${String(path)} to be followed`);
   const body = typeof text === "string" ? parseExactObject(text) : undefined;
-  if (typeof text !== "string" || body === undefined) throw tokenError("its body is no text of a JSON object");
+  if (typeof text !== "string" || body === undefined) throw tokenError("its body is not the text of a JSON object");
   return { token: { v, service, route: route.path, body: text, known: readState(known) }, route, recovery, body };
 }
 
 function readState(value: unknown): SettleState {
-  if (!isObject(value)) throw tokenError("it does not say what is known");
+  if (!isObject(value)) throw tokenError("its known is not an object");
   const phase = phases.find((each) => each === value["phase"]);
-  if (phase === undefined) throw tokenError(`it has an unknown phase ${String(value["phase"])}`);
+  if (phase === undefined) throw tokenError(`its phase ${String(value["phase"])} is not known`);
   const { refusal } = value;
   return {
     phase,
@@ -132,23 +132,23 @@ function flag(from: JsonObject, name: string): boolean {
 
 function count(from: JsonObject, name: string): number {
   const value = integer(from, name);
-  if (value === undefined || value < 0) throw tokenError(`its ${name} is no count`);
+  if (value === undefined || value < 0) throw tokenError(`its ${name} is not a count`);
   return value;
 }
 
 function integer(from: JsonObject, name: string): number | undefined {
   const value = from[name];
   if (value === undefined) return undefined;
-  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw tokenError(`its ${name} is no integer`);
+  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw tokenError(`its ${name} is not an integer`);
   return value;
 }
 
 function text(from: JsonObject, name: string): string | undefined {
   const value = from[name];
-  if (value !== undefined && typeof value !== "string") throw tokenError(`its ${name} is no text`);
+  if (value !== undefined && typeof value !== "string") throw tokenError(`its ${name} is not text`);
   return value;
 }
 
 function tokenError(what: string): TypeError {
-  return new TypeError(`Cannot resume: this is no token of a settled operation: ${what}`);
+  return new TypeError(`Cannot resume: this is not a token of a settled operation: ${what}`);
 }

@@ -1,4 +1,4 @@
-import { suggestion } from "./nearest.ts";
+import { suggestion } from "../core/nearest.ts";
 
 /**
  * Checks a value against the schema's subset of JSON Schema and tells every problem with its path and its cure. What is wrong

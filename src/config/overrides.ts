@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { type ServiceName, serviceNames } from "../core/call.ts";
+import { suggestion } from "../core/nearest.ts";
 import { check, type Node } from "./check.ts";
 import { emulatedPath } from "./config.ts";
 import { type Draft, type LineDraft, leaveJournal, putLine, putService, type ServiceDraft } from "./draft.ts";
-import { suggestion } from "./nearest.ts";
 import { fileSchema } from "./schema.ts";
 
 /**

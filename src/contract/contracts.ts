@@ -1,4 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
+import { quotedName } from "../core/log-text.ts";
+import { nearest } from "../core/nearest.ts";
 import { bank } from "./bank.ts";
 import type { Contract, Route } from "./contract.ts";
 import { fiscal } from "./fiscal.ts";
@@ -21,4 +23,13 @@ export function routeOf(contract: Contract, path: string): Route | undefined {
     indexes.set(contract, index);
   }
   return index.get(path);
+}
+
+/** The state in a fault about a path that the contract doesn't have, with the route that was probably meant. */
+export function noSuchRoute({ service, routes }: Contract, path: string): string {
+  const meant = nearest(
+    path,
+    routes.map((route) => route.path),
+  );
+  return `${service} has no route ${quotedName(path)}${meant === undefined ? "" : `: did you mean ${meant}?`}`;
 }

@@ -5,7 +5,7 @@ import { posts } from "./post.ts";
 /** The fiscal service: receipts, shifts, cash and reports. Sections named here are those of the fiscal contract. */
 
 /**
- * Milliseconds to the first byte of most replies. The contract gives no time-out for this service; a minute covers a printer
+ * Milliseconds to the first byte of most replies. The contract gives no timeout for this service; a minute covers a printer
  * that has to wake up.
  */
 const replyTimeoutMs = 60_000;
@@ -28,8 +28,8 @@ const post = posts({ replyTimeoutMs, key: undefined });
 const document = { key: "documentExtID", polling } as const;
 
 /**
- * Errors: code 5 has /sale and /refund sent again with the same documentExtID, as a time-out has. Of cash it says no such thing, so
- * a till may take it for a document that was rolled back; 44 has it ask /check_status first, as a time-out of cash does.
+ * Errors: code 5 has /sale and /refund sent again with the same documentExtID, as a timeout has. Of cash it says no such thing, so
+ * a till may take it for a document that was rolled back; 44 has it ask /check_status first, as a timeout of cash does.
  */
 const cash = { ...document, faultWords: { "not-sent": "error", unknown: "in progress" } } as const;
 

@@ -25,7 +25,7 @@ export interface LedgerEntry {
   ended(ending: LedgerEnding): Promise<void>;
 }
 
-/** What the caller is told. */
+/** What the caller learns. */
 export interface LedgerEnding {
   readonly outcome: Outcome;
   /** `status` and `code` of the answer, where one came. */

@@ -114,7 +114,7 @@ const fiscalDocument = {
   refused: "failed",
   startMayEnd: true,
   ends: { "1": "closed" },
-  // What is told before a document can exist: no JSON, a missing field, a closed shift, a wrong date. The other codes may come
+  // Codes from before a document can exist: not JSON, a missing field, a closed shift, a wrong date. The other codes may come
   // from a document that was opened, so /check_status has the last word
   refusals: [2, 3, 6, 14],
   signCodes: [1],
@@ -167,7 +167,7 @@ export const recoveries: Readonly<Record<ServiceName, readonly RecoveryRules[]>>
   ],
 };
 
-/** The rules of a route, or undefined where it is no operation that can be followed. */
+/** The rules of a route, or undefined where it is not an operation that can be followed. */
 export function recoveryOf(service: ServiceName, route: string): RecoveryRules | undefined {
   return recoveries[service].find((recovery) => recovery.route === route);
 }
@@ -176,8 +176,8 @@ export function recoveryOf(service: ServiceName, route: string): RecoveryRules |
 export function adviceAfter(service: ServiceName, route: string, code: number | undefined): string {
   const recovery = recoveryOf(service, route);
   if (recovery === undefined || code === undefined) return advice[service].other;
-  if (recovery.refusals.includes(code)) return "nothing was begun: mend what the code says, then send it again";
-  if (recovery.signCodes.includes(code)) return "nothing was begun: rebuild the sign and send it once more";
+  if (recovery.refusals.includes(code)) return "nothing was started: fix what the code says, then send it again";
+  if (recovery.signCodes.includes(code)) return "nothing was started: rebuild the sign and send it once more";
   if (recovery.resendCodes.includes(code)) return "send the same request again with the same documentExtID";
   if (recovery.print?.code === code) return "query /check_status; when docStatus is 1, print once by /check_copy";
   return advice[service].operation;

@@ -90,7 +90,7 @@ export const faultClasses = {
   unavailable: { httpStatus: 503, outcome: "not-sent", reason: "internal-error" },
   /** Sent, and no reply within the time allowed. */
   timeout: { httpStatus: 504, outcome: "unknown", reason: "no-reply" },
-  /** Sent, and the reply is corrupt, no JSON object, or the line was lost before it came. */
+  /** Sent, and the reply is corrupt or not a JSON object, or the line was lost before it came. */
   broken: { httpStatus: 502, outcome: "unknown", reason: "internal-error" },
 } as const satisfies Record<string, FaultClass>;
 
@@ -104,7 +104,7 @@ export interface FaultDetails {
   readonly retryAfterS?: number;
   /** Methods that the route takes, for `Allow`. */
   readonly allow?: readonly string[];
-  /** The fault in the words of whoever it befell, an upstream posline: passed on as it is, in place of the message. */
+  /** The body in which an upstream posline reported the fault: passed on as it is, in place of the message. */
   readonly payload?: readonly Buffer[];
   /** Milliseconds spent waiting and on the line before it failed. */
   readonly queueMs?: number;
@@ -136,12 +136,15 @@ export class Fault extends Error {
   }
 }
 
+/** Ends the message of a fault that isn't the request's own: whatever it was, it may be sent again. */
+export const nothingSent = "Nothing was sent, it is safe to send again";
+
 /** What to do after an unknown outcome of what only reads. */
-export const askAgain = "nothing was changed by asking: ask again";
+export const askAgain = "Nothing was changed: send the request again";
 
 /** How to learn the truth after an unknown outcome, by service (contracts: recovery rules). */
 export const checkFirst: Readonly<Record<ServiceName, string>> = {
-  fiscal: "outcome unknown: query /check_status with the same documentExtID before sending again",
-  bank: "outcome unknown: query /check with the same pay_id",
-  qr: "outcome unknown: query /check with the same pay_id and trans",
+  fiscal: "Outcome unknown, it may have been carried out: call /check_status with the same documentExtID before sending again",
+  bank: "Outcome unknown, it may have been carried out: call /check with the same pay_id",
+  qr: "Outcome unknown, it may have been carried out: call /check with the same pay_id and trans",
 };

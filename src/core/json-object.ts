@@ -1,4 +1,4 @@
-/** What every service says and is told, whatever it is read with. */
+/** What every service sends and receives, whatever it is read with. */
 
 /** A JSON object, as parsed: string keys and any values. */
 export type JsonObject = Readonly<Record<string, unknown>>;

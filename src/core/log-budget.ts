@@ -6,7 +6,7 @@ import { Deadline, nowMs } from "./clock.ts";
  * first ones are written, then some a second; of the others their number is, with the latest of them.
  */
 
-/** Milliseconds after which what was left out is told, if nothing of its kind is written before. */
+/** Milliseconds after which what was left out is reported, if nothing of its kind is written before. */
 const tellMs = 10_000;
 
 export interface BudgetSize {

@@ -27,7 +27,7 @@ export interface ExchangeRecord {
   readonly replyBytes: number;
   /** True when the caller left before the answer. */
   readonly left: boolean;
-  /** Why it failed, when it did: posline's own words. */
+  /** Why it failed, when it did. Of the client's text it quotes a refused path, Host or Origin at most (`quotedName`). */
   readonly message: string | undefined;
 }
 
@@ -86,7 +86,7 @@ export function exchangeFields(record: ExchangeRecord) {
     reason: record.reason,
     httpStatus: record.httpStatus,
     status: status === undefined || statusForm.test(status) ? status : "?",
-    // Codes are int32 (fiscal.md, Response model); a longer number is no code and might be anything.
+    // Codes are int32 (fiscal.md, Response model); a longer number is not a code and might be anything.
     code: code !== undefined && (code | 0) === code ? code : undefined,
     queueMs: round(record.queueMs),
     lineMs: round(record.lineMs),

@@ -1,8 +1,9 @@
 import { maskCardNumbers } from "./card-number.ts";
+import { printableJson } from "./shell-text.ts";
 
 /**
  * Texts as they stand in the log. Some are a till's or an upstream's own, and may be as long as a request's body. journald takes
- * lines of up to 48 kB and splits longer ones, of which the parts are no JSON any more; so each text has a bound of its own, and
+ * lines of up to 48 kB and splits longer ones, of which the parts are not JSON any more; so each text has a bound of its own, and
  * all of a line's together stay under that one, even if each character of them takes the six bytes of an escape.
  */
 
@@ -18,6 +19,11 @@ const sentenceCharsMax = 2_048;
 /** A name, an id or a path. */
 export function logged(text: string): string {
   return cut(maskCardNumbers(text), nameCharsMax);
+}
+
+/** A name, an id or a path that somebody sent, quoted within a sentence: its control characters are escaped. */
+export function quotedName(text: string): string {
+  return printableJson(JSON.stringify(logged(text)));
 }
 
 /** A sentence. */

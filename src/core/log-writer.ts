@@ -131,7 +131,7 @@ interface Descriptor {
 function unblocked(fd: number): Descriptor {
   try {
     const stat = fstatSync(fd);
-    // Opening a socket on it is how Node is told to make it non-blocking; at its exit it restores what it found on 1 and 2.
+    // Opening a socket on it is how Node can be made to set it non-blocking; at its exit it restores what it found on 1 and 2.
     if (stat.isFIFO() || stat.isSocket()) return { fd, own: false, socket: new Socket({ fd, readable: false }).unref() };
     // A terminal is shared with the shell that started this process, so it gets an opening of its own.
     const flags = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY;

@@ -33,7 +33,7 @@ export interface Log {
   exchange(record: ExchangeRecord): void;
   line(level: "info" | "warn", message: string, fields: LineFields): void;
   process(level: "info" | "warn" | "error", message: string, fields?: ProcessFields): void;
-  /** The least level that is written from now on. */
+  /** The minimum level that is written from now on. */
   setLevel(level: LogLevel): void;
   /** Writes what is held back, before the process ends. */
   flush(): void;
@@ -151,7 +151,7 @@ class LineWriter {
   }
 }
 
-/** Whether a request that wasn't sent was none the worse for itself: it names an operation, or only had no line. */
+/** Whether a request that wasn't sent was well-formed: it names an operation, or only had no line. */
 function wasGood({ key, httpStatus }: ExchangeRecord): boolean {
   return key !== undefined || httpStatus === undefined || httpStatus === 503;
 }

@@ -37,7 +37,7 @@ function behindLink(path: string): string {
   }
 }
 
-/** Why the file couldn't be written is what has to be told, not why a leftover can't be removed. */
+/** Why the file couldn't be written is what has to be reported, not why a leftover can't be removed. */
 function remove(path: string): void {
   try {
     rmSync(path, { force: true });

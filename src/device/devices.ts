@@ -13,7 +13,7 @@ export interface DeviceAccess {
   readonly granted: boolean;
   /** The group that owns the device: its name, or its number where it has none. */
   readonly group: string | undefined;
-  /** What mends it, when it isn't granted: a command, and what to do after it. */
+  /** How to get it, when it isn't granted: a command, and what to do after it. */
   readonly cure: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface Device {
   readonly driver: string | undefined;
   readonly usb: UsbIdentity | undefined;
   readonly holders: readonly Holder[];
-  /** True when this user can't see other users' processes, so that no holder is no proof. */
+  /** True when this user can't see other users' processes, so that finding no holder proves nothing. */
   readonly holdersHidden: boolean;
   readonly access: DeviceAccess;
 }
@@ -81,7 +81,7 @@ export async function listDevices(places: Places = {}): Promise<Device[]> {
 const readAndWrite = (path: string) => access(path, constants.R_OK | constants.W_OK);
 
 /**
- * Whether this user may open the device, and if not, what mends it. Which group owns it differs: `dialout` for most, `uucp` or
+ * Whether this user may open the device, and if not, how to get it. Which group owns it differs: `dialout` for most, `uucp` or
  * `plugdev` (ttyACM) on some systems. The service doesn't depend on it for USB: its udev rule makes it the owner.
  */
 export async function accessTo(path: string, places: Places = {}): Promise<DeviceAccess> {
@@ -140,7 +140,7 @@ function groupOf(gid: number, table: string): { name: string; members: string[] 
 }
 
 /**
- * Why the system refused a device, with what mends it. The reason is looked for where it lies, in the node's owner and in the
+ * Why the system refused a device, with how to fix it. The reason is looked for where it lies, in the node's owner and in the
  * processes that have it open, so that the log names the very command and not where to look for it.
  *
  * serialport's errors have no code, only the system's words in their text.

@@ -45,7 +45,7 @@ async function drain(port: Drainable, dueMs: number, rtscts: boolean): Promise<b
     if (nowMs() >= dueMs) return false;
     await new Promise((resolve) => setTimeout(resolve, heldUpMs));
   }
-  // Whoever ends hands its place on.
+  // The one that ends hands its place on.
   if (draining === drainsMax) await new Promise<void>((resolve) => waiting.push(resolve));
   else draining++;
   try {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { codeOf } from "../core/error-code.ts";
 
 /**
- * Who has a device open. Linux tells it in two places: the descriptors of each process, which only its user and root may see,
+ * Who has a device open. Linux shows it in two places: the descriptors of each process, which only its user and root may see,
  * and the list of file locks, which everyone may. Looking never opens the device, since a second opening changes a live line.
  */
 

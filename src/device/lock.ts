@@ -16,13 +16,13 @@ import { OpenError } from "./transport.ts";
 
 /**
  * Our own lock on a device, taken before it is opened. A second opener sets the line's speed before the driver's lock stops it,
- * which breaks the exchange under way; so opening is no way to find out whether a device is free.
+ * which breaks the exchange under way; so a device must not be opened to find out whether it is free.
  *
  * It is the lock file that minicom, ser2net and mgetty know (UUCP: `LCK..ttyUSB0` with the process id in ten columns). Where
  * there is no folder for it that we may write in, the kernel's list of locks is all there is to go by.
  *
  * Everybody may write into that folder, so whatever stands under the name is looked at without trust: it is never waited for, no
- * link is followed, little of it is read, and nothing is written over. A file that names a living process is obeyed whoever made
+ * link is followed, little of it is read, and nothing is written over. A file that names a living process is obeyed, no matter who made
  * it, since two programs on one device are worse than none; anything else is taken away, or left where that isn't allowed.
  */
 
@@ -71,7 +71,7 @@ async function takeLockFile(device: string, folder: string, proc: string): Promi
       const cause = isOwner === undefined ? perhapsLockedBy : isOwner ? lockedBy : wronglyLockedBy;
       throw new OpenError(cause(device, holder, file));
     }
-    // Its process is gone, or it is no lock file. Where we may not take it away, the kernel's list of locks is all there is, as
+    // Its process is gone, or it is not a lock file. Where we may not take it away, the kernel's list of locks is all there is, as
     // without a folder.
     if (!(await takeAway(file, found))) return noLock;
   }
@@ -122,7 +122,7 @@ function pidIn(text: string): number | undefined {
 }
 
 /**
- * Takes away what is no lock, and only that: between the look and the deed another process may have put its own lock there, which
+ * Removes what is not a lock, and only that: between the look and the deed another process may have put its own lock there, which
  * goes back to its place. False when we may not.
  */
 async function takeAway(file: string, found: Found): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { printable, quoted } from "../core/shell-text.ts";
 
 /**
- * What can stand between posline and a device, and what mends it: the one place for these words, so that the log, the status,
+ * What can stand between posline and a device, and how to fix it: the one place for these words, so that the log, the status,
  * the answer 503 and `posline doctor` say the same of the same trouble.
  *
  * A cure is an order that a technician can carry out as it stands: a command to paste, or something to do with the hands.
@@ -9,7 +9,7 @@ import { printable, quoted } from "../core/shell-text.ts";
 export interface Cause {
   /** What is the matter, naming the device. */
   readonly cause: string;
-  /** What mends it. */
+  /** How to fix it. */
   readonly cure: string;
 }
 
@@ -29,7 +29,7 @@ export interface Candidate {
   readonly names: readonly string[];
 }
 
-/** Candidates that are told: more than a box has sockets for would only fill the log. */
+/** Candidates that are listed: more than a box has sockets for would only fill the log. */
 const candidatesMax = 16;
 
 /** The udev rule that gives USB devices to the service and keeps other programs from them. */
@@ -38,7 +38,7 @@ export const udevRule = "60-posline.rules";
 /** The user that the service runs as. */
 export const serviceUser = "posline";
 
-/** A cause and its cure in one sentence, as an error and a status tell them. */
+/** A cause and its cure in one sentence, for an error and a status. */
 export function wordsOf({ cause, cure }: Cause): string {
   return `${cause}: ${cure}`;
 }
@@ -50,7 +50,7 @@ function said(cause: string, cure: string): Cause {
 
 /** The device isn't there. `seen` are names of others that may be meant. */
 export function noDevice(path: string, seen: readonly string[] = []): Cause {
-  const others = seen.length === 0 ? "" : `; what is plugged in of its vendor: ${listed(seen)}`;
+  const others = seen.length === 0 ? "" : `; plugged in from the same vendor: ${listed(seen)}`;
   return said(`there is no device ${path}`, `check the cable and the power${others}`);
 }
 
@@ -61,7 +61,7 @@ const drivers: Readonly<Record<string, string>> = { "0403": "ftdi_sio", "10c4": 
 export function noDriver(path: string, vendorId: string): Cause {
   const driver = drivers[vendorId] ?? "cdc_acm";
   const cure = `sudo modprobe ${driver}; if dmesg names brltty, sudo apt-get remove brltty, then plug it in again`;
-  return said(`there is no device ${path}, though its adapter is plugged in: no driver serves it`, cure);
+  return said(`there is no device ${path}: its adapter is plugged in, but has no driver`, cure);
 }
 
 /** Several devices fit a name: the operator must say which, since a guess sends a sale to another terminal. */
@@ -71,25 +71,25 @@ export function ambiguous(path: string, candidates: readonly Candidate[]): Cause
     return `${device} (${serial}) is ${names.map((name) => JSON.stringify(name)).join(" or ")}`;
   });
   if (candidates.length > list.length) list.push(`and ${candidates.length - list.length} more`);
-  return said(`${path} fits ${candidates.length} devices`, `write the path of the one that is meant: ${list.join("; ")}`);
+  return said(`${path} matches ${candidates.length} devices`, `set path to the right one: ${list.join("; ")}`);
 }
 
 /** The name led to another device once it was open: it was replugged meanwhile. */
 export function moved(path: string, device: string): Cause {
-  return said(`${path} is no longer ${device}`, "it was plugged in anew while it was being opened, and is tried again");
+  return said(`${path} is no longer ${device}`, "it was plugged in again while it was being opened: posline tries again");
 }
 
-/** A text that is meant as a USB name, and is none. */
+/** A text that is meant as a USB name, and is not one. */
 export function malformedName(path: string): Cause {
-  return said(`${path} names no device`, "write usb:VID:PID or usb:VID:PID:SERIAL, with four hex digits for VID and for PID");
+  return said(`${path} is not a USB name`, "write usb:VID:PID or usb:VID:PID:SERIAL, with four hex digits for VID and for PID");
 }
 
 export function isNoSerialDevice(path: string): Cause {
-  return said(`${path} is no serial device`, `run "posline ports"`);
+  return said(`${path} is not a serial device`, `"posline ports" lists the serial devices`);
 }
 
-/** @param cure What gives the permission, as `accessTo` tells it. */
-export function noPermission(path: string, cure = "it has just been given, and is tried again"): Cause {
+/** @param cure What gives the permission, from `accessTo`. */
+export function noPermission(path: string, cure = "it was just granted: posline tries again"): Cause {
   return said(`no permission to open ${path}`, cure);
 }
 
@@ -127,7 +127,7 @@ export function perhapsLockedBy(path: string, holder: Process, file: string): Ca
 /** A lock file may name a process, and may not be read. */
 export function lockUnreadable(path: string, file: string): Cause {
   const cure = `sudo posline ports shows who has the device: if nobody has, sudo rm ${quoted(file)}`;
-  return said(`${file} says that ${path} is in use, and may not be read`, cure);
+  return said(`${file} says that ${path} is in use, but cannot be read`, cure);
 }
 
 /** A process holds the driver's lock of the device. */
@@ -139,7 +139,7 @@ export function driverLockedBy(path: string, holder: Process): Cause {
 /** Two lines lead to one device, or the line's opening before this one takes its time to close. */
 function heldByUs(path: string): Cause {
   const cause = `${path} is in use by process ${process.pid}, this posline itself`;
-  return said(cause, "if it lasts, two lines have this device: let their services share one line");
+  return said(cause, "if this lasts, two lines are configured with this device: put their services on one line");
 }
 
 /** Somebody makes the lock file anew each time that it was found stale. */
@@ -191,7 +191,7 @@ export function noUdevRule(): Cause {
   return said(`the udev rule ${udevRule} isn't installed`, "sudo apt-get install --reinstall posline");
 }
 
-/** What gives a device to whoever may not open it yet. */
+/** What gives a device to a user who may not open it yet. */
 export const permissionCures = {
   noNode: (path: string) => `there is no node ${path}: wait for udev, or plug the device in again`,
   join: (user: string, group: string) =>

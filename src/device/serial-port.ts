@@ -82,7 +82,7 @@ async function openLocked(
   }
 }
 
-/** What the system refused, with what mends it. */
+/** What the system refused, with how to fix it. */
 async function refusalOf(error: unknown, device: string, places: Places): Promise<OpenError> {
   if (error instanceof OpenError) return error;
   return new OpenError(await causeOf(error, device, places));
@@ -114,7 +114,7 @@ class SerialConnection implements Connection {
   readonly #lock: Lock;
   readonly #handler: ConnectionHandler;
   readonly #fd: number;
-  /** Reading begins once whoever opened it knows of it, and has memory for what comes. */
+  /** Reading begins once its opener knows of it, and has memory for what comes. */
   readonly #start: NodeJS.Immediate;
   #reading: Reading | undefined;
   /** False once it was lost or closed: then the descriptor's number may belong to another file. */
@@ -173,7 +173,7 @@ class SerialConnection implements Connection {
     const closed = (isEmpty ? Promise.resolve() : port.flush())
       .catch(() => {})
       .then(() => {
-        // Before the port: whoever closes last may have to wait, and the port does it in a thread.
+        // Before the port: the last to close may have to wait, and the port does it in a thread.
         this.#reading?.close();
         return port.close();
       })
@@ -205,7 +205,7 @@ class SerialConnection implements Connection {
         ended: (reason) => this.#lost(reason),
       });
     } catch (error) {
-      this.#lost(`reading it failed: ${textOf(error)}`);
+      this.#lost(`reading from the device failed: ${textOf(error)}`);
     }
   }
 
@@ -229,7 +229,7 @@ class SerialConnection implements Connection {
         this.#took(writevSync(this.#fd, this.#nextPieces()));
       } catch (error) {
         if (!isWait(error)) {
-          this.#lost(`writing to it failed: ${textOf(error)}`);
+          this.#lost(`writing to the device failed: ${textOf(error)}`);
           return;
         }
         this.#port.poller.poll(writable);

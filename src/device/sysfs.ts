@@ -2,7 +2,7 @@ import { readdir, readFile, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 /**
- * The ttys of this box as sysfs tells them. Nothing is opened: opening raises DTR, which resets some terminals, and changes the
+ * The ttys of this box as sysfs shows them. Nothing is opened: opening raises DTR, which resets some terminals, and changes the
  * settings of a line that another process is using.
  */
 
@@ -61,7 +61,7 @@ export async function listUsbTtys(sys: string): Promise<UsbTty[]> {
   return ttys.filter((tty) => tty !== undefined);
 }
 
-/** A tty as one of a USB adapter's; undefined when it is none. */
+/** A tty as one of a USB adapter's; undefined when it isn't one. */
 export async function usbTtyOf(tty: Tty): Promise<UsbTty | undefined> {
   let port = "";
   for (const folder of upwards(tty.folder)) {
@@ -80,7 +80,7 @@ export async function listUsbIdentities(sys: string): Promise<UsbIdentity[]> {
   return found.filter((usb) => usb !== undefined);
 }
 
-/** What the folder's device says of itself; undefined when it is none on the USB, or was unplugged while it was looked at. */
+/** What the folder's device says of itself; undefined when it isn't on the USB, or was unplugged while it was looked at. */
 async function usbIdentityAt(folder: string): Promise<UsbIdentity | undefined> {
   const vendorId = await attribute(folder, "idVendor");
   if (vendorId === undefined) return undefined;

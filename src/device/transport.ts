@@ -7,7 +7,7 @@ import { type Cause, wordsOf } from "./open-errors.ts";
  */
 
 /**
- * Who listens to a connection. Called from the event loop, never before `open` has resolved and whoever awaits it has run, and never
+ * Who listens to a connection. Called from the event loop, never before `open` has resolved and its caller has run, and never
  * after `onClosed` or a call of `close`.
  */
 export interface ConnectionHandler {
@@ -56,7 +56,7 @@ export type OpenTransport = (handler: ConnectionHandler) => Promise<Connection>;
 /** Why a transport could not be opened. */
 export class OpenError extends Error {
   override readonly name = "OpenError";
-  /** What stands in the way and what mends it, where that is known. */
+  /** What stands in the way and how to fix it, where that is known. */
   readonly why: Cause | undefined;
 
   constructor(why: string | Cause) {

@@ -55,7 +55,7 @@ export function readFrom(fd: number, events: ReadingEvents): Reading {
     open = false;
   };
   stream.on("error", (error: NodeJS.ErrnoException) =>
-    end(error.code === "EIO" ? hungUp : `reading it failed: ${error.message}`),
+    end(error.code === "EIO" ? hungUp : `reading from the device failed: ${error.message}`),
   );
   stream.on("end", () => end(hungUp));
   stream.on("close", () => end(hungUp));

@@ -18,7 +18,9 @@ export const depthMax = 64;
 export const entriesMax = 65_536;
 
 /** Why a text wasn't parsed, as it stands behind "it is". */
-export type Unparsed = "no JSON object" | typeof tooDeep | typeof tooMany;
+export type Unparsed = typeof notAnObject | typeof tooDeep | typeof tooMany;
+
+export const notAnObject = "not a JSON object";
 
 const tooDeep = `nested deeper than ${depthMax} levels` as const;
 const tooMany = `made of more than ${entriesMax} entries` as const;
@@ -64,7 +66,7 @@ export function parseBounded(text: Buffer, watched: readonly string[] = []): Par
     } else if (byte === curlyClose || byte === squareClose) depth--;
   }
   const json = parseObject(text.toString("utf8"));
-  return json === undefined ? "no JSON object" : { json, twice };
+  return json === undefined ? notAnObject : { json, twice };
 }
 
 /** Where a string ends whose text begins here: at its closing quote, or at the end of all. */
@@ -93,7 +95,7 @@ function isAt(name: string, text: Buffer, from: number): boolean {
 
 const isSpace = (byte: number | undefined) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-/** A string's value: `pay\u005fid` is `pay_id` to whoever parses it. What is no string is left to who parses the whole. */
+/** A string's value: `pay\u005fid` is `pay_id` to a parser. What is not a string is left to the parser of the whole. */
 function unescaped(string: string): unknown {
   try {
     return JSON.parse(string);

@@ -4,7 +4,7 @@ import type { Fault, FaultOutcome } from "../core/fault.ts";
 import { readReply } from "./reply.ts";
 
 /**
- * How a fault is written for whoever asked, over HTTP and on a line.
+ * How a fault is written to the till, over HTTP and on a line.
  *
  * A till on a line reads the body alone, and many do over HTTP. So a fault's body is never one that the contract lets a till read as
  * final unless that is proven. Which word that leaves for a route and an outcome is the contract's (`faultWords`); here it is
@@ -47,7 +47,7 @@ export function faultHttpStatus(
 }
 
 /**
- * Writes a fault on a line. Where there is no word, nothing is written: the till's own time-out is the contract's "unknown".
+ * Writes a fault on a line. Where there is no word, nothing is written: the till's own timeout is the contract's "unknown".
  *
  * An upstream posline's own words are passed on where they may be an error here as well: it may be of before this rule.
  * @param path As in `faultBody`.

@@ -1,5 +1,5 @@
 import type { Contract } from "../contract/contract.ts";
-import { routeOf } from "../contract/contracts.ts";
+import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 
@@ -27,7 +27,7 @@ const contentTypes = { form: "application/x-www-form-urlencoded", text: "applica
  */
 export function toHttp(contract: Contract, call: Pick<Call, "route" | "body">): HttpRequest {
   const route = routeOf(contract, call.route);
-  if (route === undefined) throw new Fault("route", `Cannot send the request: ${contract.service} has no such route`);
+  if (route === undefined) throw new Fault("route", `Cannot send the request: ${noSuchRoute(contract, call.route)}`);
   const { path, methods } = route;
   if (call.body.length === 0 && methods.includes("GET")) return { method: "GET", path, contentType: undefined, body: [] };
   const body = contract.envelope === "form" ? escapedForm(call.body) : call.body;

@@ -11,7 +11,7 @@ export function textOf(pieces: readonly Buffer[]): string {
   return pieces.length === 0 ? "" : wholeOf(pieces).toString("utf8");
 }
 
-/** The JSON object in a text; undefined when it is no JSON, or JSON of another kind. */
+/** The JSON object in a text; undefined when it is not JSON, or JSON of another kind. */
 export function parseObject(text: string): JsonObject | undefined {
   let value: unknown;
   try {

@@ -9,7 +9,7 @@ export interface ReadReply {
   readonly code: number | undefined;
 }
 
-/** Reads a reply's payload, or says why it is none that a service answers. */
+/** Reads a reply's payload, or says why it isn't one that a service answers. */
 export function readReply(payload: readonly Buffer[]): ReadReply | Unparsed {
   const read = parseBounded(wholeOf(payload));
   if (typeof read === "string") return read;

@@ -4,7 +4,7 @@ import { routeOf } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { parseBounded } from "./bounded-json.ts";
+import { notAnObject, parseBounded } from "./bounded-json.ts";
 import { type Form, parseForm, unescapeValue } from "./form.ts";
 import { keyOf, wholeOf } from "./json.ts";
 import { signMatches, signOf } from "./sign.ts";
@@ -70,12 +70,15 @@ function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], r
   if (rules.check === "none") return { body, key: undefined };
   const data = unescapeValue(form.data);
   const sign = unescapeValue(form.sign);
-  const key = readJson(contract, route, decodeData(route, data), "what data holds", rules);
+  const key = readJson(contract, route, decodeData(route, data), "the decoded data", rules);
   if (sign === "") throw missingSign(route);
-  // What is no Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
-  if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: the sign is no Base64: rebuild the sign`);
+  // What is not Base64 might be read as another pair by a careless terminal: `sign=x;command=/refund`.
+  if (!isBase64(sign)) throw new Fault("sign", `Cannot accept ${route.path}: sign is not Base64: rebuild it`);
   if (rules.merchantId !== undefined && !signMatches(sign, data, rules.merchantId)) {
-    throw new Fault("sign", `Cannot accept ${route.path}: the sign does not fit data and merchantId: rebuild the sign`);
+    throw new Fault(
+      "sign",
+      `Cannot accept ${route.path}: sign does not match data and merchantId: check merchantId and rebuild sign`,
+    );
   }
   return { body, key };
 }
@@ -88,16 +91,17 @@ function isBlank(text: Buffer): boolean {
 /**
  * Checks a request's JSON and gives the operation's id in it.
  *
- * Two parsers may read one text in two ways, and then the till sells one thing and the terminal another: what is no UTF-8 becomes
+ * Two parsers may read one text in two ways, and then the till sells one thing and the terminal another: what is not UTF-8 becomes
  * other characters, and of a field that stands there twice one takes the first and another the last.
  */
 function readJson(contract: Contract, route: Route, text: Buffer, what: string, rules: RequestRules): string | undefined {
   const read = parseBounded(text, contract.decisive);
   if (rules.check !== "none") {
     const refuse = (state: string) => new Fault("malformed", `Cannot accept ${route.path}: ${what} ${state}`);
-    if (typeof read === "string") throw refuse(`is ${read}: mend the request`);
-    if (!isUtf8(text)) throw refuse("is not UTF-8: encode its text as UTF-8");
-    if (read.twice !== undefined) throw refuse(`has ${read.twice} twice: send it once`);
+    if (typeof read === "string")
+      throw refuse(read === notAnObject ? "must be a JSON object" : `is ${read}, which is the limit`);
+    if (!isUtf8(text)) throw refuse("is not UTF-8: encode it as UTF-8");
+    if (read.twice !== undefined) throw refuse(`has the field ${read.twice} twice: send it once`);
     checkContract(contract, route, read.json, rules);
   }
   return typeof read === "string" || route.key === undefined ? undefined : keyOf(read.json[route.key]);
@@ -115,7 +119,10 @@ const missingSign = (route: Route) => missingField(route, "sign", "Base64 of the
 
 function checkPairs(route: Route, form: Form): void {
   if (form.command !== undefined) {
-    throw new Fault("malformed", `Cannot accept ${route.path}: the form has a command: over HTTP the path is the command`);
+    throw new Fault(
+      "malformed",
+      `Cannot accept ${route.path}: the form has a command: leave it out, over HTTP the path is the command`,
+    );
   }
   if (form.repeated !== undefined) {
     throw new Fault("malformed", `Cannot accept ${route.path}: the form has ${form.repeated} twice: send it once`);
@@ -126,7 +133,10 @@ function checkPairs(route: Route, form: Form): void {
 function checkFrameable(route: Route, ...values: readonly Buffer[]): void {
   for (const value of values) {
     if (!isPrintable(value)) {
-      throw new Fault("malformed", `Cannot accept ${route.path}: a value of the form has bytes outside printable ASCII`);
+      throw new Fault(
+        "malformed",
+        `Cannot accept ${route.path}: a value of the form has bytes outside printable ASCII: percent-encode them`,
+      );
     }
   }
 }
@@ -148,7 +158,8 @@ const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 function decodeData(route: Route, data: string): Buffer {
   if (data === "") throw missingData(route);
-  if (!isBase64(data)) throw new Fault("malformed", `Cannot accept ${route.path}: data is no Base64: mend the request`);
+  if (!isBase64(data))
+    throw new Fault("malformed", `Cannot accept ${route.path}: data is not Base64: send the Base64 of the JSON object`);
   return Buffer.from(data, "base64");
 }
 

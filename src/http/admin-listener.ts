@@ -1,7 +1,8 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { AdminConfig } from "../config/config.ts";
-import { Fault, type FaultKind } from "../core/fault.ts";
+import { Fault } from "../core/fault.ts";
+import { quotedName } from "../core/log-text.ts";
 import { BodyReader, type BodyState } from "./body.ts";
 import type { PendingRequest } from "./connections.ts";
 import { Guard } from "./guard.ts";
@@ -45,7 +46,7 @@ interface AdminRequest extends BodyState, PendingRequest {
 export class AdminListener {
   readonly #options: AdminListenerOptions;
   readonly #routes: ReadonlyMap<string, AdminRoute>;
-  readonly #guard = new Guard({ allowHosts: [], allowOrigins: [], apiKey: undefined });
+  readonly #guard = new Guard({ service: undefined, allowHosts: [], allowOrigins: [], apiKey: undefined });
   readonly #bodies = new BodyReader(adminBodyBytesMax, limits.bodiesMax * adminBodyBytesMax);
   readonly #server: BoundedServer<AdminRequest>;
 
@@ -108,9 +109,12 @@ export class AdminListener {
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
-      throw new Fault("route", `Cannot accept the request: there is no such path here: ask for ${names.join(" or ")}`);
+      throw new Fault(
+        "route",
+        `Cannot accept the request: this port has no path ${quotedName(path)}: use ${names.join(" or ")}`,
+      );
     }
-    throw new Fault("method", `Cannot accept the request: ${path} takes ${allow.join(" or ")}`, {
+    throw new Fault("method", `Cannot accept the request: ${path} takes ${allow.join(" or ")}, not ${method}`, {
       allow: allow.flatMap((each) => (each === "GET" ? ["GET", "HEAD"] : [each])),
     });
   }
@@ -128,13 +132,13 @@ export class AdminListener {
     if (response.headersSent) return;
     if (error instanceof Fault) {
       const { allow, retryAfterS } = error.details;
-      write(response, error.httpStatus, errorText(adminFaultTexts[error.kind] ?? error.message), {
+      write(response, error.httpStatus, errorText(error.message), {
         ...(allow === undefined ? {} : { Allow: allow.join(", ") }),
         ...(retryAfterS === undefined ? {} : { "Retry-After": String(retryAfterS) }),
       });
     } else {
       this.#options.error(error);
-      write(response, 500, errorText("Cannot answer: posline failed within: please report it"), {});
+      write(response, 500, errorText("Cannot answer: internal error in posline: please report it"), {});
     }
   }
 
@@ -153,12 +157,6 @@ export class AdminListener {
     socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
   }
 }
-
-/** In place of the guard's advice, which is for services: this port has no settings of who may ask. */
-const adminFaultTexts: Readonly<Partial<Record<FaultKind, string>>> = {
-  host: "Cannot accept the request: its Host is no name of this port: ask for localhost, or for the address",
-  origin: "Cannot accept the request: it comes from a web page, and none is answered here: ask from a program",
-};
 
 function errorText(message: string): string {
   return `${JSON.stringify({ error: message })}\n`;

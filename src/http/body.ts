@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Fault } from "../core/fault.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
 import { bodyBytesFree } from "./limits.ts";
 
 /** The body of a request while it is read, and then kept until the request is answered. */
@@ -79,8 +79,8 @@ export class BodyReader {
   }
 
   #tooMany(): Fault {
-    const state = `bodies of other requests take ${this.#heldBytesMax} bytes, which is the limit`;
-    return new Fault("unavailable", `Cannot accept the request: ${state}: nothing was sent, it is safe to send again`, {
+    const state = `the bodies of other requests already take ${this.#heldBytesMax} bytes, which is the limit`;
+    return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, {
       reason: "too-many-requests",
       retryAfterS: 1,
     });

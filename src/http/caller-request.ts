@@ -1,6 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { durationText } from "../core/duration.ts";
 import { type FaultReason, isFaultReason } from "../core/fault.ts";
 import * as limits from "./limits.ts";
 
@@ -37,10 +38,10 @@ export function connectTo(upstream: URL, timeoutMs: number, stop: AbortSignal): 
       socket.destroy();
       reject(new Unreachable(failure));
     };
-    const timer = setTimeout(() => settle(`it took longer than ${Math.round(timeoutMs)} ms`), timeoutMs);
+    const timer = setTimeout(() => settle(`connecting took longer than ${durationText(timeoutMs)}`), timeoutMs);
     const stopped = () => settle("posline is shutting down");
     const failed = (error: Error) => settle(reasonOf(error));
-    const closed = () => settle("it ended the connection");
+    const closed = () => settle("it closed the connection");
     socket.once("error", failed);
     socket.once("close", closed);
     socket.once(upstream.protocol === "https:" ? "secureConnect" : "connect", () => settle(undefined));
@@ -66,13 +67,13 @@ function startTls(upstream: URL): Socket {
 /** In plain words where the system has only a code. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there: is the service running?",
-  ENOTFOUND: "there is no host of that name",
+  ENOTFOUND: "no host has this name",
   EAI_AGAIN: "its name can't be looked up: is the network up?",
   EHOSTUNREACH: "the host doesn't answer: is it on?",
-  ENETUNREACH: "there is no network that leads there",
-  ECONNRESET: "it ended the connection",
+  ENETUNREACH: "no network leads there: is the network up?",
+  ECONNRESET: "it closed the connection",
   ETIMEDOUT: "the host doesn't answer: is it on?",
-  ERR_SSL_WRONG_VERSION_NUMBER: "it speaks no TLS: is it http: in place of https:?",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS: should upstream begin with http:?",
 };
 
 function reasonOf(error: Error): string {
@@ -137,7 +138,7 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
     };
     const fail = (reason: NoResponseReason, why: string) => end(() => reject(new NoResponse(reason, why)));
     const timer = setTimeout(() => fail("no-reply", "no answer came in time"), timeoutMs);
-    const stopped = () => fail("stopping", "posline shut down before it came");
+    const stopped = () => fail("stopping", "posline shut down before the answer came");
     stop.addEventListener("abort", stopped);
     const bytes = body.reduce((sum, piece) => sum + piece.length, 0);
     const clientRequest = request({
@@ -157,7 +158,7 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
       if (!responded) fail("connection-lost", `the connection to the upstream failed (${error.message})`);
     });
     clientRequest.on("close", () => {
-      if (!responded) fail("connection-lost", "the upstream ended the connection");
+      if (!responded) fail("connection-lost", "the upstream closed the connection");
     });
     for (const piece of body) clientRequest.write(piece);
     clientRequest.end();
@@ -187,7 +188,7 @@ function readResponse(
       payload,
     });
   });
-  const cut = () => fail("connection-lost", "the answer was cut in the middle");
+  const cut = () => fail("connection-lost", "the answer broke off");
   response.on("error", cut);
   response.on("close", cut);
 }

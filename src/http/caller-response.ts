@@ -1,10 +1,10 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
-import { askAgain, checkFirst, Fault, type FaultKind, type FaultReason } from "../core/fault.ts";
+import { askAgain, checkFirst, Fault, type FaultKind, type FaultReason, nothingSent } from "../core/fault.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { UpstreamResponse } from "./caller-request.ts";
 
-/** How the faults of one route are worded: each says whether it was sent, and what to do. */
+/** The messages of one route's faults: each says whether it was sent, and what to do. */
 export interface FaultTexts {
   readonly contract: Contract;
   readonly route: Route;
@@ -20,10 +20,9 @@ export function faultTexts(contract: Contract, route: Route): FaultTexts {
   return {
     contract,
     route,
-    notSent: (reason, state) =>
-      new Fault("unavailable", `Cannot send ${path}: ${state}: nothing was sent, it is safe to send again`, { reason }),
+    notSent: (reason, state) => new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason }),
     unknown: (reason, state) =>
-      new Fault(reason === "no-reply" ? "timeout" : "broken", `No answer to ${path}: ${state}: ${advice}`, { reason }),
+      new Fault(reason === "no-reply" ? "timeout" : "broken", `No valid answer to ${path}: ${state}. ${advice}`, { reason }),
   };
 }
 
@@ -52,13 +51,12 @@ export function interpretResponse(response: UpstreamResponse, texts: FaultTexts)
   const refused = refusedStatuses[status];
   if (refused !== undefined) {
     const state = refused.state(texts.contract);
-    throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}: nothing was carried out`, {
+    throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}. Nothing was carried out`, {
       reason: "upstream-refused",
     });
   }
-  if (typeof read === "string" && isSuccess(status))
-    throw texts.unknown("reply-corrupt", `what the upstream answered is ${read}`);
-  const elsewhere = status >= 300 && status < 400 ? ", a redirection: let upstream name the place itself" : "";
+  if (typeof read === "string" && isSuccess(status)) throw texts.unknown("reply-corrupt", `the upstream's answer is ${read}`);
+  const elsewhere = status >= 300 && status < 400 ? ", a redirect: set upstream to the address that it leads to" : "";
   throw texts.unknown("reply-corrupt", `the upstream answered with HTTP ${status}${elsewhere}`);
 }
 
@@ -71,7 +69,7 @@ function fromPosline({ status, outcome, reason, payload }: UpstreamResponse, { j
   if (outcome !== "not-sent" && outcome !== "unknown") return undefined;
   const kind: FaultKind = outcome === "not-sent" ? "unavailable" : status === 504 ? "timeout" : "broken";
   const { message } = json;
-  return new Fault(kind, typeof message === "string" ? message : `the upstream posline told ${outcome}`, {
+  return new Fault(kind, typeof message === "string" ? message : `the upstream posline reported ${outcome}`, {
     payload,
     reason,
   });
@@ -86,11 +84,20 @@ const refusedStatuses: Readonly<Record<number, RefusedStatus>> = {
   401: {
     kind: "key",
     state: ({ service }) =>
-      `the upstream refuses the API key: ${service === "bank" ? "set apiKey of bank to the one that it expects" : "it must ask for none"}`,
+      `the upstream refuses the API key: ${service === "bank" ? "set apiKey of bank to the key that it expects" : "posline has a key for bank only"}`,
   },
-  403: { kind: "origin", state: () => "the upstream refuses posline (HTTP 403): let it in there" },
-  404: { kind: "route", state: ({ service }) => `the upstream has no such route (HTTP 404): see upstream of ${service}` },
-  405: { kind: "method", state: ({ service }) => `the upstream takes no such method (HTTP 405): see upstream of ${service}` },
-  413: { kind: "size", state: () => "it is too large for the upstream (HTTP 413)" },
-  421: { kind: "host", state: ({ service }) => `the upstream isn't known by that name (HTTP 421): see upstream of ${service}` },
+  403: { kind: "origin", state: () => "the upstream refuses posline (HTTP 403): allow it there" },
+  404: {
+    kind: "route",
+    state: ({ service }) => `the upstream does not have this route (HTTP 404): check upstream of ${service}`,
+  },
+  405: {
+    kind: "method",
+    state: ({ service }) => `the upstream does not accept the method (HTTP 405): check upstream of ${service}`,
+  },
+  413: { kind: "size", state: () => "the request is too large for the upstream (HTTP 413)" },
+  421: {
+    kind: "host",
+    state: ({ service }) => `the upstream does not accept its host name (HTTP 421): check upstream of ${service}`,
+  },
 };

@@ -1,7 +1,8 @@
 import type { Contract } from "../contract/contract.ts";
-import { routeOf } from "../contract/contracts.ts";
+import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Call, Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
+import { durationText } from "../core/duration.ts";
 import { Fault } from "../core/fault.ts";
 import { version } from "../core/version.ts";
 import { toHttp } from "../envelope/http-request.ts";
@@ -22,7 +23,7 @@ export interface HttpCallerOptions {
   readonly contract: Contract;
   /** The service's base URL, `http:` or `https:`; a path in it goes before each route. */
   readonly upstream: string;
-  /** Milliseconds by route, from the call's coming to the last byte of its answer. */
+  /** Milliseconds by route, from the call's arrival to the last byte of its answer. */
   readonly replyTimeoutMs: Readonly<Record<string, number>>;
   /** Bytes of the largest answer that is taken. */
   readonly replyBytesMax: number;
@@ -43,19 +44,19 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
   return async (call, waitedMs = 0) => {
     const message = toHttp(contract, call);
     const route = routeOf(contract, message.path);
-    if (route === undefined) throw new Fault("route", `Cannot send ${call.route}: ${contract.service} has no such route`);
+    if (route === undefined) throw new Fault("route", `Cannot send the request: ${noSuchRoute(contract, call.route)}`);
     const texts = faultTexts(contract, route);
     const startedMs = nowMs();
     const timeoutMs = options.replyTimeoutMs[route.path] ?? route.replyTimeoutMs;
     const dueMs = startedMs + timeoutMs - waitedMs;
     if (dueMs - startedMs < limits.responseMsMin)
-      throw texts.notSent("waited-too-long", `it waited ${Math.round(waitedMs)} ms behind another request`);
-    if (call.caller.gone) throw texts.notSent("caller-left", "whoever asked has left");
+      throw texts.notSent("waited-too-long", `it waited ${durationText(waitedMs)} behind another request`);
+    if (call.caller.gone) throw texts.notSent("caller-left", "the till no longer waits for the answer");
     try {
       const connection = await connectTo(upstream, Math.min(limits.connectMs, dueMs - startedMs), stop);
       if (call.caller.gone) {
         connection.destroy();
-        throw texts.notSent("caller-left", "whoever asked has left");
+        throw texts.notSent("caller-left", "the till no longer waits for the answer");
       }
       const response = await sendRequest({
         connection,
@@ -71,9 +72,12 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
       return { ...interpretResponse(response, texts), queueMs: 0, lineMs: nowMs() - startedMs };
     } catch (error) {
       if (error instanceof Unreachable)
-        throw texts.notSent("upstream-unreachable", `its upstream ${upstream.host} can't be reached (${error.message})`);
+        throw texts.notSent("upstream-unreachable", `the upstream ${upstream.host} can't be reached (${error.message})`);
       if (!(error instanceof NoResponse)) throw error;
-      throw texts.unknown(error.reason, error.reason === "no-reply" ? `no answer came within ${timeoutMs} ms` : error.message);
+      throw texts.unknown(
+        error.reason,
+        error.reason === "no-reply" ? `no answer came within ${durationText(timeoutMs)}` : error.message,
+      );
     }
   };
 }

@@ -105,6 +105,8 @@ export class Connections<R extends PendingRequest> {
     socket: Socket,
     code: string | undefined,
   ): { readonly action: ParseErrorAction; readonly cutShort: R | undefined } {
+    // A browser that connects ahead of need, a port scan, a health check: no request, so there is nothing to answer.
+    if (socket.bytesRead === 0) return { action: "end", cutShort: undefined };
     const { pending = [], answeredEarly } = this.#connections.get(socket) ?? {};
     const [cutShort, ...others] = pending;
     const fromParser = code?.startsWith("HPE_") === true;

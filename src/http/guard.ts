@@ -1,6 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
+import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
+import { quotedName } from "../core/log-text.ts";
 import { Secret } from "../envelope/sign.ts";
 
 /**
@@ -14,12 +16,15 @@ import { Secret } from "../envelope/sign.ts";
  */
 
 export interface GuardRules {
+  /** The service whose settings these are, for messages; undefined for the admin port, which has none. */
+  readonly service: ServiceName | undefined;
   readonly allowHosts: readonly string[];
   readonly allowOrigins: readonly string[];
   readonly apiKey: string | undefined;
 }
 
 export class Guard {
+  readonly #service: ServiceName | undefined;
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
   readonly #apiKey: Secret | undefined;
@@ -27,6 +32,7 @@ export class Guard {
   #lastHost: string | undefined;
 
   constructor(rules: GuardRules) {
+    this.#service = rules.service;
     this.#hosts = new Set(["localhost", ...rules.allowHosts.map((host) => host.toLowerCase())]);
     this.#origins = new Set(rules.allowOrigins);
     this.#apiKey = rules.apiKey === undefined ? undefined : new Secret(rules.apiKey);
@@ -40,8 +46,7 @@ export class Guard {
   admit(request: IncomingMessage): string | undefined {
     const { host, origin } = request.headers;
     if (host === undefined || (host !== this.#lastHost && !this.#isOurs(host, request))) {
-      const name = host === undefined ? "the request has no Host" : "its Host is no name of this service";
-      throw new Fault("host", `Cannot accept the request: ${name}: ask for localhost, or add the name to allowHosts`);
+      throw new Fault("host", `Cannot accept the request: ${this.#hostRefused(host)}`);
     }
     if (origin === undefined) {
       const site = request.headers["sec-fetch-site"];
@@ -49,7 +54,7 @@ export class Guard {
     } else if (this.#origins.has(origin)) {
       return origin;
     }
-    throw new Fault("origin", "Cannot accept the request: its Origin is not allowed: add it to allowOrigins");
+    throw new Fault("origin", `Cannot accept the request: ${this.#originRefused(request)}`);
   }
 
   /**
@@ -60,8 +65,31 @@ export class Guard {
     if (this.#apiKey === undefined) return;
     const given = request.headers["x-api-key"];
     if (typeof given === "string" && this.#apiKey.matches(given)) return;
-    const what = given === undefined ? "it has no X-API-Key" : "its X-API-Key is wrong";
-    throw new Fault("key", `Cannot accept the request: ${what}: send the key that is configured`);
+    const what = given === undefined ? "the header X-API-Key is missing" : "the X-API-Key is wrong";
+    throw new Fault(
+      "key",
+      `Cannot accept the request: ${what}: send the apiKey of ${this.#service} in posline's configuration`,
+    );
+  }
+
+  #hostRefused(host: string | undefined): string {
+    if (host === undefined) return "the header Host is missing: use HTTP/1.1 with a Host";
+    const name = hostName(host);
+    if (name === undefined) return `Host ${quotedName(host)} is not a host name: use localhost`;
+    const place = this.#service === undefined ? "the address" : `add ${quotedName(name)} to allowHosts of ${this.#service}`;
+    return `Host ${quotedName(host)} is not allowed: use localhost, or ${place}`;
+  }
+
+  #originRefused({ headers }: IncomingMessage): string {
+    const { origin } = headers;
+    const isAdmin = this.#service === undefined;
+    if (origin !== undefined) {
+      const advice = isAdmin ? programsOnly : `add it to allowOrigins of ${this.#service}`;
+      return `Origin ${quotedName(origin)} is not allowed: ${advice}`;
+    }
+    const site = quotedName(String(headers["sec-fetch-site"]));
+    const advice = isAdmin ? programsOnly : `send it by fetch, and add the page to allowOrigins of ${this.#service}`;
+    return `a web page of another site sent it (Sec-Fetch-Site ${site}) and names no Origin: ${advice}`;
   }
 
   #isOurs(host: string, request: IncomingMessage): boolean {
@@ -75,6 +103,8 @@ export class Guard {
     return isIP(name) !== 0 && name === request.socket.localAddress?.replace(/^::ffff:/, "");
   }
 }
+
+const programsOnly = "this port answers programs, not web pages";
 
 /** The name in a Host header, lower case, without port and brackets; undefined when it is not a name. */
 function hostName(host: string): string | undefined {

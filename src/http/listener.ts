@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { routeOf } from "../contract/contracts.ts";
+import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
-import { checkFirst, Fault } from "../core/fault.ts";
+import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { waitingRequestsMax } from "./limits.ts";
 import {
@@ -120,13 +120,13 @@ export class HttpListener {
     }
     guard.checkKey(request);
     const route = routeOf(contract, path);
-    if (route === undefined) {
-      throw new Fault("route", `Cannot accept the request: ${contract.service} has no such route`);
-    }
+    if (route === undefined) throw new Fault("route", `Cannot accept the request: ${noSuchRoute(contract, path)}`);
     context.route = route;
     if (route.methods.some((method) => method === request.method)) return true;
     const methods = route.methods.join(" or ");
-    throw new Fault("method", `Cannot accept the request: ${path} takes ${methods}`, { allow: route.methods });
+    throw new Fault("method", `Cannot accept the request: ${path} takes ${methods}, not ${request.method}`, {
+      allow: route.methods,
+    });
   }
 
   async #dispatch(context: RequestContext, pieces: readonly Buffer[]): Promise<void> {
@@ -223,8 +223,8 @@ function refuseNow({ refusal }: AppliedSettings): void {
 }
 
 function tooManyPending(): Fault {
-  const state = `${waitingRequestsMax} requests of its connection wait for their answers, which is the limit`;
-  return new Fault("unavailable", `Cannot accept the request: ${state}: nothing was sent, it is safe to send again`, {
+  const state = `${waitingRequestsMax} requests of its connection already wait, which is the limit`;
+  return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, {
     reason: "too-many-requests",
     retryAfterS: 1,
   });
@@ -234,8 +234,8 @@ function tooManyPending(): Fault {
 function faultOfBug(error: unknown, { dispatched, settings: { contract, report } }: RequestContext): Fault {
   report.error(error);
   return dispatched
-    ? new Fault("broken", `Cannot answer: posline failed within: ${checkFirst[contract.service]}`)
-    : new Fault("unavailable", "Cannot accept the request: posline failed within: nothing was sent");
+    ? new Fault("broken", `Cannot answer: internal error in posline, please report it. ${checkFirst[contract.service]}`)
+    : new Fault("unavailable", `Cannot accept the request: internal error in posline, please report it. ${nothingSent}`);
 }
 
 function pathOf(url: string): string {

@@ -63,7 +63,7 @@ export function exchangeRecord(
   return {
     requestId: received.requestId,
     service,
-    // An unknown path is the client's text, not ours: it may hold anything.
+    // An unknown path is the client's text and may hold anything: the message quotes it, masked and bounded.
     route: context?.route?.path ?? "?",
     key: context?.key,
     outcome: result.outcome,

@@ -2,9 +2,10 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Socket } from "node:net";
 import type { Contract } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
+import { durationText } from "../core/duration.ts";
 import { Fault } from "../core/fault.ts";
 import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts";
-import { preflightMaxAgeS } from "./limits.ts";
+import { headersBytesMax, headersMs, preflightMaxAgeS, requestMs } from "./limits.ts";
 
 /**
  * What is written back: the terminal's bytes, or a fault as `envelope/fault.ts` writes it. Every answer says whether the request
@@ -143,7 +144,13 @@ function hundredths(ms: number): number {
 
 /** What is wrong with what was received, by the code of the server's error. */
 export function parseErrorFault(errorCode: string | undefined): Fault {
-  if (errorCode === "HPE_HEADER_OVERFLOW") return new Fault("headers", "Cannot accept the request: its headers are too large");
-  if (errorCode === "ERR_HTTP_REQUEST_TIMEOUT") return new Fault("slow", "Cannot accept the request: it came too slowly");
-  return new Fault("http", "Cannot accept the request: it is no HTTP/1.1 request");
+  if (errorCode === "HPE_HEADER_OVERFLOW") {
+    const state = `its headers are larger than ${headersBytesMax} bytes, which is the limit`;
+    return new Fault("headers", `Cannot accept the request: ${state}`);
+  }
+  if (errorCode === "ERR_HTTP_REQUEST_TIMEOUT") {
+    const limits = `${durationText(headersMs)} for the headers, ${durationText(requestMs)} for the whole request`;
+    return new Fault("slow", `Cannot accept the request: it was not complete in time (${limits})`);
+  }
+  return new Fault("http", "Cannot accept the request: it is not an HTTP/1.1 request");
 }

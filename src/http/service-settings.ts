@@ -44,7 +44,7 @@ export function applySettings(settings: ServiceSettings, before?: AppliedSetting
   const sameSize = before?.config.bodyBytesMax === bodyBytesMax;
   return {
     ...settings,
-    guard: new Guard({ allowHosts, allowOrigins, apiKey }),
+    guard: new Guard({ service: contract.service, allowHosts, allowOrigins, apiKey }),
     responses: new ResponseWriter(contract, faultStatus),
     bodies: sameSize ? before.bodies : new BodyReader(bodyBytesMax, bodiesMax * bodyBytesMax),
   };

@@ -3,7 +3,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
-import { Fault, type Outcome } from "../core/fault.ts";
+import { Fault, nothingSent, type Outcome } from "../core/fault.ts";
 import { version } from "../core/version.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
@@ -117,7 +117,7 @@ export class Journal {
   }
 
   #refusal({ path }: Route): string {
-    return `Cannot send ${path}: its record can't be written (${this.state}): nothing was sent, it is safe to send again`;
+    return `Cannot send ${path}: its record can't be written (${this.state}). ${nothingSent}`;
   }
 
   /** What was there at the first opening: what had no outcome will never get one. */

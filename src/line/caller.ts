@@ -1,6 +1,6 @@
 import { serviceDefaults } from "../config/limits.ts";
 import type { Contract, Route } from "../contract/contract.ts";
-import { routeOf } from "../contract/contracts.ts";
+import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Ledger, LedgerEntry } from "../contract/operation-log.ts";
 import type { Call, Handler, Reply } from "../core/call.ts";
 import { askAgain, checkFirst, Fault } from "../core/fault.ts";
@@ -40,7 +40,7 @@ export function lineCaller({ contract, line, replyTimeoutMs, merchantId, ledger 
   return (call) => {
     try {
       const route = routeOf(contract, call.route);
-      if (route === undefined) throw new Fault("route", `Cannot send ${call.route}: ${contract.service} has no such route`);
+      if (route === undefined) throw new Fault("route", `Cannot send the request: ${noSuchRoute(contract, call.route)}`);
       const request = requestOf(call, route);
       return ledger === undefined || route.effect === "none"
         ? line.run(request)

@@ -1,6 +1,7 @@
 import type { LineConfig } from "../config/config.ts";
 import { payloadBytesMax, probeIntervalMs } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
+import { durationText } from "../core/duration.ts";
 import type { Fault, FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bytesOf } from "../core/pieces.ts";
@@ -46,14 +47,14 @@ export type LineEvent =
   /** What must precede a call's first byte is done, or failed. */
   | { readonly at: "recorded"; readonly exchange: Exchange }
   | { readonly at: "record failed"; readonly exchange: Exchange; readonly fault: Fault }
-  /** Whoever waited for a call has left. */
+  /** The client that waited for a call has disconnected. */
   | { readonly at: "caller gone"; readonly exchange: Exchange }
   /** It is to stop for good: what is in flight may end within `graceMs`, if that is sooner than what was said before. */
   | { readonly at: "stop"; readonly graceMs: number; readonly why: string }
   /** Time went on: `nextDueMs` has come. */
   | { readonly at: "tick" };
 
-/** What a line tells of itself, for log and status. */
+/** What a line reports of itself, for log and status. */
 export type LineReported =
   | { readonly is: "state"; readonly state: LineState; readonly reason: string }
   | { readonly is: "discard"; readonly discard: Discard }
@@ -94,7 +95,7 @@ export class LineEngine {
   readonly #queue: SendQueue<Exchange>;
   #effects: LineEffect[] = [];
   #state: LineState = "down";
-  #reason = "it was not opened yet";
+  #reason = "the device is not open yet";
   /** The first attempt to open the device has ended. */
   #wasTried = false;
   #isDrained = false;
@@ -230,18 +231,18 @@ export class LineEngine {
 
   #drained(now: number): void {
     this.#isDrained = true;
-    if (!this.#lookClean(now, "the line is silent, and nobody owes an answer")) this.#recovery.begin(now);
+    if (!this.#lookClean(now, "the line is silent, and no answer is outstanding")) this.#recovery.begin(now);
     this.#proceed(now);
   }
 
-  /** Whoever has waited for the first attempt needn't wait for another. */
+  /** Calls that waited for the first attempt needn't wait for another. */
   #openFailed(reason: string, now: number): void {
     this.#wasTried = true;
     this.#explain(reason);
     this.#refuseAll("line-down", `it is down (${reason})`, now);
   }
 
-  /** Whoever awaits a reply learns it at once, and whoever waits is told that nothing was sent. */
+  /** The call in flight fails at once as unknown, those that wait as not sent. */
   #lost({ reason, untouched, discards }: LineEvent & { at: "closed" }, now: number): void {
     const current = this.#current;
     this.#current = undefined;
@@ -266,7 +267,7 @@ export class LineEngine {
   // --- calls
 
   #called(exchange: Exchange, now: number): void {
-    const left = exchange.request.caller.gone ? this.#unavailable("caller-left", "the caller has left", 1) : undefined;
+    const left = exchange.request.caller.gone ? this.#unavailable("caller-left", "the client has disconnected", 1) : undefined;
     const refusal = left ?? this.refusal(now);
     if (refusal !== undefined) this.#settle(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
@@ -322,7 +323,11 @@ export class LineEngine {
     if (!this.#queue.remove(exchange)) return;
     this.#settle(
       exchange,
-      exchange.refusal("caller-left", `the caller left before ${isHead ? "it was sent" : "its turn"}`, now),
+      exchange.refusal(
+        "caller-left",
+        `the client disconnected before ${isHead ? "the request was sent" : "its turn came"}`,
+        now,
+      ),
     );
     this.#proceed(now);
   }
@@ -349,7 +354,8 @@ export class LineEngine {
       const isRecorded = this.#queue.isHeadReady;
       const next = this.#queue.next();
       if (next === undefined) return;
-      if (next.request.caller.gone) this.#settle(next, next.refusal("caller-left", "the caller left before its turn", now));
+      if (next.request.caller.gone)
+        this.#settle(next, next.refusal("caller-left", "the client disconnected before its turn came", now));
       else if (isRecorded) this.#send(next, false, now);
       else this.#sendOrRecord(next, now);
     }
@@ -388,7 +394,7 @@ export class LineEngine {
 
   /** Looked for once the whole read is decoded: a frame behind the probe's answer counts too. */
   #settled(now: number): void {
-    this.#lookClean(now, "the probe was answered");
+    this.#lookClean(now, "the terminal answered: the line is ready");
     this.#proceed(now);
   }
 
@@ -401,12 +407,16 @@ export class LineEngine {
     else if (this.#isWriting) {
       // Not the reply, so the next frame may not be it either.
       this.#report({ is: "late", frame });
-      this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the request was out" }, now);
+      this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the whole request was sent" }, now);
     } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
     else if (typeof read === "string") this.#fail(current, { reason: "reply-corrupt", why: `the reply is ${read}` }, now);
     else if (read.status !== "success" && this.#recovery.mayAnswerStaleProbe(frame.framing, now)) {
       this.#report({ is: "late", frame });
-      this.#fail(current, { reason: "reply-ambiguous", why: "an error came that may answer what was asked before it" }, now);
+      this.#fail(
+        current,
+        { reason: "reply-ambiguous", why: "an error came that may be the answer to an earlier request" },
+        now,
+      );
     } else this.#replied(current, frame, read, now);
   }
 
@@ -469,7 +479,7 @@ export class LineEngine {
   }
 
   #outOfStep(now: number): void {
-    this.#take("stray", "a frame came that nobody asked for");
+    this.#take("stray", "a frame came that was not requested");
     this.#recovery.begin(now);
   }
 
@@ -521,19 +531,22 @@ export class LineEngine {
   #expire(exchange: Exchange, now: number): void {
     const isBeingRecorded = this.#queue.head === exchange && !this.#queue.isHeadReady;
     const waiting: Failure = isBeingRecorded
-      ? { reason: "not-recorded", why: "the call was still being recorded" }
+      ? { reason: "not-recorded", why: "it was still being recorded in the journal" }
       : this.#whyWaiting(now);
-    const waitedMs = this.#queue.head === exchange ? Math.round(now - exchange.cameMs) : this.#config.queueWaitMs;
+    const waitedMs = this.#queue.head === exchange ? now - exchange.cameMs : this.#config.queueWaitMs;
     this.#queue.remove(exchange);
-    this.#settle(exchange, exchange.refusal(waiting.reason, `${waiting.why}, and the call waited ${waitedMs} ms`, now));
+    this.#settle(
+      exchange,
+      exchange.refusal(waiting.reason, `${waiting.why}, and the call waited ${durationText(waitedMs)}`, now),
+    );
   }
 
   /** What holds up a call that waits. */
   #whyWaiting(now: number): Failure {
     if (this.#state === "down") return { reason: "line-down", why: "its device is still being opened" };
-    if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy" };
+    if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy with other calls" };
     const trouble = this.#liveness.trouble(now);
-    const state = `${this.#reason}; ${this.#recovery.owing.join(", ")} may still owe an answer`;
+    const state = `${this.#reason}; no answer yet from ${this.#recovery.owing.join(", ")}`;
     return { reason: "recovering", why: `it is recovering (${trouble === undefined ? state : wordsOf(trouble)})` };
   }
 
@@ -546,7 +559,10 @@ export class LineEngine {
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
-      this.#lookClean(now, "it was silent for so long that no late answer is expected: calls are sent, answered or not");
+      this.#lookClean(
+        now,
+        `no answer for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but the terminal may be off`,
+      );
       return;
     }
     const lineService = this.#recovery.probeDue(now);
@@ -568,7 +584,7 @@ export class LineEngine {
 
   /**
    * When to probe an idle line, so that a terminal that was switched off is known of before the next sale. Only a service that has
-   * answered a probe before is asked: the silence of another would hold up whoever calls meanwhile, and prove nothing. After an opening
+   * answered a probe before is asked: the silence of another would hold up calls that come meanwhile, and prove nothing. After an opening
    * it is asked at once, unless it was heard: it may be another terminal.
    */
   get #idleProbeDueMs(): number {
@@ -585,7 +601,7 @@ export class LineEngine {
     return idleProbeMs === 0 ? never : Math.max(this.#busyMs, probedMs ?? 0) + idleProbeMs;
   }
 
-  /** Asks as any call does, so that an answer that stays out leads to the same proof. Whoever calls meanwhile waits behind it. */
+  /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */
   #probeIdle(now: number): void {
     if (now < this.#idleProbeDueMs) return;
     const lineService = this.#recovery.proven.find(({ service }) => now >= this.#idleProbeOf(service));

@@ -1,5 +1,6 @@
 import type { Reply, ServiceName } from "../core/call.ts";
-import { Fault, type FaultDetails, type FaultReason } from "../core/fault.ts";
+import { durationText } from "../core/duration.ts";
+import { Fault, type FaultDetails, type FaultReason, nothingSent } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import type { Presence } from "../core/presence.ts";
 import type { ReadReply } from "../envelope/reply.ts";
@@ -126,8 +127,8 @@ export class Exchange implements Queued {
   /** Why it is due. */
   get dueFor(): Failure {
     if (this.#corrupt === "oversize") return tooLarge;
-    if (this.#corrupt !== undefined) return { reason: "reply-corrupt", why: "the reply came corrupt" };
-    return { reason: "no-reply", why: `no reply came within ${this.request.replyTimeoutMs} ms` };
+    if (this.#corrupt !== undefined) return { reason: "reply-corrupt", why: "the reply was corrupt" };
+    return { reason: "no-reply", why: `the terminal did not answer within ${durationText(this.request.replyTimeoutMs)}` };
   }
 
   reply(frame: Frame, { status, code }: ReadReply, now: number): Reply {
@@ -137,14 +138,17 @@ export class Exchange implements Queued {
   /** The ending of what waits: nothing was sent, unless it waits for its second sending. */
   refusal(reason: FaultReason, state: string, now: number): Fault {
     if (this.#sendings > 0) {
-      return this.failure({ reason: "reply-corrupt", why: `the reply was corrupt, and then ${state}` }, now);
+      return this.failure(
+        { reason: "reply-corrupt", why: `the reply was corrupt, and the request was not sent once more (${state})` },
+        now,
+      );
     }
     return unavailable(this.#line, reason, state, { retryAfterS: 1, queueMs: now - this.cameMs });
   }
 
   /** The ending of what was sent and had no good reply. */
   failure({ reason, why }: Failure, now: number): Fault {
-    const message = `No reply from line ${this.#line}: ${why}: ${this.request.adviceWhenUnknown}`;
+    const message = `No valid reply from line ${this.#line}: ${why}. ${this.request.adviceWhenUnknown}`;
     const times = { queueMs: this.#sentMs - this.cameMs, lineMs: now - this.#sentMs };
     return new Fault(reason === "no-reply" ? "timeout" : "broken", message, { reason, ...times });
   }
@@ -152,6 +156,6 @@ export class Exchange implements Queued {
 
 /** A call that was not sent. */
 export function unavailable(line: string, reason: FaultReason, state: string, details: FaultDetails): Fault {
-  const message = `Cannot send to line ${line}: ${state}: nothing was sent, it is safe to send again`;
+  const message = `Cannot send to line ${line}: ${state}. ${nothingSent}`;
   return new Fault("unavailable", message, { ...details, reason });
 }

@@ -11,7 +11,7 @@ import { Reconnector } from "./reconnect.ts";
 
 /**
  * A transport that is opened again for ever, with frames in place of bytes: what was heard on the opening in use, the silence that
- * each opening begins with, and one write at a time. It owns every clock that hangs on bytes, so whoever uses it, the
+ * each opening begins with, and one write at a time. It owns every clock that hangs on bytes, so its user, the
  * line that asks or the listener that answers, has none of them. What the frames mean it doesn't know.
  */
 
@@ -175,7 +175,7 @@ export class FramedLink {
   #due(now: number): void {
     if (this.#opening === undefined) return;
     if (this.#writing && now >= this.#writeDueMs) {
-      this.#lost("it took no bytes for too long: check flow control and the cable");
+      this.#lost("the device accepts no data: check flowControl and the cable");
       return;
     }
     if (now >= this.#reader.dueMs) this.#user.received(this.#reader.reset(), this.#reader.receiving);

@@ -3,12 +3,12 @@ import { Presence } from "../core/presence.ts";
 import type { Frame } from "../wire/decoded.ts";
 
 /**
- * What was asked on a line and isn't answered yet. No request of a line has an id: whoever asks takes the next frame for the
+ * What was asked on a line and isn't answered yet. No request of a line has an id: a till takes the next frame for the
  * answer to what it asked last. So it matters which answers still go out.
  *
  * `all`: every request is answered, in order, as a terminal does.
  *
- * `newest`: by the contracts one request is in flight, so whoever asks anew has given up what it asked before. What waits is then
+ * `newest`: by the contracts one request is in flight, so a till that asks anew has given up what it asked before. What waits is then
  * never carried out, and the answer to what is in work is kept back: it would be taken for the answer to the new request, an
  * approval of one sale for the approval of another. The same bytes once more are the same question: the one in work answers it,
  * and nothing is carried out twice.
@@ -28,13 +28,13 @@ export class Inbox {
   #inWork: Job | undefined;
   #wanted = true;
 
-  /** @param givenUp Is told each request that is not going to be carried out. */
+  /** @param givenUp Called with each request that is not going to be carried out. */
   constructor(answering: Answering, givenUp: (job: Job) => void) {
     this.#answering = answering;
     this.#givenUp = givenUp;
   }
 
-  /** Whether whoever asked what is in work still awaits its answer. */
+  /** Whether the till still awaits the answer to what is in work. */
   get wanted(): boolean {
     return this.#wanted;
   }
@@ -51,7 +51,7 @@ export class Inbox {
   }
 
   /**
-   * Bytes came that may have been a request, and can't be read: whoever sent them awaits neither the answer that is in work nor
+   * Bytes came that may have been a request, and can't be read: their sender awaits neither the answer that is in work nor
    * one that waits.
    */
   supersede(): void {
@@ -78,7 +78,7 @@ export class Inbox {
   }
 }
 
-/** Whoever asked what is in work; gone with the opening, or while it awaits something else. */
+/** Who sent what is in work; gone with the opening, or while it awaits something else. */
 export class InboxCaller extends Presence {
   readonly #inbox: Inbox;
 

@@ -28,7 +28,7 @@ export const silentWarnMs = 10_000;
 export const evidenceMs = 10_000;
 
 /**
- * Milliseconds an idle probe may take to be answered: whoever calls meanwhile waits for it. What needs no thought takes a few
+ * Milliseconds an idle probe may take to be answered: calls that come meanwhile wait for it. What needs no thought takes a few
  * hundredths of a second; a terminal that takes longer is off, or busy.
  */
 export const probeReplyMs = 5_000;

@@ -15,7 +15,7 @@ import type { ServiceLiveness } from "./liveness.ts";
 import type { LineService } from "./recovery.ts";
 import type { LineState } from "./states.ts";
 
-/** What a line tells of itself, for the log and the status. */
+/** What a line reports of itself, for the log and the status. */
 export interface LineReport {
   state(state: LineState, reason: string): void;
   /** Bytes that became no frame. */
@@ -146,7 +146,7 @@ export class Line {
 
   /**
    * Stops for good: waiting calls are refused, the exchange in flight may end.
-   * @param graceMs Milliseconds it has for that before its outcome is unknown, beside its own time-outs. If called again, the earlier
+   * @param graceMs Milliseconds it has for that before its outcome is unknown, beside its own timeouts. If called again, the earlier
    * deadline wins.
    * @param why What the refused calls are answered: "posline is shutting down".
    */
@@ -190,7 +190,7 @@ export class Line {
         this.#settle(effect.exchange, effect.ending);
         break;
       case "report":
-        tell(this.#report, effect.what);
+        passOn(this.#report, effect.what);
         break;
       case "close":
         this.#deadline.dispose();
@@ -212,7 +212,7 @@ export class Line {
   }
 
   #unrecorded(error: unknown): Fault {
-    return unavailable(this.name, "not-recorded", `it could not be prepared (${String(error)})`, { retryAfterS: 1 });
+    return unavailable(this.name, "not-recorded", `the call could not be recorded (${String(error)})`, { retryAfterS: 1 });
   }
 
   #settle(exchange: Exchange, ending: Ending): void {
@@ -222,7 +222,7 @@ export class Line {
   }
 }
 
-function tell(report: LineReport, what: LineReported): void {
+function passOn(report: LineReport, what: LineReported): void {
   switch (what.is) {
     case "state":
       report.state(what.state, what.reason);

@@ -5,7 +5,7 @@ import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Call, Reply } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { Fault } from "../core/fault.ts";
+import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
@@ -49,7 +49,7 @@ export interface LineListenerReport {
   error?(error: unknown): void;
 }
 
-/** A handler that is also told for how many milliseconds the call has waited: whoever asked has been waiting since then. */
+/** A handler that also learns for how many milliseconds the call has waited: its till has been waiting since then. */
 export type LineHandler = (call: Call, waitedMs: number) => Promise<Reply>;
 
 export interface LineListenerOptions {
@@ -66,7 +66,7 @@ export class LineListener {
   readonly #options: LineListenerOptions;
   readonly #link: FramedLink;
   readonly #inbox: Inbox;
-  /** Whoever asked what is being answered. */
+  /** Who sent the request that is being answered. */
   #caller: Presence = new Presence();
   #busy = false;
   #finishing = false;
@@ -187,7 +187,7 @@ export class LineListener {
     this.#report({ call, waitedMs, tookMs, ending, payload, given });
   }
 
-  /** What was asked on an opening that was lost is not, and whoever sends something by now may await the answer to that. */
+  /** A request on an opening that was lost isn't awaited; nor is one whose till sends something by now, since it may await the answer to that. */
   get #isAwaited(): boolean {
     return this.#inbox.wanted && (this.#options.answering !== "newest" || this.#link.isStill);
   }
@@ -199,7 +199,7 @@ export class LineListener {
     } catch (error) {
       if (error instanceof Fault) return error;
       this.#options.report.error?.(error);
-      return new Fault("broken", "Cannot answer: an internal error");
+      return new Fault("broken", `Cannot answer: internal error in posline, please report it. ${checkFirst[call.service]}`);
     }
   }
 
@@ -209,7 +209,7 @@ export class LineListener {
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx" && frame.framing === "stx");
     if (fiscal === undefined) return;
     const { contract } = fiscal;
-    await this.#write(contract, refusal(contract, "Cannot read the request: it has no command, or a field twice"));
+    await this.#write(contract, refusal(contract, "Cannot read the request: its command is missing, or a field appears twice"));
   }
 
   /** Somebody's request that isn't carried out, since nobody awaits its answer by now. */
@@ -217,9 +217,13 @@ export class LineListener {
     const asked = "frame" in job ? this.#readCall(job.frame) : undefined;
     if (asked === undefined) return;
     const { call, contract } = asked;
-    const ending = new Fault("unavailable", `Cannot send ${call.route}: whoever asked waits no more: nothing was sent`, {
-      reason: "caller-left",
-    });
+    const ending = new Fault(
+      "unavailable",
+      `Cannot send ${call.route}: the till no longer waits for the answer. ${nothingSent}`,
+      {
+        reason: "caller-left",
+      },
+    );
     const waitedMs = nowMs() - job.heardMs;
     this.#report({ call, waitedMs, tookMs: 0, ending, payload: payloadOf(contract, call, ending), given: false });
   }
@@ -261,7 +265,7 @@ function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
 }
 
 function stoppingFault({ route }: Call): Fault {
-  return new Fault("unavailable", `Cannot send ${route}: posline shuts down: nothing was sent`, { reason: "stopping" });
+  return new Fault("unavailable", `Cannot send ${route}: posline is shutting down. ${nothingSent}`, { reason: "stopping" });
 }
 
 const refusal = (contract: Contract, message: string) => faultOnLine(contract, undefined, new Fault("malformed", message));

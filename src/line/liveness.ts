@@ -8,7 +8,7 @@ import { evidenceMs, silentWarnMs } from "./limits.ts";
 import type { LineService } from "./recovery.ts";
 
 /**
- * Whether the terminal behind a line is there. A clean line is no proof of it: silence proves that no late answer comes, and no
+ * Whether the terminal behind a line is there. A clean line does not prove it: silence proves that no late answer comes, and no
  * terminal. The proof is a reply of the service itself, since the opening and since the last question that stayed unanswered.
  *
  * It sends nothing, has no clock, and decides nothing about calls: those are sent on a clean line, since a terminal may answer them
@@ -198,8 +198,8 @@ const cause = (what: string, cure: string): Cause => ({ cause: what, cure });
 /** It had nothing to answer yet. */
 function notAsked(service: string): Cause {
   return cause(
-    `${service} was not heard since the line opened`,
-    `if that lasts, send ${service} any request: its reply proves the terminal`,
+    `${service} has not answered since the line opened`,
+    `if this lasts, send ${service} any request: a reply proves that the terminal works`,
   );
 }
 
@@ -222,7 +222,7 @@ function silent(line: string, baudRate: number, crc16: string | undefined): Caus
 function notServed(service: string): Cause {
   return cause(
     `${service} does not answer, though another service on this line does`,
-    `switch ${service} on in the terminal, or take services.${service} out of the configuration`,
+    `switch ${service} on in the terminal, or remove services.${service} from the configuration`,
   );
 }
 
@@ -235,7 +235,7 @@ function echoes(): Cause {
 /** Answers come, by the other reading of CRC16. */
 function otherCrc16(line: string, reading: "arc" | "umts"): Cause {
   const cure = `set "crc16": "${reading}" for line ${line} in the configuration, then sudo systemctl reload posline`;
-  return cause(`the terminal uses the other checksum, CRC-16/${reading.toUpperCase()}`, cure);
+  return cause(`the terminal uses the CRC-16/${reading.toUpperCase()} checksum`, cure);
 }
 
 /** Frames come whose checksum is wrong by any reading. */
@@ -252,8 +252,5 @@ function garbles(line: string, baudRate: number): Cause {
 
 /** Whole answers come, to nothing that is asked now. */
 function late(): Cause {
-  return cause(
-    "answers come too late to be given to anybody",
-    "see what the terminal's screen shows: it may be busy or starting",
-  );
+  return cause("answers come too late", "look at the terminal's screen: it may be busy or starting");
 }

@@ -1,4 +1,5 @@
 import { nowMs } from "../core/clock.ts";
+import { durationText } from "../core/duration.ts";
 import { type Connection, type ConnectionHandler, closeMs, OpenError, type OpenTransport } from "../device/transport.ts";
 import { openMs, reopenMs } from "./limits.ts";
 
@@ -69,11 +70,11 @@ export class Reconnector {
   }
 
   async #tryOpen(): Promise<Connection | undefined> {
-    const overdue = setTimeout(() => this.#failed(`opening it has not returned for ${openMs} ms`), openMs);
+    const overdue = setTimeout(() => this.#failed(`opening the device takes longer than ${durationText(openMs)}`), openMs);
     try {
       return await this.#open(this.#newHandler());
     } catch (error) {
-      this.#failed(error instanceof OpenError ? error.message : `it cannot be opened: ${String(error)}`);
+      this.#failed(error instanceof OpenError ? error.message : `the device cannot be opened: ${String(error)}`);
       return undefined;
     } finally {
       clearTimeout(overdue);

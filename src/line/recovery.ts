@@ -15,7 +15,7 @@ import { drainMs } from "./limits.ts";
  * answers that may still come at the end are waited for a little.
  *
  * One that comes later still is known by its shape, unless the probe is answered with an error, which looks like any call's. So
- * while such an answer is known to be possible, a call's error is no proof of its own: its outcome is unknown, or the call is
+ * while such an answer is known to be possible, a call's error proves nothing: its outcome is unknown, or the call is
  * sent again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
  * answered before it; and so does a silence of `lateReplyMs`.
  */
@@ -219,7 +219,7 @@ export class Recovery {
     return suspect !== undefined;
   }
 
-  /** Bytes came, of whatever kind: whoever owes isn't silent yet. */
+  /** Bytes came, of whatever kind: a service that owes isn't silent yet. */
   heardBytes(now: number): void {
     this.#silentSinceMs = now;
   }

@@ -22,7 +22,7 @@ export interface Frame {
 
 /**
  * Why bytes became no frame. `noise`: they belong to no frame. `checksum`: a whole frame with a wrong CRC. `oversize`: a
- * frame larger than the cap. `reset`: a frame that was cut short when the decoder was told to start afresh.
+ * frame larger than the cap. `reset`: a frame that was cut short when the decoder was reset.
  */
 export type DiscardReason = "noise" | "checksum" | "oversize" | "reset";
 

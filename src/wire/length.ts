@@ -8,7 +8,7 @@ import { discard } from "./skipped.ts";
  *
  * Nothing in it marks a beginning, so bytes are never searched for one: any four bytes would do as a header, and a wrong
  * guess swallows the next reply. Once a header can't be right, or a checksum is wrong (perhaps because the length was), sync
- * is lost, and only time finds the next header: whoever owns the clock resets the decoder when the line has been quiet.
+ * is lost, and only time finds the next header: the owner of the clock resets the decoder when the line has been quiet.
  */
 
 const HEADER_BYTES = 4;

@@ -75,7 +75,7 @@ test("RejectedError has the service's own code, message and data, and says what 
     assert.deepEqual([thrown.code, thrown.message, thrown.data, thrown.outcome], [-20, "code -20", data, "answered"]);
     return true;
   });
-  await assert.rejects(client.bank.sale({ amount: 1, currency_name: "?" }), { advice: /nothing was begun/ });
+  await assert.rejects(client.bank.sale({ amount: 1, currency_name: "?" }), { advice: /nothing was started/ });
   await assert.rejects(client.bank.terminals(), RejectedError);
 });
 
@@ -83,7 +83,7 @@ test("the advice after an error follows the contract's recovery rules", async ()
   for (const [code, advice] of [
     [1, /rebuild the sign/],
     [5, /same documentExtID/],
-    [6, /nothing was begun/],
+    [6, /nothing was started/],
     [15, /check_status.*check_copy/],
     [44, /check_status/],
   ] as const) {
@@ -99,13 +99,13 @@ test("UnknownError says to ask first, and of a question that it may be asked aga
   ]);
   const unknown = (advice: RegExp) => (thrown: unknown) => thrown instanceof UnknownError && advice.test(thrown.advice);
   await assert.rejects(client.bank.sale({ amount: 1, currency_name: "AZN" }), unknown(/\/check with the same pay_id/));
-  await assert.rejects(client.bank.check({ pay_id: "P-1" }), unknown(/ask again/));
+  await assert.rejects(client.bank.check({ pay_id: "P-1" }), unknown(/^Nothing was changed: send the request again$/));
 });
 
 test("a method rejects with NotSentError for a fiscal request that can't be signed", async () => {
   const service = new Scripted([]);
   const client = createClientOver(service);
-  await assert.rejects(client.fiscal.getInfo(), { name: "NotSentError", passing: false, message: /no merchantId/ });
+  await assert.rejects(client.fiscal.getInfo(), { name: "NotSentError", passing: false, message: /merchantId is missing/ });
   assert.equal(service.seen.length, 0);
 });
 

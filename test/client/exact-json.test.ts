@@ -27,7 +27,7 @@ test("writeExactObject() refuses what JSON can't hold, and numbers that have los
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 60)]) {
     assert.throws(() => writeExactObject({ items: [{ value }] }), /Cannot write the body: value/);
   }
-  assert.throws(() => writeExactObject([1]), /no JSON object/);
+  assert.throws(() => writeExactObject([1]), /it must be a JSON object/);
 });
 
 test("looseInteger() reads an integer however it is written, and nothing else", () => {

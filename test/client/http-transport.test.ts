@@ -298,7 +298,7 @@ test("HttpTransport sends the bank's key, its JSON, and nothing of it to the oth
 });
 
 test("createHttpClient() refuses an address that is none", () => {
-  assert.throws(() => createHttpClient({ bank: { url: "localhost:8888" } }), /http or https/);
+  assert.throws(() => createHttpClient({ bank: { url: "localhost:8888" } }), /must begin with http: or https:, not localhost:/);
   assert.throws(() => createHttpClient({ qr: { url: "" } }), TypeError);
 });
 

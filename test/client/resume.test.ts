@@ -205,8 +205,8 @@ for (const [name, script, options, words] of [
     "mend it",
   ],
   ["a refusal of its baseline", [["/check", error(-29)]], {}, "code -29"],
-  ["its caller's leaving", [], { signal: AbortSignal.abort() }, "the caller stopped it before it was sent"],
-  ["a stop", [], { askOnly: AbortSignal.abort() }, "the caller stopped it before it was sent"],
+  ["its caller's leaving", [], { signal: AbortSignal.abort() }, "it was stopped before it was sent"],
+  ["a stop", [], { askOnly: AbortSignal.abort() }, "it was stopped before it was sent"],
 ] as const) {
   test(`resume() of an operation that ended unsent by ${name} sends and asks nothing, and says so`, async () => {
     const { token, message } = await endedInNothing(script, options);
@@ -313,9 +313,9 @@ test("resume() waits while it is turned away", async () => {
 
 const good = { v: 1, service: "bank", route: "/sale", body: "{}", known: {} };
 for (const [name, value, words] of [
-  ["nothing", undefined, /is no object/],
-  ["its text", JSON.stringify(good), /parsed where it was kept as text/],
-  ["another version", { ...good, v: 2 }, /has v 2/],
+  ["nothing", undefined, /is not an object/],
+  ["its text", JSON.stringify(good), /parsed if it was kept as text/],
+  ["another version", { ...good, v: 2 }, /its v is 2/],
   ["no service", { ...good, service: "cash" }, /no service cash/],
   ["no operation", { ...good, route: "/terminals" }, /no operation \/terminals/],
   ["a route of Object's own", { ...good, route: "__proto__" }, /no operation/],

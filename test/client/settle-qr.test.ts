@@ -93,7 +93,7 @@ for (const [name, before] of [
 }
 
 test("qr.settle takes a success that has a message alone for no proof of the trans: over a gateway it may stand for an unknown outcome", async () => {
-  const unsure = ok({ message: "outcome unknown: query /check with the same pay_id" });
+  const unsure = ok({ message: "Outcome unknown, it may have been carried out: call /check with the same pay_id" });
   const start = await settled([["/showqrcode", unsure], ...repeat(20, ["/check", refused])]);
   assert.equal(start.result, "unknown");
   start.done();
@@ -260,7 +260,7 @@ test("qr: an error answered to what can't be asked about is unknown, with its co
     const body = { pay_id: "P-1", trans: "T", rrn: "1", amount: 1, currency: "944", currency_name: "AZN", pay_system: "A" };
     const settled = await world.client.qr.settle(operation, body, world.options);
     assert.deepEqual([settled.result, settled.code], ["unknown", 1]);
-    assert.match(settled.message ?? "", /^code 1: .*nothing to ask/);
+    assert.match(settled.message ?? "", /^code 1: .*this operation has no query/);
     assert.notEqual(world.events.at(-1)?.reply, undefined);
   }
 });

@@ -145,9 +145,9 @@ test("settle() refuses a window that never ends", async () => {
 test("settle() rejects for an operation that can't be followed, and for a body that is no JSON", async () => {
   const { client, service } = over([]);
   // @ts-expect-error: a terminal's list is asked for once
-  await assert.rejects(client.bank.settle("terminals", {}), /has no such operation/);
-  await assert.rejects(client.bank.settle("sale", { ...body, amount: Number.NaN }), /amount is no finite number/);
-  await assert.rejects(client.bank.settle("sale", { ...body, amount: 2 ** 60 }), /give a bigint/);
+  await assert.rejects(client.bank.settle("terminals", {}), /bank has no operation of this name that can be followed/);
+  await assert.rejects(client.bank.settle("sale", { ...body, amount: Number.NaN }), /amount must be a finite number/);
+  await assert.rejects(client.bank.settle("sale", { ...body, amount: 2 ** 60 }), /use a bigint/);
   assert.equal(service.seen.length, 0);
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bank } from "../../src/contract/bank.ts";
 import type { Contract } from "../../src/contract/contract.ts";
-import { contracts, routeOf } from "../../src/contract/contracts.ts";
+import { contracts, noSuchRoute, routeOf } from "../../src/contract/contracts.ts";
 import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
@@ -17,6 +17,22 @@ test("contracts stand under their own names", () => {
   for (const [name, contract] of Object.entries(contracts)) {
     assert.equal(contract.service, name);
   }
+});
+
+test("noSuchRoute() names the path, masked, bounded and escaped, with the nearest route only where one is near", () => {
+  for (const [path, words] of [
+    ["/sael", '"/sael": did you mean /sale?'],
+    ["/a\r\n\u009b2J\u202e", '"/a\\r\\n\\u009b2J\\u202e"'],
+    ["/4111111111111111", '"/411111******1111"'],
+    ["x".repeat(100_000), `"${"x".repeat(255)}…"`],
+    ["/", '"/"'],
+    ["", '""'],
+  ] as const) {
+    assert.equal(noSuchRoute(bank, path), `bank has no route ${words}`);
+  }
+  for (const { routes } of [fiscal, bank, qr])
+    for (const { path } of routes) assert.match(noSuchRoute(bank, path), /^bank has/);
+  assert.equal(noSuchRoute(fiscal, "/check-status"), 'fiscal has no route "/check-status": did you mean /check_status?');
 });
 
 test("routeOf() finds every route by its path and nothing else", () => {

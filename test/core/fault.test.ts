@@ -33,7 +33,7 @@ test("Fault has the status and outcome of its kind, and its details", () => {
 
 test("checkFirst says for each service which route tells the truth, and never to send again at once", () => {
   for (const advice of Object.values(checkFirst))
-    assert.match(advice, /^outcome unknown: query \/check(_status)? with the same /);
+    assert.match(advice, /^Outcome unknown, it may have been carried out: call \/check(_status)? with the same /);
 });
 
 test("Fault.reason is its kind's unless its details say more, and always one of the list", () => {

@@ -60,7 +60,7 @@ test("resolveDevice() refuses what fits two adapters, and names each one's seria
   const socket = (name: string) => join(dev, "serial/by-path", `pci-0000:00:14.0-usb-0:${name}:1.0-port0`);
   assert.equal(
     await refusal("usb:0403:6001", box),
-    "usb:0403:6001 fits 2 devices: write the path of the one that is meant: " +
+    "usb:0403:6001 matches 2 devices: set path to the right one: " +
       `${dev}/ttyUSB0 (serial number A50285BI) is "usb:0403:6001:A50285BI" or "${socket("1-1")}"; ` +
       `${dev}/ttyUSB1 (serial number B7) is "usb:0403:6001:B7" or "${socket("1-2")}"`,
   );
@@ -70,7 +70,7 @@ test("resolveDevice() refuses two adapters without a serial number, or with the 
   for (const equal of [nameless, { ...nameless, serialNumber: "0001" }]) {
     const box = boxWith(equal, { ...equal, socket: "1-4", ttys: [tty(3)] });
     const text = await refusal("usb:1a86:7523", box);
-    assert.match(text, /fits 2 devices/);
+    assert.match(text, /matches 2 devices/);
     assert.deepEqual(
       [...text.matchAll(/ is "([^"]*)"/g)].map(([, name = ""]) => name.replace(/^.*by-path./, "")),
       ["pci-0000:00:14.0-usb-0:1-3:1.0-port0", "pci-0000:00:14.0-usb-0:1-4:1.0-port0"],
@@ -82,7 +82,7 @@ test("resolveDevice() refuses two adapters without a serial number, or with the 
 test("resolveDevice() names the ttys of one adapter by its interfaces", async () => {
   const box = boxWith({ ...ftdi, productId: "6011", ttys: [tty(0), tty(1), tty(2), tty(3)] });
   const text = await refusal("usb:0403:6011:A50285BI", box);
-  assert.match(text, /fits 4 devices/);
+  assert.match(text, /matches 4 devices/);
   const names = [...text.matchAll(/"([^"]*)"/g)].map(([, name = ""]) => name);
   assert.equal(names.length, 8);
   const found = await Promise.all(names.map((name) => resolveDevice(name, box.places)));
@@ -104,7 +104,7 @@ test("resolveDevice() refuses a by-id name that two equal adapters share, and ta
   assert.equal(await resolveDevice(id, box.places), "/dev/full");
   const equal = { ...nameless, socket: "1-4", ttys: [tty(3)] };
   box.plug(equal);
-  assert.match(await refusal(id, box), /by-id\/usb-1a86_7523_-if00-port0 fits 2 devices: .*by-path.*1-3.*by-path.*1-4/);
+  assert.match(await refusal(id, box), /by-id\/usb-1a86_7523_-if00-port0 matches 2 devices: .*by-path.*1-3.*by-path.*1-4/);
   box.unplug(nameless);
   assert.equal(await resolveDevice(id, box.places), "/dev/random");
 });
@@ -114,15 +114,18 @@ test("resolveDevice() says what of the vendor is there instead", async () => {
   assert.equal(
     text,
     "there is no device usb:0403:6001:C9: check the cable and the power; " +
-      'what is plugged in of its vendor: "usb:0403:6001:A50285BI"',
+      'plugged in from the same vendor: "usb:0403:6001:A50285BI"',
   );
 });
 
 test("resolveDevice() tells an adapter without a driver from none", async () => {
   const box = boxWith({ ...nameless, ttys: [] });
   const text = await refusal("usb:1a86:7523", box);
-  assert.match(text, /^there is no device usb:1a86:7523, though .*: sudo modprobe ch341; .*brltty/);
-  assert.doesNotMatch(await refusal("usb:1a86:5523", box), /though/);
+  assert.match(
+    text,
+    /^there is no device usb:1a86:7523: its adapter is plugged in, but has no driver: sudo modprobe ch341; .*brltty/,
+  );
+  assert.doesNotMatch(await refusal("usb:1a86:5523", box), /its adapter/);
 });
 
 test("resolveDevice() takes a dangling link and a node that isn't made yet for no device", async () => {
@@ -140,9 +143,9 @@ test("resolveDevice() takes a dangling link and a node that isn't made yet for n
 
 test("resolveDevice() says what is wrong with a malformed name, a file, and a path through a file", async () => {
   const box = boxWith(ftdi);
-  assert.match(await refusal("usb:403:6001", box), /^usb:403:6001 names no device: write usb:VID:PID or /);
+  assert.match(await refusal("usb:403:6001", box), /^usb:403:6001 is not a USB name: write usb:VID:PID or /);
   const file = join(box.root, "group");
-  assert.equal(await refusal(file, box), `${file} is no serial device: run "posline ports"`);
+  assert.equal(await refusal(file, box), `${file} is not a serial device: "posline ports" lists the serial devices`);
   assert.match(await refusal(join(file, "x"), box), /x cannot be opened: .*ENOTDIR/);
 });
 
@@ -175,7 +178,7 @@ test("resolveDevice() never guesses, and every name that it offers leads to the 
       const text = await refusal(path, box);
       if (fitting.length === 0) return assert.match(text, /^there is no device /);
       if (fitting.length === 1) return assert.equal(text, `found ${fitting[0]?.node}`);
-      assert.match(text, new RegExp(`fits ${fitting.length} devices`));
+      assert.match(text, new RegExp(`matches ${fitting.length} devices`));
       const offers = [...text.matchAll(/(\S+) \((?:no serial|serial)[^)]*\) is ("[^;]*")/g)];
       assert.equal(offers.length, fitting.length);
       for (const [, device = "", names = ""] of offers) {

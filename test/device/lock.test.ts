@@ -251,7 +251,7 @@ test("takeLock() obeys a lock file that it may not read, and says how to look", 
   writeFileSync(file, `${dead}\n`);
   chmodSync(file, 0);
   assert.deepEqual(await asNobody(() => refusal(folder)), {
-    cause: `${file} says that ${device} is in use, and may not be read`,
+    cause: `${file} says that ${device} is in use, but cannot be read`,
     cure: `sudo posline ports shows who has the device: if nobody has, sudo rm ${file}`,
   });
   assert.deepEqual(readdirSync(folder), ["LCK..null"]);

@@ -40,7 +40,7 @@ test("lockedBy() offers to remove the lock file, and driverLockedBy() has none t
 test("Every cause that a process holds the device knows this very process", () => {
   const us = { pid: process.pid, name: "node" };
   for (const { cure } of [causes.heldBy(path, us), causes.lockedBy(path, us, "/x"), causes.driverLockedBy(path, us)]) {
-    assert.match(cure, /share one line/);
+    assert.match(cure, /put their services on one line/);
     assert.doesNotMatch(cure, /kill|stop/);
   }
 });
@@ -66,7 +66,7 @@ test("ambiguous() tells each candidate with its names ready to paste as JSON, an
     /\(serial number A"5\) is "usb:0403:6001:A\\"5"; /,
   );
   const many = causes.ambiguous("usb:0403:6001", Array(20).fill(candidate));
-  assert.match(many.cause, /fits 20 devices/);
+  assert.match(many.cause, /matches 20 devices/);
   assert.match(many.cure, /; and 4 more$/);
 });
 

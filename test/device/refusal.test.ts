@@ -27,7 +27,7 @@ test("causeOf() names the command that gives the permission, by the group that o
 test("causeOf() says so when udev has given the permission in the meantime", async () => {
   const { box, device } = boxWithTty();
   const message = wordsOf(await causeOf(new Error("EPERM: operation not permitted"), device, box.places));
-  assert.equal(message, `no permission to open ${device}: it has just been given, and is tried again`);
+  assert.equal(message, `no permission to open ${device}: it was just granted: posline tries again`);
 });
 
 test("causeOf() names who has a busy device, and what stops it", async () => {

@@ -368,7 +368,10 @@ test("serialPort says why it can't open, and what to do", async () => {
   writeFileSync(file, "");
   const dangling = join(folder, "dangling");
   symlinkSync(join(folder, "nowhere"), dangling);
-  await assert.rejects(opened(file), { name: "OpenError", message: `${file} is no serial device: run "posline ports"` });
+  await assert.rejects(opened(file), {
+    name: "OpenError",
+    message: `${file} is not a serial device: "posline ports" lists the serial devices`,
+  });
   for (const path of [dangling, "/dev/posline-absent"]) {
     await assert.rejects(opened(path), {
       name: "OpenError",
@@ -443,7 +446,7 @@ test("serialPort lets go of a device when its name has come to lead to another",
   const open = serialPort(configOf({ path: "usb:0403:6001:A5" }), folder, replugged);
   await assert.rejects(open(new Keeper()), {
     name: "OpenError",
-    message: `usb:0403:6001:A5 is no longer ${old.path}: it was plugged in anew while it was being opened, and is tried again`,
+    message: `usb:0403:6001:A5 is no longer ${old.path}: it was plugged in again while it was being opened: posline tries again`,
   });
 });
 
@@ -451,7 +454,7 @@ test("serialPort names this posline itself where two of its lines have one devic
   const pty = newPty();
   const { opening } = await opened(pty.path);
   await assert.rejects(opened(pty.path), {
-    message: `${pty.path} is in use by process ${process.pid}, this posline itself: if it lasts, two lines have this device: let their services share one line`,
+    message: `${pty.path} is in use by process ${process.pid}, this posline itself: if this lasts, two lines are configured with this device: put their services on one line`,
   });
   await opening.close();
 });

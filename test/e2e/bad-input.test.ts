@@ -73,7 +73,7 @@ test("bridge refuses a call at once while its line is down, before its body has 
     assert.match(head, /^HTTP\/1\.1 503 /);
     assert.match(head, /^X-Posline-Outcome: not-sent\r$/m);
     assert.match(head, /^Retry-After: 1\r$/m);
-    assert.match(head, /Cannot send to line till: it is down \(.*\): nothing was sent, it is safe to send again/);
+    assert.match(head, /Cannot send to line till: it is down \(.*\). Nothing was sent, it is safe to send again/);
     socket.destroy();
     const refused = await bridge.logged(({ outcome }) => outcome === "not-sent", "the refusal", seen);
     assert.deepEqual([refused["route"], refused["httpStatus"], refused["requestBytes"]], ["/check", 503, 0]);

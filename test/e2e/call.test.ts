@@ -205,7 +205,7 @@ test("posline call says what is wrong with how it was called, and exits with 64"
     [["bank", "sail"], /it has supported_operations, terminals, sale/],
     [["bank", "sale", "[1]"], /the body is no JSON object/],
     [["--resume", "nonsense"], /the token is no JSON/],
-    [["--resume", "{}"], /this is no token/],
+    [["--resume", "{}"], /this is not a token/],
     [["bank", "terminals", "--wait"], /can't be followed|operation/],
     [["bank", "sale", "{}", "--wait", "--window", "x"], /no number of seconds/],
     [["--resume", "{}", "bank"], /is no|choices|Invalid|a token says all/i],

@@ -39,7 +39,7 @@ const cases: readonly Case[] = [
   {
     name: "other CRC",
     behaviour: (asked, terminal) => terminal.send(Buffer.concat(encodeLength("umts", [Buffer.from(replyOf(asked))]))),
-    cause: /the terminal uses the other checksum, CRC-16\/UMTS/,
+    cause: /the terminal uses the CRC-16\/UMTS checksum/,
   },
   {
     name: "wrong speed",

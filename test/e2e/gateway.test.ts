@@ -114,7 +114,7 @@ test("posline gateway tells an upstream that is down as not sent, and asks it ag
   await upstream.stop();
   const down = JSON.parse(await till.ask("length", '/sale\n{"pay_id":"A"}'));
   assert.equal(down.code, -3);
-  assert.match(down.message, /nothing listens there.*nothing was sent, it is safe to send again/);
+  assert.match(down.message, /nothing listens there.*\. Nothing was sent, it is safe to send again/);
   const line = await exchangeOf(gateway, (each) => each["outcome"] === "not-sent");
   assert.deepEqual([line["status"], line["code"], line["key"]], ["error", -3, "A"]);
   await upstream.listen();
@@ -126,10 +126,10 @@ test("posline gateway tells an unknown outcome in the service's envelope, with w
   const { till, gateway } = await shopOf((_, response) => response.destroy());
   const bank = JSON.parse(await till.ask("length", '/sale\n{"pay_id":"A"}'));
   assert.deepEqual([bank.status, bank.code], ["error", -3]);
-  assert.match(bank.message, /outcome unknown: query \/check with the same pay_id$/);
+  assert.match(bank.message, /Outcome unknown, it may have been carried out: call \/check with the same pay_id$/);
   const fiscal = JSON.parse(await till.ask("stx", "command=/sale&data=e30=&sign=AAAA"));
   assert.equal(fiscal.code, 5);
-  assert.match(fiscal.message, /query \/check_status with the same documentExtID/);
+  assert.match(fiscal.message, /Outcome unknown, .*: call \/check_status with the same documentExtID/);
   await gateway.ended("SIGTERM");
 });
 
@@ -148,7 +148,10 @@ test("posline gateway says in progress of a qr /check that fails, and nothing of
     [refund["outcome"], refund["key"], refund["replyBytes"], refund["left"], refund["status"], refund["code"]],
     ["unknown", "R-1", 0, undefined, undefined, undefined],
   );
-  assert.match(String(refund["message"]), /outcome unknown: query \/check with the same pay_id and trans$/);
+  assert.match(
+    String(refund["message"]),
+    /Outcome unknown, it may have been carried out: call \/check with the same pay_id and trans$/,
+  );
   // Whatever had been written of it would have come before this
   assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
   assert.equal(till.answers.length, 2);
@@ -247,6 +250,6 @@ test("posline gateway asks an upstream over TLS, and sends nothing to one whose 
   assert.equal(await good.till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/bank/check" }');
   const bad = await shopOf(byPath, { identity });
   const answer = JSON.parse(await bad.till.ask("length", "/sale\n{}"));
-  assert.match(answer.message, /can't be reached \(self-signed certificate, .*nothing was sent/);
+  assert.match(answer.message, /can't be reached \(self-signed certificate, .*\. Nothing was sent/);
   assert.equal(bad.upstream.heard.length, 0);
 });

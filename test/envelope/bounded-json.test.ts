@@ -14,9 +14,9 @@ function parsed(text: string): unknown {
   try {
     value = JSON.parse(text);
   } catch {
-    return "no JSON object";
+    return "not a JSON object";
   }
-  return isObject(value) ? value : "no JSON object";
+  return isObject(value) ? value : "not a JSON object";
 }
 
 function assertSame(text: string): void {

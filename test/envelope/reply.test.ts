@@ -31,7 +31,7 @@ test("readReply() takes a reply without code or status, or with null in them", (
 
 test("readReply() takes nothing that is no JSON object", () => {
   for (const text of ["", "null", "1", "[]", '"x"', "{", "ERROR"]) {
-    assert.equal(tried(text), "no JSON object");
+    assert.equal(tried(text), "not a JSON object");
   }
 });
 

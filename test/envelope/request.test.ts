@@ -303,6 +303,6 @@ test("readHttpBody() takes a body of up to 64 levels, and finds what stands behi
     assertRefused("malformed", () => read("bank", "/sale", `${nested}]`));
   }
   const deeper = `{"pay_id":"A","x":${'[{"a":'.repeat(32)}1${"}]".repeat(32)}}`;
-  assert.throws(() => read("bank", "/sale", deeper), /the body is nested deeper than 64 levels: mend the request/);
+  assert.throws(() => read("bank", "/sale", deeper), /the body is nested deeper than 64 levels, which is the limit/);
   assert.equal(read("bank", "/sale", deeper, blind).body.length, 1);
 });

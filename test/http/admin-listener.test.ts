@@ -68,13 +68,13 @@ test("AdminListener answers 404 and 405 as JSON that says what there is", async 
   for (const path of ["/", "/thing/", "/THING", "//thing", "/thing%00", "/../thing", "/constructor"]) {
     const answer = await ask(port, "GET", path);
     assert.equal(answer.status, 404, path);
-    assert.match(errorOf(answer.text), /there is no such path here: ask for GET \/thing or POST \/thing/);
+    assert.match(errorOf(answer.text), /this port has no path "\/[^"]*": use GET \/thing or POST \/thing/);
   }
   for (const method of ["DELETE", "PUT", "OPTIONS", "PATCH"]) {
     const answer = await ask(port, method, "/thing");
     assert.equal(answer.status, 405, method);
     assert.equal(answer.headers.get("allow"), "GET, HEAD, POST");
-    assert.match(errorOf(answer.text), /\/thing takes GET or POST$/);
+    assert.equal(errorOf(answer.text), `Cannot accept the request: /thing takes GET or POST, not ${method}`);
   }
   assert.equal((await ask(port, "HEAD", "/none")).status, 404);
 });
@@ -94,15 +94,19 @@ test("AdminListener refuses foreign Hosts, foreign Origins and pages of other si
   for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1.evil.example", "10.0.0.7", ""]) {
     const answer = await from({ Host: host });
     assert.equal(answer.status, 421, host);
-    assert.match(errorOf(answer.text), /its Host is no name of this port: ask for localhost, or for the address$/);
+    const isNot = host === "" ? "a host name: use localhost" : "allowed: use localhost, or the address";
+    assert.equal(errorOf(answer.text), `Cannot accept the request: Host "${host}" is not ${isNot}`);
   }
   for (const origin of ["https://evil.example", "null", `http://localhost:${port}`, "http://127.0.0.1"]) {
     const answer = await from({ Origin: origin, "Content-Type": "text/plain" });
     assert.equal(answer.status, 403, origin);
-    assert.match(errorOf(answer.text), /it comes from a web page, and none is answered here/);
+    const state = `Origin "${origin}" is not allowed: this port answers programs, not web pages`;
+    assert.equal(errorOf(answer.text), `Cannot accept the request: ${state}`);
     assert.equal(answer.headers.get("access-control-allow-origin"), undefined);
   }
-  assert.equal((await from({ "Sec-Fetch-Site": "cross-site" })).status, 403);
+  const asked = await from({ "Sec-Fetch-Site": "cross-site" });
+  assert.equal(asked.status, 403);
+  assert.match(errorOf(asked.text), /Sec-Fetch-Site "cross-site".*this port answers programs, not web pages$/);
   assert.deepEqual(bodies, []);
   assert.equal((await from({ Host: `127.0.0.1:${port}` })).status, 200);
 });
@@ -121,7 +125,7 @@ test("AdminListener answers 413 to a body that is too large, announced or not, a
   assert.equal((await ask(port, "POST", "/thing", "x".repeat(adminBodyBytesMax))).status, 200);
 });
 
-test("AdminListener answers what is no HTTP with 400, headers too large with 431 and slow ones with 408, as JSON", async () => {
+test("AdminListener answers what is no HTTP with 400, headers too large with 431 and slow ones with 408, as JSON, and a silent connection not at all", async () => {
   const { port } = await started({ timeouts: { headersMs: 1, requestMs: 1, checkConnectionsMs: 1 } });
   const status = async (bytes: string) => {
     const text = await new Client(port).write(bytes).rest();
@@ -130,6 +134,7 @@ test("AdminListener answers what is no HTTP with 400, headers too large with 431
     assert.match(text, new RegExp(`Content-Length: ${body.length}\r\n`));
     return text.slice(0, 12);
   };
+  assert.equal(await new Client(port).rest(), "");
   assert.equal(await status("NONSENSE\r\n\r\n"), "HTTP/1.1 400");
   assert.equal(await status(`GET /thing HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(10_000)}\r\n\r\n`), "HTTP/1.1 431");
   assert.equal(await status("POST /thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabc"), "HTTP/1.1 408");

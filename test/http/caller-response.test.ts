@@ -31,14 +31,14 @@ test("httpCaller() takes an answer that ends with its connection, when it is a w
 test("httpCaller() fails as unknown on an answer that is no JSON object, is too large, or has too large a header", async () => {
   const ask = async (answer: Answer) =>
     callerOf("fiscal", (await upstreamOf(answer)).url)(callOf("fiscal", "/sale", "data=e30="));
-  const advice = /query \/check_status with the same documentExtID/;
+  const advice = /Outcome unknown, .*: call \/check_status with the same documentExtID/;
   for (const text of ["", "<html>", "[1]", '"ok"', '{"status":']) {
     assert.match(
       (
         await failsAs(
           ask((_, response) => response.end(text)),
           "broken",
-          /is no JSON object/,
+          /the upstream's answer is not a JSON object/,
         )
       ).message,
       advice,
@@ -47,7 +47,7 @@ test("httpCaller() fails as unknown on an answer that is no JSON object, is too 
   await failsAs(
     ask((_, response) => response.writeHead(204).end()),
     "broken",
-    /is no JSON object/,
+    /the upstream's answer is not a JSON object/,
   );
   const large = Buffer.alloc(replyBytesMax, 0x20);
   await failsAs(
@@ -103,7 +103,8 @@ test("httpCaller() doesn't know what became of a qr operation when a server that
   for (const route of ["/showqrcode", "/cancel", "/refund", "/final_confirm"]) {
     const ask = async (status: number) =>
       callerOf("qr", (await upstreamOf(answering(status, text))).url)(callOf("qr", route, "{}"));
-    for (const status of [500, 502, 503]) await failsAs(ask(status), "broken", /query \/check with the same pay_id and trans$/);
+    for (const status of [500, 502, 503])
+      await failsAs(ask(status), "broken", /Outcome unknown, .*: call \/check with the same pay_id and trans$/);
     for (const status of [400, 422]) assert.equal(textOf(await ask(status)), text);
   }
 });
@@ -122,7 +123,7 @@ test("httpCaller() tells a refusal before anything was done as not sent, with wh
     for (const text of ["<html>", "{}", '{"status":"error","message":"of a proxy"}', `{"status":${status},"code":1}`]) {
       const upstream = await upstreamOf(answering(status, text));
       const fault = await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}")), kind, message);
-      assert.match(fault.message, /nothing was carried out$/);
+      assert.match(fault.message, /\. Nothing was carried out$/);
       assert.equal(fault.outcome, "not-sent");
     }
   }
@@ -145,7 +146,7 @@ test("httpCaller() tells any other status as unknown, and follows no redirection
       "broken",
       new RegExp(`HTTP ${status}`),
     );
-    assert.match(fault.message, /query \/check with the same pay_id and trans$/);
+    assert.match(fault.message, /Outcome unknown, .*: call \/check with the same pay_id and trans$/);
     assert.equal(upstream.heard.length, 1);
   }
 });
@@ -155,7 +156,7 @@ test("httpCaller() advises to ask again after an unknown outcome of what only re
   await failsAs(
     callerOf("bank", upstream.url)(callOf("bank", "/check", "{}")),
     "broken",
-    /nothing was changed by asking: ask again$/,
+    /Nothing was changed: send the request again$/,
   );
 });
 

@@ -85,6 +85,25 @@ test("HttpListener answers headers that drip with 408 not-sent", async () => {
   assertFault(answer, "bank", "slow");
 });
 
+for (const [name, leave] of [
+  ["times out", undefined],
+  ["closes", ({ socket }: Client) => void socket.end()],
+  ["is reset", ({ socket }: Client) => void socket.resetAndDestroy()],
+] as const) {
+  test(`HttpListener takes a connection that ${name} without a byte for no request: no answer, no record`, async () => {
+    const { port, records } = await serve("bank", { timeouts: shortTimeouts });
+    const client = new Client(port);
+    leave?.(client);
+    assert.equal(await client.rest(), "");
+    // A request after it, so that what became of the first one would be there.
+    assert.equal((await ask(port, "POST", "/sale", sale)).status, 200);
+    assert.deepEqual(
+      records.map(({ outcome }) => outcome),
+      ["answered"],
+    );
+  });
+}
+
 test("HttpListener answers a body that drips with 408 not-sent on its route, and never hands it on", async () => {
   const { port, calls, records } = await serve("bank", { timeouts: shortTimeouts });
   const client = new Client(port).ask("POST", "/sale", '{"pay_id":', { "Content-Length": "100" });

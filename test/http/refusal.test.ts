@@ -13,7 +13,7 @@ afterEach(closeAll);
 
 const sale = '{"pay_id":"A-1","amount":1}';
 const down = () =>
-  new Fault("unavailable", "Cannot send to line till: it is down: nothing was sent", { retryAfterS: 1, queueMs: 0 });
+  new Fault("unavailable", "Cannot send to line till: it is down. Nothing was sent", { retryAfterS: 1, queueMs: 0 });
 
 test("HttpListener refuses a call that can't be sent now before its body came, as its handler would", async () => {
   const late = await serve("bank", { handler: () => Promise.reject(down()) });
@@ -97,7 +97,7 @@ test("HttpListener takes 8 requests that wait on one connection, refuses the 9th
   const refused = await client.answer();
   assert.ok(refused);
   assertFault(refused, "bank", "unavailable");
-  assert.match(refused.text, /8 requests of its connection wait for their answers/);
+  assert.match(refused.text, /8 requests of its connection already wait, which is the limit/);
   assert.equal(refused.headers.get("retry-after"), "1");
   assert.equal(refused.headers.get("connection"), "close");
   assert.equal(await client.rest(), "");
@@ -134,3 +134,64 @@ test("HttpListener answers any number of pipelined requests that wait for nobody
   for (let i = 0; i < 100; i++) client.ask("POST", "/nowhere", "{}");
   for (let i = 0; i < 100; i++) assert.equal((await client.answer())?.status, 404);
 });
+
+const messageOf = (text: string): string => {
+  const body: { readonly message?: unknown } = JSON.parse(text);
+  return String(body.message);
+};
+
+for (const [what, headers, message] of [
+  [
+    "Host",
+    { Host: "Evil.example:88" },
+    'Host "Evil.example:88" is not allowed: use localhost, or add "evil.example" to allowHosts of bank',
+  ],
+  ["Host that is not a name", { Host: "a@b" }, 'Host "a@b" is not a host name: use localhost'],
+  [
+    "Host of many characters",
+    { Host: "h".repeat(300) },
+    `Host "${"h".repeat(255)}…" is not allowed: use localhost, or add "${"h".repeat(255)}…" to allowHosts of bank`,
+  ],
+  [
+    "Origin",
+    { Origin: "https://evil.example" },
+    'Origin "https://evil.example" is not allowed: add it to allowOrigins of bank',
+  ],
+  [
+    "page that names no Origin",
+    { "Sec-Fetch-Site": "cross-site" },
+    'a web page of another site sent it (Sec-Fetch-Site "cross-site") and names no Origin: send it by fetch, and add the page to allowOrigins of bank',
+  ],
+] as const) {
+  test(`HttpListener names the ${what} that it refuses, in the answer and in the log`, async () => {
+    const { port, records } = await serve("bank");
+    const { text } = await ask(port, "POST", "/sale", sale, headers);
+    assert.equal(messageOf(text), `Cannot accept the request: ${message}`);
+    assert.deepEqual(
+      records.map(({ route, message: logged }) => [route, logged]),
+      [["?", messageOf(text)]],
+    );
+  });
+}
+
+for (const [path, words] of [
+  ["/sael", '"/sael": did you mean /sale?'],
+  ["/Sale", '"/Sale": did you mean /sale?'],
+  ["/sale/", '"/sale/": did you mean /sale?'],
+  ["/sael?key=SECRET", '"/sael": did you mean /sale?'],
+  ["/favicon.ico", '"/favicon.ico"'],
+  ["/4111111111111111", '"/411111******1111"'],
+  [`/${"x".repeat(300)}`, `"/${"x".repeat(254)}…"`],
+  ['/a"b', '"/a\\"b"'],
+] as const) {
+  test(`HttpListener names the path ${path.slice(0, 20)} that it doesn't have, masked and bounded, with the nearest route`, async () => {
+    const { port, records } = await serve("bank");
+    const answer = await new Client(port).write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).answer();
+    assert.equal(answer?.status, 404);
+    assert.equal(messageOf(answer.text), `Cannot accept the request: bank has no route ${words}`);
+    assert.deepEqual(
+      records.map(({ route, message }) => [route, message]),
+      [["?", messageOf(answer.text)]],
+    );
+  });
+}

@@ -128,7 +128,7 @@ for (const [code, said] of [
       else {
         assert.ok(seen.error instanceof Fault);
         assert.equal(seen.error.outcome, "not-sent");
-        assert.match(seen.error.message, /^Cannot send \/sale: its record can't be written \(.*\): nothing was sent/);
+        assert.match(seen.error.message, /^Cannot send \/sale: its record can't be written \(.*\)\. Nothing was sent/);
       }
       assert.match(journal.state, said);
       assert.match(told.failures.join("\n"), said);

@@ -65,7 +65,10 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
       await until(() => hasEnded(first), "the time-out");
       assert.equal(first.fault?.kind, "timeout");
       assert.equal(first.fault?.outcome, "unknown");
-      assert.match(first.fault?.message ?? "", /^No reply from line till: no reply came within 50 ms: outcome unknown: query/);
+      assert.match(
+        first.fault?.message ?? "",
+        /^No valid reply from line till: the terminal did not answer within 50 ms\. Outcome unknown/,
+      );
       await until(() => hasEnded(second), "the second");
       assert.equal(second.text, good("B"));
       assert.deepEqual(told.states.slice(-2), ["recovering", "idle"]);
@@ -99,7 +102,7 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
       const end = ending(line, requestFor("A"));
       await until(() => hasEnded(end), "the fault");
       assert.equal(end.fault?.kind, "broken");
-      assert.match(end.fault?.message ?? "", /the reply came corrupt/);
+      assert.match(end.fault?.message ?? "", /the reply was corrupt/);
       assert.deepEqual(told.discards, ["checksum"]);
       assert.equal(bench.wire.calls.length, 1);
     },
@@ -215,7 +218,7 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
         kind: "unavailable",
         outcome: "not-sent",
         message:
-          "Cannot send to line till: 2 calls are waiting, which is the limit: nothing was sent, it is safe to send again",
+          "Cannot send to line till: 2 calls are waiting, which is the limit. Nothing was sent, it is safe to send again",
       });
       assert.equal(line.waiting, 2);
       assert.equal([first, ...waiting].some(hasEnded), false);
@@ -229,7 +232,7 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
       const first = ending(line, requestFor("A"));
       await assert.rejects(line.run(requestFor("B")), {
         kind: "unavailable",
-        message: /it is busy, and the call waited 80 ms/,
+        message: /it is busy with other calls, and the call waited 80 ms/,
       });
       assert.equal(hasEnded(first), false);
       assert.deepEqual(
@@ -303,7 +306,7 @@ const exercises: readonly (readonly [string, Exercise, LineSetup?])[] = [
       const end = ending(line, requestFor("A"));
       await line.stop(30);
       assert.equal(end.fault?.kind, "broken");
-      assert.match(end.fault?.message ?? "", /posline is shutting down, and the reply had not come: outcome unknown/);
+      assert.match(end.fault?.message ?? "", /posline is shutting down, and the reply had not come\. Outcome unknown/);
     },
   ],
 ];

@@ -137,7 +137,7 @@ test("LineListener of the newest takes a request of other bytes or another frami
   assert.deepEqual(await gateway.answer("{}"), []);
   await gateway.ask("/sale\n1 ", "stx");
   assert.deepEqual(await gateway.answer("{}"), [
-    '{"status":"error","code":2,"message":"Cannot read the request: it has no command, or a field twice"}',
+    '{"status":"error","code":2,"message":"Cannot read the request: its command is missing, or a field appears twice"}',
   ]);
   assert.equal(gateway.unaddressed, 1);
   await gateway.listener.stop();
@@ -238,7 +238,7 @@ test("LineListener writes a fault in the words that it brings, and reports an er
   assert.deepEqual(await gateway.written(), ['{"status":"error","own":1}']);
   await gateway.ask("/sale\n2");
   gateway.calls[1]?.fail(new TypeError("a bug"));
-  assert.match((await gateway.written())[0] ?? "", /an internal error/);
+  assert.match((await gateway.written())[0] ?? "", /internal error in posline, please report it\. Outcome unknown/);
   assert.deepEqual(gateway.errors.map(String), ["TypeError: a bug"]);
   await gateway.listener.stop();
 });
@@ -258,7 +258,10 @@ test("LineListener.finish() lets the request in work be answered, refuses what w
   await busy.ask("/sale\n2");
   const ended = busy.listener.finish();
   const [refusal] = await busy.answer('{"n":1}');
-  assert.match(refusal ?? "", /"code":-3,"message":"Cannot send \/sale: posline shuts down: nothing was sent"/);
+  assert.match(
+    refusal ?? "",
+    /"code":-3,"message":"Cannot send \/sale: posline is shutting down\. Nothing was sent, it is safe to send again"/,
+  );
   assert.equal(busy.calls.length, 1);
   await ended;
 });

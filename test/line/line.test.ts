@@ -133,7 +133,7 @@ test("Line gives up a device that takes no bytes, by a clock of its own", async 
   await time.advance(writeMsMin - 1);
   assert.equal(hasEnded(end), false, "the reply's clock begins after the write");
   await time.advance(50);
-  assert.match(end.fault?.message ?? "", /it took no bytes for too long: check flow control and the cable/);
+  assert.match(end.fault?.message ?? "", /the device accepts no data: check flowControl and the cable/);
   assert.equal(end.fault?.kind, "broken");
   set.device.takesBytes = Number.POSITIVE_INFINITY;
   assert.ok(await idle(set));
@@ -240,7 +240,7 @@ test("Line tells a call's error as unknown while it may answer an unanswered pro
   set.device.reply("length", declined);
   await time.settle();
   assert.equal(first.fault?.outcome, "unknown");
-  assert.match(first.fault?.message ?? "", /an error came that may answer what was asked before it: outcome unknown: query/);
+  assert.match(first.fault?.message ?? "", /an error came that may be the answer to an earlier request\. Outcome unknown/);
   assert.equal(set.told.lates, 2);
   assert.ok(await time.until(() => set.line.state === "awaiting"));
   await time.advance(5);
@@ -344,7 +344,7 @@ test("Line refuses a call that waits too long for the proof, and says who owes",
   await time.advance(4_001);
   assert.equal(
     end.fault?.message,
-    "Cannot send to line till: it is recovering (the device opened; bank may still owe an answer), and the call waited 4000 ms: nothing was sent, it is safe to send again",
+    "Cannot send to line till: it is recovering (the device opened; no answer yet from bank), and the call waited 4 s. Nothing was sent, it is safe to send again",
   );
 });
 

@@ -83,7 +83,7 @@ export function requestFor(id: string, settings: Partial<LineRequest> & { readon
     urgent: false,
     repeatable: false,
     probeShaped: false,
-    adviceWhenUnknown: "outcome unknown: query /check",
+    adviceWhenUnknown: "Outcome unknown, call /check",
     caller: new Presence(),
     ...rest,
   };

@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Handler, ServiceName } from "../../src/core/call.ts";
-import { Fault } from "../../src/core/fault.ts";
+import { checkFirst, Fault } from "../../src/core/fault.ts";
 import { writeMsMin } from "../../src/line/limits.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
@@ -134,7 +134,11 @@ test("LineListener writes a handler's fault in the service's envelope, and an er
   assert.equal(JSON.parse(fiscal ?? "").code, 5);
   failure = new TypeError("secret");
   const [internal] = await till.ask("length", "/sale\n{}");
-  assert.deepEqual(JSON.parse(internal ?? ""), { status: "error", code: -3, message: "Cannot answer: an internal error" });
+  assert.deepEqual(JSON.parse(internal ?? ""), {
+    status: "error",
+    code: -3,
+    message: `Cannot answer: internal error in posline, please report it. ${checkFirst.bank}`,
+  });
   await till.listener.stop();
 });
 

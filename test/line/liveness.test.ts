@@ -162,7 +162,7 @@ test("Line.liveness() after a replug of a service that answers no probe says tha
   set.device.plug();
   assert.ok(await idle(set));
   await time.advance(1_000);
-  assert.deepEqual(causes(set), ["bank was not heard since the line opened"]);
+  assert.deepEqual(causes(set), ["bank has not answered since the line opened"]);
   assert.equal((await call(set, "B")).text, good);
   assert.deepEqual(states(set), { bank: "heard" });
   await set.line.stop(0);
@@ -171,7 +171,7 @@ test("Line.liveness() after a replug of a service that answers no probe says tha
 for (const [name, terminal, cause] of [
   ["sends garbage", garbage, /^bytes come that are not an answer: wrong speed/],
   ["sends back what it is sent", echo, /^what posline sends comes back/],
-  ["uses the other checksum", otherCrc, /^the terminal uses the other checksum, CRC-16\/UMTS$/],
+  ["uses the other checksum", otherCrc, /^the terminal uses the CRC-16\/UMTS checksum$/],
 ] as const) {
   test(`Line.liveness() names the cause of a terminal that ${name}, in report, reason and refusal alike`, async () => {
     const set = await opened(terminal);
@@ -182,7 +182,7 @@ for (const [name, terminal, cause] of [
     const end = await call(set, "A");
     assert.equal(end.fault?.outcome, "not-sent");
     const words = set.line.reason;
-    assert.match(words, cause.source.startsWith("^the") ? /^the terminal uses the other checksum/ : cause);
+    assert.match(words, cause.source.startsWith("^the") ? /^the terminal uses the CRC-16\/UMTS checksum/ : cause);
     assert.ok(end.fault.message.includes(words), `${end.fault.message} has ${words}`);
     await set.line.stop(0);
   });

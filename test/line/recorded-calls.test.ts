@@ -105,7 +105,7 @@ test("Line refuses a call with the fault of its beforeSend, as not sent, and goe
   await time.advance(100);
   assert.equal(first.fault, fault);
   assert.equal(second.fault?.outcome, "not-sent");
-  assert.match(second.fault?.message ?? "", /it could not be prepared \(TypeError: a bug\): nothing was sent/);
+  assert.match(second.fault?.message ?? "", /the call could not be recorded \(TypeError: a bug\)\. Nothing was sent/);
   assert.equal(third.text, good("C"));
   assert.deepEqual(seen, ["C"]);
 });
@@ -148,7 +148,7 @@ test("Line refuses a call that is still being recorded when it has waited queueW
   await time.advance(510);
   assert.match(
     first.fault?.message ?? "",
-    /^Cannot send to line till: the call was still being recorded, and the call waited 50\d ms/,
+    /^Cannot send to line till: it was still being recorded in the journal, and the call waited 50\d ms/,
   );
   record.done();
   await time.advance(100);

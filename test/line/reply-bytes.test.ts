@@ -52,7 +52,7 @@ test("Line gives a reply of just its service's replyBytesMax, and fails on one b
     const { fault } = await ask(service, replyOf(bytes + 1));
     assert.equal(fault?.kind, "broken");
     assert.equal(fault?.outcome, "unknown");
-    assert.match(fault?.message ?? "", /: the reply is larger than replyBytesMax allows: outcome unknown/);
+    assert.match(fault?.message ?? "", /: the reply is larger than replyBytesMax allows\. Outcome unknown/);
     assert.ok(await time.until(() => line.state === "idle"));
     assert.deepEqual(told.states, ["recovering", "idle"]);
   }
@@ -64,7 +64,7 @@ test("Line gives a reply of just its service's replyBytesMax, and fails on one b
 test("Line takes no length frame that is larger than any of its services may answer, and finds the next one", async () => {
   const { told, ask } = await shared();
   const { fault } = await ask("bank", replyOf(fiscalMax + 1));
-  assert.match(fault?.message ?? "", /: the reply is larger than replyBytesMax allows: outcome unknown/);
+  assert.match(fault?.message ?? "", /: the reply is larger than replyBytesMax allows\. Outcome unknown/);
   assert.equal(told.discards[0], "oversize");
   assert.equal((await ask("bank", replyOf(100))).text, replyOf(100));
 });
@@ -75,7 +75,7 @@ test("Line fails on a reply of more than 64 levels as unknown, whatever stands b
   for (const reply of [`${deep}${"]".repeat(64)}}`, deep, `${deep}${"[".repeat(60_000)}`]) {
     const { fault } = await ask("bank", reply);
     assert.equal(fault?.kind, "broken");
-    assert.match(fault?.message ?? "", /: the reply is nested deeper than 64 levels: outcome unknown/);
+    assert.match(fault?.message ?? "", /: the reply is nested deeper than 64 levels\. Outcome unknown/);
   }
   assert.equal((await ask("bank", `{"a":${"[".repeat(63)}${"]".repeat(63)}}`)).fault, undefined);
 });

@@ -18,8 +18,8 @@ const count = (counts, name) => {
   counts[name] = (counts[name] ?? 0) + 1;
 };
 
-/** The state that a refusal names: `Cannot send to line till: STATE: nothing was sent, ...`. */
-const reasonIn = (text) => JSON.parse(text).message.split(": ")[1] ?? text;
+/** The state that a refusal names: `Cannot send to line till: STATE. Nothing was sent, ...`. */
+const reasonIn = (text) => /^[^:]*: (.*)\. Nothing was sent/.exec(JSON.parse(text).message)?.[1] ?? text;
 
 /** One call; tells the HTTP status and what posline says became of it, or how the connection failed. */
 function ask(route, body, agent) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { nearest, suggestion } from "../../src/config/nearest.ts";
+import { nearest, suggestion } from "../../src/core/nearest.ts";
 
 const known = ["path", "baudRate", "parity", "stopBits", "/sale", "POSLINE_BAUD", "POSLINE_BANK_PORT"];
 
