@@ -24,6 +24,8 @@ const common = {
   legalComments: "none",
   logLevel: "warning",
   metafile: true,
+  // Its main file is UMD, whose inner requires esbuild can't see.
+  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
 };
 
 /**

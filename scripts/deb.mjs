@@ -38,8 +38,7 @@ function optionsOf() {
 function releaseDate() {
   const git = () => spawnSync("git", ["-C", root, "log", "-1", "--format=%ct"], { encoding: "utf8" }).stdout?.trim();
   const seconds = process.env.SOURCE_DATE_EPOCH ?? git();
-  if (!/^\d{1,12}$/.test(seconds ?? ""))
-    fail("neither git nor SOURCE_DATE_EPOCH tells the time of the release: set SOURCE_DATE_EPOCH");
+  if (!/^\d{1,12}$/.test(seconds ?? "")) fail("the time of the release is unknown without git: set SOURCE_DATE_EPOCH");
   return new Date(Number(seconds) * 1000);
 }
 
@@ -59,10 +58,10 @@ async function make(release, manuals, out) {
 
 const { arch, standalone, out } = optionsOf();
 if (arch !== "all" && !Object.hasOwn(architectures, arch)) {
-  fail(`there is none for ${arch}: name ${Object.keys(architectures).join(", ")} or all`);
+  fail(`unknown architecture ${arch}: use ${Object.keys(architectures).join(", ")} or all`);
 }
-if (!existsSync(join(root, "dist/posline.cjs"))) fail("there is no dist/posline.cjs: npm run build makes it");
-if (spawnSync("dpkg-deb", ["--version"]).error !== undefined) fail("there is no dpkg-deb here: sudo apt-get install dpkg");
+if (!existsSync(join(root, "dist/posline.cjs"))) fail("there is no dist/posline.cjs: run npm run build");
+if (spawnSync("dpkg-deb", ["--version"]).error !== undefined) fail("dpkg-deb is missing: sudo apt-get install dpkg");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const date = releaseDate();
 const made = standalone ? standaloneArchitectures : Object.keys(architectures);

@@ -9,7 +9,7 @@ const timeOf = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0);
 
 function run(command, ...args) {
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
-  if (error !== undefined) console.error(`Cannot set up: ${command} can't be run: ${error.message}`);
+  if (error !== undefined) console.error(`Cannot set up: ${command} could not be run: ${error.message}`);
   if (status !== 0) process.exit(status ?? 1);
 }
 

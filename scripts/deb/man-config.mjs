@@ -65,26 +65,25 @@ export function configPage(schema, about) {
     ".B /etc/posline/posline.json",
     ".SH DESCRIPTION",
     roff(
-      `${schema.description} An unknown key is an error that names its path. A path that isn't absolute starts at the file's ` +
-        "own folder.",
+      `${schema.description} An unknown key is an error that names its path. A relative path starts at the folder of ` +
+        "this file.",
     ),
     ".PP",
     roff(
-      "posline config shows every value in force and where it came from; systemctl reload posline takes a changed file into " +
-        "use.",
+      "posline config shows every value in force and where it came from; systemctl reload posline applies a changed " + "file.",
     ),
     ".SH KEYS",
     ...entries(schema, ""),
     ".SH SECRETS",
     roff(
-      "The merchant's id and the bank's key are best left out of this file: put into /etc/posline/credentials/merchant-id " +
-        "and /etc/posline/credentials/api-key, readable by root alone, they are taken at the next systemctl restart posline. " +
+      "It is best to keep the merchant's id and the bank's key out of this file: put into /etc/posline/credentials/merchant-id " +
+        "and /etc/posline/credentials/api-key, readable only by root, they are read at the next systemctl restart posline. " +
         "The package gives this file to root and to group posline to read (0640); posline warns at its start of a file with " +
-        "secrets that every user of the box may read.",
+        "secrets that every user of the box can read.",
     ),
     ".SH PORTS",
     roff(
-      "The service's sockets are opened by posline.socket. Another port is set here and there: systemctl edit posline.socket," +
+      "The service's sockets are opened by posline.socket. Set another port both here and there: systemctl edit posline.socket," +
         " then systemctl restart posline.socket posline.",
     ),
     ".SH EXAMPLE",

@@ -1,4 +1,4 @@
-// The man page posline(1): the commands as the program tells them, and around them what a technician asks a manual for.
+// The man page posline(1): the commands as the program prints them, and around them what a technician asks a manual for.
 
 /** Text as roff takes it: no backslash, hyphen or leading control character of its own. */
 export function roff(text) {
@@ -14,15 +14,15 @@ const paragraph = (text) => [".PP", roff(text)];
 const item = (head, text) => [".TP", `.B ${roff(head)}`, roff(text)];
 
 const description = `posline takes the calls of tills over HTTP and relays each over a serial line to a payment or fiscal
-terminal, one at a time, and brings its answer back byte for byte. What can't be known of a call is told as unknown, never as
-failed; what may move money, print or change state is sent once.`;
+terminal, one at a time, and brings its answer back byte for byte. An outcome that can't be known is reported as unknown, never as
+failed; requests that may move money, print or change state are sent only once.`;
 
 const exits = [
-  ["0", "Done, or stopped as told."],
+  ["0", "Done, or stopped by a signal."],
   ["1", "call: declined."],
   ["64", "The command line is wrong."],
-  ["69", "Something can't be had: a port, a device, a service. doctor: something stands in the way."],
-  ["70", "A bug of posline's own."],
+  ["69", "Something is not available: a port, a device, a service. doctor: it found a problem."],
+  ["70", "An internal error in posline."],
   [
     "75",
     "An outcome is unknown: of an exchange in flight at the end, of an operation not followed to its end, of what journal " +
@@ -34,13 +34,13 @@ const exits = [
 /** Every variable that the configuration reads; a test holds this to the program's own list. */
 const variables = [
   ["POSLINE_CONFIG", "The configuration file."],
-  ["POSLINE_LINE, POSLINE_BAUD", "The device and the speed of the one line there is."],
+  ["POSLINE_LINE, POSLINE_BAUD", "The device and the speed, where there is only one line."],
   ["POSLINE_HOST", "The address that every service listens on."],
   ["POSLINE_FISCAL_PORT, POSLINE_BANK_PORT, POSLINE_QR_PORT, POSLINE_ADMIN_PORT", "Ports; 0 is any free one."],
   ["POSLINE_FISCAL_UPSTREAM, POSLINE_BANK_UPSTREAM, POSLINE_QR_UPSTREAM", "Where the gateway reaches the services."],
   ["POSLINE_MERCHANT_ID, POSLINE_MERCHANT_ID_FILE", "What fiscal requests are signed with, or the file that holds it."],
   ["POSLINE_API_KEY, POSLINE_API_KEY_FILE", "The bank's X-API-Key, or the file that holds it."],
-  ["POSLINE_JOURNAL", "The folder of the journal of money, or false for none."],
+  ["POSLINE_JOURNAL", "The folder of the journal of money, or false to keep no journal."],
   ["POSLINE_LOG_LEVEL", "trace, debug, info, warn, error, fatal or silent."],
 ];
 
@@ -71,7 +71,7 @@ const signals = [
 ];
 
 const troubles = [
-  ["posline doctor", "Says what is wrong on this box, each with the command that mends it."],
+  ["posline doctor", "Says what is wrong on this box, each with the command that fixes it."],
   ["posline ports", "Lists the serial devices and the name to configure."],
   ["journalctl -u posline -e", "Why the service doesn't start."],
   ["systemctl status posline posline.socket", "Whether it runs, how its lines are, and who listens on its ports."],
@@ -113,7 +113,7 @@ export function manPage(commands, about) {
     ".SH EXIT STATUS",
     ...exits.flatMap(([code, text]) => item(code, text)),
     ".SH ENVIRONMENT",
-    roff("Values come from defaults, the file, the environment and flags, each over the one before."),
+    roff("Values come from defaults, the file, the environment and flags; later ones take precedence."),
     ...variables.flatMap(([names, text]) => item(names, text)),
     ".SH FILES",
     ...files.flatMap(([path, text]) => item(path, text)),

@@ -34,7 +34,7 @@ const here = { x64: "amd64", arm64: "arm64" }[process.arch];
 
 function verify(bytes, { name, integrity }) {
   const found = `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
-  if (found !== integrity) throw new Error(`${name} ${version} isn't what it was: its checksum is ${found}, not ${integrity}`);
+  if (found !== integrity) throw new Error(`${name} ${version} has the wrong checksum: ${found} in place of ${integrity}`);
 }
 
 /** Fetches a runtime, or takes it from the run before; its checksum is looked at each time. */
@@ -85,7 +85,7 @@ function postject() {
   try {
     return createRequire(import.meta.url).resolve("postject/dist/cli.js");
   } catch {
-    throw new Error("there is no postject in node_modules: npm ci installs it");
+    throw new Error("postject is missing in node_modules: run npm ci");
   }
 }
 

@@ -30,7 +30,7 @@ export function notReady({ lines, journal }: StatusSources, stopping: boolean): 
 const stops: NotReady = {
   what: "process",
   state: "stopping",
-  reason: "posline was told to stop: what is in flight may end, nothing new is taken",
+  reason: "posline is stopping: the exchange in flight may finish, new requests are refused",
   cure: "wait until it has started again: systemctl status posline",
 };
 
@@ -39,9 +39,9 @@ const cures: Readonly<Record<StatusLineState, ((name: string) => string) | undef
   idle: undefined,
   awaiting: undefined,
   open: undefined,
-  recovering: (name) => `wait: it mostly takes less than a second; if it lasts: posline doctor --line ${name}`,
+  recovering: (name) => `wait: this usually takes less than a second; if it takes longer: posline doctor --line ${name}`,
   down: (name) => `posline doctor --line ${name}`,
-  closed: () => "it was closed for good: systemctl restart posline",
+  closed: () => "the line is closed for good: systemctl restart posline",
 };
 
 function lineNotReady({ name, live }: LineSource): readonly NotReady[] {
@@ -72,7 +72,9 @@ const servicesOf = (live: LineSource["live"]): readonly LiveService[] => live.li
 export function unprovenServices({ lines }: StatusSources): readonly string[] {
   return lines.flatMap(({ name, live }) =>
     servicesOf(live).flatMap(({ service, state }) =>
-      state === "unproven" ? [`${service} on line ${name} is not asked by posline: only a call shows whether it is there`] : [],
+      state === "unproven"
+        ? [`posline sends no probe to ${service} on line ${name}: only a call shows whether it is there`]
+        : [],
     ),
   );
 }
@@ -80,6 +82,6 @@ export function unprovenServices({ lines }: StatusSources): readonly string[] {
 /** A journal that fails while requests go on without a record shows in the status only: it keeps no till waiting. */
 function journalNotReady({ onFailure, live: { state } }: JournalSource): readonly NotReady[] {
   if (state === "ok" || onFailure !== "refuse") return [];
-  const cure = "mend the disk; requests go on without a record under journal.onFailure relay";
+  const cure = 'fix the disk, or set journal.onFailure to "relay" to go on without a record';
   return [{ what: "journal", state: "failing", reason: loggedSentence(state), cure }];
 }

@@ -16,10 +16,10 @@ export interface Admin {
 
 /**
  * Opens the admin port.
- * @param config Where; undefined: at the usual place, if that is free.
- * @param on What was opened for it elsewhere, in place of an address of its own.
- * @returns undefined when nothing was configured and the usual place is taken: what nobody asked for must not stop a service.
- * @throws Error when what was configured, or opened elsewhere, can't be had.
+ * @param config Its address; undefined: the default address, if that is free.
+ * @param on A socket that is open already, in place of an address.
+ * @returns undefined when no address was configured and the default one is in use: an optional port must not stop a service.
+ * @throws Error when the configured address, or the socket, can't be used.
  */
 export async function openAdmin(
   config: AdminConfig | undefined,
@@ -30,7 +30,7 @@ export async function openAdmin(
   const listener = new AdminListener({
     config: config ?? adminDefaults,
     routes,
-    error: (error) => log.process("error", "posline failed within: please report it", { error: String(error) }),
+    error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
   });
   let address: AddressInfo;
   try {
@@ -38,7 +38,7 @@ export async function openAdmin(
   } catch (error) {
     if (config !== undefined || on !== undefined) throw error;
     const { host, port } = adminDefaults;
-    log.process("warn", "there is no admin port: the usual one is taken", { host, port, error: String(error) });
+    log.process("warn", "admin port not opened: the default port is in use", { host, port, error: String(error) });
     return undefined;
   }
   return { host: address.address, port: address.port, close: () => listener.close() };

@@ -10,7 +10,7 @@ import { unserved } from "./unserved.ts";
  * it listens, and opens and closes only those that it brings and takes away.
  *
  * Where systemd opened the sockets, posline opens and closes none: each is answered as long as the process lives, since a
- * connection that nobody takes hangs until its till gives up.
+ * connection that isn't accepted hangs until its till gives up.
  */
 
 /** A service that is to be reached at its configuration's address. */
@@ -19,7 +19,7 @@ export interface WantedPort {
   readonly options: HttpListenerOptions;
 }
 
-/** The configuration and systemd's sockets don't go together. Its code says that the configuration is to be mended. */
+/** The configuration doesn't match systemd's sockets. Its exit code says that the configuration must be fixed. */
 export class SocketsError extends Error {
   override readonly name = "SocketsError";
   readonly exitCode = 78;
@@ -75,8 +75,8 @@ export class BridgePorts {
   }
 
   /**
-   * Listens where a configuration wants it and nobody listens yet.
-   * @throws Error when a port can't be had, and SocketsError where systemd has no such socket: then all is as before.
+   * Opens the ports of a configuration that aren't open yet.
+   * @throws Error when a port can't be opened, and SocketsError where systemd has no such socket: then nothing has changed.
    */
   async prepare(all: readonly WantedPort[]): Promise<PreparedPorts> {
     const prepared = new Map<Place, { port: Port; wanted: WantedPort }>();
@@ -171,8 +171,8 @@ export class BridgePorts {
 function noSocket(path: string, port: number, sockets: readonly ListeningSocket[]): SocketsError {
   const ports = sockets.map((each) => each.port).join(", ");
   return new SocketsError(
-    `Cannot use the configuration: ${path} is ${port}, and systemd's posline.socket listens on ${ports}: set the port back, or add ` +
-      `it there: sudo systemctl edit posline.socket, then sudo systemctl restart posline.socket posline`,
+    `Cannot use the configuration: ${path} is ${port}, but systemd's posline.socket listens on ${ports}: change the port back, or add ` +
+      `it to posline.socket: sudo systemctl edit posline.socket, then sudo systemctl restart posline.socket posline`,
   );
 }
 

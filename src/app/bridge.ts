@@ -30,7 +30,7 @@ import { devices, emulatedLines, emulationOf, type TransportOf } from "./transpo
  * The bridge: `http/listener` → `line/caller`. Here parts are joined and started and stopped in order; nothing is decided.
  */
 
-/** Milliseconds something may be overdue before a line's engine is thought to stand still: a busy box runs late, but not by this. */
+/** Milliseconds something may be overdue before a line's engine counts as stalled: a busy box runs late, but not by this. */
 const stalledMsMax = 10_000;
 
 export interface BridgeOptions {
@@ -48,8 +48,8 @@ export interface Bridge extends Supervised {
   /** Health and status, and the emulator's control API where there is one. */
   readonly admin: Admin | undefined;
   /**
-   * Takes another configuration: what it doesn't change goes on as it is, exchanges in flight end under the old one.
-   * @throws Error when it can't be taken; then all is as before.
+   * Applies another configuration: what it doesn't change goes on as it is, exchanges in flight end under the old one.
+   * @throws Error when it can't be applied; then nothing has changed.
    */
   reload(config: Config): Promise<void>;
   /** Stops accepting, refuses what waits, lets the exchanges in flight end, and gives the devices back. */
@@ -58,7 +58,7 @@ export interface Bridge extends Supervised {
 
 /**
  * Starts a bridge: its services listen, its lines open for ever.
- * @throws Error when a port can't be had, or when the emulator can't begin; nothing is left running.
+ * @throws Error when a port can't be opened, or when the emulator can't start; nothing is left running.
  */
 export async function startBridge({ config, log, emulated, sockets }: BridgeOptions): Promise<Bridge> {
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
@@ -107,7 +107,7 @@ class RunningBridge implements Bridge {
         log.exchange(record);
         this.#status.exchange(record);
       },
-      error: (error) => log.process("error", "posline failed within: please report it", { error: String(error) }),
+      error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
     };
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name)),
@@ -138,15 +138,15 @@ class RunningBridge implements Bridge {
     this.#changed = changed;
   }
 
-  /** An engine stands still when something was due long ago; a device that is away is none. */
+  /** An engine is stalled when something was due long ago; a missing device doesn't count. */
   stalled(): string | undefined {
     const now = nowMs();
     const line = this.lines.find((each) => each.stalledMs(now) > stalledMsMax);
     if (line === undefined) return undefined;
-    return `line ${line.name} does nothing though something has been due for ${Math.round(line.stalledMs(now))} ms`;
+    return `the engine of line ${line.name} makes no progress: it has been overdue for ${Math.round(line.stalledMs(now))} ms`;
   }
 
-  /** At the start too: whatever can fail does so before anything changes. */
+  /** At the start too: everything that can fail does so before anything changes. */
   async reload(config: Config): Promise<void> {
     if (this.#config !== undefined) refuseRestarts(this.#config, config, ["journal", "admin"]);
     const served = servedBy(config);
@@ -156,7 +156,7 @@ class RunningBridge implements Bridge {
     try {
       ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate)));
     } catch (error) {
-      await this.#lines.discard(lines);
+      await this.#lines.discard(lines, this.#config === undefined ? "start failed" : "the new configuration was refused");
       throw error;
     }
     this.#ports.take(ports);

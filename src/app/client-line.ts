@@ -24,7 +24,7 @@ export interface LineClientOptions extends Partial<LineConfig> {
   readonly open?: OpenTransport;
 }
 
-/** Milliseconds that a first call waits for the device to open, before it is told why it doesn't. */
+/** Milliseconds that a first call waits for the device to open, before it fails with the reason. */
 const openWaitMs = 5_000;
 
 /** Milliseconds that the exchange in flight may take to end when the client is closed. */
@@ -40,7 +40,7 @@ export async function openLine(
   const id = typeof merchantId === "function" ? await merchantId() : merchantId;
   const rules = { crc16: config.crc16, quiet: config.recovery === "quiet" };
   let report = () => {};
-  const told = new Promise<void>((resolve) => {
+  const changed = new Promise<void>((resolve) => {
     report = resolve;
   });
   const line = new Line({
@@ -61,7 +61,7 @@ export async function openLine(
     },
   });
   line.start();
-  await within(openWaitMs, told);
+  await within(openWaitMs, changed);
   return new LineTransport(line, services, id);
 }
 
@@ -69,12 +69,12 @@ function idFor(service: ServiceName, merchantId: string | undefined): string | u
   return service === "fiscal" ? merchantId : undefined;
 }
 
-async function within(ms: number, told: Promise<void>): Promise<void> {
+async function within(ms: number, changed: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const overdue = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
   });
-  await Promise.race([told, overdue]);
+  await Promise.race([changed, overdue]);
   clearTimeout(timer);
 }
 
@@ -97,7 +97,7 @@ class LineTransport implements Transport {
     const handler = this.#handlers.get(service);
     if (handler === undefined) return failedAnswer("not-sent", `Cannot call ${service}: it is not among the line's services`);
     const left = [signal, ...(withdrawn === undefined ? [] : [withdrawn])];
-    if (left.some(({ aborted }) => aborted)) return failedAnswer("not-sent", "the caller had left before it was sent");
+    if (left.some(({ aborted }) => aborted)) return failedAnswer("not-sent", "cancelled before it was sent");
     const caller = new Presence();
     // A waiting call whose caller left is never sent; one in flight runs to its end
     const leave = () => caller.leave();

@@ -43,7 +43,7 @@ class LateTransport implements Transport {
     let transport: Transport;
     try {
       const opened = await unlessLeft(this.#opened, [signal, request.withdrawn]);
-      if (opened === undefined) return failedAnswer("not-sent", "the caller had left before the line was open");
+      if (opened === undefined) return failedAnswer("not-sent", "cancelled before the line was open");
       transport = opened;
     } catch (error) {
       // The next request tries anew

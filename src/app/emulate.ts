@@ -94,7 +94,7 @@ function httpListenerOf({ service, config }: Served, handler: Handler, log: Log)
     handler,
     report: {
       exchange: log.exchange,
-      error: (error) => log.process("error", "posline failed within: please report it", { service, error: String(error) }),
+      error: (error) => log.process("error", "internal error in posline: please report it", { service, error: String(error) }),
     },
   });
 }
@@ -117,7 +117,7 @@ function lineListenerOf(
     report: {
       discard,
       state: (reason) => {
-        // A device that is away is tried for again and again.
+        // A missing device is retried again and again.
         if (reason !== said) log.line("info", "line", { line: name, reason });
         said = reason;
       },

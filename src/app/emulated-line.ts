@@ -19,8 +19,8 @@ export interface EmulatedLineOptions {
 }
 
 /**
- * A line in memory with the emulator on its far end: the same frames at the same pace as on a wire, and going wrong as on a wire
- * where the emulator is told so.
+ * A line in memory with the emulator on its far end: the same frames at the same pace as on a wire, with the emulator's faults
+ * injected.
  */
 export function emulatedLine(options: EmulatedLineOptions): { readonly near: OpenTransport; readonly far: LineListener } {
   const { name, config, log } = options;

@@ -17,7 +17,7 @@ import type { Crc16 } from "../wire/crc16.ts";
  * when something is emulated; in the bundle it is compiled then.
  */
 
-/** The flags that say how the emulator goes about. */
+/** The flags of the emulator. */
 export interface EmulationFlags {
   readonly state?: string | undefined;
   readonly seed?: number | undefined;
@@ -55,7 +55,7 @@ export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emu
       writeStateFile(state, emulator);
     } catch (error) {
       // The terminal that is played has done it, so the answer is true.
-      log.process("error", "the emulator's state was not kept", { path: state, error: messageOf(error) });
+      log.process("error", "the emulator's state could not be saved", { path: state, error: messageOf(error) });
     }
   };
   const emulator = new Emulator({
@@ -67,7 +67,7 @@ export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emu
   });
   if (state !== undefined) {
     readStateFile(state, emulator);
-    // A folder that can't be written must be told now, and not at the first sale.
+    // A folder that can't be written must be reported now, and not at the first sale.
     writeStateFile(state, emulator);
   }
   const control = new ControlApi(emulator, { plainAmounts, changed: keep });
@@ -76,7 +76,7 @@ export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emu
       const answered = emulator.answer(call);
       const { fault } = answered;
       if (fault !== undefined)
-        log.process("info", `an answer goes wrong on purpose: ${effectName({ fault })}`, { service: call.service });
+        log.process("info", `emulator: fault "${effectName({ fault })}" applied to this answer`, { service: call.service });
       return answered;
     },
   };
@@ -94,9 +94,9 @@ const seedMax = 0xffff_ffff;
 
 function chancesOf({ state, seed, fault = [] }: EmulationFlags): readonly FaultChance[] {
   const problems: string[] = [];
-  if (state === "") problems.push("--state: it is empty: name a file");
+  if (state === "") problems.push("--state: must not be empty: name a file");
   if (seed !== undefined && !(Number.isInteger(seed) && seed >= 0 && seed <= seedMax)) {
-    problems.push(`--seed: ${seed} is no whole number from 0 to ${seedMax}`);
+    problems.push(`--seed: must be a whole number from 0 to ${seedMax}, not ${seed}`);
   }
   const chances = fault.flatMap((text) => {
     try {
@@ -108,7 +108,7 @@ function chancesOf({ state, seed, fault = [] }: EmulationFlags): readonly FaultC
     }
   });
   // A little more than 1, as numbers are added, is 1.
-  if (chances.reduce((sum, { share }) => sum + share, 0) > 1 + 1e-9) problems.push("--fault: together they are more than 1");
+  if (chances.reduce((sum, { share }) => sum + share, 0) > 1 + 1e-9) problems.push("--fault: the shares add up to more than 1");
   if (problems.length > 0) throw new ConfigError(problems);
   return chances;
 }

@@ -14,7 +14,7 @@ import { type LineExchange, LineListener, type LineListenerReport } from "../lin
 import type { OnLine, Place } from "./line-set.ts";
 import type { SharedLine } from "./served.ts";
 
-/** How a line of a gateway does. */
+/** The state of a gateway's line. */
 export interface GatewayView {
   readonly name: string;
   readonly state: "open" | "down";
@@ -39,7 +39,7 @@ export function upstreamOf(service: ServiceName, { upstream }: ServiceConfig): s
 
 /** Makes the listener of a line, with an HTTP caller for each of its services. */
 export function gatewayLine({ name, config, served }: SharedLine, place: Place, told: GatewayLineReport): GatewayLine {
-  let view: GatewayView = { name, state: "down", reason: "it was not opened yet" };
+  let view: GatewayView = { name, state: "down", reason: "not opened yet" };
   const ending = new AbortController();
   const grace = new Deadline(() => ending.abort());
   let finished: Promise<void> | undefined;
@@ -61,7 +61,7 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
       exchange: (exchange) => told.exchange(recordOf(exchange)),
       state: (reason, isOpen) => {
         const state = isOpen ? "open" : "down";
-        // A device that is away is tried for again and again.
+        // A missing device is retried again and again.
         if (!place.isCurrent || (state === view.state && reason === view.reason)) return;
         view = { name, state, reason };
         told.state(state, reason);
@@ -86,8 +86,8 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
 /** A request's line in the log, with the same fields as a bridge's. */
 function recordOf({ call, waitedMs, tookMs, ending, payload, given }: LineExchange): ExchangeRecord {
   // A fault may be an upstream posline's, with a code of its own.
-  const told = ending instanceof Fault ? readReply(payload) : ending;
-  const read = typeof told === "string" ? undefined : told;
+  const reply = ending instanceof Fault ? readReply(payload) : ending;
+  const read = typeof reply === "string" ? undefined : reply;
   return {
     requestId: call.requestId,
     service: call.service,

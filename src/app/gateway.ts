@@ -23,7 +23,7 @@ export interface GatewayOptions {
   readonly log: Log;
 }
 
-/** A service and where it is asked. */
+/** A service and its upstream. */
 export interface Asking {
   readonly service: ServiceName;
   readonly line: string;
@@ -35,8 +35,8 @@ export interface Gateway extends Supervised {
   /** Health and status, where they are configured. */
   readonly admin: Admin | undefined;
   /**
-   * Takes another configuration; a line that it doesn't change goes on as it is.
-   * @throws Error when it can't be taken; then all is as before.
+   * Applies another configuration; a line that it doesn't change goes on as it is.
+   * @throws Error when it can't be applied; then nothing has changed.
    */
   reload(config: Config): Promise<void>;
   /** Takes no more requests, lets those in flight end and their answers go out, and gives the devices back. */
@@ -45,7 +45,7 @@ export interface Gateway extends Supervised {
 
 /**
  * Starts a gateway: its lines open for ever, and no upstream need be there yet.
- * @throws Error when the admin port can't be had; nothing is left running.
+ * @throws Error when the admin port can't be opened; nothing is left running.
  */
 export async function startGateway({ config, log }: GatewayOptions): Promise<Gateway> {
   const gateway = new RunningGateway(log);
@@ -135,8 +135,12 @@ class RunningGateway implements Gateway {
         this.status.exchange(record);
       },
       unaddressed: ({ framing, wireBytes }) =>
-        log.line("warn", "a request was for no service of this line", { line, framing, bytes: wireBytes }),
-      error: (error) => log.process("error", "posline failed within: please report it", { line, error: String(error) }),
+        log.line("warn", "a request was refused: it is for no service of this line", {
+          line,
+          framing,
+          bytes: wireBytes,
+        }),
+      error: (error) => log.process("error", "internal error in posline: please report it", { line, error: String(error) }),
     };
   }
 }

@@ -4,42 +4,49 @@ import { type Journal, openJournal } from "../journal/journal.ts";
 import type { UnknownOperation } from "../journal/record.ts";
 
 /**
- * Opens the journal of money, and says what the process before has left in it. It never fails: one that can't be written says so and
- * is tried again with each request, and what stood in it is said once it can be read.
+ * Opens the journal of money, and logs the unknown operations of the process before. It never fails: a journal that can't be written
+ * is logged and retried with each request, and its operations are logged once it can be read.
  */
 export function openMoneyJournal({ bytes, onFailure }: JournalConfig, folder: string, log: Log): Promise<Journal> {
   const then =
-    onFailure === "relay" ? "requests go on without a record" : "what moves money, prints or changes state is refused";
-  // A disk that fails now this way, now that, is told of once each way until it works again.
-  const told = new Set<string>();
+    onFailure === "relay"
+      ? "requests are sent without a record"
+      : "requests that move money, print or change state are refused";
+  // A disk that fails in changing ways is reported once for each way until it works again.
+  const reported = new Set<string>();
   return openJournal({
     folder,
     bytes,
     onFailure,
     report: {
       failed: (error) => {
-        if (told.has(error)) return;
-        told.add(error);
-        log.process("error", `the journal of money can't be written: ${then}`, { folder, error });
+        if (reported.has(error)) return;
+        reported.add(error);
+        log.process("error", `the journal can't be written: ${then}`, { folder, error });
       },
       recovered: (message) => {
-        told.clear();
+        reported.clear();
         log.process("warn", message, { folder });
       },
       noticed: (message) => log.process("warn", message, { folder }),
-      found: (recent, older) => tellFound(log, recent, older),
+      found: (recent, older) => reportFound(log, recent, older),
     },
   });
 }
 
-/** Operations that are told of one by one: a terminal serves one at a time, so more are left by a disk that was away for long. */
+/** Operations that get a line each: a terminal serves one at a time, so more are left only by a disk that failed for long. */
 const linesMax = 20;
 
-function tellFound(log: Log, recent: readonly UnknownOperation[], older: number): void {
+/** `1 earlier operation has an unknown outcome`. */
+function unknownOperations(count: number, which: string): string {
+  return count === 1 ? `1 ${which} operation has an unknown outcome` : `${count} ${which} operations have an unknown outcome`;
+}
+
+function reportFound(log: Log, recent: readonly UnknownOperation[], older: number): void {
   for (const { service, route, key, amount, requestId } of recent.slice(-linesMax)) {
     log.process(
       "warn",
-      "an operation was sent before posline ended, and its outcome is unknown: check it before selling again",
+      "an operation was in progress when posline stopped, and its outcome is unknown: check it before selling again",
       {
         service,
         route,
@@ -51,11 +58,9 @@ function tellFound(log: Log, recent: readonly UnknownOperation[], older: number)
   }
   const others = recent.length - linesMax;
   if (others > 0) {
-    log.process("warn", "and others were sent before those, whose outcome is unknown too: posline journal --unknown", {
-      count: others,
-    });
+    log.process("warn", `${unknownOperations(others, "more")}: posline journal --unknown`, { count: others });
   }
   if (older > 0) {
-    log.process("info", `and ${older} older operations have an unknown outcome: posline journal --unknown`, { count: older });
+    log.process("info", `${unknownOperations(older, "earlier")}: posline journal --unknown`, { count: older });
   }
 }

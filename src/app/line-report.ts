@@ -3,21 +3,21 @@ import { wordsOf } from "../device/open-errors.ts";
 import type { LineReport } from "../line/line.ts";
 import type { Discard } from "../wire/decoded.ts";
 
-/** Writes what a line tells of itself into the log, which bounds how much of it there is. */
+/** Writes the events of a line into the log, which bounds their number. */
 export function lineReport(line: string, log: Log): LineReport {
   return {
     state: (state, reason) => log.line(state === "down" ? "warn" : "info", "line", { line, state, reason }),
     late: ({ framing, wireBytes }) =>
-      log.line("warn", "a late or unasked reply was discarded", { line, framing, bytes: wireBytes }),
+      log.line("warn", "a late or unexpected reply was discarded", { line, framing, bytes: wireBytes }),
     discard: (discard) => log.line("warn", "bytes were discarded", { line, ...discardFields(discard) }),
-    // The change of state that follows is told; what is on offer is the status's affair.
+    // The change of state that follows is logged; the status shows the capabilities.
     probeAnswered: () => {},
     unheard: (service, cause) => log.line("warn", `${service} does not answer`, { line, reason: wordsOf(cause) }),
     heardAgain: (service) => log.line("info", `${service} answers again`, { line }),
   };
 }
 
-/** Tells both, in this order; what the other has no method for, it reads when it is asked. */
+/** Reports to both, in this order. */
 export function tee(one: LineReport, other: Omit<LineReport, "unheard" | "heardAgain">): LineReport {
   return {
     ...one,

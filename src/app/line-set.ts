@@ -4,7 +4,7 @@ import type { Served, SharedLine } from "./served.ts";
 
 /**
  * The lines of a process, by name. A new configuration takes the place of the old one line by line: a line that it doesn't change goes
- * on as if nothing had been; one that it changes, or takes away, ends its exchange in flight under the old settings, and its
+ * on undisturbed; one that it changes, or takes away, ends its exchange in flight under the old settings, and its
  * successor doesn't open the device before that.
  */
 
@@ -15,8 +15,8 @@ const stopGraceMs = 60_000;
 export interface OnLine {
   start(): void;
   /**
-   * Lets what is in flight end, and gives the device back; what waits is told why.
-   * @param graceMs Milliseconds for that, beside its own time-outs. Told again, the sooner end holds.
+   * Lets the exchange in flight end, and releases the device; waiting calls are refused with `why`.
+   * @param graceMs Milliseconds for that, beside its own timeouts. If called again, the earlier deadline wins.
    */
   stop(why: string, graceMs: number): Promise<void>;
 }
@@ -25,7 +25,7 @@ export interface OnLine {
 export interface Place {
   /** Opens no device while the line's predecessor has it. */
   open(open: OpenTransport): OpenTransport;
-  /** False once another has taken the line's place: from then on its state is nobody's affair. */
+  /** False once another has taken the line's place: from then on its state isn't reported. */
   readonly isCurrent: boolean;
 }
 
@@ -68,10 +68,10 @@ export class LineSet<L extends OnLine> {
     );
   }
 
-  /** Ends those that were made in vain. */
-  async discard(prepared: PreparedLines<L>): Promise<void> {
+  /** Ends prepared lines that won't be used, for a reason that is logged. */
+  async discard(prepared: PreparedLines<L>, why: string): Promise<void> {
     const made = [...prepared].filter(([name, running]) => this.#running.get(name) !== running);
-    await Promise.all(made.map(([, { onLine }]) => onLine.stop("the configuration was not taken", 0)));
+    await Promise.all(made.map(([, { onLine }]) => onLine.stop(why, 0)));
   }
 
   /** Lets them take the place of those that run. */
@@ -81,7 +81,7 @@ export class LineSet<L extends OnLine> {
     for (const [name, running] of before) {
       if (prepared.get(name) === running) continue;
       running.replaced = true;
-      // What is in flight has time-outs of its own, and nobody is in a hurry.
+      // The exchange in flight has timeouts of its own, and there is no hurry.
       this.#end(name, running.onLine, "the configuration was changed", Number.POSITIVE_INFINITY);
     }
     for (const [name, running] of prepared) if (before.get(name) !== running) running.onLine.start();
@@ -103,7 +103,7 @@ export class LineSet<L extends OnLine> {
     const place: Place = {
       open: (open) => async (handler) => {
         if (this.#ending.has(shared.name)) {
-          throw new OpenError("what was begun before the configuration was changed is to end first: wait for it");
+          throw new OpenError("the previous exchange is still finishing under the old configuration: wait for it");
         }
         return open(handler);
       },

@@ -5,20 +5,20 @@ import { type Notifier, notifier } from "../systemd/notifier.ts";
 import { startWatchdog, watchdogPeriodMs } from "../systemd/watchdog.ts";
 
 /**
- * A process under systemd: the sockets it was given, and what it tells: that it is ready, how it does, that it reloads or stops, and
- * to the watchdog that it makes progress. Started by hand, all of this is nothing.
+ * A process under systemd: the sockets it was passed, and its notifications: ready, status, reloading, stopping, and the watchdog's
+ * pings while it makes progress. Started by hand, none of this happens.
  */
 
-/** Milliseconds between a change and the telling of it: an adapter that comes and goes must not start a process for each. */
+/** Milliseconds between a change and its notification: an adapter that comes and goes must not start a process for each. */
 const statusWaitMs = 200;
 
-/** What runs, as far as its supervisor may know. */
+/** What a supervised process shows to its supervisor. */
 export interface Supervised {
-  /** How it does, in a line: "2 lines up, 1 recovering". */
+  /** Its status in one line: "2 lines up, 1 recovering". */
   summary?(): string;
   /** Calls back whenever the summary may have changed. */
   onChange?(changed: () => void): void;
-  /** What stands still and must not; undefined when all makes progress. An unplugged terminal is no standstill. */
+  /** What is stalled; undefined when everything makes progress. An unplugged terminal doesn't count. */
   stalled?(): string | undefined;
 }
 
@@ -30,59 +30,59 @@ export class Supervision {
   readonly #periodMs: number | undefined;
   #supervised: Supervised = {};
   #stopping = false;
-  #told = "";
+  #sentStatus = "";
   #note = "";
   #timer: NodeJS.Timeout | undefined;
   #watchdog: { stop(): void } | undefined;
 
-  /** @throws Error when what systemd passed can't be taken over. */
+  /** @throws Error when systemd's sockets can't be taken over. */
   constructor(env: Environment, log: Log) {
     const { notify, sockets } = passedDescriptors(env);
     this.sockets = sockets.map(socketAt);
     this.#log = log;
-    this.#notifier = notifier(env, notify, (error) => log.process("warn", "systemd could not be told", { error }));
+    this.#notifier = notifier(env, notify, (error) => log.process("warn", "systemd could not be notified", { error }));
     this.#periodMs = this.#notifier.listens ? watchdogPeriodMs(env) : undefined;
   }
 
   /** It serves now; from here on it is watched. */
   async ready(supervised: Supervised): Promise<void> {
     this.#supervised = supervised;
-    this.#told = this.#summary();
+    this.#sentStatus = this.#summary();
     supervised.onChange?.(() => this.#changed());
-    await this.#notifier.tell(["READY=1", `STATUS=${this.#told}`]);
+    await this.#notifier.tell(["READY=1", `STATUS=${this.#sentStatus}`]);
     if (this.#periodMs === undefined) return;
     this.#watchdog = startWatchdog({
       periodMs: this.#periodMs,
       stalled: () => supervised.stalled?.(),
       ping: () => void this.#notifier.tell(["WATCHDOG=1"]),
-      told: (stalled) => {
-        if (stalled === undefined) this.#log.process("warn", "what stood still goes on: systemd's watchdog is told so");
-        else this.#log.process("error", "systemd's watchdog isn't told that all is well", { error: stalled });
+      changed: (stalled) => {
+        if (stalled === undefined) this.#log.process("warn", "line engine makes progress again: watchdog pings resumed");
+        else this.#log.process("error", "watchdog ping withheld: systemd will restart posline", { error: stalled });
       },
     });
   }
 
-  /** It takes another configuration, until `reloaded`. */
+  /** It applies another configuration, until `reloaded`. */
   async reloading(): Promise<void> {
     // systemd orders it by its own clock, which is the one that Node counts by.
     await this.#notifier.tell(["RELOADING=1", `MONOTONIC_USEC=${process.hrtime.bigint() / 1_000n}`, "STATUS=reloading"]);
   }
 
-  /** @param refused True when the configuration could not be taken: `systemctl reload` succeeds all the same. */
+  /** @param refused True when the configuration could not be applied: `systemctl reload` succeeds all the same. */
   async reloaded(refused: boolean): Promise<void> {
     this.#note = refused ? "; the last reload was refused, the log says why" : "";
-    this.#told = this.#summary();
-    await this.#notifier.tell(["READY=1", `STATUS=${this.#told}`]);
+    this.#sentStatus = this.#summary();
+    await this.#notifier.tell(["READY=1", `STATUS=${this.#sentStatus}`]);
   }
 
-  /** It ends what is in flight; this may take longer than the watchdog waits, so that one is still told. */
+  /** It waits for exchanges in flight; this may take longer than the watchdog's period, so the pings go on. */
   async stopping(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#timer);
-    await this.#notifier.tell(["STOPPING=1", "STATUS=stopping: what is in flight may end"]);
+    await this.#notifier.tell(["STOPPING=1", "STATUS=stopping: waiting for the exchange in flight"]);
   }
 
-  /** It has stopped, or never came to serve: nothing is told any more, and what nobody took over is let go of. */
+  /** It has stopped, or never served: no more notifications, and unused sockets are closed. */
   end(): void {
     this.#watchdog?.stop();
     for (const { holder } of this.sockets) holder.destroy();
@@ -93,8 +93,8 @@ export class Supervision {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       const summary = this.#summary();
-      if (summary === this.#told) return;
-      this.#told = summary;
+      if (summary === this.#sentStatus) return;
+      this.#sentStatus = summary;
       void this.#notifier.tell([`STATUS=${summary}`]);
     }, statusWaitMs);
   }

@@ -12,7 +12,7 @@ export function unserved(port: number, report: HttpListenerOptions["report"]): H
   const usual = serviceNames.find((name) => contracts[name].port === port);
   const what =
     usual === undefined
-      ? `no service is configured on port ${port}: look at services in the configuration`
+      ? `no service is configured on port ${port}: check services in the configuration`
       : `${usual} is not configured: add services.${usual} to the configuration`;
   return {
     contract: contracts[usual ?? "bank"],

@@ -1,9 +1,9 @@
 import { suggestion } from "../core/nearest.ts";
 
 /**
- * Checks a value against the schema's subset of JSON Schema and tells every problem with its path and its cure. What is wrong
- * is left out of the value that is handed back, so that the rules across settings still see the rest, and one run of posline
- * tells everything there is to mend.
+ * Checks a value against the schema's subset of JSON Schema and reports every problem with its path and its fix. Invalid parts
+ * are left out of the value that is returned, so that the rules across settings still see the rest, and one run of posline
+ * reports everything there is to fix.
  */
 
 /** The keywords that the configuration's schema uses; the walk below knows each of them. */
@@ -46,7 +46,7 @@ function typeOf(value: unknown): keyof typeof typeNames {
   return "object";
 }
 
-/** Shows what was written, unless it is or may hold a secret. */
+/** The value as a message may show it: not when it is or may hold a secret. */
 function shown(value: unknown, node: Node): string {
   const type = typeOf(value);
   if (node.writeOnly === true || type === "object" || type === "array") return typeNames[type];
@@ -54,14 +54,26 @@ function shown(value: unknown, node: Node): string {
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
+/** The same, so that the text "9600" isn't taken for a number. */
+function shownWithType(value: unknown, node: Node): string {
+  const text = shown(value, node);
+  return typeof value === "string" && node.writeOnly !== true ? `the text ${text}` : text;
+}
+
+/** `"a", "b" or "c"`. */
+function choiceOf(values: readonly (string | number | boolean)[]): string {
+  const texts = values.map((one) => JSON.stringify(one));
+  return texts.length === 1 ? texts.join("") : `${texts.slice(0, -1).join(", ")} or ${texts.at(-1)}`;
+}
+
 const why = (node: { readonly $comment?: string }) => (node.$comment === undefined ? "" : `: ${node.$comment}`);
 
-/** What `check` answers for a value that is no good as a whole. */
+/** What `walk` returns for a value that is invalid as a whole. */
 const refused: unique symbol = Symbol("refused");
 
 /**
- * Tells every problem of `value` to `problems`.
- * @returns the value without what is wrong; undefined when nothing of it is left.
+ * Adds every problem of `value` to `problems`.
+ * @returns the value without its invalid parts; undefined when nothing of it is left.
  */
 export function check(node: Node, value: unknown, path: string, problems: string[]): unknown {
   const kept = walk(node, value, path, problems);
@@ -78,15 +90,15 @@ function walk(node: Node, value: unknown, path: string, problems: string[]): unk
     const arm = node.anyOf.find((one) => one.type === type);
     if (arm !== undefined) return walk(arm, value, path, problems);
     const names = node.anyOf.map((one) => typeNames[one.type ?? "object"]).join(" or ");
-    return refuse(`${shown(value, node)} where ${names} belongs`);
+    return refuse(`must be ${names}, not ${shownWithType(value, node)}`);
   }
   if (node.enum !== undefined) {
     // A value of any type may be asked for; `includes` compares without conversion.
     if ((node.enum as readonly unknown[]).includes(value)) return value;
-    return refuse(`${shown(value, node)} is none of ${node.enum.map((one) => JSON.stringify(one)).join(", ")}${why(node)}`);
+    return refuse(`must be ${choiceOf(node.enum)}, not ${shown(value, node)}${why(node)}`);
   }
   if (node.type !== undefined && node.type !== type)
-    return refuse(`${shown(value, node)} where ${typeNames[node.type]} belongs`);
+    return refuse(`must be ${typeNames[node.type]}, not ${shownWithType(value, node)}`);
   if (typeof value === "number") return inBounds(node, value) ? value : refuse(outside(node, value));
   if (typeof value === "string") return fits(node, value) ? value : refuse(misfit(node, value));
   if (Array.isArray(value)) return list(node, value, path, problems, refuse);
@@ -100,7 +112,7 @@ function inBounds(node: Node, value: number): boolean {
 }
 
 function outside(node: Node, value: number): string {
-  return `${value} is not within ${node.minimum} to ${node.maximum}${why(node)}`;
+  return `must be from ${node.minimum} to ${node.maximum}, not ${value}${why(node)}`;
 }
 
 function fits(node: Node, value: string): boolean {
@@ -109,15 +121,15 @@ function fits(node: Node, value: string): boolean {
 }
 
 function misfit(node: Node, value: string): string {
-  if (value === "") return `it is empty${why(node)}`;
-  return node.writeOnly === true ? `not usable${why(node)}` : `${shown(value, node)} is not usable${why(node)}`;
+  if (value === "") return `must not be empty${why(node)}`;
+  return node.writeOnly === true ? `not valid${why(node)}` : `${shown(value, node)} is not valid${why(node)}`;
 }
 
 type Refuse = (text: string) => typeof refused;
 
 function list(node: Node, values: readonly unknown[], path: string, problems: string[], refuse: Refuse): unknown {
   if (node.maxItems !== undefined && values.length > node.maxItems) {
-    return refuse(`${values.length} entries, and at most ${node.maxItems} are taken`);
+    return refuse(`has ${values.length} entries, and at most ${node.maxItems} are allowed`);
   }
   const { items } = node;
   if (items === undefined) return values;
@@ -130,7 +142,7 @@ function members(node: Node, value: Record<string, unknown>, path: string, probl
   for (const key of node.required ?? []) {
     if (!Object.hasOwn(value, key)) problems.push(`${prefix}${key}: missing${missingWhy(node.properties?.[key])}`);
   }
-  if (node.minProperties !== undefined && entries.length < node.minProperties) refuse(`it is empty${why(node)}`);
+  if (node.minProperties !== undefined && entries.length < node.minProperties) refuse(`must not be empty${why(node)}`);
   const kept: [string, unknown][] = [];
   for (const [key, member] of entries) {
     const named = prefix + printableKey(key);
@@ -150,7 +162,7 @@ function members(node: Node, value: Record<string, unknown>, path: string, probl
   return Object.fromEntries(kept);
 }
 
-/** A key as a message may show it: on one line and not endless. */
+/** A key as a message may show it: on one line, and bounded. */
 export function printableKey(key: string): string {
   const plain = /^[\w/$-]+$/.test(key) ? key : JSON.stringify(key);
   return plain.length > 80 ? `${plain.slice(0, 77)}...` : plain;
@@ -158,13 +170,13 @@ export function printableKey(key: string): string {
 
 const missingWhy = (node: Node | undefined) => {
   if (node === undefined) return "";
-  return node.$comment !== undefined ? why(node) : `: ${node.description ?? "it is needed"}`.replace(/\.$/, "");
+  return node.$comment !== undefined ? why(node) : `: ${node.description ?? "it is required"}`.replace(/\.$/, "");
 };
 
 function nameProblem(node: Node, key: string): string | undefined {
   const names = node.propertyNames;
   if (names?.enum !== undefined && !names.enum.includes(key)) return `unknown route: ${suggestion(key, names.enum)}`;
-  if (names?.pattern !== undefined && !new RegExp(names.pattern, "u").test(key)) return `not usable as a name${why(names)}`;
+  if (names?.pattern !== undefined && !new RegExp(names.pattern, "u").test(key)) return `not a valid name${why(names)}`;
   return undefined;
 }
 

@@ -6,7 +6,7 @@ import type { LogLevel } from "../core/log.ts";
  *
  * This room owns what may be set, its limits and its defaults, and where each value came from: defaults ← file ← environment
  * ← flags. It opens no line and no port, and it refuses at the start what could only fail later: a crossed pair of clocks, two
- * services on one port, a service without a line. All problems are told at once, each with its path and its cure, and never
+ * services on one port, a service without a line. All problems are reported at once, each with its path and its fix, and never
  * with the value of a secret.
  */
 
@@ -69,11 +69,11 @@ export interface AdminConfig {
 
 /** The record of what moved money, printed or changed state. */
 export interface JournalConfig {
-  /** Where its file is; undefined when nobody named a folder, and then there is no journal. */
+  /** Where its file is; undefined when no folder is set, and then there is no journal. */
   readonly folder: string | undefined;
   /** Bytes of its file. */
   readonly bytes: number;
-  /** What becomes of such requests while it can't be written: they go on without a record, or are refused. */
+  /** While it can't be written, such requests are sent without a record, or refused. */
   readonly onFailure: "refuse" | "relay";
 }
 
@@ -95,7 +95,7 @@ export const secretKeys: ReadonlySet<string> = new Set(["merchantId", "apiKey"])
 /** The configuration can't be used. Its message lists every problem; the process exits with `exitCode`. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
-  /** EX_CONFIG of sysexits: systemd is told not to start again on it. */
+  /** EX_CONFIG of sysexits: the unit tells systemd not to restart on it. */
   readonly exitCode = 78;
   readonly problems: readonly string[];
 

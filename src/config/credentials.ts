@@ -13,8 +13,8 @@ const credentials = [
 ] as const satisfies readonly { readonly name: string; readonly service: ServiceName; readonly key: string }[];
 
 /**
- * Takes the secrets that systemd hands over, where nothing else was set: root's own files, which the service's user can't read. An
- * empty one is none: the unit has it for boxes that keep no such file.
+ * Takes the secrets that systemd passes, where nothing else was set: root's own files, which the service's user can't read. An
+ * empty file counts as absent: the unit provides one for boxes that keep no such secret.
  */
 export function applyCredentials(draft: Draft, env: Environment): void {
   const folder = env["CREDENTIALS_DIRECTORY"];
@@ -27,7 +27,7 @@ export function applyCredentials(draft: Draft, env: Environment): void {
   }
 }
 
-/** Whether there is anything in it. One that can't be read is told when it is read for good. */
+/** Whether the file holds anything. An unreadable one is reported later, at the real read. */
 function isThere(file: string): boolean {
   try {
     return readAtMost(file, secretBytesMax).toString("utf8").trim() !== "";

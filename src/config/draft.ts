@@ -2,7 +2,7 @@ import { type ServiceName, serviceNames } from "../core/call.ts";
 import type { FileShape, LineShape, ServicesShape } from "./schema.ts";
 
 /**
- * The settings while the layers are laid over each other: what was set so far, and by whom. What nobody set is absent, and gets
+ * The settings while the layers are laid over each other: what was set so far, and where it was set. What isn't set is absent, and gets
  * its default only at the end.
  */
 

@@ -5,8 +5,8 @@ import { quoted } from "../core/shell-text.ts";
 import { type Config, secretKeys } from "./config.ts";
 
 /**
- * What of the configuration others can get at who have no business with it: files with secrets that every user of the box may read,
- * and services that the network reaches. All of it works, so it is a warning, with the command that closes it.
+ * What the configuration exposes to others: files with secrets that every user of the box can read, and services that can be
+ * reached from the network. All of it works, so it is a warning, with the command that fixes it.
  */
 
 /** The group of the service's user, which reads the files that root owns. */
@@ -21,7 +21,7 @@ interface ReadFrom {
   readonly groups?: string;
 }
 
-/** Files with secrets that every user may read: the configuration's own, and those that hold one secret each. */
+/** Files with secrets that every user can read: the configuration's own, and those that hold one secret each. */
 export function readableSecrets({ services }: Config, { file, origins, groups = "/etc/group" }: ReadFrom): string[] {
   const settingsOf = new Map<string, string[]>();
   for (const name of serviceNames) {
@@ -31,18 +31,18 @@ export function readableSecrets({ services }: Config, { file, origins, groups = 
       const origin = origins.get(setting) ?? "";
       const from = origin.startsWith("file ") ? origin.slice("file ".length) : undefined;
       if (from === undefined) continue;
-      const told = from === file ? setting : `${setting}File`;
-      settingsOf.set(from, [...(settingsOf.get(from) ?? []), told]);
+      const named = from === file ? setting : `${setting}File`;
+      settingsOf.set(from, [...(settingsOf.get(from) ?? []), named]);
     }
   }
   return [...settingsOf].flatMap(([path, settings]) => {
     const facts = openToAll(path);
     if (facts === undefined) return [];
-    return [`${settings.join(", ")}: every user of this box may read ${path}: ${closing(path, facts, groups)}`];
+    return [`${settings.join(", ")}: every user of this box can read ${path}: ${closing(path, facts, groups)}`];
   });
 }
 
-/** What is known of a file that every user may read; undefined for one that only some may, or none. */
+/** The facts of a file that every user can read; undefined for any other. */
 function openToAll(file: string): Stats | undefined {
   try {
     const path = realpathSync(file);
@@ -59,7 +59,7 @@ function openToAll(file: string): Stats | undefined {
   }
 }
 
-/** The command that closes a file to others, and leaves it to whoever runs posline. */
+/** The command that closes a file to others, and leaves it to the user that runs posline. */
 function closing(file: string, { uid }: Stats, groups: string): string {
   const path = quoted(file);
   if (hasServiceGroup(groups)) return `sudo chgrp ${serviceGroup} ${path} && sudo chmod 640 ${path}`;
@@ -75,11 +75,11 @@ function hasServiceGroup(groups: string): boolean {
   }
 }
 
-/** Why this user may not read the configuration's file, which the package gives to root and the service's group alone. */
+/** Why this user can't read the configuration's file, which the package gives to root and the service's group alone. */
 export function deniedFile(file: string): string {
   const path = quoted(file);
   return (
-    "permission denied: run this command with sudo; if the service itself says so, " +
+    "permission denied: run this command with sudo; if the service itself reports this, run " +
     `sudo chgrp ${serviceGroup} ${path} && sudo chmod 640 ${path}`
   );
 }
@@ -91,13 +91,13 @@ export function exposedServices({ services }: Config): string[] {
     if (service === undefined || isLoopback(service.host)) return [];
     const { host, port, apiKey } = service;
     if (apiKey !== undefined) {
-      const cure = `keep it on 127.0.0.1, behind a proxy with TLS or ${tunnel(port)}`;
+      const fix = `set it to 127.0.0.1, behind a proxy with TLS or ${tunnel(port)}`;
       return [
-        `services.${name}.host: callers send the API key to ${host} in the clear, where the network can read it: ${cure}`,
+        `services.${name}.host: callers send the API key to ${host} unencrypted, so anyone on the network can read it: ${fix}`,
       ];
     }
-    const cure = name === "bank" ? "set apiKey" : "keep it on 127.0.0.1, or behind a firewall";
-    return [`services.${name}.host: whoever reaches ${host} on the network can use the terminal: ${cure}`];
+    const fix = name === "bank" ? "set apiKey" : "set it to 127.0.0.1, or use a firewall";
+    return [`services.${name}.host: anyone on the network who can reach ${host} can use the terminal: ${fix}`];
   });
 }
 
@@ -106,8 +106,8 @@ export function exposedAdmin({ admin }: Config): string[] {
   if (admin === undefined || isLoopback(admin.host)) return [];
   const { host, port } = admin;
   return [
-    `admin.host: everybody on the network who reaches ${host} can read the status, with the keys of unknown operations: ` +
-      `keep it on 127.0.0.1, and look at it through ${tunnel(port)}`,
+    `admin.host: anyone on the network who can reach ${host} can read the status, with the keys of unknown operations: ` +
+      `set it to 127.0.0.1, and reach it through ${tunnel(port)}`,
   ];
 }
 

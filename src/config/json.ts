@@ -1,9 +1,16 @@
+import { type JSONVisitor, printParseErrorCode, visit } from "jsonc-parser";
 import { printableKey } from "./check.ts";
 
 /**
- * Parses JSON and says where it goes wrong. `JSON.parse` names no line, and its messages quote the text around the error, which
- * in this file may be a secret: after a failure the text is walked once more, by the grammar of RFC 8259, to find the spot.
+ * Parses JSON and says where it goes wrong. `JSON.parse` decides what is JSON, but it names no line, and its messages quote the
+ * text around the error, which in this file may be a secret. So jsonc-parser finds the place of an error, and repeated keys.
  */
+
+/** A place in a text; lines and columns count from 0, as jsonc-parser has them. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
 
 /** The text isn't JSON; line and column count from 1. The message quotes one character at most. */
 export class JsonError extends Error {
@@ -11,10 +18,8 @@ export class JsonError extends Error {
   readonly line: number;
   readonly column: number;
 
-  constructor(text: string, offset: number, problem: string) {
-    const before = text.slice(0, offset).split("\n");
-    const line = before.length;
-    const column = (before.at(-1) ?? "").length + 1;
+  constructor(place: Place, problem: string) {
+    const [line, column] = [place.line + 1, place.column + 1];
     super(`line ${line}, column ${column}: ${problem}`);
     this.line = line;
     this.column = column;
@@ -27,13 +32,9 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
-    throw locate(body);
+    throw errorIn(body);
   }
 }
-
-const space = /[ \t\n\r]*/y;
-const string = /"(?:[ !#-[\]-\u{10ffff}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
-const scalar = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
 
 /** A key that an object has twice, where: `lines.till.baudRate`, and the lines of the text on which it stands. */
 export interface RepeatedKey {
@@ -41,147 +42,123 @@ export interface RepeatedKey {
   readonly lines: readonly [first: number, second: number];
 }
 
-const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|\n/g;
-
-/** An object or list that is open: the keys that it had, with their lines, or how many items came before this one. */
-interface Open {
-  readonly keys: Map<string, number> | undefined;
-  key: string;
-  items: number;
-  /** The next text is a key. */
-  beforeKey: boolean;
-}
-
 /**
- * The keys that stand twice in one object; `JSON.parse` takes the last of them without a word, and whoever edits the first wonders.
+ * The keys that an object has twice; `JSON.parse` takes the last of them silently, and an edit of the first has no effect.
  * @param text JSON, as `parseJson` took it.
+ * @throws JsonError when it is nested too deeply.
  */
 export function repeatedKeys(text: string): readonly RepeatedKey[] {
   const repeated: RepeatedKey[] = [];
-  const open: Open[] = [];
-  let line = 1;
-  for (const [found] of text.matchAll(token)) {
-    const inner = open.at(-1);
-    if (found === "\n") line++;
-    else if (found === "{") open.push({ keys: new Map(), key: "", items: 0, beforeKey: true });
-    else if (found === "[") open.push({ keys: undefined, key: "", items: 0, beforeKey: false });
-    else if (found === "}" || found === "]") open.pop();
-    else if (inner === undefined) continue;
-    else if (found === ":") inner.beforeKey = false;
-    else if (found === ",") {
-      inner.items++;
-      inner.beforeKey = inner.keys !== undefined;
-    } else if (inner.beforeKey) {
-      inner.key = String(JSON.parse(found));
-      const first = inner.keys?.get(inner.key);
-      if (first === undefined) inner.keys?.set(inner.key, line);
-      else repeated.push({ path: pathOf(open), lines: [first, line] });
-    }
-  }
+  /** For each open object the line of each of its keys; a list has none. */
+  const open: Map<string, number>[] = [];
+  walk(text, {
+    onBegin: () => open.push(new Map()),
+    onEnd: () => open.pop(),
+    onObjectProperty: (key, _offset, _length, line, _column, parents) => {
+      const lines = open.at(-1);
+      const first = lines?.get(key);
+      if (first === undefined) lines?.set(key, line + 1);
+      else repeated.push({ path: pathOf([...parents(), key]), lines: [first, line + 1] });
+    },
+  });
   return repeated;
 }
 
-function pathOf(open: readonly Open[]): string {
-  const steps = open.map(({ keys, key, items }) => (keys === undefined ? `[${items}]` : `.${printableKey(key)}`));
+function pathOf(segments: readonly (string | number)[]): string {
+  const steps = segments.map((segment) => (typeof segment === "number" ? `[${segment}]` : `.${printableKey(segment)}`));
   return steps.join("").replace(/^\./, "");
 }
 
-type Closer = "}" | "]";
+/** The first place at which the text isn't JSON. */
+function errorIn(text: string): JsonError {
+  let comma = { offset: 0, line: 0, column: 0 };
+  try {
+    walk(text, {
+      onSeparator: (character, offset, _length, line, column) => {
+        if (character === ",") comma = { offset, line, column };
+      },
+      onError: (code, offset, _length, line, column) => {
+        const isLast = /^,\s*[}\]]$/.test(text.slice(comma.offset, offset + 1));
+        if (isLast) throw new JsonError(comma, "a comma after the last entry: take it out");
+        throw new JsonError({ line, column }, problemOf(printParseErrorCode(code), text, offset));
+      },
+    });
+  } catch (error) {
+    if (error instanceof JsonError) return error;
+    throw error;
+  }
+  return new JsonError({ line: 0, column: 0 }, "the file is not JSON");
+}
 
-/** The first place at which the text leaves the grammar. */
-function locate(text: string): JsonError {
-  const walker = new Walker(text);
-  for (;;) {
-    const problem = walker.value() ?? walker.afterValue();
-    if (problem !== undefined) return problem;
+function problemOf(code: ReturnType<typeof printParseErrorCode>, text: string, offset: number): string {
+  const [character] = text.slice(offset, offset + 2);
+  const found = character === undefined ? "the file ends" : `there is ${shownCharacter(character)}`;
+  switch (code) {
+    case "InvalidCommentToken":
+    case "UnexpectedEndOfComment":
+      return "JSON has no comments: take this one out";
+    case "UnexpectedEndOfString":
+      return "this text has no closing double quote on its line";
+    case "InvalidEscapeCharacter":
+    case "InvalidUnicode":
+      return "this text holds a backslash that JSON does not know: write \\\\ for one backslash";
+    case "InvalidCharacter":
+      return "this text holds a tab or another control character: write \\t for a tab";
+    case "InvalidSymbol":
+      if (character === "'") return "JSON has no single quotes: use double ones";
+      return `${found}, which is not JSON: keys and texts need double quotes, and true, false and null small letters`;
+    case "InvalidNumberFormat":
+    case "UnexpectedEndOfNumber":
+      return "this number is not complete";
+    case "PropertyNameExpected":
+      return `${found} where a key in double quotes belongs`;
+    case "ColonExpected":
+      return `${found} where a colon belongs`;
+    case "CommaExpected":
+      if (/[0-9]{2}/.test(text.slice(offset - 1, offset + 1))) return "a number must not begin with 0: take the 0 out";
+      return `${found} where a comma ${{ "}": "or ] ", "]": "or } " }[character ?? ""] ?? ""}belongs`;
+    case "CloseBraceExpected":
+      return `${found} where a comma or } belongs`;
+    case "CloseBracketExpected":
+      return `${found} where a comma or ] belongs`;
+    case "EndOfFileExpected":
+      return `${found} where the end of the file belongs`;
+    default:
+      return `${found} where a value belongs`;
   }
 }
 
-/** Walks a text by the grammar; each step answers the problem that it met. */
-class Walker {
-  readonly #text: string;
-  #at = 0;
-  /** What closes the open objects and lists, innermost last: a list and no recursion, so that no nesting overflows the stack. */
-  readonly #open: Closer[] = [];
+/** A character as a message may show it; a space that isn't one, as web pages have them, shows only by its number. */
+function shownCharacter(character: string): string {
+  if (character === '"') return "a double quote";
+  if (!/[\p{Z}\p{C}]/u.test(character)) return JSON.stringify(character);
+  return `the character U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+}
 
-  constructor(text: string) {
-    this.#text = text;
-  }
+/** Objects and lists within each other; jsonc-parser recurses, and a hundred thousand would overflow the stack. */
+const nestingMax = 64;
 
-  /** Steps over everything that opens, down to the first value with nothing in it, and over that. */
-  value(): JsonError | undefined {
-    for (;;) {
-      this.#take(space);
-      const opener = this.#text[this.#at];
-      if (opener !== "{" && opener !== "[") {
-        return this.#take(string) || this.#take(scalar) ? undefined : this.#instead("a value");
-      }
-      this.#at++;
-      this.#take(space);
-      const closer = opener === "{" ? "}" : "]";
-      if (this.#text[this.#at] === closer) {
-        this.#at++;
-        return undefined;
-      }
-      this.#open.push(closer);
-      const problem = this.#key(closer);
-      if (problem !== undefined) return problem;
+interface Walk extends Pick<JSONVisitor, "onObjectProperty" | "onSeparator" | "onError"> {
+  readonly onBegin?: () => void;
+  readonly onEnd?: () => void;
+}
+
+/** @throws JsonError when it is nested too deeply. */
+function walk(text: string, { onBegin, onEnd, ...visitor }: Walk): void {
+  let depth = 0;
+  const begin = (_offset: number, _length: number, line: number, column: number) => {
+    if (++depth > nestingMax) {
+      throw new JsonError({ line, column }, `objects and lists stand more than ${nestingMax} deep in each other`);
     }
-  }
-
-  /** Steps over what closes, and over one comma and key, up to the next value. */
-  afterValue(): JsonError | undefined {
-    for (;;) {
-      this.#take(space);
-      const closer = this.#open.at(-1);
-      if (closer === undefined) return this.#instead("the end of the file");
-      const next = this.#text[this.#at];
-      if (next === ",") return this.#comma(closer);
-      if (next !== closer) return this.#instead(`a comma or ${closer}`);
-      this.#at++;
-      this.#open.pop();
-    }
-  }
-
-  #comma(closer: Closer): JsonError | undefined {
-    const comma = this.#at++;
-    this.#take(space);
-    if (this.#text[this.#at] !== closer) return this.#key(closer);
-    this.#at = comma;
-    return this.#fail("a comma after the last entry: take it out");
-  }
-
-  /** In an object, a key and its colon; in a list, nothing. */
-  #key(closer: Closer): JsonError | undefined {
-    if (closer === "]") return undefined;
-    if (!this.#take(string)) return this.#instead("a key in double quotes");
-    this.#take(space);
-    if (this.#text[this.#at] !== ":") return this.#instead("a colon");
-    this.#at++;
-    return undefined;
-  }
-
-  #take(token: RegExp): boolean {
-    token.lastIndex = this.#at;
-    if (!token.test(this.#text)) return false;
-    this.#at = token.lastIndex;
-    return true;
-  }
-
-  #fail(problem: string): JsonError {
-    return new JsonError(this.#text, this.#at, problem);
-  }
-
-  #instead(wanted: string): JsonError {
-    const rest = this.#text.slice(this.#at, this.#at + 2);
-    if (rest === "//" || rest === "/*") return this.#fail("JSON has no comments: take this one out");
-    if (rest.startsWith("'")) return this.#fail("JSON has no single quotes: write double ones");
-    const from = this.#at;
-    if (rest.startsWith('"') && !this.#take(string)) {
-      return this.#fail("this text doesn't end on its line, or holds a backslash that JSON doesn't know");
-    }
-    this.#at = from;
-    const found = rest === "" ? "the file ends" : `there is ${JSON.stringify([...rest][0])}`;
-    return this.#fail(`${found} where ${wanted} belongs`);
-  }
+    onBegin?.();
+  };
+  const end = () => {
+    depth--;
+    onEnd?.();
+  };
+  visit(
+    text,
+    { ...visitor, onObjectBegin: begin, onArrayBegin: begin, onObjectEnd: end, onArrayEnd: end },
+    { disallowComments: true, allowTrailingComma: false },
+  );
 }

@@ -53,40 +53,40 @@ export const bounds = {
     min: 50,
     max: 4_000_000,
     unit: "baud",
-    why: "the driver knows no slower rate than 50 and no adapter runs above 4 Mbaud",
+    why: "serial drivers support no rate below 50 baud, and adapters none above 4 Mbaud",
   },
-  /** Above `headerMs`, or a reply whose header is on its way would be given up; ten minutes at most. */
+  /** Above `headerMs`, or a reply whose header is on its way would time out; ten minutes at most. */
   replyTimeoutMs: {
     min: headerMs + 1,
     max: 600_000,
     unit: "ms",
-    why: `a reply's header alone may take ${headerMs} ms, and nobody stands at a till longer than ten minutes`,
+    why: `the header of a reply alone may take ${headerMs} ms, and nobody waits at a till for more than ten minutes`,
   },
   /** Two probes at least fit into it, so that one lost probe doesn't end the recovery by silence. */
   lateReplyMs: {
     min: 2 * probeIntervalMs,
     max: 600_000,
     unit: "ms",
-    why: `two probes, ${probeIntervalMs} ms apart, must fit in, and a line that recovers is closed to every till`,
+    why: `two probes, ${probeIntervalMs} ms apart, must fit in, and no till can use a line while it recovers`,
   },
   /** Its values between 0 and `idleProbeMsMin` are refused by a rule. */
   idleProbeMs: {
     min: 0,
     max: 86_400_000,
     unit: "ms",
-    why: "0 turns probing off, 5000 is the shortest pause that leaves the line to its tills, and a day is the longest that is of use",
+    why: "0 turns probing off, a pause below 5000 would keep the tills waiting, and one above a day is of no use",
   },
   queueCallsMax: {
     min: 1,
     max: 10_000,
     unit: "calls",
-    why: "one call must be able to wait, and at one exchange at a time 10,000 outlast every till's patience",
+    why: "at least one call must be able to wait, and with more than 10,000 the last one would wait for hours",
   },
   queueWaitMs: {
     min: 1,
     max: 600_000,
     unit: "ms",
-    why: "a call that waits longer than ten minutes would be sent to a customer who has left",
+    why: "after more than ten minutes in the queue, a call would be sent for a customer who has left",
   },
   bodyBytesMax: {
     min: 1_024,
@@ -106,7 +106,7 @@ export const bounds = {
     min: 64 * 1024,
     max: 64 * 1024 * 1024,
     unit: "bytes",
-    why: "64 kB hold 64 operations, which a till makes in an hour, and all of it is read at each start",
+    why: "64 kB hold 64 operations, about an hour at a till, and the whole file is read at each start",
   },
   /** Zero, any free port, comes from the environment alone: in a file it would hide the service from its tills. */
   port: { min: 1, max: 65_535, unit: "", why: "a TCP port is a number from 1 to 65535" },

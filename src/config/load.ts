@@ -54,10 +54,10 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
   const named = flags.config ?? env["POSLINE_CONFIG"];
   if (named === "") {
     const label = flags.config === undefined ? "POSLINE_CONFIG" : "--config";
-    throw new ConfigError([...problems, `${label}: it is empty: name a file`]);
+    throw new ConfigError([...problems, `${label}: must not be empty: name a file`]);
   }
   const path = resolve(named ?? fallback);
-  // An emulator beside a bridge doesn't take the bridge's file for its own unasked, nor does a gateway on a line of its own.
+  // An emulator beside a bridge doesn't read the bridge's file unless it is named, nor does a gateway on a line of its own.
   const beside = flags.emulate !== undefined || (flags.gateway !== undefined && flags.line !== undefined);
   const unasked = named === undefined && beside;
   const text = unasked ? undefined : readFile(path, named !== undefined, problems);
@@ -82,7 +82,7 @@ export async function loadConfig({ file: fallback = defaultFile, env, flags, gro
   return { config, origins: draft.origins, file, emulated: flags.emulated === true, warnings };
 }
 
-/** The file's text; undefined when there is none and none was asked for. */
+/** The file's text; undefined when it doesn't exist and wasn't named. */
 function readFile(path: string, named: boolean, problems: readonly string[]): string | undefined {
   let bytes: Buffer;
   try {
@@ -94,7 +94,11 @@ function readFile(path: string, named: boolean, problems: readonly string[]): st
     const denied = code === "EACCES" || code === "EPERM";
     throw new ConfigError([...problems, denied ? deniedFile(path) : reason(error, path)], path);
   }
-  if (bytes.length > fileBytesMax) throw new ConfigError([...problems, `it is larger than ${fileBytesMax} bytes`], path);
+  if (bytes.length > fileBytesMax)
+    throw new ConfigError(
+      [...problems, `the file is larger than ${fileBytesMax} bytes, which is the limit: name a configuration file`],
+      path,
+    );
   return bytes.toString("utf8");
 }
 
@@ -102,12 +106,12 @@ function draftOfText(text: string, path: string, problems: string[]): Draft {
   let parsed: unknown;
   try {
     parsed = parseJson(text);
+    for (const { path: key, lines } of repeatedKeys(text)) {
+      problems.push(`${key}: set twice, on line ${lines[0]} and on line ${lines[1]}: keep only one`);
+    }
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new ConfigError([...problems, error.message], path);
-  }
-  for (const { path: key, lines } of repeatedKeys(text)) {
-    problems.push(`${key}: it stands twice, on line ${lines[0]} and on line ${lines[1]}: keep one`);
   }
   // What `check` hands back has the file's shape, short of what was wrong and is among the problems.
   const checked = (check(fileSchema, parsed, "", problems) ?? {}) as Partial<FileShape>;
@@ -119,7 +123,7 @@ function draftWithoutFile(path: string, env: Environment, flags: Flags, problems
   if (flags.line !== undefined || env["POSLINE_LINE"] !== undefined) return draftOfOneLine("till");
   throw new ConfigError([
     ...problems,
-    `there is no file ${path} and no line is named: name the device with --line /dev/ttyUSB0 (posline ports lists them), try it ` +
-      "without hardware with --emulated, or write the file (posline config --schema describes it)",
+    `there is no file ${path}, and no line is named: name the device with --line /dev/ttyUSB0 (posline ports lists the devices), ` +
+      "try posline without hardware with --emulated, or write the file (posline config --schema describes it)",
   ]);
 }

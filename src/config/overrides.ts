@@ -49,7 +49,7 @@ const serviceNodes = fileSchema.properties.services.properties;
 /** A number as the environment writes it; other text stays text, which the schema then refuses. */
 const number = (value: string): string | number => (/^\d{1,15}$/.test(value) ? Number(value) : value);
 
-/** Sets a key of the one line there is. Which of several is meant, neither a variable nor a flag can say. */
+/** Sets a key of the only line. Neither a variable nor a flag can say which of several lines is meant. */
 function setLine<K extends "path" | "baudRate">(
   key: K,
   value: unknown,
@@ -62,7 +62,7 @@ function setLine<K extends "path" | "baudRate">(
   const [name, another] = names;
   if (name === undefined) return;
   if (another !== undefined) {
-    problems.push(`${label}: there are several lines, ${names.join(", ")}: set ${key} in the file, line by line`);
+    problems.push(`${label}: the file has several lines (${names.join(", ")}): set ${key} of each line in the file`);
     return;
   }
   const kept = check(lineNodes[key], value, label, problems);
@@ -78,7 +78,7 @@ function setService<K extends keyof ServiceDraft & string>(
 ) {
   const apply: Applied = (draft, label, origin, value, problems) => {
     if (draft.services[service] === undefined) {
-      problems.push(`${label}: there is no service ${service} in the file: add it there, or unset ${label}`);
+      problems.push(`${label}: the file has no service ${service}: add services.${service} to it, or remove ${label}`);
       return;
     }
     const kept = check(node, convert(value), label, problems);
@@ -114,7 +114,7 @@ const setJournal: Applied = (draft, label, origin, value, problems) => {
   }
   const folder = check(fileSchema.properties.journal.anyOf[1].properties.folder, value, label, problems);
   if (typeof folder !== "string") return;
-  // Whoever names a folder wants a journal, even over a file that says false.
+  // A named folder means that a journal is wanted, even over a file that says false.
   draft.journal = { ...(draft.journal === false ? {} : draft.journal), folder };
   draft.origins.delete("journal");
   draft.origins.set("journal.folder", origin);
@@ -163,7 +163,7 @@ const variables: Readonly<Record<string, Applied>> = {
 /** Every variable that posline reads. */
 export const variableNames: readonly string[] = ["POSLINE_CONFIG", ...Object.keys(variables)];
 
-/** Tells the variables that were meant for posline and are none of its own. */
+/** Reports variables that were meant for posline and that it doesn't know. */
 export function refuseUnknown(env: Environment, problems: string[]): void {
   for (const name of Object.keys(env)) {
     if (!name.startsWith("POSLINE_") || variableNames.includes(name) || env[name] === undefined) continue;
@@ -171,7 +171,7 @@ export function refuseUnknown(env: Environment, problems: string[]): void {
   }
   for (const name of ["POSLINE_MERCHANT_ID", "POSLINE_API_KEY"]) {
     if (env[name] !== undefined && env[`${name}_FILE`] !== undefined) {
-      problems.push(`${name}_FILE: ${name} is given too: keep one of the two`);
+      problems.push(`${name}_FILE: ${name} is set too: keep only one of them`);
     }
   }
 }
@@ -192,7 +192,7 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   if (flags.emulate !== undefined) applyEmulate(draft, flags.emulate, problems);
   if (flags.gateway !== undefined) applyGateway(draft, flags.gateway, problems);
   if (flags.line !== undefined && flags.emulated === true) {
-    problems.push("--line: --emulated takes the place of every device: give one of the two");
+    problems.push("--line: cannot be used with --emulated, which replaces every device: use only one of them");
   } else if (flags.line !== undefined) setLine("path", flags.line, draft, "--line", "flag --line", problems);
   if (flags.baud !== undefined) setLine("baudRate", flags.baud, draft, "--baud", "flag --baud", problems);
   if (flags.emulated !== true) return;
@@ -206,7 +206,7 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
 
 function applyEmulate(draft: Draft, flags: EmulateFlags, problems: string[]): void {
   const { services, adminPort, merchantIdFile, apiKeyFile } = flags;
-  // Money that isn't any must not stand in the bridge's record of it.
+  // Play money must not get into the bridge's journal.
   leaveJournal(draft, "posline emulate");
   if (services !== undefined) pick(draft, services, problems);
   const apply = (set: Applied, flag: string, value: string | number | undefined) => {
@@ -228,7 +228,8 @@ function applyGateway(draft: Draft, { upstreams, apiKeyFile }: GatewayFlags, pro
 /** Leaves these services, and the lines that they use. */
 function pick(draft: Draft, picked: readonly ServiceName[], problems: string[]): void {
   for (const name of picked) {
-    if (draft.services[name] === undefined) problems.push(`--service: there is no service ${name} in the file: add it there`);
+    if (draft.services[name] === undefined)
+      problems.push(`--service: the file has no service ${name}: add services.${name} to it`);
   }
   for (const name of serviceNames) if (!picked.includes(name)) delete draft.services[name];
   const used = Object.values(draft.services).map(({ line }) => line);

@@ -13,11 +13,11 @@ export interface Resolving {
   readonly file: string | undefined;
   /** Milliseconds that a reply's time-out is below the contract's, where nobody set it. */
   readonly marginMs: number;
-  /** systemd's STATE_DIRECTORY: folders for what the service keeps, parted by colons. */
+  /** systemd's STATE_DIRECTORY: folders for what the service keeps, separated by colons. */
   readonly stateFolders: string | undefined;
 }
 
-/** Fills in what nobody set, and reads the secrets that stand in files. */
+/** Fills in the defaults, and reads the secrets that stand in files. */
 export function resolveDraft(draft: Draft, resolving: Resolving, problems: string[]): Config {
   const lines: [string, LineConfig][] = [];
   for (const [name, line] of Object.entries(draft.lines)) lines.push([name, resolveLine(draft, name, line)]);
@@ -113,7 +113,7 @@ function secrets(
     if (from === undefined) return {};
     const path = `services.${name}.${key}`;
     if (service[key] !== undefined) {
-      problems.push(`${path}File: ${key} is given too: keep one of the two`);
+      problems.push(`${path}File: ${key} is set too: keep only one of them`);
       return {};
     }
     const where = resolve(folder, from);

@@ -7,11 +7,11 @@ import { idleProbeMsMin, queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
 
 /**
- * The rules that no single setting can break: whatever they find would otherwise come to light as a service that can't listen,
- * a device opened twice, a call sent to the wrong terminal, or a box out of memory.
+ * The rules across settings: what they refuse would otherwise show later as a service that can't listen, a device opened twice, a
+ * call sent to the wrong terminal, or a box out of memory.
  */
 
-/** Tells every rule that the configuration breaks. */
+/** Reports every rule that the configuration breaks. */
 export function refuseCrossed(config: Config, problems: string[]): void {
   refuseLines(config, problems);
   refuseSharedDevices(config, problems);
@@ -21,8 +21,8 @@ export function refuseCrossed(config: Config, problems: string[]): void {
 }
 
 /**
- * Refuses to serve where every sale is to be recorded and there is no place for it. Only for the bridge, where it begins: whoever
- * looks at the configuration, or calls by it, has no state folder of systemd's and needs none.
+ * Refuses to serve where every sale must be recorded and there is no folder for it. Only for the bridge, at its start: other
+ * commands read the configuration without systemd's state folder, and need none.
  * @throws ConfigError
  */
 export function refuseUnrecorded({ journal }: Pick<Config, "journal">): void {
@@ -33,28 +33,28 @@ const isUnrecorded = (journal: Config["journal"]) =>
   journal !== false && journal.folder === undefined && journal.onFailure === "refuse";
 
 const unrecorded =
-  'journal.folder: not set, and systemd names no state folder, but journal.onFailure is "refuse", which sends nothing without a ' +
-  "record, so posline serve does not start: name a folder, such as /var/lib/posline, or set journal.onFailure to relay";
+  'journal.folder: not set, but journal.onFailure is "refuse", which sends nothing without a record, so posline serve does not ' +
+  'start: set "journal": {"folder": "/var/lib/posline"}, or set journal.onFailure to "relay"';
 
 /**
  * What works, but not as its operator may think.
- * @param played Whether posline plays the services, and asks nobody anything.
+ * @param played Whether posline plays the services, and sends no requests.
  */
 export function warningsOf(config: Config, played = false): string[] {
   const warnings = [...lineWarnings(config), ...exposedServices(config), ...exposedAdmin(config)];
   if (isUnrecorded(config.journal)) warnings.push(unrecorded);
   else if (config.journal !== false && config.journal.folder === undefined) {
     warnings.push(
-      "journal.folder: not set, and systemd names no state folder, so after a crash or a power cut nobody knows which " +
-        "operations had been sent: name a folder, such as /var/lib/posline, or set journal to false",
+      "journal.folder: not set, so after a crash or a power cut you can't tell which payments were in progress: set " +
+        '"journal": {"folder": "/var/lib/posline"}, or "journal": false to go without it',
     );
   }
   for (const [name, service] of services(config)) {
     const line = config.lines[service.line];
     if (name === "fiscal" && service.merchantId === undefined && !played && line?.recovery === "barrier") {
       warnings.push(
-        "services.fiscal.merchantId: not set, so posline can't check a sign, nor ask whether the line is clean after a lost " +
-          `answer: it then waits for ${line.lateReplyMs} ms of silence`,
+        "services.fiscal.merchantId: not set, so posline can't verify signatures, and after each lost answer it waits for " +
+          `${line.lateReplyMs} ms of silence: set merchantId or merchantIdFile`,
       );
     }
   }
@@ -77,12 +77,12 @@ function warningsOfLine(name: string, line: LineConfig): string[] {
   const warnings: string[] = [];
   if (line.dataBits !== 8) {
     warnings.push(
-      `lines.${name}.dataBits: ${line.dataBits} bits lose part of every checksum and of UTF-8 text: the contracts need 8`,
+      `lines.${name}.dataBits: ${line.dataBits} bits damage every checksum and UTF-8 text: set it to 8, which the contracts need`,
     );
   }
   if (line.flowControl === "xonxoff") {
     warnings.push(
-      `lines.${name}.flowControl: xonxoff swallows the bytes 11 and 13 hex, which occur in lengths and checksums: use rtscts or none`,
+      `lines.${name}.flowControl: "xonxoff" removes the bytes 11 and 13 hex, which occur in lengths and checksums: use "rtscts" or "none"`,
     );
   }
   return warnings;
@@ -92,31 +92,29 @@ function warningsOfLine(name: string, line: LineConfig): string[] {
 function refuseLines(config: Config, problems: string[]): void {
   const names = Object.keys(config.lines);
   for (const [name, service] of services(config)) {
-    // An empty name stands for one that is missing or wrong, and was told already.
+    // An empty name stands for a missing or invalid one, which was reported already.
     if (service.line !== "" && !Object.hasOwn(config.lines, service.line)) {
-      const there = names.length === 0 ? "there is none at all" : `the lines are ${names.join(", ")}`;
+      const there = names.length === 0 ? "add it to lines" : `use one of ${names.join(", ")}`;
       problems.push(`services.${name}.line: there is no line ${JSON.stringify(service.line)}: ${there}`);
     }
   }
-  // A service that is wrong elsewhere may be the one that was meant to use a line: tell the cause, not what follows from it.
+  // A service that is invalid elsewhere may be the one that was meant to use a line: report the cause, not the consequence.
   const allKnown = problems.length === 0;
   for (const [name, line] of Object.entries(config.lines)) {
     const users = services(config).filter(([, service]) => service.line === name);
     if (users.length === 0 && allKnown) {
       // An error, not a warning: such a line is a service that was meant to use it and now talks to another terminal.
-      problems.push(`lines.${name}: no service uses it: name it in a service's line, or take it out`);
+      problems.push(`lines.${name}: no service uses this line: set "line" of a service to it, or remove it`);
     }
     if (line.idleProbeMs > 0 && line.idleProbeMs < idleProbeMsMin) {
-      problems.push(
-        `lines.${name}.idleProbeMs: ${line.idleProbeMs} is too short a pause between probes: use 0 (off) or at least ${idleProbeMsMin}`,
-      );
+      problems.push(`lines.${name}.idleProbeMs: must be 0 (off) or at least ${idleProbeMsMin}, not ${line.idleProbeMs}`);
     }
     const bytes = line.queueCallsMax * Math.max(0, ...users.map(([, service]) => service.bodyBytesMax));
     if (bytes > queueBytesMax) {
       problems.push(
         `lines.${name}.queueCallsMax: ${line.queueCallsMax} waiting calls of up to ` +
-          `${bytes / line.queueCallsMax} bytes may take ${Math.round(bytes / 1024 / 1024)} MiB of memory, and ` +
-          `${queueBytesMax / 1024 / 1024} are the limit: lower it or bodyBytesMax`,
+          `${bytes / line.queueCallsMax} bytes may take ${Math.round(bytes / 1024 / 1024)} MiB of memory, more ` +
+          `than the limit of ${queueBytesMax / 1024 / 1024} MiB: lower it or bodyBytesMax`,
       );
     }
   }
@@ -132,7 +130,9 @@ function refuseSharedDevices(config: Config, problems: string[]): void {
     const other = seen.get(device);
     if (other === undefined) seen.set(device, name);
     else
-      problems.push(`lines.${name}.path: ${line.path} is the same device as line ${other}: let their services share one line`);
+      problems.push(
+        `lines.${name}.path: ${line.path} is also the device of line ${other}: put the services of both on one line`,
+      );
   }
 }
 
@@ -159,7 +159,7 @@ function refuseSharedPorts(config: Config, problems: string[]): void {
       .slice(0, index)
       .find((before) => before.port === one.port && one.port !== 0 && meet(before.host, one.host));
     if (other !== undefined) {
-      problems.push(`${one.path}: ${one.port} on ${one.host} is already taken by ${other.path}: give each its own port`);
+      problems.push(`${one.path}: ${one.port} on ${one.host} is already used by ${other.path}: give each its own port`);
     }
   }
 }
@@ -177,9 +177,10 @@ function refuseOrigins(name: string, service: ServiceConfig, problems: string[])
   for (const [index, origin] of service.allowOrigins.entries()) {
     if (!/^https?:/.test(origin)) continue;
     const path = `services.${name}.allowOrigins[${index}]`;
-    if (!URL.canParse(origin)) problems.push(`${path}: ${JSON.stringify(origin)} is no origin: write it as https://till.shop`);
+    if (!URL.canParse(origin))
+      problems.push(`${path}: ${JSON.stringify(origin)} is not an origin: write it as https://till.shop`);
     else if (new URL(origin).origin !== origin) {
-      problems.push(`${path}: ${JSON.stringify(origin)} is never what a browser sends: write ${new URL(origin).origin}`);
+      problems.push(`${path}: browsers never send ${JSON.stringify(origin)}: write ${new URL(origin).origin}`);
     }
   }
 }

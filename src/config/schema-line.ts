@@ -28,18 +28,18 @@ export const line = {
       enum: ["none", "even", "odd"],
       default: lineDefaults.parity,
       description: "The parity bit.",
-      $comment: "the serial driver of Linux offers no other",
+      $comment: "serial drivers of Linux support no other",
     },
     stopBits: {
       enum: [1, 2],
       default: lineDefaults.stopBits,
       description: "Stop bits of a character.",
-      $comment: "the serial driver of Linux offers no other",
+      $comment: "serial drivers of Linux support no other",
     },
     flowControl: {
       enum: ["none", "rtscts", "xonxoff"],
       default: lineDefaults.flowControl,
-      description: "How one side holds the other up: not, by the RTS and CTS wires, or by XON and XOFF bytes.",
+      description: "Flow control: none, by the RTS and CTS wires, or by XON and XOFF bytes.",
     },
     crc16: {
       enum: ["arc", "umts"],
@@ -54,12 +54,12 @@ export const line = {
     lateReplyMs: bounded(
       bounds.lateReplyMs,
       lineDefaults.lateReplyMs,
-      "Silence after which a late answer isn't expected any more.",
+      "Silence after which a late answer is no longer expected.",
     ),
     idleProbeMs: bounded(
       bounds.idleProbeMs,
       lineDefaults.idleProbeMs,
-      "How long a line is idle before each service that has answered a probe before is asked whether it is still there; 0 turns it off.",
+      "Idle time after which each service that has answered a probe before is probed again; 0 turns it off.",
     ),
     queueCallsMax: bounded(bounds.queueCallsMax, lineDefaults.queueCallsMax, "Calls that may wait for the line."),
     queueWaitMs: bounded(bounds.queueWaitMs, lineDefaults.queueWaitMs, "How long a call may wait for the line."),

@@ -30,8 +30,8 @@ const common = {
     maxLength: 2_048,
     examples: ["http://127.0.0.1:8888", "https://terminal.lan/services"],
     description:
-      "Where posline gateway reaches the service: its base URL. posline serve leaves it aside, as the gateway leaves port, " +
-      "host, allowOrigins and allowHosts aside, so one file may serve both.",
+      "Where posline gateway reaches the service: its base URL. posline serve ignores it, and posline gateway ignores port, " +
+      "host, allowOrigins and allowHosts, so both can use one file.",
     $comment:
       "it must be a URL in lower case up to its path, http or https, without user, password, ? and #, such as http://127.0.0.1:8888",
   },
@@ -48,7 +48,8 @@ const common = {
   },
   faultStatus: {
     enum: [200],
-    description: "Puts posline's own faults into HTTP 200 where a body can tell them, for tills that discard other statuses.",
+    description:
+      "Answers posline's own faults with HTTP 200 where a body can describe them, for tills that discard other statuses.",
   },
   allowOrigins: {
     type: "array",
@@ -87,7 +88,7 @@ function replyTimeoutMs(service: ServiceName) {
       bounded(bounds.replyTimeoutMs, undefined, "For every route."),
       {
         type: "object",
-        description: "By route; a route left out keeps its default.",
+        description: "By route; routes that aren't listed keep their default.",
         additionalProperties: false,
         propertyNames: { enum: routes.map((route) => route.path) },
         patternProperties: { "^/": bounded(bounds.replyTimeoutMs, undefined, "For this route.") },
@@ -96,7 +97,7 @@ function replyTimeoutMs(service: ServiceName) {
     default: Object.fromEntries(routes.map((route) => [route.path, route.replyTimeoutMs])),
     description:
       "How long the first byte of a reply may take: one number for every route, or numbers by route. In ms. For posline gateway, " +
-      `how long its upstream's whole answer may take, and ${gatewayMarginMs} less unless set: it must be back before the till gives up.`,
+      `how long its upstream's whole answer may take, by default ${gatewayMarginMs} less: it must be back before the till gives up.`,
   } as const;
 }
 
@@ -131,7 +132,7 @@ const services = {
         replyTimeoutMs: replyTimeoutMs("fiscal"),
         merchantId: secret(
           "^[^\\u0000-\\u001f\\u007f]+$",
-          "Signs posline's own requests and lets it check the sign of the tills'.",
+          "Signs posline's own requests, and lets it verify the signatures of the tills'.",
           "it must be 1 to 256 characters without line breaks",
         ),
         merchantIdFile: secretFile,
@@ -148,7 +149,7 @@ const services = {
         replyTimeoutMs: replyTimeoutMs("bank"),
         apiKey: secret(
           "^[\\u0021-\\u007e]+$",
-          "What tills must send as X-API-Key, absent asks for none; and what posline gateway sends to its upstream.",
+          "What tills must send as X-API-Key (unset: no key is required), and what posline gateway sends to its upstream.",
           "it must be 1 to 256 characters of ASCII without spaces, as an HTTP header carries them",
         ),
         apiKeyFile: secretFile,
@@ -166,7 +167,12 @@ const services = {
 
 const journal = {
   anyOf: [
-    { type: "boolean", enum: [false], description: "Keeps no journal.", $comment: "false keeps none, and an object sets it" },
+    {
+      type: "boolean",
+      enum: [false],
+      description: "Keeps no journal.",
+      $comment: "false turns the journal off, and an object configures it",
+    },
     {
       type: "object",
       description: "Where the journal is kept.",
@@ -178,7 +184,7 @@ const journal = {
           maxLength: 4_096,
           examples: ["/var/lib/posline"],
           description:
-            "Its folder. Unless set, the service's state folder (systemd's STATE_DIRECTORY); without either none is kept.",
+            "Its folder. Unless set, the service's state folder (systemd's STATE_DIRECTORY); without either there is no journal.",
           $comment: "it must be the whole path of a folder on this box, such as /var/lib/posline",
         },
         bytes: bounded(
@@ -190,8 +196,8 @@ const journal = {
           enum: ["relay", "refuse"],
           default: journalDefaults.onFailure,
           description:
-            "What becomes of requests that move money, print or change state while the journal can't be written: they go on " +
-            "without a record, or are refused.",
+            "What happens to requests that move money, print or change state while the journal can't be written: relay sends " +
+            "them without a record, refuse refuses them.",
         },
       },
     },
@@ -223,7 +229,8 @@ export const fileSchema = {
     services,
     admin: {
       type: "object",
-      description: "The port of health, status and the emulator's control. Off unless there, emulated, or opened by systemd.",
+      description:
+        "The port of health, status and the emulator's control. Off unless configured, emulated, or opened by systemd.",
       additionalProperties: false,
       properties: { host, port: port(adminDefaults.port) },
     },
@@ -236,7 +243,7 @@ export const fileSchema = {
         level: {
           enum: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
           default: logDefaults.level,
-          description: "The least level that is logged.",
+          description: "The minimum level that is logged.",
         },
       },
     },

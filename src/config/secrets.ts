@@ -4,8 +4,8 @@ import { check, type Node } from "./check.ts";
 import { secretBytesMax } from "./limits.ts";
 
 /**
- * Reads a secret from its file. A refusal names the file and the cure, never what is in it.
- * @returns the text without its trailing line break; undefined when it is no good, which `problems` then tells.
+ * Reads a secret from its file. A problem names the file and the fix, never its contents.
+ * @returns the text without its trailing line break; undefined when it is invalid, which `problems` then says.
  */
 export function readSecret(node: Node, file: string, path: string, problems: string[]): string | undefined {
   const refuse = (state: string) => {
@@ -19,13 +19,13 @@ export function readSecret(node: Node, file: string, path: string, problems: str
     return refuse(reason(error, file));
   }
   if (bytes.length > secretBytesMax)
-    return refuse(`it is larger than ${secretBytesMax} bytes: name a file that holds the value alone`);
+    return refuse(`it is larger than ${secretBytesMax} bytes: name a file that holds only the value`);
   const value = bytes.toString("utf8").replace(/\r?\n$/, "");
   const kept = check(node, value, `${path} (${file})`, problems);
   return typeof kept === "string" ? kept : undefined;
 }
 
-/** Reads a file or a pipe, whose size nothing tells beforehand, up to a number of bytes. */
+/** Reads a file or a pipe, whose size isn't known beforehand, up to a number of bytes. */
 export function readAtMost(file: string, bytesMax: number): Buffer {
   const buffer = Buffer.alloc(bytesMax);
   const fd = openSync(file, "r");
@@ -45,7 +45,7 @@ export function readAtMost(file: string, bytesMax: number): Buffer {
 /** Why a file can't be read, and what to do about it. */
 export function reason(error: unknown, file: string): string {
   const code = codeOf(error);
-  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such file: create it, or mend the path";
+  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such file: create it or correct the path";
   if (code === "EACCES" || code === "EPERM") {
     return `permission denied: let posline's group read it: sudo chgrp GROUP ${file} && sudo chmod 640 ${file}`;
   }

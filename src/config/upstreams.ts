@@ -9,31 +9,31 @@ import { gatewayMarginMs } from "./limits.ts";
 /** Where a service is when it runs on this very box, as its contract has it. */
 export const localUpstream = (service: ServiceName) => `http://127.0.0.1:${contracts[service].port}`;
 
-/** Without a file the services are on this box, unless said otherwise. */
+/** Without a file the services are on this box by default. */
 export function supposeUpstreams(draft: Draft): void {
   for (const name of serviceNames) {
     if (draft.services[name] !== undefined) putService(draft, name, "upstream", localUpstream(name), "default");
   }
 }
 
-/** Tells an upstream that is no URL after all: the schema sees its form alone. */
+/** Reports an upstream that isn't a URL after all: the schema checks only its form. */
 export function refuseUpstreams(config: Config, problems: string[]): void {
   for (const name of serviceNames) {
     const upstream = config.services[name]?.upstream;
     if (upstream !== undefined && !URL.canParse(upstream)) {
-      problems.push(`services.${name}.upstream: ${JSON.stringify(upstream)} is no URL: write it as ${localUpstream(name)}`);
+      problems.push(`services.${name}.upstream: ${JSON.stringify(upstream)} is not a URL: write it as ${localUpstream(name)}`);
     }
   }
 }
 
-/** Tells the services that the gateway doesn't know where to ask. */
+/** Reports services without an upstream. */
 export function requireUpstreams(config: Config, problems: string[]): void {
   for (const name of serviceNames) {
     const service = config.services[name];
     if (service === undefined || service.upstream !== undefined) continue;
     problems.push(
-      `services.${name}.upstream: missing, and posline gateway asks the service there: add it, such as "${localUpstream(name)}", ` +
-        `or give --upstream-${name}`,
+      `services.${name}.upstream: missing: add the URL at which posline gateway reaches the service, such as "${localUpstream(name)}", ` +
+        `or use --upstream-${name}`,
     );
   }
 }
@@ -53,15 +53,13 @@ export function gatewayWarnings(config: Config): string[] {
       const ms = service.replyTimeoutMs[path] ?? 0;
       if (ms < tillMs) continue;
       warnings.push(
-        `services.${name}.replyTimeoutMs: ${ms} for ${path} is no less than the ${tillMs} after which a till gives up by its contract, ` +
-          `and an answer that comes then is kept back or, worse, taken for another's: ${tillMs - gatewayMarginMs} or less is safe`,
+        `services.${name}.replyTimeoutMs: ${ms} for ${path} is too long: by its contract a till gives up after ${tillMs}, and may take a later ` +
+          `answer for the answer to its next request: set it to ${tillMs - gatewayMarginMs} or less`,
       );
       break;
     }
     if (service.apiKey !== undefined && service.upstream !== undefined && isOpenToEavesdroppers(service.upstream)) {
-      warnings.push(
-        `services.${name}.upstream: the API key crosses the network in the clear: use https, or a network of its own`,
-      );
+      warnings.push(`services.${name}.upstream: the API key crosses the network unencrypted: use https, or a separate network`);
     }
   }
   return warnings;

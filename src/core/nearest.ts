@@ -20,7 +20,7 @@ function distance(from: string, to: string): number {
 
 /** The known word that `word` was most likely meant to be, ignoring case; undefined when none is close. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
-  // A longer word than any known one by far is no slip of the hand, and would cost its length times theirs to measure.
+  // A word that is far longer than any known one isn't a typo, and would cost its length times theirs to measure.
   if (word.length > 64) return undefined;
   let found: string | undefined;
   let least = Math.max(2, Math.floor(word.length / 3)) + 1;
@@ -37,5 +37,5 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 /** What follows "unknown key:" in a message: the word it was meant to be, or else all there are. */
 export function suggestion(word: string, known: readonly string[]): string {
   const meant = nearest(word, known);
-  return meant === undefined ? `the known ones are ${known.join(", ")}` : `did you mean ${meant}?`;
+  return meant === undefined ? `use one of ${known.join(", ")}` : `did you mean ${meant}?`;
 }

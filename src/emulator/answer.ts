@@ -18,12 +18,12 @@ export function idFrom(value: unknown): string | undefined {
 
 const int64Max = 2n ** 63n - 1n;
 
-/** An integer of 64 bits, such as an amount in minor units; undefined when it is none. */
+/** An integer of 64 bits, such as an amount in minor units; undefined for anything else. */
 export function int64From(value: unknown): bigint | undefined {
   return typeof value === "bigint" && value <= int64Max && value >= -int64Max - 1n ? value : undefined;
 }
 
-/** The fields of an object; none when it is no object. */
+/** The fields of an object; none when it isn't an object. */
 export function fieldsOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }

@@ -61,7 +61,7 @@ export class ControlApi {
     const problems: string[] = [];
     const asked = this.#read(body, problems);
     if (problems.length > 0) {
-      const error = `Cannot take the request, nothing was changed: ${problems.join("; ")}`;
+      const error = `Cannot accept the request, nothing was changed: ${problems.join("; ")}`;
       return { status: 400, text: `${JSON.stringify({ error })}\n` };
     }
     const { plan } = this.#emulator;
@@ -79,14 +79,16 @@ export class ControlApi {
     const json = readControlObject(body, problems);
     // What `check` hands back has the schema's shape, short of what was wrong and is among the problems.
     const request = (json === undefined ? {} : check(requestNode, json, "", problems)) as ControlRequest;
-    if (json !== undefined && Object.keys(json).length === 0) problems.push(`it asks for nothing: the keys are ${keys}`);
+    if (json !== undefined && Object.keys(json).length === 0) problems.push(`the request is empty: use one of ${keys}`);
     const { reset = false, advanceMs = 0, next = [], chances } = request;
     if ((reset ? 0 : this.#emulator.aheadMs) + advanceMs > aheadMsMax)
       problems.push("advanceMs: the emulator's time would leave the calendar");
     const list = Array.isArray(next) ? next : [next];
     const waiting = reset ? 0 : this.#emulator.plan.forced.length;
     if (waiting + list.length > forcedEffectsMax) {
-      problems.push(`next: ${waiting} wait already, and at most ${forcedEffectsMax} may: reset, or let them befall somebody`);
+      problems.push(
+        `next: ${waiting} effects are pending already, and ${forcedEffectsMax} is the limit: reset, or send requests that use them up`,
+      );
     }
     return {
       reset,
@@ -125,7 +127,7 @@ const nextNode: Node = {
   additionalProperties: false,
   required: ["service"],
   properties: {
-    service: { enum: serviceNames, description: "name the service that it is to befall" },
+    service: { enum: serviceNames, description: "name the service that it applies to" },
     route: { type: "string" },
     outcome: { type: "string" },
     fault: { type: "string" },
@@ -149,7 +151,7 @@ function readControlObject(body: string, problems: string[]): JsonObject | undef
   try {
     const json = parseJson(body);
     if (isObject(json)) return json;
-    problems.push(`it is no JSON object: the keys are ${keys}`);
+    problems.push(`the body must be a JSON object: its keys are ${keys}`);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     problems.push(error.message);
@@ -166,19 +168,21 @@ function readForced(
   if (service === undefined) return [];
   const routes = contracts[service].routes.map((each) => each.path);
   if (route !== undefined && !routes.includes(route)) {
-    problems.push(`${path}.route: ${JSON.stringify(route.slice(0, 64))} is none of ${service}'s: ${routes.join(", ")}`);
+    problems.push(
+      `${path}.route: ${service} has no route ${JSON.stringify(route.slice(0, 64))}: use one of ${routes.join(", ")}`,
+    );
     return [];
   }
   const at = route === undefined ? { service } : { service, route };
   if ((outcome === undefined) === (fault === undefined)) {
-    problems.push(`${path}: it must have one of outcome and fault`);
+    problems.push(`${path}: must have either outcome or fault`);
     return [];
   }
   if (outcome !== undefined) {
     const read = readOutcome(service, outcome);
     if (read !== undefined) return [{ ...at, effect: { outcome: read } }];
     const names = [...outcomeNames[service], "slow:1 to slow:99"].join(", ");
-    problems.push(`${path}.outcome: ${JSON.stringify(outcome.slice(0, 64))} is none of ${service}'s: ${names}`);
+    problems.push(`${path}.outcome: ${service} has no outcome ${JSON.stringify(outcome.slice(0, 64))}: use one of ${names}`);
     return [];
   }
   const read = readFault(fault ?? "", `${path}.fault`, problems);
@@ -190,10 +194,10 @@ function readChances(chances: Readonly<Record<string, unknown>>, problems: strin
   for (const [text, share] of Object.entries(chances)) {
     const path = `chances.${JSON.stringify(text.slice(0, 64))}`;
     const fault = readFault(text, path, problems);
-    if (typeof share !== "number") problems.push(`${path}: it must be a number from 0 to 1`);
+    if (typeof share !== "number") problems.push(`${path}: must be a number from 0 to 1`);
     else if (fault !== undefined) read.push({ fault, share });
   }
-  if (read.reduce((sum, { share }) => sum + share, 0) > shareMax) problems.push("chances: together they are more than 1");
+  if (read.reduce((sum, { share }) => sum + share, 0) > shareMax) problems.push("chances: the shares add up to more than 1");
   return read;
 }
 

@@ -141,7 +141,7 @@ function readFormBody(contract: Contract, route: Route, call: Call, merchantId: 
   }
   const json = isBase64(data) ? parseExact(Buffer.from(data, "base64").toString("utf8")) : undefined;
   return json === undefined
-    ? refused(codes.malformed, `Cannot answer ${route.path}: data is no Base64 of a JSON object`)
+    ? refused(codes.malformed, `Cannot answer ${route.path}: data is not the Base64 of a JSON object`)
     : { json };
 }
 

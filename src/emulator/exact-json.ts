@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
  * 2^53. What has a fraction or an exponent stays a number, so that it can be told apart and refused.
  */
 
-/** The JSON object in a text; undefined when it is no JSON, JSON of another kind, or an object that names a field twice. */
+/** The JSON object in a text; undefined when it isn't JSON, is JSON of another kind, or an object that names a field twice. */
 export function parseExact(text: string): JsonObject | undefined {
   let value: unknown;
   try {
@@ -20,6 +20,6 @@ export function parseExact(text: string): JsonObject | undefined {
 /** Writes what `parseExact` reads. */
 export function writeExact(value: JsonObject, space?: number): string {
   const text = stringify(value, undefined, space);
-  if (text === undefined) throw new Error("Cannot write the answer: it is no JSON");
+  if (text === undefined) throw new Error("Cannot write the answer: it is not JSON");
   return text;
 }

@@ -99,7 +99,7 @@ class HeldAnswers {
 }
 
 /**
- * Ends the caller's connection, and resolves once it is gone, so that the log tells it.
+ * Ends the caller's connection, and resolves once it is gone, so that the log has it.
  * @throws Fault `broken` where there is no connection: it stands for the answer that got lost.
  */
 function cutConnection(caller: Presence): Promise<void> {
@@ -107,6 +107,6 @@ function cutConnection(caller: Presence): Promise<void> {
     caller.signal.addEventListener("abort", () => resolve());
     if (caller.gone) resolve();
     else if (caller.hangUp !== undefined) caller.hangUp();
-    else reject(new Fault("broken", "Cannot answer: the emulator lost the answer, as it was told to"));
+    else reject(new Fault("broken", "Cannot answer: the emulator dropped the answer, as its fault says"));
   });
 }

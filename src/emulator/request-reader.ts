@@ -44,7 +44,7 @@ export class RequestReader {
     const value = this.#body[name];
     const id = idFrom(value);
     if (id === undefined && value !== undefined && value !== null && value !== "") {
-      return this.refuse(`${name} is no string`, "send it as a string");
+      return this.refuse(`${name} is not a string`, "send it as a string");
     }
     return id;
   }
@@ -56,7 +56,9 @@ export class RequestReader {
   optionalInt64(name: string): bigint | undefined {
     const value = this.#body[name];
     if (value === undefined || value === null) return undefined;
-    return int64From(value) ?? this.refuse(`${name} is no integer of 64 bits`, "send it without quotes, fraction or exponent");
+    return (
+      int64From(value) ?? this.refuse(`${name} is not an integer of 64 bits`, "send it without quotes, fraction or exponent")
+    );
   }
 
   /** An amount that is moved, in minor units. */

@@ -9,7 +9,7 @@ import { StateError } from "./state-reader.ts";
 
 /**
  * What the emulator remembers, in a file: written whole after each change, in place of the file before, so that at any moment
- * there is one whole state on disk. A file that isn't understood is somebody's, and is left alone.
+ * there is one whole state on disk. A file that isn't understood may be another program's, and stays as it is.
  */
 
 /** The form of the file. A file of another version is refused. */
@@ -41,20 +41,20 @@ export function readStateFile(path: string, emulator: EmulatorState): void {
   const text = read(path);
   if (text === undefined) return;
   const refuse = (state: string) => {
-    const cure = "move it away to begin anew, or name another file";
+    const cure = "move it away to start with an empty state, or name another file";
     return new StateFileError(`Cannot use the state file ${path}: ${state}: ${cure}`);
   };
   const state = parseExact(text);
-  if (state === undefined) throw refuse(text === "" ? "it is empty" : "it is no JSON object");
+  if (state === undefined) throw refuse(text === "" ? "it is empty" : "it is not a JSON object");
   if (state["version"] !== version) throw refuse(`its version is not ${version}`);
   const { aheadMs, services } = state;
   if (typeof aheadMs !== "bigint" || aheadMs < 0n || aheadMs > aheadMsMax) {
-    throw refuse(`aheadMs: it is no whole number from 0 to ${aheadMsMax}`);
+    throw refuse(`aheadMs: must be a whole number from 0 to ${aheadMsMax}`);
   }
-  if (!isObject(services)) throw refuse("services: it is no object");
+  if (!isObject(services)) throw refuse("services: must be an object");
   for (const service of serviceNames) {
     const saved = services[service];
-    if (!isObject(saved)) throw refuse(`services.${service}: it is no object`);
+    if (!isObject(saved)) throw refuse(`services.${service}: must be an object`);
     try {
       emulator.services[service].restore(saved);
     } catch (error) {
@@ -86,7 +86,7 @@ function read(path: string): string | undefined {
   let bytes: Buffer;
   try {
     const found = statSync(path);
-    if (!found.isFile()) throw refuse("it is no file: name a file");
+    if (!found.isFile()) throw refuse("it is not a file: name a file");
     if (found.size > fileBytesMax) throw refuse(`it is larger than ${fileBytesMax} bytes: name a state file`);
     bytes = readFileSync(path);
   } catch (error) {
@@ -100,10 +100,10 @@ function read(path: string): string | undefined {
 
 function writeReason(error: unknown): string {
   const code = codeOf(error);
-  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such folder: make it, or name another";
+  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such folder: create it, or name another";
   if (code === "EACCES" || code === "EPERM" || code === "EROFS") {
     return "permission denied: posline's user must be able to write into its folder, since each state is a new file";
   }
-  if (code === "ENOSPC") return "the disk is full: make room";
+  if (code === "ENOSPC") return "the disk is full: free some space";
   return error instanceof Error ? error.message : String(error);
 }

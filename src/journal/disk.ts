@@ -66,7 +66,7 @@ class NodeFile implements DiskFile {
     // A write may take less than all, as the last one before a full disk does.
     for (let written = 0; written < buffer.length; ) {
       const { bytesWritten } = await this.#handle.write(buffer, written, buffer.length - written, position + written);
-      if (bytesWritten === 0) throw new Error("the disk takes no bytes");
+      if (bytesWritten === 0) throw new Error("the disk accepts no more bytes");
       written += bytesWritten;
     }
   }
@@ -95,7 +95,7 @@ export const nodeDisk: Disk = {
   lock: acquireWriterLock,
   open: async (path) => new NodeFile(await open(path, "r+")),
   create: async (path, mode) => {
-    // A new one and never one that is there: a link that somebody left under the name would lead the writing elsewhere.
+    // Always a new file: a link that was left under the name would lead the writing elsewhere.
     await rm(path, { force: true });
     const handle = await open(path, "wx+", mode);
     try {

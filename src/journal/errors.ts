@@ -13,17 +13,17 @@ export function writeReason(error: unknown, folder: string): string {
   switch (codeOf(error)) {
     case "ENOENT":
     case "ENOTDIR":
-      return `there is no folder ${folder}: make it for posline's user (sudo install -d -o posline -g posline ${folder})`;
+      return `there is no folder ${folder}: create it for posline's user (sudo install -d -o posline -g posline ${folder})`;
     case "EACCES":
     case "EPERM":
       return `no permission in ${folder}: give it to posline's user (sudo chown -R posline:posline ${folder})`;
     case "EROFS":
-      return `the file system of ${folder} is read-only: a disk that fails becomes so (sudo dmesg | tail), otherwise mount it for writing`;
+      return `the file system of ${folder} is read-only, as it becomes when a disk fails (check with sudo dmesg | tail): otherwise mount it for writing`;
     case "ENOSPC":
     case "EDQUOT":
-      return `the disk is full: make room (df -h ${folder})`;
+      return `the disk is full: free some space (df -h ${folder})`;
     case "EIO":
-      return `the disk fails to write (EIO): save its data and replace it (sudo dmesg | tail tells more)`;
+      return `write error of the disk (EIO): save its data and replace it (details: sudo dmesg | tail)`;
     case "EISDIR":
       return `${journalFile(folder)} is a folder: move it away`;
     default:
@@ -36,12 +36,12 @@ export function readReason(error: unknown, folder: string): string {
   switch (codeOf(error)) {
     case "ENOENT":
     case "ENOTDIR":
-      return `there is none: name the folder where posline keeps it with --folder (posline config shows journal.folder)`;
+      return `there is no journal: name its folder with --folder (posline config shows journal.folder)`;
     case "EACCES":
     case "EPERM":
-      return "no permission: read it with sudo, or join the group for good (sudo usermod -aG posline $USER, then log in anew)";
+      return "no permission: use sudo, or join the group posline (sudo usermod -aG posline $USER, then log in again)";
     case "EIO":
-      return "the disk fails to read (EIO): save its data and replace it (sudo dmesg | tail tells more)";
+      return "read error of the disk (EIO): save its data and replace it (details: sudo dmesg | tail)";
     default:
       return writeReason(error, folder);
   }

@@ -25,7 +25,7 @@ export interface JournalOptions {
   readonly folder: string;
   /** Bytes of its file. */
   readonly bytes: number;
-  /** What becomes of requests that can't be recorded. */
+  /** Whether requests that can't be recorded are refused, or sent without a record. */
   readonly onFailure: "refuse" | "relay";
   readonly report: JournalReport;
   /** The box's own unless a test has another. */
@@ -44,7 +44,7 @@ export interface JournalEnding {
   readonly outcome: Outcome;
   readonly status?: string | undefined;
   readonly code?: number | undefined;
-  /** The caller had left by then. */
+  /** The client had disconnected by then. */
   readonly left?: boolean | undefined;
 }
 
@@ -104,7 +104,7 @@ export class Journal {
         throw new Fault("unavailable", this.#refusal(route), { reason: "not-recorded", retryAfterS });
       },
       ended: async (ending) => {
-        if (ending.outcome === "unknown") this.#add(asUnknown(record, "told as unknown"));
+        if (ending.outcome === "unknown") this.#add(asUnknown(record, "reported as unknown"));
         if (sent === undefined) return;
         await this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending }).recorded;
       },
@@ -117,14 +117,14 @@ export class Journal {
   }
 
   #refusal({ path }: Route): string {
-    return `Cannot send ${path}: its record can't be written (${this.state}). ${nothingSent}`;
+    return `Cannot send ${path}: it can't be recorded in the journal (${this.state}). ${nothingSent}`;
   }
 
   /** What was there at the first opening: what had no outcome will never get one. */
   #found(records: readonly StoredRecord[]): void {
     const recent: UnknownOperation[] = [];
     const unknown = joinOperations(records).flatMap(({ sent, ending, lost }) => {
-      if (ending !== undefined) return ending.outcome === "unknown" ? [asUnknown(sent, "told as unknown")] : [];
+      if (ending !== undefined) return ending.outcome === "unknown" ? [asUnknown(sent, "reported as unknown")] : [];
       const operation = asUnknown(sent, "no outcome recorded");
       // What was lost before the last start was reported at that start.
       if (!lost) recent.push(operation);

@@ -126,7 +126,7 @@ export interface JournalSnapshot {
 export async function readJournal(folder: string): Promise<JournalSnapshot> {
   const { records, slots, bad, whole } = await scanFolder(folder);
   if (whole === 0)
-    throw new JournalError(`Cannot read ${journalFile(folder)}: it is no journal of posline: name another folder`);
+    throw new JournalError(`Cannot read ${journalFile(folder)}: it is not a journal of posline: name another folder`);
   return { records, slots, bad, isWritten: await isWriterLocked(folder) };
 }
 

@@ -32,7 +32,7 @@ export interface OutcomeRecord {
   readonly outcome: Outcome;
   readonly status?: string | undefined;
   readonly code?: number | undefined;
-  /** The caller had left by then, and may not know the outcome. */
+  /** The client had disconnected by then, and may not know the outcome. */
   readonly left?: boolean | undefined;
 }
 
@@ -177,7 +177,7 @@ export interface UnknownOperation {
   readonly route: string;
   readonly key: string | undefined;
   readonly amount: string | undefined;
-  readonly cause: "no outcome recorded" | "told as unknown";
+  readonly cause: "no outcome recorded" | "reported as unknown";
 }
 
 /** An operation as one whose outcome is unknown. */

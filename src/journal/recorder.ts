@@ -175,13 +175,15 @@ export class Recorder {
   async #replaced(): Promise<void> {
     const path = journalFile(this.#options.folder);
     if (++this.#replacements > replacementsMax) {
-      throw new JournalError(`${path} is removed, replaced or cut again and again: find out by whom (sudo lsof ${path})`);
+      throw new JournalError(
+        `${path} is removed, replaced or cut again and again: find the program that does it (sudo lsof ${path})`,
+      );
     }
     await this.#release();
     if (this.#replacements > 1) return;
     this.#options.report.noticed(
-      `${path} was removed, replaced or cut by somebody else while posline wrote it: what stood only there is lost, and it goes ` +
-        "on in the file that is there now, or in a new one",
+      `${path} was removed, replaced or cut by another program while posline wrote it: records that were only there are lost, ` +
+        "and posline goes on in the file that is there now, or in a new one",
     );
   }
 
@@ -241,7 +243,7 @@ export class Recorder {
 
   #overdue(): void {
     this.#hangs = true;
-    this.#failed(`the disk has not answered for ${recordMs} ms: it may be failing (sudo dmesg | tail)`);
+    this.#failed(`no answer from the disk for ${recordMs} ms: it may be failing (check with sudo dmesg | tail)`);
   }
 
   /** Ends the wait of all callers, which go on as `onFailure` says. */
@@ -249,16 +251,19 @@ export class Recorder {
     for (const queued of [...this.#batch, ...this.#queue]) queued.release(false);
     if (this.#failure === reason) return;
     this.#failure = reason;
-    this.#options.report.failed(`Cannot keep the journal in ${this.#options.folder}: ${reason}`);
+    this.#options.report.failed(`Cannot write the journal in ${this.#options.folder}: ${reason}`);
   }
 
   #worked(): void {
     this.#retry.succeeded();
     if (this.#failure === undefined) return;
     this.#failure = undefined;
-    const lost = this.#dropped === 0 ? "" : `, and ${this.#dropped} records of the time between were lost`;
+    const lost =
+      this.#dropped === 0
+        ? ""
+        : `, and ${this.#dropped} ${this.#dropped === 1 ? "record was" : "records were"} lost in the meantime`;
     this.#dropped = 0;
-    this.#options.report.recovered(`The journal in ${this.#options.folder} is written again${lost}`);
+    this.#options.report.recovered(`the journal in ${this.#options.folder} is written again${lost}`);
   }
 
   #lost({ record }: QueuedRecord): void {

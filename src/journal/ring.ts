@@ -9,7 +9,7 @@ import { readSlot, slotBytes, writeSlot } from "./slot.ts";
  * the disk, where growing a file or replacing it would cost several, and a full disk can't stop it. A record's sequence number
  * is its place: it stands in slot `sequence % slots`, so the newest is found by reading, and nothing else has to be kept right.
  *
- * A file may be taken away under its writer, by a tidy hand or a restored backup; the writes then go into a file that is never
+ * A file may be taken away under its writer, by a cleanup or a restored backup; the writes then go into a file that is never
  * read. So each write is only good when the file of that name is still the one that was written.
  */
 
@@ -30,7 +30,7 @@ export interface OpenedRing {
 /** Bytes written at once while a file is made. */
 const fillBytes = 1024 * 1024;
 
-/** Readable by posline's group, so that a technician needn't be root. */
+/** Readable by posline's group, so that a technician doesn't have to be root. */
 const fileMode = 0o640;
 
 /** An open file, and what its ring is to be. */
@@ -54,7 +54,7 @@ export class Ring {
   /**
    * Puts records in their slots; settles once they are on the disk. They come in order, fewer than there are slots, and no
    * other process writes meanwhile.
-   * @returns false when the file was removed, replaced or cut by somebody else: nothing is recorded then, and it must be opened anew.
+   * @returns false when the file was removed, replaced or cut by another program: nothing is recorded then, and it must be opened anew.
    */
   async write(records: readonly SlotRecord[]): Promise<boolean> {
     const { disk, file, path, facts, slots } = this.#its;
@@ -123,21 +123,21 @@ async function openFile(disk: Disk, path: string): Promise<DiskFile | undefined>
   }
 }
 
-/** What somebody else put there is never overwritten. */
+/** A file that isn't posline's is never overwritten. */
 function refuseForeign(path: string, bytes: number, { whole, newer }: RingScan): void {
-  if (newer > 0) throw new JournalError(`${path} was written by a later posline: install that one, or move the file away`);
+  if (newer > 0) throw new JournalError(`${path} was written by a newer posline: install that version, or move the file away`);
   if (whole === 0 && bytes > 0)
-    throw new JournalError(`${path} is no journal of posline, or nothing of it can be read: move the file away`);
+    throw new JournalError(`${path} is not a journal of posline, or nothing in it is readable: move the file away`);
 }
 
 function noticesOf(path: string, bytes: number, { slots, bad, records }: RingScan): string[] {
-  if (bytes === 0) return [`${path} was empty, which posline never leaves it: what stood in it is lost, and it begins anew`];
+  if (bytes === 0) return [`${path} was empty, which posline never leaves it: its records are lost, and a new journal begins`];
   const notices: string[] = [];
   if (bytes !== slots * slotBytes) {
-    const what = bytes < slots * slotBytes ? "was cut" : "was added to";
+    const what = bytes < slots * slotBytes ? "cut" : "lengthened";
     notices.push(
-      `${path} ${what} by somebody else, ${bytes} bytes in place of ${slots * slotBytes}: ` +
-        `the ${records.length} records that can be read are kept`,
+      `${path} was ${what} by another program, to ${bytes} bytes from ${slots * slotBytes}: ` +
+        `the ${records.length} readable records are kept`,
     );
   }
   if (bad > 0) notices.push(badNotice(path, bad));
@@ -145,8 +145,8 @@ function noticesOf(path: string, bytes: number, { slots, bad, records }: RingSca
 }
 
 function badNotice(path: string, bad: number): string {
-  const what = bad === 1 ? "1 slot was" : `${bad} slots were`;
-  return `${what} torn or spoiled in ${path}: what was being written when the power went is left out`;
+  const what = bad === 1 ? "1 record" : `${bad} records`;
+  return `${what} in ${path} can't be read: a record that was being written during a power cut is left out`;
 }
 
 interface ResizeOptions {
@@ -159,7 +159,7 @@ interface ResizeOptions {
   readonly notices: string[];
 }
 
-/** The newest records in a file of another size. Where there is no room for a second file, the first one goes on to be used. */
+/** The newest records in a file of another size. Where there is no room for a second file, the first one stays in use. */
 async function resize({ disk, folder, file, facts, slots, found, notices }: ResizeOptions): Promise<Ring> {
   const kept = found.records.filter(({ sequence }) => sequence > found.head - slots);
   let resized: Ring;
@@ -168,14 +168,16 @@ async function resize({ disk, folder, file, facts, slots, found, notices }: Resi
   } catch (error) {
     if (found.slots === 0) throw error;
     const path = journalFile(folder);
-    notices.push(`${path} keeps its size of ${facts.bytes} bytes, since another can't be made beside it (${String(error)})`);
+    notices.push(
+      `${path} keeps its size of ${facts.bytes} bytes: a file of the configured size can't be created (${String(error)})`,
+    );
     return new Ring({ disk, path, file, facts, slots: found.slots });
   }
   await file.close().catch(() => {});
   return resized;
 }
 
-/** Records as they were written, to the letter. */
+/** Records exactly as they were written. */
 async function copyRecords(file: DiskFile, slots: number, records: readonly StoredRecord[]): Promise<readonly SlotRecord[]> {
   const written: SlotRecord[] = [];
   const bytes = Buffer.alloc(slotBytes);

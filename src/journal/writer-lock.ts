@@ -46,7 +46,7 @@ export async function acquireWriterLock(folder: string): Promise<WriterLock> {
       await lock.release();
     }
     if (attempt === attempts) {
-      throw new JournalError(`another process keeps the journal in ${folder}: stop that one, or give this one another folder`);
+      throw new JournalError(`another process is using the journal in ${folder}: stop it, or set another journal.folder`);
     }
     await pause(randomInt(pauseMs.min, pauseMs.max));
   }

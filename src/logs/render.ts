@@ -43,7 +43,7 @@ export class LogRenderer {
     if (event.kind === "text") return terminalSafe(event.text);
     const time = this.#dates === "each" ? `${dayOf(event.timeMs)} ${timeOf(event.timeMs)}` : timeOf(event.timeMs);
     const more =
-      event.leftOut > 0 ? this.#colour("odd", `(${event.leftOut} more like it before were left out of the log)`) : "";
+      event.leftOut > 0 ? this.#colour("odd", `(${event.leftOut} similar lines before it were left out of the log)`) : "";
     return joinColumns([this.#colour("faint", time), this.#columnsOf(event), more]);
   }
 
@@ -62,7 +62,7 @@ export class LogRenderer {
       this.#colour("strong", key) + filled("key", key),
       this.#colour(toneOf(event), outcomeText) + filled("outcome", outcomeText),
       `${msOf(event.queueMs)}+${msOf(event.lineMs)} ms`.padStart(14),
-      left ? this.#colour("odd", "the caller left before the answer") : "",
+      left ? this.#colour("odd", "the client disconnected before the answer") : "",
       terminalSafe(message ?? ""),
       this.#colour("faint", restColumn(rest.filter(([name]) => !name.endsWith("Bytes")))),
       outcome === "answered" ? "" : this.#colour("faint", `[${terminalSafe(requestId)}]`),
@@ -145,7 +145,7 @@ function lineText(event: LineLogEvent, colour: Colourer): string {
     ]);
   }
   const facts = [
-    reason,
+    reason && (discardTexts[reason] ?? reason),
     bytes === undefined ? undefined : `${bytes} bytes`,
     crc && crcText(crc),
     head && `head ${headText(head)}`,
@@ -159,6 +159,14 @@ function lineText(event: LineLogEvent, colour: Colourer): string {
   ]);
 }
 
+/** Why bytes are not a valid frame, by the log's word for it. */
+const discardTexts: Readonly<Record<string, string>> = {
+  noise: "not part of a frame",
+  checksum: "wrong checksum",
+  oversize: "length field too large",
+  reset: "incomplete frame",
+};
+
 const stateTones: Readonly<Record<string, Tone>> = {
   down: "bad",
   recovering: "odd",
@@ -170,7 +178,7 @@ const stateTones: Readonly<Record<string, Tone>> = {
 
 function crcText({ got, arc, umts, crc32 }: NonNullable<LineLogEvent["crc"]>): string {
   const readings = [arc && `arc gives ${arc}`, umts && `umts gives ${umts}`, crc32 && `crc32 gives ${crc32}`];
-  return [`crc ${got} came`, ...readings.filter((reading) => reading !== undefined && reading !== "")].join(", ");
+  return [`checksum ${got} received`, ...readings.filter((reading) => reading !== undefined && reading !== "")].join(", ");
 }
 
 /** The bytes one by one, and as text where they are some. */
@@ -187,13 +195,15 @@ function hintOf({ reason, crc, head = "", line }: LineLogEvent): string | undefi
   if (reason === "checksum" && crc !== undefined) {
     const other = (["arc", "umts"] as const).find((reading) => crc[reading]?.toLowerCase() === crc.got.toLowerCase());
     // A frame that fits the configured reading isn't discarded, so it is always the other one.
-    if (other !== undefined) return `the terminal reads CRC16 as ${other}: set "crc16": "${other}" for line ${line}`;
-    return "neither reading fits: look for a wrong speed, parity or a bad cable";
+    if (other !== undefined)
+      return `the terminal uses the checksum CRC-16/${other.toUpperCase()}: set "crc16": "${other}" for line ${line}`;
+    return "no known checksum fits: check speed, parity and cable";
   }
   // AT, +++ and the probe of QCDM modems.
   if (/^(?:4154|2b2b2b|7e0078f07e)/i.test(head)) {
-    return "a modem's commands: does ModemManager probe the port? posline doctor tells";
+    return "these are modem commands: is ModemManager probing the port? Run posline doctor";
   }
+  if (reason === "oversize") return "is the speed of the line right?";
   return undefined;
 }
 

@@ -1,8 +1,8 @@
 import { Socket } from "node:net";
 
 /**
- * What systemd hands to a service, in plain JavaScript: the sockets that it listens on already, the way to tell it how the
- * service does, and the watchdog that asks. Nothing here is needed: started by hand, posline has none of it, and that is no error.
+ * What systemd hands to a service, in plain JavaScript: open sockets, the notification of its status,
+ * and the watchdog. All of it is optional: started by hand, posline has none of it, and that isn't an error.
  *
  * This room knows systemd's protocol (sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3)) and nothing of lines and services.
  */
@@ -13,7 +13,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The first descriptor that is passed (SD_LISTEN_FDS_START). */
 const first = 3;
 
-/** More sockets than any configuration could use: a number above it is no number of systemd's. */
+/** More sockets than any configuration could use: a higher number isn't systemd's. */
 const descriptorsMax = 64;
 
 /** Descriptors by the names that their units give them. */
@@ -33,7 +33,7 @@ export function passedDescriptors(env: Environment, pid = process.pid): Descript
   if (LISTEN_FDS === undefined || LISTEN_PID !== String(pid)) return { notify: undefined, sockets: [] };
   const count = Number(LISTEN_FDS);
   if (!Number.isInteger(count) || count < 0 || count > descriptorsMax) {
-    throw new Error(`Cannot take over systemd's sockets: LISTEN_FDS is no number from 0 to ${descriptorsMax}`);
+    throw new Error(`Cannot take over systemd's sockets: LISTEN_FDS is not a number from 0 to ${descriptorsMax}`);
   }
   const names = LISTEN_FDNAMES.split(":");
   const all = Array.from({ length: count }, (_, n) => ({ fd: first + n, name: names[n] }));
@@ -53,13 +53,13 @@ export interface ListeningSocket {
 
 /**
  * Looks where a socket listens. systemd promises no order of them, and one unit gives all of its sockets the same name.
- * @throws Error when the descriptor is no TCP socket.
+ * @throws Error when the descriptor is not a TCP socket.
  */
 export function socketAt(fd: number): ListeningSocket {
   const holder = new Socket({ fd, readable: false, writable: false });
   const address = holder.address();
   if (!("port" in address)) {
-    throw new Error(`Cannot take over descriptor ${fd} of systemd: it is no TCP socket: look at posline.socket`);
+    throw new Error(`Cannot take over descriptor ${fd} of systemd: it is not a TCP socket: check posline.socket`);
   }
   return { holder, host: address.address, port: address.port };
 }

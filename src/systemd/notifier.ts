@@ -3,25 +3,25 @@ import { writeSync } from "node:fs";
 import type { Environment } from "./descriptors.ts";
 
 /**
- * Tells systemd how the service does (sd_notify(3)). Node can't write to a datagram socket; two ways round it need no native addon,
+ * Notifies systemd of the service's status (sd_notify(3)). Node can't write to a datagram socket; two ways round it need no native addon,
  * of which such services' installations have died: systemd 253 and later hands over a descriptor that is connected already, and
  * before that its own `systemd-notify` does it, some 10 ms of another process each time.
  */
 
 /** Milliseconds that `systemd-notify` may take: it does one system call. */
-const toldMs = 5_000;
+const timeoutMs = 5_000;
 
-/** What is told, as lines of `NAME=value`. */
+/** Sends notifications, as lines of `NAME=value`. */
 export interface Notifier {
-  /** True when somebody listens. */
+  /** True when systemd listens. */
   readonly listens: boolean;
-  /** Tells it; settles when it is told, or can't be, which is no error. */
+  /** Sends one; settles when it is sent, or has failed, which isn't an error. */
   tell(lines: readonly string[]): Promise<void>;
 }
 
 /**
  * @param fd The descriptor that systemd passed, if it did.
- * @param failed Called when it couldn't be told, with the reason.
+ * @param failed Called when a notification couldn't be sent, with the reason.
  */
 export function notifier(env: Environment, fd: number | undefined, failed: (reason: string) => void): Notifier {
   if (fd !== undefined) return { listens: true, tell: async (lines) => write(fd, lines, failed) };
@@ -54,15 +54,15 @@ function run(lines: readonly string[], socket: string, failed: (reason: string) 
     };
     // Its own process would be taken for the one that speaks: systemd believes it by NotifyAccess=all.
     const child = spawn("systemd-notify", [...lines], { env: { ...process.env, NOTIFY_SOCKET: socket }, stdio: "ignore" });
-    const timer = setTimeout(() => child.kill("SIGKILL"), toldMs);
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
     timer.unref();
     child.on("error", (error) => {
       clearTimeout(timer);
-      end(`systemd-notify can't be run: ${error.message}`);
+      end(`systemd-notify could not be run: ${error.message}`);
     });
     child.on("close", (code) => {
       clearTimeout(timer);
-      end(code === 0 ? undefined : `systemd-notify failed (${code ?? "it took too long"})`);
+      end(code === 0 ? undefined : `systemd-notify failed (${code === null ? "timeout" : `exit code ${code}`})`);
     });
   });
 }

@@ -1,7 +1,7 @@
 import type { Environment } from "./descriptors.ts";
 
 /**
- * The watchdog (sd_watchdog_enabled(3)): systemd ends and restarts a service that it doesn't hear from in time. A ping from a bare
+ * The watchdog (sd_watchdog_enabled(3)): systemd restarts a service whose pings stay out. A ping from a bare
  * timer would prove that timers run, so each one asks first whether the service makes progress.
  */
 
@@ -11,11 +11,11 @@ const pingsPerPeriod = 3;
 export interface WatchdogOptions {
   /** Milliseconds that systemd waits. */
   readonly periodMs: number;
-  /** What stands still and must not; undefined when all makes progress. */
+  /** What is stalled; undefined when everything makes progress. */
   readonly stalled: () => string | undefined;
   readonly ping: () => void;
-  /** Called when something begins to stand still, and no ping goes out: undefined when it goes on after all. */
-  readonly told: (stalled: string | undefined) => void;
+  /** Called when something becomes stalled, and pings stop; with undefined when they resume. */
+  readonly changed: (stalled: string | undefined) => void;
 }
 
 /** Milliseconds that systemd waits for this process; undefined when it doesn't. */
@@ -26,11 +26,11 @@ export function watchdogPeriodMs({ WATCHDOG_USEC, WATCHDOG_PID }: Environment, p
 }
 
 /** Pings until it is stopped. */
-export function startWatchdog({ periodMs, stalled, ping, told }: WatchdogOptions): { stop(): void } {
+export function startWatchdog({ periodMs, stalled, ping, changed }: WatchdogOptions): { stop(): void } {
   let before: string | undefined;
   const look = () => {
     const now = stalled();
-    if ((now === undefined) !== (before === undefined)) told(now);
+    if ((now === undefined) !== (before === undefined)) changed(now);
     before = now;
     if (now === undefined) ping();
   };

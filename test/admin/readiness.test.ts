@@ -26,7 +26,7 @@ for (const state of [...lineStates, "open"] as const) {
     assert.equal(answer.status, "not ready");
     const [{ cure, ...reason }] = answer.reasons;
     assert.deepEqual(reason, { what: "line", line: "till", state, reason: "why it is so" });
-    assert.match(cure, /^(wait|it was closed|posline doctor --line till$)/);
+    assert.match(cure, /^(wait|the line is closed for good|posline doctor --line till$)/);
   });
 }
 
@@ -74,7 +74,7 @@ for (const onFailure of ["refuse", "relay"] as const) {
     if (onFailure === "relay") return;
     const [{ cure, ...reason }] = answer.reasons;
     assert.deepEqual(reason, { what: "journal", state: "failing", reason: live.state });
-    assert.match(cure, /mend the disk/);
+    assert.match(cure, /fix the disk/);
   });
 }
 
@@ -111,7 +111,7 @@ test("Status.readyz() is 200 where posline asks nothing, and says so", () => {
   assert.equal(code, 200);
   assert.deepEqual(answer, {
     status: "ready",
-    notes: ["bank on line till is not asked by posline: only a call shows whether it is there"],
+    notes: ["posline sends no probe to bank on line till: only a call shows whether it is there"],
   });
 });
 

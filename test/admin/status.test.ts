@@ -187,7 +187,7 @@ test("Status.status() shows the queue, the device and a stall as they are when i
 test("Status.status() shows a gateway's lines and services: open or down, no queue, and where it asks", () => {
   const status = new Status("1.2.3");
   const observer = status.line("till");
-  const live = { state: "down" as "down" | "open", reason: "it was not opened yet" };
+  const live = { state: "down" as "down" | "open", reason: "not opened yet" };
   status.setSources({
     lines: [{ name: "till", path: "/dev/ttyS1", live }],
     services: [{ service: "qr", line: "till", upstream: "https://terminal.lan" }],

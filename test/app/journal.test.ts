@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -38,12 +38,12 @@ test("openMoneyJournal() warns of what the process before left, 20 lines at most
   const second = await open();
   const [first, ...others] = second.log.lines;
   assert.equal(first?.level, "warn");
-  assert.match(first?.message ?? "", /an operation was sent before posline ended, and its outcome is unknown/);
+  assert.match(first?.message ?? "", /an operation was in progress when posline stopped, and its outcome is unknown/);
   assert.deepEqual(first?.fields, { service: "bank", route: "/sale", requestId: "r-K3", key: "K3", amount: "100" });
   assert.equal(others.length, 20);
   assert.equal(others[18]?.fields.key, "K22");
   assert.deepEqual([others[19]?.level, others[19]?.fields], ["warn", { count: 3 }]);
-  assert.match(others[19]?.message ?? "", /posline journal --unknown$/);
+  assert.match(others[19]?.message ?? "", /^3 more operations have an unknown outcome: posline journal --unknown$/);
   await second.journal.begin(callOf("NEW"), routeTo()).sent();
   await second.journal.close();
 
@@ -55,9 +55,17 @@ test("openMoneyJournal() warns of what the process before left, 20 lines at most
       ["info", 23],
     ],
   );
-  assert.match(
-    third.log.lines[1]?.message ?? "",
-    /^and 23 older operations have an unknown outcome: posline journal --unknown/,
-  );
+  assert.match(third.log.lines[1]?.message ?? "", /^23 earlier operations have an unknown outcome: posline journal --unknown/);
   await third.journal.close();
+
+  const alone = join(root, "alone");
+  mkdirSync(alone);
+  for (const key of ["FIRST", "SECOND"]) {
+    const one = await openMoneyJournal(config, alone, new ToldLog());
+    await one.begin(callOf(key), routeTo()).sent();
+    await one.close();
+  }
+  const last = new ToldLog();
+  await (await openMoneyJournal(config, alone, last)).close();
+  assert.match(last.lines[1]?.message ?? "", /^1 earlier operation has an unknown outcome: posline journal --unknown/);
 });

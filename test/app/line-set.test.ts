@@ -75,10 +75,15 @@ test("LineSet lets a changed line's successor open no device before the line has
   const [second] = set.all;
   take(set, shared("a", 19_200));
   const [third] = set.all;
-  for (const line of [second, third]) assert.match((await line?.opens()) ?? "", /is to end first/);
+  for (const line of [second, third])
+    assert.match((await line?.opens()) ?? "", /the previous exchange is still finishing under the old configuration/);
   second?.end();
   await ended();
-  assert.match((await third?.opens()) ?? "", /is to end first/, "the first has not ended");
+  assert.match(
+    (await third?.opens()) ?? "",
+    /the previous exchange is still finishing under the old configuration/,
+    "the first has not ended",
+  );
   first?.end();
   await ended();
   assert.equal(await third?.opens(), "opens");
@@ -111,7 +116,7 @@ test("LineSet.discard() ends what was made in vain, and nothing that runs", asyn
   const prepared = set.prepare([shared("a"), shared("b")]);
   const made = prepared.get("b")?.onLine;
   made?.end();
-  await set.discard(prepared);
+  await set.discard(prepared, "start failed");
   assert.equal(made?.stops.length, 1);
   assert.deepEqual([made?.started, running?.stops], [0, []]);
 });

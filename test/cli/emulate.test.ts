@@ -149,7 +149,7 @@ test("posline emulate takes the device of a flag or a variable, and none of a fi
   assert.deepEqual(
     await problemsOf({ services: ["fiscal"] }, { config: file }),
     [
-      "--service: there is no service fiscal in the file: add it there",
+      "--service: the file has no service fiscal: add services.fiscal to it",
       "services: it is empty: name at least one of fiscal, bank and qr",
     ].slice(0, 1),
   );
@@ -168,10 +168,10 @@ test("posline emulate's flags go over the environment: admin port and the files 
   assert.equal(config.services.bank?.apiKey, "KEY");
   assert.equal(config.services.fiscal?.merchantId, "KEY");
   assert.equal((await load({}, {}, { POSLINE_ADMIN_PORT: "9" })).config.admin?.port, 9);
-  assert.match((await problemsOf({ adminPort: 65_536 }))[0] ?? "", /^--admin-port: 65536 is not within 0 to 65535/);
+  assert.match((await problemsOf({ adminPort: 65_536 }))[0] ?? "", /^--admin-port: must be from 0 to 65535, not 65536/);
   assert.match(
     (await problemsOf({}, {}, { POSLINE_ADMIN_PORT: "x" }))[0] ?? "",
-    /^POSLINE_ADMIN_PORT: "x" where a whole number/,
+    /^POSLINE_ADMIN_PORT: must be a whole number, not the text "x"/,
   );
 });
 

@@ -214,11 +214,11 @@ test("posline journal reads the folder that the configuration names, else system
   assert.equal((await run({ config: file })).code, 78);
   const absent = await run({ folder: join(root, "absent") });
   assert.deepEqual([absent.code, absent.out], [69, ""]);
-  assert.match(absent.err, /^Cannot read the journal in .*absent: there is none: name the folder/);
+  assert.match(absent.err, /^Cannot read the journal in .*absent: there is no journal: name its folder/);
   const other = join(root, "other");
   mkdirSync(other);
   writeFileSync(journalFile(other), "a diary".repeat(1_000));
-  assert.match((await run({ folder: other })).err, /it is no journal of posline/);
+  assert.match((await run({ folder: other })).err, /it is not a journal of posline/);
   await journal.close();
 });
 
@@ -230,7 +230,7 @@ test("openJournal() makes a file of its full size that its group may read, and r
   assert.equal(mode & 0o777, 0o640);
   assert.deepEqual(told.failures, []);
   const second = await journalIn(folder);
-  assert.match(second.told.failures.join(), /another process keeps the journal in .*: stop that one/);
+  assert.match(second.told.failures.join(), /another process is using the journal in .*: stop it/);
   await journal.close();
   await record(second.journal, "A", "answered");
   assert.equal(second.journal.state, "ok");

@@ -38,7 +38,7 @@ test("check() tells an unknown key with the key it was meant to be", () => {
 
 test("check() tells an unknown key that resembles none with all there are", () => {
   assert.deepEqual(problemsOf(shape, { path: "/a", zzzzzzzz: 60 }), [
-    "at.zzzzzzzz: unknown key: the known ones are path, baudRate, parity, key, names, timeouts",
+    "at.zzzzzzzz: unknown key: use one of path, baudRate, parity, key, names, timeouts",
   ]);
 });
 
@@ -48,16 +48,16 @@ test("check() tells a missing key with what it is for", () => {
 
 test("check() tells a number outside its bounds with the bounds and the reason", () => {
   assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 49 }), [
-    "at.baudRate: 49 is not within 50 to 100: no chip is faster",
+    "at.baudRate: must be from 50 to 100, not 49: no chip is faster",
   ]);
   assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 50 }), []);
   assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 100 }), []);
-  assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 50.5 }), ["at.baudRate: 50.5 where a whole number belongs"]);
-  assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: Number.NaN }), ["at.baudRate: NaN where a whole number belongs"]);
+  assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: 50.5 }), ["at.baudRate: must be a whole number, not 50.5"]);
+  assert.deepEqual(problemsOf(shape, { path: "/a", baudRate: Number.NaN }), ["at.baudRate: must be a whole number, not NaN"]);
 });
 
 test("check() tells a value that is none of the choices with the choices", () => {
-  assert.deepEqual(problemsOf(shape, { path: "/a", parity: "even" }), ['at.parity: "even" is none of "none", "odd"']);
+  assert.deepEqual(problemsOf(shape, { path: "/a", parity: "even" }), ['at.parity: must be "none" or "odd", not "even"']);
 });
 
 test("check() never shows a secret, whatever is wrong with it", () => {
@@ -70,7 +70,7 @@ test("check() never shows a secret, whatever is wrong with it", () => {
 
 test("check() checks the arm whose type the value has", () => {
   assert.deepEqual(problemsOf(shape, { path: "/a", timeouts: "30s" }), [
-    'at.timeouts: "30s" where a whole number or an object belongs',
+    'at.timeouts: must be a whole number or an object, not the text "30s"',
   ]);
   assert.deepEqual(problemsOf(shape, { path: "/a", timeouts: { "/sal": 5 } }), [
     "at.timeouts./sal: unknown route: did you mean /sale?",
@@ -79,8 +79,10 @@ test("check() checks the arm whose type the value has", () => {
 });
 
 test("check() tells the place of a bad entry in a list, and a list that is too long", () => {
-  assert.deepEqual(problemsOf(shape, { path: "/a", names: ["a", "B"] }), ['at.names[1]: "B" is not usable']);
-  assert.deepEqual(problemsOf(shape, { path: "/a", names: ["a", "b", "c"] }), ["at.names: 3 entries, and at most 2 are taken"]);
+  assert.deepEqual(problemsOf(shape, { path: "/a", names: ["a", "B"] }), ['at.names[1]: "B" is not valid']);
+  assert.deepEqual(problemsOf(shape, { path: "/a", names: ["a", "b", "c"] }), [
+    "at.names: has 3 entries, and at most 2 are allowed",
+  ]);
 });
 
 test("check() tells all problems at once and hands back what is right", () => {
@@ -92,7 +94,7 @@ test("check() tells all problems at once and hands back what is right", () => {
 
 test("check() shows a key with line breaks on one line, and a long value cut short", () => {
   assert.deepEqual(problemsOf({ type: "object", additionalProperties: false, properties: { a: {} } }, { "x\ny": 1 }), [
-    'at."x\\ny": unknown key: the known ones are a',
+    'at."x\\ny": unknown key: use one of a',
   ]);
   assert.ok(problemsOf({ type: "integer" }, "x".repeat(5000)).join().length < 200);
 });

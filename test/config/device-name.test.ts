@@ -47,7 +47,7 @@ test("readUsbName() and the configuration refuse what is malformed, and the latt
   for (const path of malformed) {
     assert.equal(readUsbName(path), undefined, path);
     const [problem] = await problemsOf({ lines: { till: { path } }, services: { bank: { line: "till" } } });
-    assert.match(problem ?? "", /^lines\.till\.path: .* is not usable: .*usb:VID:PID:SERIAL .*posline ports lists them$/, path);
+    assert.match(problem ?? "", /^lines\.till\.path: .* is not valid: .*usb:VID:PID:SERIAL .*posline ports lists them$/, path);
   }
 });
 

@@ -47,12 +47,12 @@ test("loadConfig() warns once of a configuration with secrets that every user ma
   const file = fileOf(withSecrets, 0o644);
   for (const flags of [{}, { gateway: {} }] satisfies Flags[]) {
     assert.deepEqual(await warningsOf(file, { flags }), [
-      `services.fiscal.merchantId, services.bank.apiKey: every user of this box may read ${file}: ` +
+      `services.fiscal.merchantId, services.bank.apiKey: every user of this box can read ${file}: ` +
         `sudo chgrp posline '${file}' && sudo chmod 640 '${file}'`,
     ]);
   }
   assert.deepEqual(await warningsOf(file, { groups: byHand }), [
-    `services.fiscal.merchantId, services.bank.apiKey: every user of this box may read ${file}: chmod 600 '${file}'`,
+    `services.fiscal.merchantId, services.bank.apiKey: every user of this box can read ${file}: chmod 600 '${file}'`,
   ]);
 });
 
@@ -61,8 +61,8 @@ test("loadConfig() warns of a secret's own file that every user may read, whoeve
   const services = { fiscal: { line: "till" }, bank: { line: "till", apiKeyFile: key } };
   const warnings = await warningsOf(fileOf({ lines, services }, 0o644), { env: { POSLINE_MERCHANT_ID_FILE: id } });
   assert.deepEqual(warnings, [
-    `services.fiscal.merchantIdFile: every user of this box may read ${id}: sudo chgrp posline '${id}' && sudo chmod 640 '${id}'`,
-    `services.bank.apiKeyFile: every user of this box may read ${key}: sudo chgrp posline '${key}' && sudo chmod 640 '${key}'`,
+    `services.fiscal.merchantIdFile: every user of this box can read ${id}: sudo chgrp posline '${id}' && sudo chmod 640 '${id}'`,
+    `services.bank.apiKeyFile: every user of this box can read ${key}: sudo chgrp posline '${key}' && sudo chmod 640 '${key}'`,
   ]);
 });
 
@@ -83,7 +83,7 @@ test("loadConfig() is silent about files that some may read, that lie where othe
   }
   chmodSync(folder, 0o711);
   const [warning = ""] = await warningsOf(fileOf({ lines, services: { bank: { line: "till", apiKeyFile: link } } }, 0o644));
-  assert.match(warning, /^services\.bank\.apiKeyFile: every user of this box may read .*link: sudo chgrp posline /);
+  assert.match(warning, /^services\.bank\.apiKeyFile: every user of this box can read .*link: sudo chgrp posline /);
 });
 
 test("loadConfig() warns of an admin port and of a key on an address that the network reaches, with the way around", async () => {
@@ -92,7 +92,7 @@ test("loadConfig() warns of an admin port and of a key on an address that the ne
   const [key = "", admin = "", ...others] = await warningsOf(file);
   assert.match(
     key,
-    /^services\.bank\.host: .* API key to 10\.0\.0\.7 in the clear.* ssh -N -L 9888:127\.0\.0\.1:9888 USER@BOX$/,
+    /^services\.bank\.host: .* API key to 10\.0\.0\.7 unencrypted.* ssh -N -L 9888:127\.0\.0\.1:9888 USER@BOX$/,
   );
   assert.match(admin, /^admin\.host: .* 0\.0\.0\.0 .* ssh -N -L 8880:127\.0\.0\.1:8880 USER@BOX$/);
   assert.deepEqual(others, []);
@@ -116,7 +116,7 @@ test("loadConfig() tells a user who may not read the file to use sudo, and how t
       assert.ok(error instanceof ConfigError);
       assert.equal(
         error.message,
-        `Cannot use the configuration of ${file}: permission denied: run this command with sudo; if the service itself says so, ` +
+        `Cannot use the configuration of ${file}: permission denied: run this command with sudo; if the service itself reports this, run ` +
           `sudo chgrp posline '${file}' && sudo chmod 640 '${file}'`,
       );
       return true;

@@ -13,24 +13,35 @@ function errorOf(text: string): JsonError {
   throw new assert.AssertionError({ message: `${JSON.stringify(text)} was accepted` });
 }
 
+const needs = "keys and texts need double quotes, and true, false and null small letters";
+
 const broken: readonly [name: string, text: string, message: string][] = [
   ["an empty file", "", "line 1, column 1: the file ends where a value belongs"],
   ["a comma after the last key", '{\n  "a": 1,\n}', "line 2, column 9: a comma after the last entry: take it out"],
   ["a comma after the last entry", "[1, 2,]", "line 1, column 6: a comma after the last entry: take it out"],
-  ["a missing comma", '{\n  "a": 1\n  "b": 2\n}', 'line 3, column 3: there is "\\"" where a comma or } belongs'],
+  ["a missing comma", '{\n  "a": 1\n  "b": 2\n}', "line 3, column 3: there is a double quote where a comma belongs"],
   ["a missing colon", '{"a" 1}', 'line 1, column 6: there is "1" where a colon belongs'],
-  ["a key without quotes", "{a: 1}", 'line 1, column 2: there is "a" where a key in double quotes belongs'],
-  ["single quotes", "{'a': 1}", "line 1, column 2: JSON has no single quotes: write double ones"],
+  ["a key without quotes", "{a: 1}", `line 1, column 2: there is "a", which is not JSON: ${needs}`],
+  ["single quotes", "{'a': 1}", "line 1, column 2: JSON has no single quotes: use double ones"],
   ["a comment", '{\n  // here\n  "a": 1}', "line 2, column 3: JSON has no comments: take this one out"],
   ["a file cut short", '{"a": [1, 2', "line 1, column 12: the file ends where a comma or ] belongs"],
+  ["a text without an end", '{"a": "b\n}', "line 1, column 7: this text has no closing double quote on its line"],
+  ["something after the end", "{} x", `line 1, column 4: there is "x", which is not JSON: ${needs}`],
+  ["a second value after the end", "{} []", 'line 1, column 4: there is "[" where the end of the file belongs'],
+  ["a missing closer", '{"a": [1]', "line 1, column 10: the file ends where a comma or } belongs"],
+  ["a comma alone", '{"a": ,}', 'line 1, column 7: there is "," where a value belongs'],
+  ["a value for a key", "{1: 2}", 'line 1, column 2: there is "1" where a key in double quotes belongs'],
+  ["an open comment", "{} /*", "line 1, column 4: JSON has no comments: take this one out"],
+  ["a number cut short", "[1.]", "line 1, column 2: this number is not complete"],
   [
-    "a text without an end",
-    '{"a": "b\n}',
-    "line 1, column 7: this text doesn't end on its line, or holds a backslash that JSON doesn't know",
+    "a backslash",
+    '["C:\\x"]',
+    "line 1, column 2: this text holds a backslash that JSON does not know: write \\\\ for one backslash",
   ],
-  ["something after the end", "{} x", 'line 1, column 4: there is "x" where the end of the file belongs'],
-  ["a bad number", '{"a": 01}', 'line 1, column 7: there is "0" where a value belongs'],
-  ["a bad word", '{"a": True}', 'line 1, column 7: there is "T" where a value belongs'],
+  ["a tab in a text", '["a\tb"]', "line 1, column 2: this text holds a tab or another control character: write \\t for a tab"],
+  ["a space of a web page", "{\u00a0}", `line 1, column 2: there is the character U+00A0, which is not JSON: ${needs}`],
+  ["a bad number", '{"a": 01}', "line 1, column 8: a number must not begin with 0: take the 0 out"],
+  ["a bad word", '{"a": True}', `line 1, column 7: there is "T", which is not JSON: ${needs}`],
   ["the wrong closer", '{"a": [1}', 'line 1, column 9: there is "}" where a comma or ] belongs'],
 ];
 
@@ -105,7 +116,12 @@ test("parseJson() places an error that one inserted character makes no later tha
 });
 
 test("parseJson() survives any depth of nesting", () => {
-  assert.equal(errorOf("[".repeat(200_000)).message, "line 1, column 200001: the file ends where a value belongs");
+  assert.equal(
+    errorOf("[".repeat(200_000)).message,
+    "line 1, column 65: objects and lists stand more than 64 deep in each other",
+  );
+  assert.equal(errorOf("[".repeat(64)).message, "line 1, column 65: the file ends where a comma or ] belongs");
+  assert.throws(() => repeatedKeys(`${"[".repeat(100_000)}${"]".repeat(100_000)}`), JsonError);
 });
 
 for (const [text, repeated] of [

@@ -105,8 +105,8 @@ test("loadConfig() refuses a named file that is missing, a folder, or too large,
     /^there is no such file: /,
   );
   assert.match((await problemsOf(undefined, {}, { config: folder }))[0] ?? "", /^it is a folder/);
-  assert.match((await problemsOf(" ".repeat(1024 * 1024 + 1)))[0] ?? "", /^it is larger than 1048576 bytes/);
-  assert.match((await problemsOf(undefined, { POSLINE_CONFIG: "" }))[0] ?? "", /^POSLINE_CONFIG: it is empty/);
+  assert.match((await problemsOf(" ".repeat(1024 * 1024 + 1)))[0] ?? "", /^the file is larger than 1048576 bytes/);
+  assert.match((await problemsOf(undefined, { POSLINE_CONFIG: "" }))[0] ?? "", /^POSLINE_CONFIG: must not be empty/);
 });
 
 test("loadConfig() says what to do when there is neither a file nor a line", async () => {
@@ -155,11 +155,11 @@ test("loadConfig() reads secrets from files: beside the file, by whole path, and
 test("loadConfig() refuses a secret given as a value and as a file in one layer", async () => {
   const services = { fiscal: { line: "till", merchantId: "GEHEIM", merchantIdFile: "m" } };
   assert.deepEqual(await problemsOf({ ...plain, services }), [
-    "services.fiscal.merchantIdFile: merchantId is given too: keep one of the two",
+    "services.fiscal.merchantIdFile: merchantId is set too: keep only one of them",
   ]);
   assert.deepEqual(
     await problemsOf(plain, { POSLINE_API_KEY: "GEHEIM", POSLINE_API_KEY_FILE: "k" }).then((all) => all[0]),
-    "POSLINE_API_KEY_FILE: POSLINE_API_KEY is given too: keep one of the two",
+    "POSLINE_API_KEY_FILE: POSLINE_API_KEY is set too: keep only one of them",
   );
 });
 
@@ -177,10 +177,10 @@ test("loadConfig() refuses a key that stands twice anywhere, with its path and b
                             "apiKey": "GEHEIM-2" } },
     "lines": { "till": { "path": "/dev/ttyS0" } } }`;
   assert.deepEqual(await problemsOf(text), [
-    "lines.till.baudRate: it stands twice, on line 2 and on line 3: keep one",
-    "services.bank.replyTimeoutMs./sale: it stands twice, on line 4 and on line 4: keep one",
-    "services.bank.apiKey: it stands twice, on line 4 and on line 5: keep one",
-    "lines: it stands twice, on line 2 and on line 6: keep one",
+    "lines.till.baudRate: set twice, on line 2 and on line 3: keep only one",
+    "services.bank.replyTimeoutMs./sale: set twice, on line 4 and on line 4: keep only one",
+    "services.bank.apiKey: set twice, on line 4 and on line 5: keep only one",
+    "lines: set twice, on line 2 and on line 6: keep only one",
   ]);
 });
 
@@ -208,7 +208,7 @@ test("loadConfig() carries the problems of all layers in one ConfigError of exit
         "services.bank.line",
       ],
     );
-    assert.ok(error.problems.includes('services.bank.line: there is no line "tll": the lines are till'));
+    assert.ok(error.problems.includes('services.bank.line: there is no line "tll": use one of till'));
     assert.doesNotMatch(error.message, /GEHEIM/);
     return true;
   });
@@ -223,5 +223,5 @@ test("loadConfig() refuses two lines on one device, by whatever names", async ()
   writeFileSync(join(folder, "dev", "ttyUSB0"), "");
   symlinkSync("ttyUSB0", join(folder, "dev", "by-id"));
   const lines = { till: { path: join(folder, "dev", "ttyUSB0") }, bar: { path: join(folder, "dev", "by-id") } };
-  assert.match((await problemsOf({ ...two, lines }))[0] ?? "", /^lines\.bar\.path: .* is the same device as line till: /);
+  assert.match((await problemsOf({ ...two, lines }))[0] ?? "", /^lines\.bar\.path: .* is also the device of line till: /);
 });

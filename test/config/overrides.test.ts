@@ -9,10 +9,10 @@ test("loadConfig() overrides the path of the only line by --line, and refuses it
   assert.equal(config.lines["till"]?.baudRate, 9_600);
   assert.equal(origins.get("lines.till.path"), "flag --line");
   assert.deepEqual(await problemsOf(two, {}, { line: "/dev/ttyS7" }), [
-    "--line: there are several lines, till, bar: set path in the file, line by line",
+    "--line: the file has several lines (till, bar): set path of each line in the file",
   ]);
   assert.deepEqual(await problemsOf(two, { POSLINE_BAUD: "9600" }), [
-    "POSLINE_BAUD: there are several lines, till, bar: set baudRate in the file, line by line",
+    "POSLINE_BAUD: the file has several lines (till, bar): set baudRate of each line in the file",
   ]);
 });
 
@@ -34,7 +34,7 @@ test("loadConfig() emulates by the flag alone: no file and no --line may name th
   assert.match((await problemsOf({ ...plain, lines: { till: { path: emulatedPath } } }))[0] ?? "", /^lines\.till\.path: /);
   assert.match((await problemsOf(plain, {}, { line: emulatedPath }))[0] ?? "", /^--line: /);
   assert.deepEqual(await problemsOf(plain, {}, { line: "/dev/x", emulated: true }), [
-    "--line: --emulated takes the place of every device: give one of the two",
+    "--line: cannot be used with --emulated, which replaces every device: use only one of them",
   ]);
 });
 
@@ -67,7 +67,7 @@ test("loadConfig() takes each variable, and port 0 from the environment alone", 
       ["::1", 7],
     ],
   );
-  assert.match((await problemsOf({ ...plain, admin: { port: 0 } }))[0] ?? "", /^admin\.port: 0 is not within 1 to 65535/);
+  assert.match((await problemsOf({ ...plain, admin: { port: 0 } }))[0] ?? "", /^admin\.port: must be from 1 to 65535, not 0/);
 });
 
 test("loadConfig() refuses unknown, useless and unusable variables by their names", async () => {
@@ -75,18 +75,18 @@ test("loadConfig() refuses unknown, useless and unusable variables by their name
     "POSLINE_BAUDRATE: unknown environment variable: did you mean POSLINE_BAUD?",
   ]);
   assert.deepEqual(await problemsOf(plain, { POSLINE_QR_PORT: "1" }), [
-    "POSLINE_QR_PORT: there is no service qr in the file: add it there, or unset POSLINE_QR_PORT",
+    "POSLINE_QR_PORT: the file has no service qr: add services.qr to it, or remove POSLINE_QR_PORT",
   ]);
   assert.match(
     (await problemsOf(plain, { POSLINE_BAUD: "fast" }))[0] ?? "",
-    /^POSLINE_BAUD: "fast" where a whole number belongs/,
+    /^POSLINE_BAUD: must be a whole number, not the text "fast"/,
   );
   assert.match(
     (await problemsOf(plain, { POSLINE_LOG_LEVEL: "loud" }))[0] ?? "",
-    /^POSLINE_LOG_LEVEL: "loud" is none of "trace"/,
+    /^POSLINE_LOG_LEVEL: must be "trace", .*, not "loud"/,
   );
-  assert.match((await problemsOf(plain, { POSLINE_API_KEY: "" }))[0] ?? "", /^POSLINE_API_KEY: it is empty/);
-  assert.match((await problemsOf(plain, {}, { baud: Number.NaN }))[0] ?? "", /^--baud: NaN where a whole number belongs/);
+  assert.match((await problemsOf(plain, { POSLINE_API_KEY: "" }))[0] ?? "", /^POSLINE_API_KEY: must not be empty/);
+  assert.match((await problemsOf(plain, {}, { baud: Number.NaN }))[0] ?? "", /^--baud: must be a whole number, not NaN/);
 });
 
 test("loadConfig() keeps the journal in the folder that is set, else in systemd's first state folder, else nowhere", async () => {
@@ -119,8 +119,8 @@ test("loadConfig() keeps no journal of an emulated terminal, and refuses a folde
   assert.equal((await load(plain, env, { emulate: {} })).config.journal, false);
   assert.match(
     (await problemsOf({ ...plain, journal: { folder: "journal" } }))[0] ?? "",
-    /^journal\.folder: "journal" is not usable/,
+    /^journal\.folder: "journal" is not valid/,
   );
-  assert.match((await problemsOf({ ...plain, journal: true }))[0] ?? "", /^journal: true is none of false/);
-  assert.match((await problemsOf(plain, { POSLINE_JOURNAL: "off" }))[0] ?? "", /^POSLINE_JOURNAL: "off" is not usable: /);
+  assert.match((await problemsOf({ ...plain, journal: true }))[0] ?? "", /^journal: must be false, not true/);
+  assert.match((await problemsOf(plain, { POSLINE_JOURNAL: "off" }))[0] ?? "", /^POSLINE_JOURNAL: "off" is not valid: /);
 });

@@ -30,14 +30,14 @@ test("refuseCrossed() lets a sound configuration pass", () => {
 test("refuseCrossed() tells a service on a line that isn't there, even one named as a property of Object", () => {
   for (const line of ["tll", "constructor", "__proto__"]) {
     assert.deepEqual(problemsOf({ services: { bank: serviceOf(1, { line }) } }), [
-      `services.bank.line: there is no line "${line}": the lines are till`,
+      `services.bank.line: there is no line "${line}": use one of till`,
     ]);
   }
 });
 
 test("refuseCrossed() tells a line that no service uses", () => {
   assert.deepEqual(problemsOf({ lines: { till: lineOf(), bar: lineOf({ path: "/dev/absent1" }) } }), [
-    "lines.bar: no service uses it: name it in a service's line, or take it out",
+    'lines.bar: no service uses this line: set "line" of a service to it, or remove it',
   ]);
 });
 
@@ -52,12 +52,12 @@ test("refuseCrossed() tells two listeners on one host and port, wildcards and th
     ["10.0.0.7", "::"],
   ] as const) {
     assert.deepEqual(problemsOf(on(one, other)), [
-      `services.qr.port: 1 on ${other} is already taken by services.bank.port: give each its own port`,
+      `services.qr.port: 1 on ${other} is already used by services.bank.port: give each its own port`,
     ]);
   }
   assert.deepEqual(problemsOf(on("127.0.0.1", "10.0.0.7")), []);
   assert.deepEqual(problemsOf({ admin: { host: "127.0.0.1", port: 8888 } }), [
-    "admin.port: 8888 on 127.0.0.1 is already taken by services.bank.port: give each its own port",
+    "admin.port: 8888 on 127.0.0.1 is already used by services.bank.port: give each its own port",
   ]);
   assert.deepEqual(problemsOf({ services: { bank: serviceOf(0), qr: serviceOf(0) } }), []);
 });
@@ -65,7 +65,7 @@ test("refuseCrossed() tells two listeners on one host and port, wildcards and th
 test("refuseCrossed() tells two lines of one path, but not two emulated ones", () => {
   const services = { bank: serviceOf(1), qr: serviceOf(2, { line: "bar" }) };
   assert.deepEqual(problemsOf({ services, lines: { till: lineOf(), bar: lineOf() } }), [
-    "lines.bar.path: /dev/absent0 is the same device as line till: let their services share one line",
+    "lines.bar.path: /dev/absent0 is also the device of line till: put the services of both on one line",
   ]);
   const emulated = lineOf({ path: emulatedPath });
   assert.deepEqual(problemsOf({ services, lines: { till: emulated, bar: emulated } }), []);
@@ -75,8 +75,8 @@ test("refuseCrossed() tells a queue that would not fit into memory, by the large
   const services = (bodyBytesMax: number) => ({ bank: serviceOf(1), qr: serviceOf(2, { bodyBytesMax }) });
   const lines = { till: lineOf({ queueCallsMax: 65 }) };
   assert.deepEqual(problemsOf({ lines, services: services(8 * 1024 * 1024) }), [
-    "lines.till.queueCallsMax: 65 waiting calls of up to 8388608 bytes may take 520 MiB of memory, and 512 are the limit: " +
-      "lower it or bodyBytesMax",
+    "lines.till.queueCallsMax: 65 waiting calls of up to 8388608 bytes may take 520 MiB of memory, more than the " +
+      "limit of 512 MiB: lower it or bodyBytesMax",
   ]);
   assert.deepEqual(problemsOf({ lines: { till: lineOf() }, services: services(8 * 1024 * 1024) }), []);
 });
@@ -84,7 +84,7 @@ test("refuseCrossed() tells a queue that would not fit into memory, by the large
 test("refuseCrossed() tells an origin that no browser would send, with the one it sends", () => {
   const of = (origin: string) => problemsOf({ services: { bank: serviceOf(1, { allowOrigins: [origin] }) } });
   assert.deepEqual(of("https://till.shop:443"), [
-    'services.bank.allowOrigins[0]: "https://till.shop:443" is never what a browser sends: write https://till.shop',
+    'services.bank.allowOrigins[0]: browsers never send "https://till.shop:443": write https://till.shop',
   ]);
   assert.equal(of("https://till.shop:99999").length, 1);
   for (const origin of ["https://till.shop", "http://localhost:3000", "http://[::1]:3000", "chrome-extension://abcdef"]) {
@@ -101,7 +101,7 @@ test("warningsOf() warns of a service that the network reaches, without a key or
   assert.match(of({ host: "0.0.0.0" })[0] ?? "", /^services\.bank\.host: .*set apiKey$/);
   assert.match(
     of({ host: "0.0.0.0", apiKey: "k" }).join(),
-    /^services\.bank\.host: callers send the API key to 0\.0\.0\.0 in the clear/,
+    /^services\.bank\.host: callers send the API key to 0\.0\.0\.0 unencrypted/,
   );
   for (const host of ["127.0.0.1", "127.1.2.3", "::1", "localhost"]) assert.deepEqual(of({ host }), []);
 });
@@ -109,14 +109,14 @@ test("warningsOf() warns of a service that the network reaches, without a key or
 test("warningsOf() warns of line settings that the frames don't survive, on real lines", () => {
   const of = (settings: Partial<LineConfig>) => warningsOf(configOf({ lines: { till: lineOf(settings) } }));
   assert.match(of({ dataBits: 7 })[0] ?? "", /^lines\.till\.dataBits: 7 bits /);
-  assert.match(of({ flowControl: "xonxoff" })[0] ?? "", /^lines\.till\.flowControl: xonxoff /);
+  assert.match(of({ flowControl: "xonxoff" })[0] ?? "", /^lines\.till\.flowControl: "xonxoff" /);
   assert.deepEqual(of({ flowControl: "xonxoff", path: emulatedPath }), []);
 });
 
 test("refuseUnrecorded() refuses to serve where nothing goes without a record and there is no folder for it", () => {
   const refuse = { ...journalDefaults, onFailure: "refuse" } as const;
   const config = configOf({ journal: { ...refuse, folder: undefined } });
-  const said = /journal\.folder: not set, .*does not start: name a folder, such as .*, or set journal\.onFailure to relay$/;
+  const said = /journal\.folder: not set, .*does not start: set "journal": .*, or set journal\.onFailure to "relay"$/;
   assert.throws(
     () => refuseUnrecorded(config),
     (error) => error instanceof ConfigError && error.exitCode === 78 && said.test(error.message),
@@ -129,13 +129,13 @@ test("refuseUnrecorded() refuses to serve where nothing goes without a record an
 
 test("warningsOf() warns of a journal without a folder, and not of one that is off", () => {
   const [warning, ...others] = warningsOf(configOf({ journal: { folder: undefined, ...journalDefaults } }));
-  assert.match(warning ?? "", /^journal\.folder: not set, .* name a folder/);
+  assert.match(warning ?? "", /^journal\.folder: not set, so .*: set "journal": \{"folder": "\/var\/lib\/posline"\}, or /);
   assert.deepEqual(others, []);
   assert.deepEqual(warningsOf(configOf({ journal: false })), []);
 });
 
 test("warningsOf() warns that fiscal recovers by silence without a merchantId", () => {
   const of = (settings: Partial<ServiceConfig>) => warningsOf(configOf({ services: { fiscal: serviceOf(1, settings) } }));
-  assert.match(of({})[0] ?? "", /^services\.fiscal\.merchantId: .*30000 ms of silence$/);
+  assert.match(of({})[0] ?? "", /^services\.fiscal\.merchantId: .*30000 ms of silence: set merchantId or merchantIdFile$/);
   assert.deepEqual(of({ merchantId: "M" }), []);
 });

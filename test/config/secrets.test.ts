@@ -37,7 +37,7 @@ test("readSecret() tells an empty, an unusable and a large file without what is 
 
 test("readSecret() tells a missing file and a folder with path and cure", () => {
   assert.deepEqual(read(undefined).problems, [
-    `services.bank.apiKeyFile: cannot read ${join(folder, "absent")}: there is no such file: create it, or mend the path`,
+    `services.bank.apiKeyFile: cannot read ${join(folder, "absent")}: there is no such file: create it or correct the path`,
   ]);
   const problems: string[] = [];
   readSecret(node, folder, "at", problems);

@@ -47,17 +47,17 @@ test("loadConfig() takes upstreams from the file, then the environment, then the
   assert.equal((await load(upstreams, {}, { gateway: {} })).config.services.bank?.upstream, "https://terminal.lan/bank");
   assert.match(
     (await problemsOf(upstreams, {}, { gateway: { upstreams: { bank: "bank" } } }))[0] ?? "",
-    /^--upstream-bank: "bank" is not usable: it must be a URL/,
+    /^--upstream-bank: "bank" is not valid: it must be a URL/,
   );
   assert.deepEqual(await problemsOf(upstreams, {}, { gateway: { upstreams: { qr: "http://a" } } }), [
-    "--upstream-qr: there is no service qr in the file: add it there, or unset --upstream-qr",
+    "--upstream-qr: the file has no service qr: add services.qr to it, or remove --upstream-qr",
   ]);
 });
 
 test("loadConfig() tells each service of a file that a gateway can't ask, and how to mend it", async () => {
   assert.deepEqual(await problemsOf(plain, {}, { gateway: {} }), [
-    'services.fiscal.upstream: missing, and posline gateway asks the service there: add it, such as "http://127.0.0.1:8008", or give --upstream-fiscal',
-    'services.bank.upstream: missing, and posline gateway asks the service there: add it, such as "http://127.0.0.1:8888", or give --upstream-bank',
+    'services.fiscal.upstream: missing: add the URL at which posline gateway reaches the service, such as "http://127.0.0.1:8008", or use --upstream-fiscal',
+    'services.bank.upstream: missing: add the URL at which posline gateway reaches the service, such as "http://127.0.0.1:8888", or use --upstream-bank',
   ]);
   assert.deepEqual(await problemsOf(plain), []);
   assert.deepEqual(await problemsOf(upstreams), [], "serve leaves upstreams aside");
@@ -65,7 +65,7 @@ test("loadConfig() tells each service of a file that a gateway can't ask, and ho
 
 test("loadConfig() tells an upstream that has a URL's form and is none", async () => {
   assert.deepEqual(await problemsOf({ ...plain, services: { bank: { line: "till", upstream: "http://a:99999" } } }), [
-    'services.bank.upstream: "http://a:99999" is no URL: write it as http://127.0.0.1:8888',
+    'services.bank.upstream: "http://a:99999" is not a URL: write it as http://127.0.0.1:8888',
   ]);
 });
 
@@ -97,7 +97,7 @@ test("loadConfig() warns of a gateway that would answer after the till gave up, 
   assert.equal(warnings.length, 1);
   assert.match(
     warnings[0] ?? "",
-    /^services\.bank\.replyTimeoutMs: 30000 for \/supported_operations .*: 25000 or less is safe$/,
+    /^services\.bank\.replyTimeoutMs: 30000 for \/supported_operations is too long: .*: set it to 25000 or less$/,
   );
 });
 
@@ -107,7 +107,7 @@ test("loadConfig() warns of an API key that a gateway would send in the clear, a
   const of = (upstream: string) => load(upstreams, {}, { gateway: { upstreams: { bank: upstream }, apiKeyFile: key } });
   const { config, warnings } = await of("http://10.0.0.7:8888");
   assert.equal(config.services.bank?.apiKey, "KEY");
-  assert.match(warnings[0] ?? "", /^services\.bank\.upstream: the API key crosses the network in the clear/);
+  assert.match(warnings[0] ?? "", /^services\.bank\.upstream: the API key crosses the network unencrypted/);
   for (const upstream of ["https://10.0.0.7", "http://127.0.0.1:1", "http://localhost", "http://[::1]:1"]) {
     assert.deepEqual((await of(upstream)).warnings, []);
   }

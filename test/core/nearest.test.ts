@@ -23,5 +23,5 @@ test("nearest() finds each known word for itself", () => {
 
 test("suggestion() names the word that was meant, or else all", () => {
   assert.equal(suggestion("pth", known), "did you mean path?");
-  assert.equal(suggestion("zzzzzz", ["a", "b"]), "the known ones are a, b");
+  assert.equal(suggestion("zzzzzz", ["a", "b"]), "use one of a, b");
 });

@@ -39,13 +39,16 @@ test("posline emulate refuses a damaged state file with 78, tells path and reaso
     for (const args of [["emulate"], ["serve", "--emulated"]]) {
       const refused = posline([...args, "--state", state]);
       assert.equal(await refused.ended(), 78);
-      assert.match(refused.stderr, new RegExp(`^Cannot use the state file ${state}: .*: move it away to begin anew`, "m"));
+      assert.match(
+        refused.stderr,
+        new RegExp(`^Cannot use the state file ${state}: .*: move it away to start with an empty state`, "m"),
+      );
       assert.equal(readFileSync(state, "utf8"), text);
     }
   }
   const nowhere = posline(["emulate", "--state", join(folder.path, "none", "state.json")]);
   assert.equal(await nowhere.ended(), 78);
-  assert.match(nowhere.stderr, /^Cannot write the state file .*: there is no such folder: make it, or name another$/m);
+  assert.match(nowhere.stderr, /^Cannot write the state file .*: there is no such folder: create it, or name another$/m);
   assert.deepEqual(
     readdirSync(folder.path).filter((name) => name.startsWith("damaged.json")),
     ["damaged.json"],
@@ -59,7 +62,7 @@ test("posline emulate answers and logs an error when a state can't be written an
   const bank = await emulator.port("bank");
   gone.remove();
   assert.equal((await post(bank, "/sale", saleOf("P-1"))).text, '{"status":"success"}');
-  const line = await emulator.logged(({ msg }) => msg === "the emulator's state was not kept", "the error");
+  const line = await emulator.logged(({ msg }) => msg === "the emulator's state could not be saved", "the error");
   assert.equal(line["level"], "error");
   assert.equal(line["path"], state);
   assert.equal(await emulator.ended("SIGTERM"), 0);
@@ -75,7 +78,7 @@ test("the control API looks, forces, moves time and resets, and refuses what it 
   assert.match(await resultOf(bank, "P-1"), /"ERROR"/);
   const wrong = await control({ reset: true, next: { service: "bank", outcome: "refused" } });
   assert.equal(wrong.status, 400);
-  assert.match(errorOf(wrong), /next\.outcome: "refused" is none of bank's: .*declined/);
+  assert.match(errorOf(wrong), /next\.outcome: bank has no outcome "refused": use one of .*declined/);
   assert.match(JSON.stringify(await viewOf(admin)), /P-1/);
   const before = Date.parse((await viewOf(admin)).now);
   const moved = JSON.parse((await control({ advanceMs: 86_400_000 })).text);
@@ -117,7 +120,10 @@ test("serve --emulated goes on without a control API where its usual port is tak
     holder.listen(8880, "127.0.0.1", resolve);
   });
   const bridge = posline(["serve", "--emulated"], { POSLINE_ADMIN_PORT: undefined });
-  const warning = await bridge.logged((line) => line["msg"] === "there is no admin port: the usual one is taken", "a warning");
+  const warning = await bridge.logged(
+    (line) => line["msg"] === "admin port not opened: the default port is in use",
+    "a warning",
+  );
   assert.equal(warning["level"], "warn");
   assert.equal(warning["port"], 8880);
   await bridge.port("qr");
@@ -146,10 +152,10 @@ test("posline refuses flags of the emulator that make no sense, and says why", a
     [["emulate", "--servise", "bank"], 64, /Unknown argument: servise/],
     [["emulate", "--service", "card"], 64, /Choices: "fiscal", "bank", "qr"/],
     [["emulate", "--fault", "noise"], 78, /--fault: .*it has no share: write it as noise=0\.05/],
-    [["emulate", "--fault", "noise=0.9", "--fault", "late=0.9"], 78, /--fault: together they are more than 1/],
-    [["serve", "--emulated", "--seed", "-1"], 78, /--seed: -1 is no whole number from 0 to 4294967295/],
-    [["emulate", "--seed", "1.5"], 78, /--seed: 1\.5 is no whole number/],
-    [["emulate", "--admin-port", "70000"], 78, /--admin-port: 70000 is not within 0 to 65535/],
+    [["emulate", "--fault", "noise=0.9", "--fault", "late=0.9"], 78, /--fault: the shares add up to more than 1/],
+    [["serve", "--emulated", "--seed", "-1"], 78, /--seed: must be a whole number from 0 to 4294967295, not -1/],
+    [["emulate", "--seed", "1.5"], 78, /--seed: must be a whole number from 0 to 4294967295, not 1\.5/],
+    [["emulate", "--admin-port", "70000"], 78, /--admin-port: must be from 0 to 65535, not 70000/],
     [["emulate", "--api-key-file", "/none", "--service", "bank"], 78, /apiKeyFile: cannot read \/none: there is no such file/],
   ];
   for (const [args, code, message] of ends) {

@@ -74,7 +74,7 @@ test("posline emulate never answers where it is told so, and stops all the same"
   const bank = await emulator.port("bank");
   const asked = post(bank, "/sale", saleOf("P-1", 1531));
   const cut = assert.rejects(asked, { code: "ECONNRESET" });
-  await emulator.logged((line) => /goes wrong on purpose: no-answer/.test(String(line["msg"])), "the fault");
+  await emulator.logged((line) => /fault "no-answer" applied to this answer/.test(String(line["msg"])), "the fault");
   assert.match(await resultOf(bank, "P-1"), /"APPROVED"/);
   assert.equal(await emulator.ended("SIGTERM"), 0);
   await cut;

@@ -226,7 +226,7 @@ test("posline gateway reads lines, upstreams and the API key from a file, and ex
   fileOf({});
   const wrong = new PoslineProcess(["gateway", "--config", file], { env: noPorts });
   assert.equal(await wrong.ended(), 78);
-  assert.match(wrong.stderr, /services\.bank\.upstream: missing, .* or give --upstream-bank/);
+  assert.match(wrong.stderr, /services\.bank\.upstream: missing: add the URL .*, or use --upstream-bank/);
   fileOf({ upstream: upstream.url, apiKey: "KEY" });
   const gateway = new PoslineProcess(["gateway", "--config", file], { env: noPorts });
   await gateway.logged((line) => line["state"] === "open", "the line to open");

@@ -7,7 +7,7 @@ import { type BridgeProcess, scratchFolder, startedBridge } from "../support/bri
 import { type Asked, answering, Terminal } from "../support/terminal.ts";
 
 /**
- * Replies made to take memory or time, through the real bundle with a heap of 64 MB: each is passed on or told as unknown, the process
+ * Replies made to take memory or time, through the real bundle with a heap of 64 MB: each is passed on or reported as unknown, the process
  * lives, and no other line waits for long.
  */
 

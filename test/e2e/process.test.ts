@@ -224,7 +224,7 @@ test("serve and gateway warn once at the start of secrets that every user may re
       assert.equal(told.length, 1, command);
       assert.match(
         String(told[0]?.["msg"]),
-        new RegExp(`^services\\.bank\\.apiKey: every user of this box may read ${config}: .*chmod 6[04]0 ${config}$`),
+        new RegExp(`^services\\.bank\\.apiKey: every user of this box can read ${config}: .*chmod 6[04]0 ${config}$`),
       );
       assert.doesNotMatch(posline.stdout + posline.stderr, /GEHEIM/);
     }

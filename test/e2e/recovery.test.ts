@@ -87,7 +87,7 @@ test("bridge sends nothing for a caller while a late answer is expected, and goe
     const answer = await check;
     assert.equal(answer.text, '{"status":"success"}');
     const discarded = await bridge.logged(
-      (line) => line["msg"] === "a late or unasked reply was discarded",
+      (line) => line["msg"] === "a late or unexpected reply was discarded",
       "the late reply in the log",
     );
     assert.equal(discarded["level"], "warn");

@@ -136,7 +136,7 @@ test("serve refuses a port that isn't among systemd's sockets, and says which th
     write({ bank: { line: "till", port: other } });
     systemd.signal(1);
     await ready(systemd, 2);
-    const words = `services.bank.port is ${other}, and systemd's posline.socket listens on ${bank}, ${qr}, ${qr}`;
+    const words = `services.bank.port is ${other}, but systemd's posline.socket listens on ${bank}, ${qr}, ${qr}`;
     await systemd.until(() => systemd.log.includes(words), "the reason");
     assert.match(statusOf(systemd) ?? "", /; the last reload was refused, the log says why$/);
     assert.equal((await terminals(bank)).status, 200, "the old configuration stays");

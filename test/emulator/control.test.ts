@@ -30,7 +30,7 @@ function shown({ status, text }: ControlResponse): Record<string, unknown> {
 function refused({ status, text }: ControlResponse): string {
   assert.equal(status, 400);
   const { error } = JSON.parse(text);
-  assert.match(error, /^Cannot take the request, nothing was changed: /);
+  assert.match(error, /^Cannot accept the request, nothing was changed: /);
   return error.replace(/^[^:]*: /, "");
 }
 
@@ -121,25 +121,28 @@ test("ControlApi.change() resets first, and then does the rest", () => {
 const wrong: readonly (readonly [unknown, RegExp])[] = [
   ["", /^line 1, column 1: the file ends where a value belongs$/],
   ["{'a':1}", /JSON has no single quotes/],
-  ["[]", /^it is no JSON object: the keys are reset, advanceMs, next, chances$/],
-  [{}, /^it asks for nothing: the keys are reset, advanceMs, next, chances$/],
+  ["[]", /^the body must be a JSON object: its keys are reset, advanceMs, next, chances$/],
+  [{}, /^the request is empty: use one of reset, advanceMs, next, chances$/],
   [{ rest: true }, /^rest: unknown key: did you mean reset\?$/],
-  [{ reset: "yes" }, /^reset: "yes" where true or false belongs$/],
-  [{ advanceMs: -1 }, /^advanceMs: -1 is not within 0 to \d+$/],
-  [{ advanceMs: 1.5 }, /^advanceMs: 1.5 where a whole number belongs$/],
+  [{ reset: "yes" }, /^reset: must be true or false, not the text "yes"$/],
+  [{ advanceMs: -1 }, /^advanceMs: must be from 0 to \d+, not -1$/],
+  [{ advanceMs: 1.5 }, /^advanceMs: must be a whole number, not 1\.5$/],
   [{ advanceMs: 1e18 }, /^advanceMs: /],
-  [{ next: 7 }, /^next: 7 where an object or a list belongs$/],
+  [{ next: 7 }, /^next: must be an object or a list, not 7$/],
   [{ next: {} }, /^next\.service: missing: name the service/],
-  [{ next: { service: "bnk", fault: "noise" } }, /^next\.service: "bnk" is none of "fiscal", "bank", "qr"$/],
-  [{ next: { service: "bank" } }, /^next: it must have one of outcome and fault$/],
-  [{ next: { service: "bank", fault: "noise", outcome: "declined" } }, /^next: it must have one of outcome and fault$/],
-  [{ next: { service: "bank", route: "/sell", fault: "noise" } }, /^next\.route: "\/sell" is none of bank's: .*\/sale/],
+  [{ next: { service: "bnk", fault: "noise" } }, /^next\.service: must be "fiscal", "bank" or "qr", not "bnk"$/],
+  [{ next: { service: "bank" } }, /^next: must have either outcome or fault$/],
+  [{ next: { service: "bank", fault: "noise", outcome: "declined" } }, /^next: must have either outcome or fault$/],
+  [
+    { next: { service: "bank", route: "/sell", fault: "noise" } },
+    /^next\.route: bank has no route "\/sell": use one of .*\/sale/,
+  ],
   [
     { next: { service: "bank", outcome: "decline" } },
-    /^next\.outcome: "decline" is none of bank's: .*declined, .*slow:1 to slow:99$/,
+    /^next\.outcome: bank has no outcome "decline": use one of .*declined, .*slow:1 to slow:99$/,
   ],
-  [{ next: { service: "bank", outcome: "not-printed" } }, /^next\.outcome: "not-printed" is none of bank's: /],
-  [{ next: { service: "bank", outcome: "slow:0" } }, /^next\.outcome: "slow:0" is none of bank's: /],
+  [{ next: { service: "bank", outcome: "not-printed" } }, /^next\.outcome: bank has no outcome "not-printed": use one of /],
+  [{ next: { service: "bank", outcome: "slow:0" } }, /^next\.outcome: bank has no outcome "slow:0": use one of /],
   [{ next: { service: "bank", fault: "explode" } }, /^next\.fault: .*no-answer, late/],
   [{ next: { service: "bank", fault: "late:soon" } }, /^next\.fault: /],
   [
@@ -151,13 +154,13 @@ const wrong: readonly (readonly [unknown, RegExp])[] = [
     },
     /^next\[1\]\.fault: /,
   ],
-  [{ chances: { corrupt: 2 } }, /^chances\.corrupt: 2 is not within 0 to 1$/],
-  [{ chances: { corrupt: "often" } }, /^chances\."corrupt": it must be a number from 0 to 1$/],
-  [{ chances: { corrupt: 0.6, noise: 0.6 } }, /^chances: together they are more than 1$/],
+  [{ chances: { corrupt: 2 } }, /^chances\.corrupt: must be from 0 to 1, not 2$/],
+  [{ chances: { corrupt: "often" } }, /^chances\."corrupt": must be a number from 0 to 1$/],
+  [{ chances: { corrupt: 0.6, noise: 0.6 } }, /^chances: the shares add up to more than 1$/],
   [{ chances: { explode: 0.1 } }, /^chances\."explode": .*no-answer/],
   [
     { next: Array(forcedEffectsMax + 1).fill({ service: "qr", fault: "noise" }) },
-    /^next: 1025 entries, and at most 1024 are taken$/,
+    /^next: has 1025 entries, and at most 1024 are allowed$/,
   ],
 ];
 
@@ -188,7 +191,10 @@ test("ControlApi.change() tells every problem at once", () => {
 test("ControlApi.change() takes no more effects than may wait, over several requests", () => {
   const { post } = controlled();
   shown(post({ next: Array(forcedEffectsMax).fill({ service: "qr", fault: "noise" }) }));
-  assert.match(refused(post({ next: { service: "qr", fault: "noise" } })), /^next: 1024 wait already, and at most 1024 may/);
+  assert.match(
+    refused(post({ next: { service: "qr", fault: "noise" } })),
+    /^next: 1024 effects are pending already, and 1024 is the limit/,
+  );
   shown(post({ reset: true, next: { service: "qr", fault: "noise" } }));
 });
 

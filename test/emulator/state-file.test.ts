@@ -99,19 +99,19 @@ test("readStateFile() begins anew where there is no file yet, and makes none", (
 const good = '"fiscal":{},"bank":{},"qr":{}';
 const damaged: readonly (readonly [string, RegExp])[] = [
   ["", /: it is empty: move it away/],
-  ['{"version":1,"aheadMs":0,"services":{"fiscal"', /: it is no JSON object: /],
-  ["[1]", /: it is no JSON object: /],
-  ["root:x:0:0:root:/root:/bin/bash\n", /: it is no JSON object: /],
-  ['{"version":1,"version":2}', /: it is no JSON object: /],
+  ['{"version":1,"aheadMs":0,"services":{"fiscal"', /: it is not a JSON object: /],
+  ["[1]", /: it is not a JSON object: /],
+  ["root:x:0:0:root:/root:/bin/bash\n", /: it is not a JSON object: /],
+  ['{"version":1,"version":2}', /: it is not a JSON object: /],
   [`{"aheadMs":0,"services":{${good}}}`, /: its version is not 1: /],
   [`{"version":2,"aheadMs":0,"services":{${good}}}`, /: its version is not 1: /],
   [`{"version":1,"aheadMs":-1,"services":{${good}}}`, /: aheadMs: /],
   [`{"version":1,"aheadMs":${aheadMsMax + 1},"services":{${good}}}`, /: aheadMs: /],
-  ['{"version":1,"aheadMs":0}', /: services: it is no object: /],
-  ['{"version":1,"aheadMs":0,"services":{"fiscal":{},"qr":{}}}', /: services\.bank: it is no object: /],
+  ['{"version":1,"aheadMs":0}', /: services: must be an object: /],
+  ['{"version":1,"aheadMs":0,"services":{"fiscal":{},"qr":{}}}', /: services\.bank: must be an object: /],
   [
     '{"version":1,"aheadMs":0,"services":{"fiscal":{},"bank":{"bad":1},"qr":{}}}',
-    /: services\.bank: operations\[3\]\.amount: it is no integer: move it away to begin anew, or name another file$/,
+    /: services\.bank: operations\[3\]\.amount: it is no integer: move it away to start with an empty state, or name another file$/,
   ],
 ];
 
@@ -135,7 +135,7 @@ for (const [text, message] of damaged) {
 }
 
 test("readStateFile() and writeStateFile() tell a folder, and a folder that isn't there", () => {
-  assert.throws(() => readStateFile(folder.path, fakeKept()), /Cannot read the state file .*: it is no file: name a file$/);
+  assert.throws(() => readStateFile(folder.path, fakeKept()), /Cannot read the state file .*: it is not a file: name a file$/);
   const nowhere = join(folder.path, "none", "state.json");
   readStateFile(nowhere, fakeKept());
   const file = newPath();
@@ -143,7 +143,7 @@ test("readStateFile() and writeStateFile() tell a folder, and a folder that isn'
   for (const path of [nowhere, join(file, "state.json")]) {
     assert.throws(() => writeStateFile(path, fakeKept()), {
       name: "StateFileError",
-      message: `Cannot write the state file ${path}: there is no such folder: make it, or name another`,
+      message: `Cannot write the state file ${path}: there is no such folder: create it, or name another`,
     });
   }
 });

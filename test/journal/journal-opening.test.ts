@@ -56,9 +56,9 @@ function laterSlot(): Buffer {
 test("openJournal() leaves a file alone that isn't posline's, and one of a later posline", async () => {
   const later = laterSlot();
   for (const [content, said] of [
-    [Buffer.from("my diary\n".repeat(1_000)), /is no journal of posline, or nothing of it can be read: move the file away/],
-    [Buffer.alloc(10 * slotBytes, 7), /is no journal of posline/],
-    [later, /was written by a later posline: install that one, or move the file away/],
+    [Buffer.from("my diary\n".repeat(1_000)), /is not a journal of posline, or nothing in it is readable: move the file away/],
+    [Buffer.alloc(10 * slotBytes, 7), /is not a journal of posline/],
+    [later, /was written by a newer posline: install that version, or move the file away/],
   ] as const) {
     const disk = new SimDisk();
     disk.put(journalFile(folder), content);
@@ -81,7 +81,7 @@ test("openJournal() counts torn slots and says so, and keeps the others", async 
   content.fill(0x55, 4 * slotBytes + 100, 4 * slotBytes + 103);
   found.put(journalFile(folder), content);
   const next = await opened({}, found);
-  assert.match(next.told.notices.join(), /^1 slot was torn or spoiled in .*journal: /);
+  assert.match(next.told.notices.join(), /^1 record in .*journal can't be read: /);
   assert.deepEqual(
     next.journal.unknown().map(({ key }) => key),
     ["LOST"],
@@ -96,7 +96,7 @@ test("openJournal() keeps the old size where the disk has no room for another fi
     throw systemError("ENOSPC");
   };
   const next = await opened({ bytes: 2 * bytes }, disk);
-  assert.match(next.told.notices.join(), /keeps its size of 65536 bytes, since another can't be made beside it/);
+  assert.match(next.told.notices.join(), /keeps its size of 65536 bytes: a file of the configured size can't be created/);
   assert.equal(next.journal.state, "ok");
   assert.equal(next.journal.unknown().length, 1);
 });

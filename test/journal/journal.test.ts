@@ -77,7 +77,7 @@ test("Journal.sent settles after the sync, and what comes while one runs shares 
   await journal.close();
 });
 
-test("Journal lists after a restart what has no outcome and what was told as unknown, with its amount to the digit", async () => {
+test("Journal lists after a restart what has no outcome and what was reported as unknown, with its amount to the digit", async () => {
   const { journal, disk } = await opened();
   await record(journal, "DONE");
   const unknown = begin(journal, "UNKNOWN");
@@ -92,7 +92,7 @@ test("Journal lists after a restart what has no outcome and what was told as unk
   );
   const { journal: next } = await opened({}, disk.afterCut([], true));
   const [told, lost, ...others] = next.unknown();
-  assert.deepEqual([told?.key, told?.cause], ["UNKNOWN", "told as unknown"]);
+  assert.deepEqual([told?.key, told?.cause], ["UNKNOWN", "reported as unknown"]);
   assert.deepEqual(
     { ...lost, time: "" },
     {
@@ -110,9 +110,9 @@ test("Journal lists after a restart what has no outcome and what was told as unk
 });
 
 for (const [code, said] of [
-  ["ENOSPC", /the disk is full: make room/],
-  ["EIO", /the disk fails to write \(EIO\): save its data and replace it/],
-  ["EROFS", /is read-only: a disk that fails becomes so/],
+  ["ENOSPC", /the disk is full: free some space/],
+  ["EIO", /write error of the disk \(EIO\): save its data and replace it/],
+  ["EROFS", /is read-only, as it becomes when a disk fails/],
   ["EACCES", /no permission in .*sudo chown -R posline:posline/],
   ["ENOENT", /there is no folder .*sudo install -d -o posline/],
 ] as const) {
@@ -128,7 +128,7 @@ for (const [code, said] of [
       else {
         assert.ok(seen.error instanceof Fault);
         assert.equal(seen.error.outcome, "not-sent");
-        assert.match(seen.error.message, /^Cannot send \/sale: its record can't be written \(.*\)\. Nothing was sent/);
+        assert.match(seen.error.message, /^Cannot send \/sale: it can't be recorded in the journal \(.*\)\. Nothing was sent/);
       }
       assert.match(journal.state, said);
       assert.match(told.failures.join("\n"), said);
@@ -174,7 +174,7 @@ test("Journal waits for a disk that hangs for recordMs, then not at all, and tak
     await time.advance(2);
     assert.ok(first.done && second.done);
     assert.equal(first.error instanceof Fault, onFailure === "refuse");
-    assert.match(journal.state, /the disk has not answered for 5000 ms/);
+    assert.match(journal.state, /no answer from the disk for 5000 ms/);
     const third = watch(begin(journal, "C").sent());
     const ended = watch(entry.ended({ outcome: "answered" }));
     await time.settle();
@@ -210,7 +210,7 @@ test("Journal bounds what it keeps while the disk fails, and tells how much was 
   for (let n = 0; n < 3_000; n++) await begin(journal, `K${n}`).sent();
   disk.trouble = undefined;
   await record(journal, "A");
-  assert.match(told.recoveries.join(), /, and \d+ records of the time between were lost$/);
+  assert.match(told.recoveries.join(), /, and \d+ records were lost in the meantime$/);
 });
 
 test("Journal masks a card number in what it keeps and tells", async () => {

@@ -125,7 +125,7 @@ test("Journal drops what was not sent first, when it can keep no more", async ()
   for (let n = 0; n < 800; n++) await recordCall(`N${n}`, "not-sent");
   disk.trouble = undefined;
   await time.advance(retryMs.max);
-  assert.match(told.recoveries.join(), /, and \d+ records of the time between were lost$/);
+  assert.match(told.recoveries.join(), /, and \d+ records were lost in the meantime$/);
   const next = await opened({ bytes: manyBytes }, disk.afterCut([], true));
   assert.deepEqual(next.journal.unknown(), [], "no outcome of what was sent is missing");
 });

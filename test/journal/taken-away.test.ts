@@ -73,7 +73,7 @@ test("Journal whose file is removed goes on in a new one, with what is in flight
   assert.deepEqual(await found(disk), ["B answered", "LONG answered"]);
   assert.match(
     told.notices.join("\n"),
-    /^\/var\/lib\/posline\/journal was removed, replaced or cut by somebody else while posline/,
+    /^\/var\/lib\/posline\/journal was removed, replaced or cut by another program while posline/,
   );
   assert.equal(told.notices.length, 1);
   assert.deepEqual([journal.state, told.failures], ["ok", []]);
@@ -126,7 +126,7 @@ test("Journal whose file is cut or added to at any place keeps what can be read,
         const whole = Math.min(Math.floor(size / slotBytes), bytes / slotBytes);
         if (!isRunning) ({ journal, told } = await opened(disk));
         if (size > 0 && whole === 0 && !isRunning) {
-          assert.match(told.failures.join(), /nothing of it can be read: move the file away/);
+          assert.match(told.failures.join(), /nothing in it is readable: move the file away/);
           return;
         }
         await record(journal, "NEXT");
@@ -149,9 +149,9 @@ test("Journal whose file is cut or added to at any place keeps what can be read,
 
 test("openJournal() says that the file was empty, or was cut, or added to", async () => {
   for (const [size, said] of [
-    [0, /journal was empty, which posline never leaves it: what stood in it is lost/],
-    [bytes / 2, /journal was cut by somebody else, 32768 bytes in place of 65536: the 21 records that can be read are kept/],
-    [bytes + 600, /journal was added to by somebody else, 66136 bytes in place of 65536/],
+    [0, /journal was empty, which posline never leaves it: its records are lost/],
+    [bytes / 2, /journal was cut by another program, to 32768 bytes from 65536: the 21 readable records are kept/],
+    [bytes + 600, /journal was lengthened by another program, to 66136 bytes from 65536/],
   ] as const) {
     const disk = new SimDisk();
     const first = await opened(disk);
@@ -172,7 +172,10 @@ test("Journal whose file is taken away again and again says that it can't be wri
   const { journal, told } = await opened(disk);
   const { factsOf } = disk;
   disk.factsOf = async () => undefined;
-  await assert.rejects(record(journal, "A"), /removed, replaced or cut again and again: find out by whom \(sudo lsof /);
+  await assert.rejects(
+    record(journal, "A"),
+    /removed, replaced or cut again and again: find the program that does it \(sudo lsof /,
+  );
   assert.equal(told.notices.length, 1);
   disk.factsOf = factsOf;
   await record(journal, "B");
@@ -189,7 +192,7 @@ test("Journal whose folder is removed says so, and in one made anew takes the wr
   try {
     await record(journal, "A");
     rmSync(state, { recursive: true });
-    await assert.rejects(record(journal, "B"), /there is no folder .*: make it for posline's user/);
+    await assert.rejects(record(journal, "B"), /there is no folder .*: create it for posline's user/);
     assert.match(journal.state, /there is no folder/);
     mkdirSync(state);
     assert.equal(await isWriterLocked(state), false);

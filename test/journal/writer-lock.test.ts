@@ -24,7 +24,7 @@ test("acquireWriterLock() refuses a second holder until the first has released, 
   assert.equal(await isWriterLocked(folder), true);
   await assert.rejects(
     acquireWriterLock(folder),
-    (error) => error instanceof JournalError && /another process keeps/.test(error.message),
+    (error) => error instanceof JournalError && /another process is using the journal/.test(error.message),
   );
   const [socket = "", ...others] = readdirSync(folder);
   assert.match(socket, /^journal\.lock\.[0-9a-f]{8}$/);

@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startWatchdog, watchdogPeriodMs } from "../../src/systemd/watchdog.ts";
 
-test("startWatchdog pings three times in a period while all makes progress, and not while something stands still", ({
+test("startWatchdog pings three times in a period while everything makes progress, and not while something is stalled", ({
   mock,
 }) => {
   mock.timers.enable({ apis: ["setInterval"] });
   let stalled: string | undefined;
   let pings = 0;
-  const told: (string | undefined)[] = [];
+  const changed: (string | undefined)[] = [];
   const watchdog = startWatchdog({
     periodMs: 3_000,
     stalled: () => stalled,
     ping: () => pings++,
-    told: (what) => told.push(what),
+    changed: (what) => changed.push(what),
   });
   assert.equal(pings, 1, "the first at once");
   mock.timers.tick(3_000);
@@ -21,11 +21,11 @@ test("startWatchdog pings three times in a period while all makes progress, and 
   stalled = "line till";
   mock.timers.tick(9_000);
   assert.equal(pings, 4, "so that systemd restarts it");
-  assert.deepEqual(told, ["line till"], "told once");
+  assert.deepEqual(changed, ["line till"], "reported once");
   stalled = undefined;
   mock.timers.tick(1_000);
   assert.equal(pings, 5);
-  assert.deepEqual(told, ["line till", undefined]);
+  assert.deepEqual(changed, ["line till", undefined]);
   watchdog.stop();
   mock.timers.tick(9_000);
   assert.equal(pings, 5);

@@ -37,7 +37,7 @@ export class Batches {
   /** @param route The operation's: "/sale", to be counted as a sale. */
   add(terminal: bigint, route: string, currency: string, amount: bigint): void {
     const kind = batchKinds.find((each) => `/${each}` === route);
-    if (kind === undefined) throw new RangeError(`Cannot count ${route} in a batch: it is no card operation`);
+    if (kind === undefined) throw new RangeError(`Cannot count ${route} in a batch: it is not a card operation`);
     const { batch, totals } = this.of(terminal);
     const same = (each: BatchTotal) => each.kind === kind && each.currency === currency;
     const { count, sum } = totals.find(same) ?? { count: 0, sum: 0n };

@@ -66,7 +66,7 @@ export class FaultPlan {
   /** @throws RangeError when too many wait. */
   force(forced: ForcedEffect): void {
     if (this.#forced.length >= forcedEffectsMax)
-      throw new RangeError(`Cannot force more: ${forcedEffectsMax} courses wait already`);
+      throw new RangeError(`Cannot force another effect: ${forcedEffectsMax} are pending, which is the limit`);
     this.#forced.push(forced);
   }
 

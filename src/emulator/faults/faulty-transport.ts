@@ -54,7 +54,7 @@ class Outage {
 
   check(): void {
     const leftMs = Math.ceil(this.#untilMs - nowMs());
-    if (leftMs > 0) throw new OpenError(`it is unplugged on purpose: it comes back in ${leftMs} ms`);
+    if (leftMs > 0) throw new OpenError(`the emulator has unplugged it: it comes back in ${leftMs} ms`);
   }
 }
 
@@ -185,7 +185,7 @@ class FaultyConnection implements Connection {
   #unplug(ms: number): void {
     this.#outage.unplug(ms);
     this.#options.unplug?.(ms);
-    this.#lose("it was unplugged on purpose");
+    this.#lose("the emulator has unplugged it");
   }
 
   #lose(reason: string): void {

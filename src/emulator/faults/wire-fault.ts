@@ -58,7 +58,9 @@ export function parseWireFault(text: string): WireFault {
   const [name = "", written, ...more] = text.split(":");
   const kind = wireFaultKinds.find((each) => each === name);
   if (kind === undefined) {
-    throw new RangeError(`Cannot read the fault "${text}": there is none of that name: use ${wireFaultKinds.join(", ")}`);
+    throw new RangeError(
+      `Cannot read the fault "${text}": there is no fault of that name: use one of ${wireFaultKinds.join(", ")}`,
+    );
   }
   const range = msRanges[kind];
   if (range === undefined) {
@@ -68,7 +70,7 @@ export function parseWireFault(text: string): WireFault {
   const ms = written === undefined ? range.usual : Number(written);
   if (more.length > 0 || !/^\d+$/.test(written ?? "0") || ms < range.min || ms > range.max) {
     const allowed = `${kind} alone (${range.usual} ms), or ${kind}:<ms> with a whole number from ${range.min} to ${range.max}`;
-    throw new RangeError(`Cannot read the fault "${text}": its time is wrong: use ${allowed}`);
+    throw new RangeError(`Cannot read the fault "${text}": its time is not valid: use ${allowed}`);
   }
   return faultOf(kind, ms);
 }
@@ -88,7 +90,9 @@ export function parseFaultChance(text: string): { readonly fault: WireFault; rea
   if (equals === -1) throw new RangeError(`Cannot read the chance "${text}": it has no share: write it as ${text}=0.05`);
   const share = text.slice(equals + 1);
   if (!/^(0|1|[01]?\.\d+)$/.test(share) || Number(share) > 1) {
-    throw new RangeError(`Cannot read the chance "${text}": its share is wrong: use a decimal number from 0 to 1, as in 0.05`);
+    throw new RangeError(
+      `Cannot read the chance "${text}": its share is not valid: use a decimal number from 0 to 1, as in 0.05`,
+    );
   }
   return { fault: parseWireFault(text.slice(0, equals)), share: Number(share) };
 }

@@ -27,7 +27,7 @@ export class DocumentRegister {
   /** What forgotten documents amount to in the latest shift that has any. */
   #forgotten: { readonly shift: bigint; readonly totals: ShiftTotals } = { shift: 0n, totals: noTotals };
 
-  /** The document that is meant: documentExtID goes first, and a documentID isn't taken for it that has another. */
+  /** The document that is meant: documentExtID takes precedence, and a documentID isn't taken for it that has another. */
   find({ extId, id }: DocumentKeys): FiscalDocument | undefined {
     const named = extId === undefined ? undefined : this.#byExtId.get(extId);
     if (named !== undefined || id === undefined) return named;

@@ -58,7 +58,7 @@ export class FiscalFields {
   text(name: string): string | undefined {
     const value = this.#value(name);
     if (value === undefined || value === "") return undefined;
-    return idFrom(value) ?? this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is no string`, "send it as a string");
+    return idFrom(value) ?? this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is not a string`, "send it as a string");
   }
 
   integer(name: string, max = fiscalInt64Max): bigint | undefined {
@@ -69,7 +69,7 @@ export class FiscalFields {
     const bits = max === int32Max ? 32 : 64;
     return this.refuse(
       fiscalCodes.invalidJson,
-      `${this.named(name)} is no integer of ${bits} bits`,
+      `${this.named(name)} is not an integer of ${bits} bits`,
       "send it without quotes or fraction",
     );
   }
@@ -90,13 +90,13 @@ export class FiscalFields {
     const value = this.#value(name);
     if (value === undefined) return [];
     if (!Array.isArray(value))
-      return this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is no list`, "send a list of objects");
+      return this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is not a list`, "send a list of objects");
     return value.map((each, index) => this.#nested(each, `${this.named(name)}[${index}]`));
   }
 
   #nested(value: unknown, path: string): FiscalFields {
     if (isObject(value)) return new FiscalFields(this.#request, value, path);
-    return this.refuse(fiscalCodes.invalidJson, `${path} is no object`, "send an object");
+    return this.refuse(fiscalCodes.invalidJson, `${path} is not an object`, "send an object");
   }
 
   #value(name: string): unknown {
@@ -122,7 +122,7 @@ function documentIdOf(fields: FiscalFields): bigint | undefined {
   if (id > 0n && id <= fiscalInt64Max) return id;
   return fields.refuse(
     fiscalCodes.invalidJson,
-    "documentID is no integer greater than 0 of 64 bits",
+    "documentID is not an integer greater than 0 of 64 bits",
     "send the service's own, or none",
   );
 }

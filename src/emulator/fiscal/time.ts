@@ -47,5 +47,5 @@ function optionalTime(
   if (!fields.has(name)) return undefined;
   const text = fields.text(name);
   if (text === undefined || isRight(text)) return text;
-  return fields.refuse(fiscalCodes.invalidDateFormat, `${fields.named(name)} is no date of the form ${form}`, "correct it");
+  return fields.refuse(fiscalCodes.invalidDateFormat, `${fields.named(name)} is not a date of the form ${form}`, "correct it");
 }

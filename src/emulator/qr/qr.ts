@@ -83,7 +83,7 @@ class EmulatedQr implements EmulatedService {
       case "/final_confirm":
         return this.#confirm(request);
       default:
-        return request.refuse("there is no such route", "choose one of the contract's");
+        return request.refuse("there is no such route", "use one of the contract");
     }
   }
 

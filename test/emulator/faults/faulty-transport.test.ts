@@ -192,7 +192,7 @@ test("faultyTransport() loses the connection for an unplug, and refuses to open 
   const { below, user, open, opening } = await bench({ a: [{ unplugMs: 2_000 }] });
   const handler = below.handler;
   opening.write([bytes("a")]);
-  assert.deepEqual([user.losses, user.wrotes, below.closes], [["it was unplugged on purpose"], 0, 1]);
+  assert.deepEqual([user.losses, user.wrotes, below.closes], [["the emulator has unplugged it"], 0, 1]);
   // What comes late from the lost opening reaches nobody.
   assert.notEqual(handler?.space(), user.memory);
   handler?.onBytes(3);

@@ -154,13 +154,13 @@ test("parseWireFault() reads every kind, with the milliseconds that it has or ma
 
 test("parseWireFault() says what is wrong and what is allowed", () => {
   const wrong = (text: string, message: RegExp) => assert.throws(() => parseWireFault(text), { name: "RangeError", message });
-  wrong("", /^Cannot read the fault "": there is none of that name: use no-answer, late, after-next, /);
-  wrong("toString", /none of that name/);
-  wrong("Late", /none of that name/);
+  wrong("", /^Cannot read the fault "": there is no fault of that name: use one of no-answer, late, after-next, /);
+  wrong("toString", /no fault of that name/);
+  wrong("Late", /no fault of that name/);
   wrong("corrupt:5", /^Cannot read the fault "corrupt:5": corrupt has no time: leave out the colon$/);
   wrong("corrupt:", /corrupt has no time/);
   for (const text of ["late:0", "late:", "late:x", "late:1.5", "late:-1", "late:1e3", "late:600001", "late:5:5", "late: 5"]) {
-    wrong(text, /its time is wrong: use late alone \(5000 ms\), or late:<ms> with a whole number from 1 to 600000$/);
+    wrong(text, /its time is not valid: use late alone \(5000 ms\), or late:<ms> with a whole number from 1 to 600000$/);
   }
 });
 
@@ -171,7 +171,7 @@ test("parseFaultChance() reads a fault with its share, and says what is wrong wi
   const wrong = (text: string, message: RegExp) => assert.throws(() => parseFaultChance(text), { name: "RangeError", message });
   wrong("corrupt", /^Cannot read the chance "corrupt": it has no share: write it as corrupt=0.05$/);
   for (const share of ["", "2", "1.5", "-0.1", "5%", "x", "1e-3", "0.1.2", "."])
-    wrong(`corrupt=${share}`, /its share is wrong/);
-  wrong("corupt=0.1", /none of that name/);
-  wrong("=0.1", /none of that name/);
+    wrong(`corrupt=${share}`, /its share is not valid/);
+  wrong("corupt=0.1", /no fault of that name/);
+  wrong("=0.1", /no fault of that name/);
 });
