@@ -21,7 +21,7 @@ const exits = [
   ["0", "Done, or stopped as told."],
   ["1", "call: declined."],
   ["64", "The command line is wrong."],
-  ["69", "Something can't be had: a port, a device, a service. doctor: something stands in the way."],
+  ["69", "Something can't be had: a port, a device, a service. doctor: it found a problem."],
   ["70", "A bug of posline's own."],
   [
     "75",
@@ -71,7 +71,7 @@ const signals = [
 ];
 
 const troubles = [
-  ["posline doctor", "Says what is wrong on this box, each with the command that mends it."],
+  ["posline doctor", "Says what is wrong on this box, each with the command that fixes it."],
   ["posline ports", "Lists the serial devices and the name to configure."],
   ["journalctl -u posline -e", "Why the service doesn't start."],
   ["systemctl status posline posline.socket", "Whether it runs, how its lines are, and who listens on its ports."],

@@ -232,8 +232,8 @@ function otherCrc16Finding({ name, config }: ProbedLine): Finding {
 
 /** Frames came whose checksum is wrong by any reading. */
 function brokenFinding({ name }: ProbedLine, { contract }: ServiceProbe): Finding {
-  const checksum = contract.framing === "length" ? "checksum, with either CRC16" : "checksum";
-  return finding("checksum", "bad", `answers come with a wrong ${checksum}`, { line: name, ...damaged });
+  const readings = contract.framing === "length" ? ", with either CRC16" : "";
+  return finding("checksum", "bad", `answers come with a wrong checksum${readings}`, { line: name, ...damaged });
 }
 
 const damaged = {

@@ -309,7 +309,8 @@ export class ServiceProbe {
 
   /** Takes bytes that are not whole frames. @param noise Some of them aren't frames with a wrong checksum either. */
   takeUnframed(raw: Buffer, atMs: number, noise: boolean): void {
-    if (noise && this.garbage.length === 0) this.garbage = raw;
+    // At a wrong speed a few zeros look like an empty frame: the whole tells more than that.
+    if (noise && raw.length > this.garbage.length) this.garbage = raw;
     this.frames.push(redact(raw, { direction: "received", atMs: atMs - this.#beganMs, secret: this.#secret }));
   }
 

@@ -117,9 +117,12 @@ function settingFinding({ name, config: configured }: LineToProbe, found: LineCo
 }
 
 function entryOf(name: string, line: LineConfig, isCrc16Known: boolean): string {
+  const { path, ...others } = line;
   const defaults: Readonly<Record<string, unknown>> = lineDefaults;
   const isNamed = (key: string) => key === "baudRate" || (key === "crc16" && isCrc16Known);
-  const settings = Object.entries({ path: line.path, ...line }).filter(([key, value]) => isNamed(key) || defaults[key] !== value);
+  const settings = [["path", path] as const, ...Object.entries(others)].filter(
+    ([key, value]) => isNamed(key) || defaults[key] !== value,
+  );
   const members = settings.map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`);
   return `${JSON.stringify(name)}: { ${members.join(", ")} }`;
 }

@@ -198,7 +198,10 @@ test("posline doctor wraps at the terminal's width with a hanging indent, and nu
     narrow.split("\n").every((row) => row.length <= 60),
     "a narrower one doesn't lead to a word a row",
   );
-  assert.ok(narrow.split("\n").some((row) => row.length > 32), narrow);
+  assert.ok(
+    narrow.split("\n").some((row) => row.length > 32),
+    narrow,
+  );
 });
 
 test("posline doctor shows bytes of failures only, and of all frames with --frames", async () => {

@@ -10,6 +10,7 @@ import { hostOf } from "../../src/doctor/host.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { probeReplies, probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
+import { sampledAt } from "../support/wrong-speed.ts";
 import { FakeLine } from "./fake-line.ts";
 
 const merchantId = "MERCHANT-1";
@@ -350,4 +351,14 @@ test("diagnoseLine() takes a login prompt that stands there before the first pro
   const { findings } = await ask(line, ["bank"]);
   assert.deepEqual(brief(findings), ["bytes bad -", "answer note bank"]);
   assert.match(findings[0]?.what ?? "", /^a login prompt came: /);
+});
+
+test("diagnoseLine() knows another speed though zeros of it look like an empty frame", async () => {
+  const line = new FakeLine();
+  const answer = Buffer.concat(frameOf("length", [Buffer.from(probeReplies.bankSupported)], "arc"));
+  line.onWrite = () => line.send(sampledAt(answer, 9_600, 115_200));
+  const { findings } = await ask(line, ["bank"]);
+  assert.deepEqual(brief(findings), ["bytes bad -", "answer note bank"]);
+  assert.match(findings[0]?.what ?? "", /^bytes came that were sent at another speed: /);
+  assert.match(findings[0]?.cure ?? "", /^posline doctor --line till --scan finds the speed/);
 });

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { runDoctor } from "../../src/cli/doctor.ts";
 import { idleProbeMsMin } from "../../src/config/limits.ts";
+import { type DoctorOptions, examine } from "../../src/doctor/doctor.ts";
 import { echo, garbage, lateBy, loginPrompt, otherCrc, silent, wrongSpeed } from "../support/bad-terminals.ts";
 import { BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
 import { type Behaviour, Terminal } from "../support/terminal.ts";
 
 /**
  * What `posline doctor` says to fix first where a terminal doesn't answer as it should, beside the service that has the line, and
- * alone. The real bundle, a pty each, all at once.
+ * alone. A posline of its own and a pty each, all at once.
  */
 
 interface Case {
@@ -54,17 +55,35 @@ const cases: readonly Case[] = [
   },
 ];
 
-const ports = Object.fromEntries(["FISCAL", "BANK", "QR", "ADMIN"].map((name) => [`POSLINE_${name}_PORT`, undefined]));
-
-/** The line `First: ...` of the doctor, and all that it printed. */
-async function doctor(file: string, code: number): Promise<{ readonly first: string; readonly text: string }> {
-  const process = new PoslineProcess(["doctor", "--config", file], { env: ports });
-  assert.equal(await process.ended(), code, `${process.stdout}${process.stderr}`);
-  const text = process.stdout;
+/**
+ * The line `First: ...` of the doctor, and all that it printed. It is shown only these processes: this one holds the other end of each
+ * pty, and its own end too, so the doctor would take it for a stranger that has the device.
+ */
+async function doctor(folder: string, config: object, { pids = [] as readonly number[], code = 69 }): Promise<Told> {
+  const proc = mkdtempSync(join(folder, "proc-"));
+  for (const name of ["net", "cmdline", ...pids.map(String)]) symlinkSync(`/proc/${name}`, join(proc, name));
+  const file = join(proc, "posline.json");
+  writeFileSync(file, JSON.stringify(config));
+  const out: string[] = [];
+  const places = { proc, env: {}, command: async () => ({ ran: false, why: "not asked" }) as const };
+  const surroundings = {
+    examine: (options: DoctorOptions) => examine({ ...options, places }),
+    look: { unicode: false, colour: false },
+    out: (text: string) => out.push(text),
+    err: () => {},
+  };
+  const exit = await runDoctor({ config: file }, surroundings);
+  const text = out.join("");
+  assert.equal(exit, code, text);
   return { first: /^First: line till(: .*)$/m.exec(text)?.[1] ?? "", text };
 }
 
-async function examine({ behaviour, beside, alone, behaviourAlone = behaviour, code = 69 }: Case): Promise<void> {
+interface Told {
+  readonly first: string;
+  readonly text: string;
+}
+
+async function diagnose({ behaviour, beside, alone, behaviourAlone = behaviour, code = 69 }: Case): Promise<void> {
   const folder = scratchFolder();
   const line = { idleProbeMs: idleProbeMsMin, queueWaitMs: 500, lateReplyMs: 10_000 };
   const busy = new Terminal(join(folder.path, "busy"), behaviour);
@@ -76,25 +95,26 @@ async function examine({ behaviour, beside, alone, behaviourAlone = behaviour, c
   );
   try {
     await bridge.logged(({ msg }) => msg === "bank does not answer", "bank to be reported");
-    const file = join(folder.path, "posline.json");
     const services = { bank: { line: "till", port: await bridge.port("bank") } };
     const admin = { port: await bridge.port("admin") };
-    writeFileSync(file, JSON.stringify({ ...config, lines: { till: { path: busy.link, ...line } }, services, admin }));
-    const up = await doctor(file, 69);
+    const pids = [bridge.child.pid ?? 0];
+    const served = { journal: false, lines: { till: { path: busy.link, ...line } }, services, admin };
+    const up = await doctor(folder.path, served, { pids });
     assert.match(up.first, beside, up.text);
     assert.match(up.text, new RegExp(`why: posline \\(process ${bridge.child.pid}\\) says so of bank`));
     assert.match(up.text, /^1 problem was found/m, up.text);
 
-    // Beside the service, which has another line.
-    const own = join(folder.path, "own.json");
-    const { bank } = services;
-    writeFileSync(own, JSON.stringify({ ...config, lines: { till: { path: idle.link, ...line } }, admin: { port: 1 } }));
-    assert.notEqual(bank.port, 8_888);
-    const down = await doctor(own, code);
+    // Another configuration, of which that posline has nothing.
+    const own = {
+      journal: false,
+      lines: { till: { path: idle.link, ...line } },
+      services: { bank: { line: "till", port: 1 } },
+    };
+    const down = await doctor(folder.path, own, { pids, code });
     assert.match(down.first, alone, down.text);
     assert.match(down.text, code === 69 ? /^1 problem was found/m : /^No problem was found, 1 warning\.$/m, down.text);
     assert.doesNotMatch(down.text, /posline \(process/);
-    if (idle.asked.length > 0 && behaviourAlone !== silent) assert.doesNotMatch(down.text, /did not answer/);
+    if (behaviour !== silent) assert.doesNotMatch(down.text, /did not answer/);
   } finally {
     await bridge.stop();
     busy.unplug();
@@ -106,7 +126,7 @@ async function examine({ behaviour, beside, alone, behaviourAlone = behaviour, c
 test("posline doctor says the right cause first of seven bad terminals, beside the service and alone", {
   timeout: 120_000,
 }, async () => {
-  const ended = await Promise.allSettled(cases.map(examine));
+  const ended = await Promise.allSettled(cases.map(diagnose));
   for (const [index, end] of ended.entries()) {
     if (end.status === "rejected") throw new Error(`${cases[index]?.name}: ${end.reason}`, { cause: end.reason });
   }
