@@ -188,7 +188,7 @@ export class Liveness {
   }
 }
 
-/** Whether discarded bytes begin as a console's do: with its distribution's name, or with its prompt. */
+/** Whether discarded bytes begin as a console's do: with the name of its system, or with its prompt. */
 function isConsole(head: string): boolean {
   return /^[\r\n]*(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:)/.test(Buffer.from(head, "hex").toString("latin1"));
 }
