@@ -14,7 +14,7 @@ export interface RedactedBytes {
   /** Milliseconds since the service's first probe. */
   readonly atMs: number;
   readonly bytes: number;
-  /** In hexadecimal, from the first byte; `**` stands for what nobody may see, `..` for the rest of what is long. */
+  /** In hexadecimal, from the first byte; `**` stands for what must not be seen, `..` for the rest of what is long. */
   readonly hex: string;
   /** What they say, where they may be shown whole. */
   readonly text?: string;

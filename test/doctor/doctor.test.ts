@@ -289,7 +289,7 @@ test("examine() finds the kernel's console and a login prompt on the device, and
   const report = await look(host);
   const [kernel, prompt, ...others] = report.findings.filter(({ check }) => check === "console");
   assert.equal(others.length, 0);
-  assert.match(kernel?.cause ?? "", /console=serial0 stands in \/boot\/firmware\/cmdline\.txt/);
+  assert.match(kernel?.cause ?? "", /console=serial0 is in \/boot\/firmware\/cmdline\.txt/);
   assert.match(kernel?.cure ?? "", /raspi-config/);
   assert.equal(prompt?.cure, "sudo systemctl mask --now serial-getty@ttyAMA0.service");
   assert.deepEqual([report.verdict, line.openings], ["bad", 0]);
@@ -397,7 +397,7 @@ test("examine() tells where the journal of money can't be written, or isn't kept
     services: { bank: { line: "till" } },
     journal: { folder: file.at("etc/group") },
   });
-  assert.match(one(await look(file), "journal", "bad").what, /is no folder$/);
+  assert.match(one(await look(file), "journal", "bad").what, /is not a folder$/);
   assert.equal(one(await look(soundBox({ journal: false }).host), "journal").level, "note");
 });
 
