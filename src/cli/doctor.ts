@@ -1,16 +1,18 @@
 import type { CommandModule } from "yargs";
 import { printable, printableJson } from "../core/shell-text.ts";
-import type { DoctorOptions, DoctorReport } from "../doctor/doctor.ts";
+import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
 import { sourceOptions } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
-/** `posline doctor`: what stands between the tills and the terminal, and what mends it. */
+/** `posline doctor`: what is wrong between the tills and the terminal, and what fixes it. */
 
 export interface DoctorArguments {
   readonly config?: string | undefined;
   readonly line?: string | undefined;
   readonly baud?: number | undefined;
+  readonly scan?: boolean | undefined;
+  readonly frames?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
@@ -19,6 +21,8 @@ export interface Look {
   /** The terminal knows more signs than ASCII. */
   readonly unicode: boolean;
   readonly colour: boolean;
+  /** Columns of the terminal, where lines are wrapped; undefined where there is none. */
+  readonly columns?: number | undefined;
 }
 
 const signs: Readonly<Record<Level, { readonly unicode: string; readonly ascii: string; readonly colour: number }>> = {
@@ -32,56 +36,91 @@ const signs: Readonly<Record<Level, { readonly unicode: string; readonly ascii: 
 const checkWidth = 12;
 const indent = " ".repeat(checkWidth + 4);
 
-/** The report as a technician reads it: the box, then line by line; under each finding why, and what to do. */
-export function render(report: DoctorReport, look: Look): string {
-  const { lines, findings } = report;
-  const text = ["this box", ...ofLine(findings, undefined, look)];
-  for (const { name, path, baudRate, format } of lines) {
-    text.push("", `line ${printable(name)}: ${printable(path)}, ${baudRate} ${format}`, ...ofLine(findings, name, look));
+function lineHeading({ name, path, baudRate, format }: ReportedLine): string[] {
+  return ["", `line ${printable(name)}: ${printable(path)}, ${baudRate} ${format}`];
+}
+
+/** A finding as a technician reads it: below it why, what to do, and of a failure the bytes. */
+function findingRows(found: Finding, look: Look, allFrames: boolean): string[] {
+  const { check, level, what, cause, cure, frames = [] } = found;
+  const sign = look.unicode ? signs[level].unicode : signs[level].ascii;
+  const painted = look.colour ? `\u001b[${signs[level].colour}m${sign}\u001b[0m` : sign;
+  const [first = "", ...more] = wrapped(printable(what), indent.length, look);
+  const rows = [`${painted} ${check.padEnd(checkWidth)}  ${first}`, ...more];
+  if (cause !== undefined) rows.push(...labelledRows(`${indent}why: `, cause, look));
+  if (cure !== undefined) rows.push(...labelledRows(`${indent}do:  `, cure, look));
+  const isShown = allFrames || level !== "ok";
+  return isShown ? [...rows, ...frames.flatMap((frame) => frameRows(frame, look))] : rows;
+}
+
+/** A cause or a cure behind its label; each of several numbered ones is on a row of its own. */
+function labelledRows(label: string, text: string, look: Look): string[] {
+  const steps = /^1\. /.test(text) ? text.split(/; (?=\d+\. )/) : [text];
+  const [first = "", ...more] = steps.flatMap((step) => {
+    const [, number = "", words = ""] = /^(\d+\. )?(.*)$/s.exec(printable(step)) ?? [];
+    const [head = "", ...rest] = wrapped(words, label.length + number.length, look);
+    return [`${number}${head}`, ...rest.map((row) => row.slice(label.length))];
+  });
+  return [`${label}${first}`, ...more.map((row) => `${" ".repeat(label.length)}${row}`)];
+}
+
+/** Columns that a wrapped text has at least, however narrow the terminal. */
+const textColumnsMin = 24;
+
+/** Breaks a text between its words; all rows but the first begin with so many spaces. */
+function wrapped(text: string, hanging: number, { columns }: Look): string[] {
+  if (columns === undefined) return [text];
+  const width = Math.max(textColumnsMin, columns - hanging);
+  const rows: string[] = [];
+  let row = "";
+  for (const word of text.split(" ")) {
+    if (row !== "" && row.length + 1 + word.length > width) {
+      rows.push(row);
+      row = word;
+    } else row = row === "" ? word : `${row} ${word}`;
   }
-  return `${[...text, "", ...summary(report)].join("\n")}\n`;
-}
-
-function ofLine(findings: readonly Finding[], line: string | undefined, look: Look): string[] {
-  return findings.filter((each) => each.line === line).flatMap((each) => rowsOf(each, look));
-}
-
-function rowsOf({ check, level, what, cause, cure, frames = [] }: Finding, { unicode, colour }: Look): string[] {
-  const sign = unicode ? signs[level].unicode : signs[level].ascii;
-  const painted = colour ? `\u001b[${signs[level].colour}m${sign}\u001b[0m` : sign;
-  const rows = [`${painted} ${check.padEnd(checkWidth)}  ${printable(what)}`];
-  if (cause !== undefined) rows.push(`${indent}why: ${printable(cause)}`);
-  if (cure !== undefined) rows.push(`${indent}do:  ${printable(cure)}`);
-  return [...rows, ...frames.flatMap((frame) => frameRows(frame, unicode))];
+  const [first = "", ...more] = [...rows, row];
+  return [first, ...more.map((each) => `${" ".repeat(hanging)}${each}`)];
 }
 
 /** Bytes in a row of a dump. */
-const rowBytes = 24;
+const rowBytes = { min: 8, max: 24 } as const;
 
-function frameRows({ direction, atMs, bytes, hex, text }: RedactedBytes, unicode: boolean): string[] {
-  const arrow = direction === "sent" ? (unicode ? "→" : ">") : unicode ? "←" : "<";
+function frameRows({ direction, atMs, bytes, hex, text }: RedactedBytes, look: Look): string[] {
+  const arrow = direction === "sent" ? (look.unicode ? "→" : ">") : look.unicode ? "←" : "<";
+  const fitting = Math.floor(((look.columns ?? Number.POSITIVE_INFINITY) - indent.length - 1) / 3);
+  const perRow = Math.max(rowBytes.min, Math.min(rowBytes.max, fitting));
   const pairs = hex.split(" ");
   const rows: string[] = [];
-  for (let at = 0; at < pairs.length; at += rowBytes) rows.push(pairs.slice(at, at + rowBytes).join(" "));
+  for (let at = 0; at < pairs.length; at += perRow) rows.push(pairs.slice(at, at + perRow).join(" "));
   const head = `${indent}${arrow} ${direction} ${bytes} bytes at ${atMs} ms`;
-  const said = text === undefined ? [] : [`${indent}  ${printable(text)}`];
-  return [head, ...rows.map((row) => `${indent}  ${row}`), ...said];
+  const inner = `${indent}  `;
+  const said = text === undefined ? [] : [`${inner}${wrapped(printable(text), inner.length, look).join("\n")}`];
+  return [head, ...rows.map((row) => `${inner}${row}`), ...said];
 }
 
-function summary({ findings, first, verdict }: DoctorReport): string[] {
-  const count = (level: Level) => findings.filter((each) => each.level === level).length;
-  const [bad, warn] = [count("bad"), count("warn")];
+/** What to fix first, and at the very end the settings that a scan found. */
+function summary({ findings, first, verdict }: DoctorReport, look: Look): string[] {
   const sent = findings.some(({ frames = [] }) => frames.length > 0);
   const said = sent
-    ? "Nothing was changed: all that was sent are the questions above, which only read."
+    ? "Nothing was changed. Only probes were sent, which only read."
     : "Nothing was changed, and nothing was sent.";
-  if (first === undefined) return ["Nothing stands in the way.", said];
+  const settings = findings.flatMap(({ setting }) => (setting === undefined ? [] : [printable(setting)]));
+  const end = settings.length === 0 ? [said] : [said, "", ...settings];
+  if (first === undefined) return ["No problem was found.", ...end];
+  const [bad, warn] = [countCauses(findings, "bad"), countCauses(findings, "warn")];
+  const problems = verdict === "ok" ? "No problem was found" : `${bad} ${bad === 1 ? "problem was" : "problems were"} found`;
   const warnings = warn === 0 ? "" : `, ${warn} ${warn === 1 ? "warning" : "warnings"}`;
-  const stands = `${bad} ${bad === 1 ? "thing stands" : "things stand"} in the way${warnings}.`;
-  const head = verdict === "ok" ? `Nothing stands in the way${warnings}.` : stands;
   const where = first.line === undefined ? "" : `line ${first.line}: `;
-  const cure = first.cure === undefined ? [] : [`  ${printable(first.cure)}`];
-  return [head, `First: ${printable(`${where}${first.what}`)}`, ...cure, said];
+  const head = wrapped(`First: ${printable(`${where}${first.what}`)}`, "First: ".length, look);
+  const cure = first.cure === undefined ? [] : labelledRows("  ", first.cure, look);
+  return [`${problems}${warnings}.`, ...head, ...cure, ...end];
+}
+
+/** How many things there are to fix: findings of one line with one cure are one. */
+function countCauses(findings: readonly Finding[], level: Level): number {
+  const found = findings.filter((each) => each.level === level);
+  return new Set(found.map(({ line, what, cure }) => JSON.stringify([line, cure ?? what]))).size;
 }
 
 /** The report as one JSON object. */
@@ -99,11 +138,23 @@ export interface Surroundings {
   readonly err: (text: string) => void;
 }
 
-/** @returns the exit code: 0 when nothing stands in the way, 69 when something does, 78 for the configuration. */
+/** @returns the exit code: 0 when no problem was found, 69 when one was, 78 for the configuration. */
 export async function runDoctor(args: DoctorArguments, { examine, look, out, err }: Surroundings): Promise<number> {
-  const { config, line, baud } = args;
-  const report = await examine({ wanted: { config, line, baud }, progress: (text) => err(`${printable(text)} ...\n`) });
-  out(args.json === true ? renderJson(report, new Date()) : render(report, look));
+  const { config, line, baud, scan = false, frames = false, json = false } = args;
+  const show = (rows: readonly string[]) => out(rows.map((row) => `${row}\n`).join(""));
+  const watching: Pick<DoctorOptions, "onFinding" | "onLine"> = {
+    onFinding: (found) => show(findingRows(found, look, frames)),
+    onLine: (each) => show(lineHeading(each)),
+  };
+  if (!json) show(["this box"]);
+  const report = await examine({
+    wanted: { config, line, baud },
+    scan,
+    progress: (text) => err(`${printable(text)} ...\n`),
+    ...(json ? {} : watching),
+  });
+  if (json) out(renderJson(report, new Date()));
+  else show(["", ...summary(report, look)]);
   return codes[report.verdict];
 }
 
@@ -113,18 +164,21 @@ function lookOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">): Look {
   const isTty = stdout.isTTY === true;
   return {
     unicode: /utf-?8/i.test(locale) && env["TERM"] !== "linux",
+    columns: isTty ? stdout.columns : undefined,
     colour: isTty && env["NO_COLOR"] === undefined && env["TERM"] !== "dumb",
   };
 }
 
 export const doctorCommand: CommandModule<object, DoctorArguments> = {
   command: "doctor",
-  describe: "Say what stands between the tills and the terminal, and what mends it",
+  describe: "Check the box, the configuration and the terminal, and say how to fix what is wrong",
   builder: (yargs) =>
     yargs.options({
       config: sourceOptions.config,
-      line: { type: "string", requiresArg: true, describe: "One line, by its name or its device" },
-      baud: { type: "number", requiresArg: true, describe: "Ask at this speed in place of the configured one" },
+      line: { type: "string", requiresArg: true, describe: "Check only this line, by its name or its device" },
+      baud: { type: "number", requiresArg: true, describe: "Use this speed in place of the configured one" },
+      scan: { type: "boolean", describe: "Try the usual speeds and both CRC16, and print the setting that works" },
+      frames: { type: "boolean", describe: "Show the bytes of every frame, not only of failures" },
       json: { type: "boolean", describe: "Print one JSON object" },
     }),
   handler: async (args) => {

@@ -48,8 +48,15 @@ function said(cause: string, cure: string): Cause {
   return { cause: printable(cause), cure: printable(cure) };
 }
 
+/** Stands in the package's configuration until it names a device. */
+const placeholder = "NAME-THE-DEVICE";
+
 /** The device isn't there. `seen` are names of others that may be meant. */
 export function noDevice(path: string, seen: readonly string[] = []): Cause {
+  if (path.includes(placeholder)) {
+    const cure = `run "posline ports", and write the name that it recommends as the line's path`;
+    return said(`the configuration names no device yet: its path is ${path}`, cure);
+  }
   const others = seen.length === 0 ? "" : `; plugged in from the same vendor: ${listed(seen)}`;
   return said(`there is no device ${path}`, `check the cable and the power${others}`);
 }

@@ -1,8 +1,16 @@
 /**
- * What bytes look like that are no answer. Each trouble of a serial line has a look of its own; this is what an experienced eye
- * sees in a hex dump.
+ * What bytes look like that are not an answer. Each fault of a serial line has a look of its own; this is what an experienced
+ * eye sees in a hex dump.
  */
-export type BytePattern = "echo" | "at commands" | "login prompt" | "text" | "other baud rate" | "break" | "unknown";
+export type BytePattern =
+  | "echo"
+  | "at commands"
+  | "login prompt"
+  | "damaged answer"
+  | "text"
+  | "other baud rate"
+  | "break"
+  | "unknown";
 
 /** Bytes of what was sent that must come back to be called an echo: fewer may come by chance. */
 const echoBytes = 6;
@@ -12,10 +20,13 @@ const echoBytes = 6;
  * @param sent What was sent before they came.
  */
 export function bytePatternOf(bytes: Buffer, sent: readonly Buffer[]): BytePattern {
-  if (sent.some((frame) => frame.length >= echoBytes && isEcho(bytes, frame))) return "echo";
   const text = bytes.toString("latin1");
+  // A console echoes what is typed, so its prompt stands beside an echo.
+  if (/(?:login|password): ?(?:[\r\n]|$)/i.test(text)) return "login prompt";
+  if (sent.some((frame) => frame.length >= echoBytes && isEcho(bytes, frame))) return "echo";
   if (/(?:^|[\r\n\0])\s*AT(?:[+&%EZHIQDSV^][\w+?=&;,"^]*)?[\r\n]/i.test(text) || /^AT[+&]/.test(text)) return "at commands";
-  if (/login: ?$|login:|password:|\bDebian\b|Raspbian|Ubuntu|[#$] $/im.test(text) && mostlyText(bytes)) return "login prompt";
+  if (/login:|password:|\bDebian\b|Raspbian|Ubuntu|[#$] $/im.test(text) && mostlyText(bytes)) return "login prompt";
+  if (/"status"\s*:/.test(text)) return "damaged answer";
   if (mostlyText(bytes)) return "text";
   if (bytes.every((byte) => byte === 0)) return "break";
   return looksSampled(bytes) ? "other baud rate" : "unknown";

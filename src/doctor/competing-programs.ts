@@ -114,7 +114,7 @@ async function consoleFindings(line: string, node: string, host: Host, processes
   for (const name of names) {
     if (!(await namesNode(name, node, host))) continue;
     const isPi = /Raspberry Pi/.test((await readTextAt(host.proc, "device-tree", "model")) ?? "");
-    const cause = `console=${name} stands in ${isPi ? "/boot/firmware/cmdline.txt" : "the kernel's command line (/proc/cmdline)"}`;
+    const cause = `console=${name} is in ${isPi ? "/boot/firmware/cmdline.txt" : "the kernel's command line (/proc/cmdline)"}`;
     findings.push(causeFinding("console", "bad", kernelConsole(node), { line, cause }));
   }
   const prompts = processes.find(({ name, args }) => /^a?getty$/.test(name) || /\/a?getty$/.test(args[0] ?? ""));

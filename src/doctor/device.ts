@@ -67,7 +67,7 @@ export async function checkHolders(line: string, node: string, host: Host, proce
   const holders = found?.holders ?? [];
   if (holders.length === 0) {
     const hidden = found?.hidden ?? true;
-    const what = hidden ? "nobody has it open, as far as this user can see" : "nobody has it open";
+    const what = hidden ? "no process has it open, as far as this user can see" : "no process has it open";
     return { finding: finding("holder", "ok", what, { line }), free: true };
   }
   const stranger = holders.find(({ pid }) => poslineHolding(pid, processes) === undefined);

@@ -18,54 +18,63 @@ export interface LineToProbe extends ProbedLine {
 }
 
 /**
- * Probes each service of a line that nobody holds with its barrier, which reads and changes nothing, and says what the answers
- * mean. Nothing else is ever sent.
+ * Sends each service of a line that no process holds its probe, which reads and changes nothing, and says what the answers mean.
+ * Nothing else is ever sent.
  */
 export async function diagnoseLine(line: LineToProbe, host: Host, progress: (text: string) => void): Promise<Finding[]> {
-  const served = serviceNames.flatMap((service) => {
-    const config = line.services[service];
-    return config?.line === line.name ? [{ service, config }] : [];
-  });
-  const skipped = served.flatMap(({ service, config }) => {
-    const why = skipReason(service, config, line.config);
-    return why === undefined ? [] : [{ service, why }];
-  });
-  const probed = served.filter(({ service }) => !skipped.some((each) => each.service === service));
-  const findings = skipped.map(({ service, why }) => finding("answer", "skipped", why, { line: line.name, service }));
-  if (probed.length === 0) return findings;
-  const probes = probed.map(({ service, config }) => new ServiceProbe(contracts[service], config.merchantId));
+  const { probes, skipped } = probesOf(line);
+  if (probes.length === 0) return skipped;
+  return [...(await probe(line, probes, host, progress)), ...skipped];
+}
+
+async function probe(
+  line: LineToProbe,
+  probes: readonly ServiceProbe[],
+  host: Host,
+  progress: (text: string) => void,
+): Promise<Finding[]> {
   try {
     const open = await host.open(line.config);
-    const result = await probeServices({ config: line.config, open, probes, progress });
-    findings.unshift(...answerFindings(line, probes, result));
-    if (!result.leftClean && result.lost === undefined) findings.push(notCleanFinding(line));
+    return answerFindings(line, probes, await probeServices({ config: line.config, open, probes, progress }));
   } catch (error) {
-    findings.unshift(openFailedFinding(line, error));
+    return [openFailedFinding(line, error)];
   }
-  return findings;
+}
+
+/** A probe for each service of a line that can be probed, and why the others can't. */
+export function probesOf(line: LineToProbe): { readonly probes: readonly ServiceProbe[]; readonly skipped: Finding[] } {
+  const probes: ServiceProbe[] = [];
+  const skipped: Finding[] = [];
+  for (const service of serviceNames) {
+    const config = line.services[service];
+    if (config?.line !== line.name) continue;
+    const why = skipReason(service, config, line.config);
+    if (why === undefined) probes.push(new ServiceProbe(contracts[service], config.merchantId));
+    else skipped.push(finding("answer", "skipped", why, { line: line.name, service }));
+  }
+  return { probes, skipped };
 }
 
 /** Why a service isn't probed; undefined when it is. */
 function skipReason(service: ServiceName, config: ServiceConfig, line: LineConfig): string | undefined {
   if (service === "fiscal" && config.merchantId === undefined) {
-    const why = "without services.fiscal.merchantId the question can't be signed";
-    return `fiscal isn't asked: ${why}; at its start posline waits for silence instead`;
+    const why = "its probe can't be signed without services.fiscal.merchantId";
+    return `fiscal not tested: ${why}; at its start posline waits for silence instead`;
   }
-  if (line.recovery === "quiet") return `${service} isn't asked: "recovery" is "quiet", so posline asks nothing on this line`;
+  if (line.recovery === "quiet") return `${service} not tested: "recovery" is "quiet", so posline sends no probes on this line`;
   return undefined;
 }
 
-function openFailedFinding({ name, device }: LineToProbe, error: unknown): Finding {
+export function openFailedFinding({ name, device }: ProbedLine, error: unknown): Finding {
   if (error instanceof OpenError) return openErrorFinding("open", error, { line: name });
   return causeFinding("open", "bad", cannotOpen(device, String(error)), { line: name });
 }
 
-function notCleanFinding({ name }: LineToProbe): Finding {
-  const cause = "something sends on this line without being asked";
-  return finding("line", "warn", "the line did not fall silent before it was left", {
+function notCleanFinding({ name, device }: ProbedLine): Finding {
+  return finding("line", "warn", "the line did not fall silent before it was closed", {
     line: name,
-    cause,
-    cure: "look at posline tap --raw",
+    cause: "the device sends without being asked",
+    cure: `posline tap --raw --line ${quoted(device)} shows what it sends`,
   });
 }
 
@@ -75,19 +84,24 @@ export interface ProbedLine {
   readonly config: LineConfig;
   /** Its device, as a command takes it. */
   readonly device: string;
+  /** All usual speeds and both readings of CRC16 were tried, so nothing advises to. */
+  readonly scanned?: boolean;
 }
 
-/** What the answers of a line's services say, and what their silence does. */
+/** What the answers of a line's services say, and what their silence does. What concerns the whole line comes first, and once. */
 export function answerFindings(line: ProbedLine, probes: readonly ServiceProbe[], result: ProbeResult): Finding[] {
   const anyAnswer = probes.some(({ answer }) => answer !== undefined);
-  const findings = probes.flatMap((probe) => {
+  const ofLine = lineFindings(line, probes, result, anyAnswer);
+  const isExplained = ofLine.some(({ level }) => level === "bad");
+  const ofServices = probes.flatMap((probe) => {
     if (!probe.pending && probe.answer === undefined) return [];
     const more = { line: line.name, service: probe.service, frames: probe.frames };
-    if (probe.answer?.kind === "barrier") return [answeredFinding(line, probe, probe.answer, more)];
+    if (probe.answer?.kind === "answer") return [answeredFinding(line, probe, probe.answer, more)];
     if (probe.answer?.kind === "error") return [errorFinding(probe, probe.answer, more)];
-    return [unansweredFinding(line, probe, anyAnswer, more)];
+    return [unansweredFinding(line, probe, { anyAnswer, isExplained }, more)];
   });
-  return [...lineFindings(line, probes, result, anyAnswer), ...findings];
+  const unclean = result.leftClean || result.lost !== undefined ? [] : [notCleanFinding(line)];
+  return [...ofLine, ...ofServices, ...unclean];
 }
 
 /** How fast and by what a service answered. */
@@ -97,20 +111,22 @@ function answeredFinding(
   { json, crc16, ms }: ProbeAnswer,
   more: FindingDetails,
 ): Finding {
-  const { config, name } = line;
+  const { config } = line;
   const { route } = probe.contract.probe;
   const fact = `${probe.service} answered ${route} in ${timeOf(ms)} at ${config.baudRate} baud: ${capabilitiesText(json)}`;
-  if (probe.contract.framing === "length" && crc16 !== config.crc16) {
-    const cause = `the terminal reads CRC16 as ${namesOfCrc16[crc16]}, and line ${name} has "crc16": "${config.crc16}"`;
-    const cure = `set "crc16": "${crc16}" for line ${name} in the configuration`;
-    return finding("answer", "bad", `${fact}; but by the other reading of CRC16, "${crc16}"`, { ...more, cause, cure });
-  }
+  if (usesOtherCrc16(probe, config)) return finding("answer", "note", `${fact}; with ${namesOfCrc16[crc16]}`, more);
   if (!probe.late) return finding("answer", "ok", fact, more);
-  const cause = `it takes longer than ${answerMs} ms for what needs no thought: it was busy, or is still starting`;
-  return finding("answer", "warn", fact, { ...more, cause, cure: "see what the terminal's screen shows, and ask again" });
+  const cause = `the answer took longer than ${answerMs / 1_000} s: the terminal was busy, or is still starting`;
+  const cure = "wait for the terminal's idle screen, and run this command again";
+  return finding("answer", "warn", `${fact}; that is late`, { ...more, cause, cure });
 }
 
-const namesOfCrc16 = { arc: "CRC-16/ARC (123456789 gives BB3D)", umts: "CRC-16/UMTS (123456789 gives FEE8)" } as const;
+/** The answer is whole only by the reading of CRC16 that isn't configured. */
+function usesOtherCrc16({ contract, answer }: ServiceProbe, { crc16 }: LineConfig): boolean {
+  return contract.framing === "length" && answer !== undefined && answer.crc16 !== crc16;
+}
+
+export const namesOfCrc16 = { arc: "CRC-16/ARC", umts: "CRC-16/UMTS" } as const;
 
 const timeOf = (ms: number) => (ms < 1_000 ? `${Math.max(1, Math.round(ms))} ms` : `${(ms / 1_000).toFixed(1)} s`);
 
@@ -128,7 +144,7 @@ function capabilitiesText(json: JsonObject): string {
 /** Characters of an error's message that are shown. */
 const messageMax = 80;
 
-/** The frames pass, and the service says no. */
+/** The line works, and the service refuses the probe. */
 function errorFinding(probe: ServiceProbe, { json, ms }: ProbeAnswer, more: FindingDetails): Finding {
   const { contract, service } = probe;
   const code = typeof json["code"] === "number" ? json["code"] : undefined;
@@ -137,129 +153,178 @@ function errorFinding(probe: ServiceProbe, { json, ms }: ProbeAnswer, more: Find
   const codeWords = code === undefined ? "without a code" : `with code ${code}${meaning === undefined ? "" : ` (${meaning})`}`;
   const fact = `${service} answered ${contract.probe.route} in ${timeOf(ms)} with an error, ${codeWords}${text}`;
   if (contract.faultCodes.sign === code && contract.envelope === "form") {
-    const cause = "the frames pass, but merchantId isn't the one that the terminal has";
+    const cause = "the line works, but merchantId isn't the one that the terminal has";
     const cure =
-      "compare services.fiscal.merchantId (or the file that it is in) with the terminal's, blanks and letters' case too";
+      "compare services.fiscal.merchantId (or the file that holds it) with the terminal's, also spaces and upper case";
     return finding("answer", "bad", fact, { ...more, cause, cure });
   }
-  const cause = "the frames pass, but this service can't prove that the line is clean: posline waits for silence instead";
-  const cure = `ask the terminal's vendor to enable ${contract.probe.route}, or take services.${service} out of the configuration`;
+  const cause = "the line works, but this service can't prove that it is clean: posline waits for silence instead";
+  const cure = `ask the terminal's vendor to enable ${contract.probe.route}, or remove services.${service} from the configuration`;
   return finding("answer", "warn", fact, { ...more, cause, cure });
 }
 
-/** Nothing came, or nothing that is an answer. */
-function unansweredFinding(line: ProbedLine, probe: ServiceProbe, anyAnswer: boolean, more: FindingDetails): Finding {
-  const { service, waitResult, garbage, broken, sent } = probe;
-  if (waitResult === "stuck") {
-    const cause = `flow control ("${line.config.flowControl}") stops it: the other end doesn't say that it is ready`;
-    const cure = `set "flowControl": "none" for line ${line.name}, or mend the cable's CTS wire`;
-    return finding("answer", "bad", `${service} could not be asked: the line takes no bytes`, { ...more, cause, cure });
-  }
-  if (waitResult === "lost") return finding("answer", "bad", `${service}: the line was lost before an answer came`, more);
-  if (broken) {
-    const cause = "by neither reading of CRC16 it is whole: bytes are lost or changed on the way";
-    const cure = "try another cable and adapter; take the cable away from mains wires; check parity and data bits";
-    return finding("answer", "bad", `${service} answered with a broken frame`, { ...more, cause, cure });
-  }
-  if (garbage.length > 0) return finding("answer", "bad", `${service}: what came is no answer`, more);
-  const readings = sent.length > 1 ? " to either reading of CRC16" : "";
-  const fact = `${service} did not answer ${probe.contract.probe.route}${readings}`;
-  if (!anyAnswer) return finding("answer", "bad", fact, more);
-  const cause = "others on this line do answer, so cable and speed are right: the terminal doesn't serve it on this line";
-  const cure = `switch the service on in the terminal, or take services.${service} out of the configuration`;
-  return finding("answer", "bad", fact, { ...more, cause, cure });
+interface LineOutcome {
+  /** Some service of the line answered. */
+  readonly anyAnswer: boolean;
+  /** A finding about the whole line says why this service didn't answer. */
+  readonly isExplained: boolean;
 }
 
-/** What concerns the whole line: its silence, and bytes that are no answer. */
+/** Nothing came, or nothing that is an answer. */
+function unansweredFinding(
+  line: ProbedLine,
+  probe: ServiceProbe,
+  { anyAnswer, isExplained }: LineOutcome,
+  more: FindingDetails,
+): Finding {
+  const { service, waitResult, receivedBytes, sent } = probe;
+  const { route } = probe.contract.probe;
+  if (waitResult === "stuck") {
+    const cause = `flow control ("${line.config.flowControl}") stops it: the other end doesn't say that it is ready`;
+    const cure = `set "flowControl": "none" for line ${line.name}, or repair the cable's CTS wire`;
+    return finding("answer", "bad", `${service} not tested: the line takes no bytes`, { ...more, cause, cure });
+  }
+  if (waitResult === "lost") return finding("answer", "note", `${service}: the line was lost before an answer came`, more);
+  const level = isExplained ? "note" : "bad";
+  if (receivedBytes > 0) {
+    const came = `${receivedBytes} ${receivedBytes === 1 ? "byte" : "bytes"} came`;
+    return finding("answer", level, `${service}: ${came} after ${route}, and no answer among them`, more);
+  }
+  const readings = sent.length > 1 ? ", with either CRC16" : "";
+  const fact = `${service} did not answer ${route}${readings}`;
+  if (!anyAnswer) return finding("answer", level, fact, more);
+  const cause =
+    "another service on this line answers, so cable and speed are right: the terminal doesn't serve it on this line";
+  const cure = `switch ${service} on in the terminal, or remove services.${service} from the configuration`;
+  return finding("answer", level, fact, { ...more, cause, cure });
+}
+
+/** What concerns the whole line: the checksum it uses, its silence, and bytes that are not an answer. */
 function lineFindings(line: ProbedLine, probes: readonly ServiceProbe[], result: ProbeResult, anyAnswer: boolean): Finding[] {
   const findings: Finding[] = [];
   const more = { line: line.name };
-  const sent = probes.flatMap((probe) => probe.sent.map(({ bytes }) => bytes));
-  const garbage = probes.find((probe) => probe.garbage.length > 0)?.garbage;
-  if (garbage !== undefined) findings.push(bytesFinding(line, bytePatternOf(garbage, sent), garbage, anyAnswer));
-  else if (result.before.length > 0) findings.push(bytesFinding(line, bytePatternOf(result.before, []), result.before, true));
   if (result.lost !== undefined) {
     const cure = "check plug and cable; dmesg | tail shows what the kernel says of it";
-    findings.push(finding("line", "bad", `the line was lost while it was asked: ${result.lost}`, { ...more, cure }));
+    findings.push(finding("line", "bad", `the line was lost during the test: ${result.lost}`, { ...more, cure }));
   }
-  const unanswered = probes.filter((probe) => probe.pending);
-  const received = garbage !== undefined || probes.some(({ broken }) => broken);
-  if (
-    unanswered.length > 0 &&
-    !anyAnswer &&
-    !received &&
-    result.lost === undefined &&
-    !unanswered.some(({ waitResult }) => waitResult === "stuck")
-  ) {
-    findings.push(silenceFinding(line));
-  }
+  if (probes.some((probe) => usesOtherCrc16(probe, line.config))) findings.push(otherCrc16Finding(line));
+  const garbage = probes.find((probe) => probe.garbage.length > 0)?.garbage;
+  const bytes = garbage ?? result.before;
+  const broken = probes.find(({ pending, broken }) => pending && broken);
+  if (bytes.length > 0) {
+    const sent = garbage === undefined ? [] : probes.flatMap((probe) => probe.sent.map(({ bytes }) => bytes));
+    const isHarmless = anyAnswer && (garbage === undefined || findings.length > 0 || probes.every(({ pending }) => !pending));
+    findings.push(bytesFinding(line, bytePatternOf(bytes, sent), bytes, isHarmless));
+  } else if (broken !== undefined) findings.push(brokenFinding(line, broken));
+  const unexplained = findings.length === 0 && !anyAnswer;
+  const silent = probes.filter(({ pending }) => pending);
+  const nothingCame = silent.every(({ receivedBytes, waitResult }) => receivedBytes === 0 && waitResult === "silence");
+  if (unexplained && silent.length > 0 && nothingCame) findings.push(silenceFinding(line, silent));
   return findings;
 }
 
+function otherCrc16Finding({ name, config }: ProbedLine): Finding {
+  const other = config.crc16 === "arc" ? "umts" : "arc";
+  const cure = `set "crc16": "${other}" for line ${name} in the configuration`;
+  const what = `the terminal uses the ${namesOfCrc16[other]} checksum`;
+  return finding("checksum", "bad", what, { line: name, cause: `line ${name} has "crc16": "${config.crc16}"`, cure });
+}
+
+/** Frames came whose checksum is wrong by any reading. */
+function brokenFinding({ name }: ProbedLine, { contract }: ServiceProbe): Finding {
+  const readings = contract.framing === "length" ? ", with either CRC16" : "";
+  return finding("checksum", "bad", `answers come with a wrong checksum${readings}`, { line: name, ...damaged });
+}
+
+const damaged = {
+  cause: "bytes are lost or changed on the way",
+  cure: "1. try another cable and adapter, away from mains wires; 2. compare parity, dataBits and stopBits with the terminal's",
+} as const;
+
 /** Not one byte came: what it may be, the likeliest first. */
-function silenceFinding({ config, device, name }: ProbedLine): Finding {
-  const other = config.baudRate === 9_600 ? 115_200 : 9_600;
-  const cause =
-    "in order of likelihood: the terminal is off, asleep or still starting; the cable is not in, or not the right one (crossed " +
-    `where it must be straight, or the other way round); its speed isn't ${config.baudRate} baud; it isn't set to be driven by a till`;
-  const cure =
-    "switch it on and see that its screen shows no menu; put a null modem in, or take it out; look its speed up in its menu, or " +
-    `try posline doctor --line ${quoted(name)} --baud ${other}; posline tap --raw --line ${quoted(device)} shows whether anything comes at all`;
-  return finding("silence", "bad", "not one byte came back", { line: name, cause, cure });
+function silenceFinding({ config, name, scanned = false }: ProbedLine, probes: readonly ServiceProbe[]): Finding {
+  const hasCrc16 = probes.some(({ contract }) => contract.framing === "length");
+  const isOff = ["the terminal is off, asleep or still starting", "switch it on and wait for its idle screen"];
+  const isCut = [
+    "the cable is not plugged in, or is of the wrong kind",
+    "check the cable, and try the other kind (straight or null modem)",
+  ];
+  const isUnset = ["it is not set up to be driven by a till", "choose the till (ECR) protocol for this port in its menu"];
+  const isOther = scanned
+    ? ["its parity, data bits or stop bits are different", "compare parity, dataBits and stopBits with its menu"]
+    : [
+        `its speed is not ${config.baudRate} baud`,
+        `posline doctor --line ${quoted(name)} --scan tries the usual speeds${hasCrc16 ? " and both CRC16" : ""}`,
+      ];
+  const pairs = [isOff, isCut, isOther, isUnset];
+  const numbered = (at: 0 | 1) => pairs.map((pair, index) => `${index + 1}. ${pair[at]}`).join("; ");
+  const what = scanned ? "not one byte came back, at any speed" : "not one byte came back";
+  return finding("silence", "bad", what, { line: name, cause: numbered(0), cure: numbered(1) });
 }
 
-/** What bytes are that are no answer, and what to do about it. */
-function bytesFinding({ name, config, device }: ProbedLine, pattern: BytePattern, bytes: Buffer, works: boolean): Finding {
+/** What bytes are that are not an answer, and what to do about it. */
+function bytesFinding(line: ProbedLine, pattern: BytePattern, bytes: Buffer, isHarmless: boolean): Finding {
   const head = Array.from(bytes.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join(" ");
-  const { what, cause, cure } = patternTexts(pattern, config.baudRate, quoted(device));
-  return finding("bytes", works ? "warn" : "bad", `${what}: ${head}`, { line: name, cause, cure });
+  const { what, cause, cure } = patternTexts(pattern, line);
+  return finding("bytes", isHarmless ? "warn" : "bad", `${what}: ${head}`, { line: line.name, cause, cure });
 }
 
-function patternTexts(pattern: BytePattern, baudRate: number, device: string): { what: string; cause: string; cure: string } {
-  const tap = `posline tap --raw --line ${device}`;
+interface PatternTexts {
+  readonly what: string;
+  readonly cause: string;
+  readonly cure: string;
+}
+
+function patternTexts(pattern: BytePattern, { name, config, device, scanned = false }: ProbedLine): PatternTexts {
+  const tap = `posline tap --raw --line ${quoted(device)}`;
+  const scan = `posline doctor --line ${quoted(name)} --scan`;
   switch (pattern) {
     case "echo":
       return {
         what: "what was sent came back",
-        cause: "the line is looped: a test plug, RX and TX joined, or a computer with a login prompt at the other end",
+        cause: "1. the line is looped: a test plug, or RX and TX joined; 2. a computer's console is at the other end",
         cure: "check the plug and the cable, and that a terminal is at the other end",
       };
     case "at commands":
       return {
         what: "AT commands came (a modem's language)",
-        cause: "a modem manager probes the line from the other end, or the terminal gives back what ModemManager wrote into it",
+        cause: "ModemManager, here or at the other end, takes the line for a modem",
         cure: "sudo systemctl disable --now ModemManager, on each computer of this line",
       };
     case "login prompt":
       return {
         what: "a login prompt came",
-        cause: "at the other end is a computer's console and no terminal",
+        cause: "the other end is a computer's console, not a terminal",
         cure: "plug the cable into the terminal's port for a till (ECR), or switch the console off there",
       };
+    case "damaged answer":
+      return { what: "damaged answers came", ...damaged };
     case "text":
       return {
-        what: "text came that is no answer",
+        what: "text came that is not an answer",
         cause:
-          "another device is at the other end (a scanner, a scale, a modem), or the terminal's port is set to something else",
-        cure: `see what it is with ${tap}, and set the terminal's port to the till's (ECR) protocol`,
+          "1. another device is at the other end (a scanner, a scale, a modem); 2. the terminal's port is set to another protocol",
+        cure: `1. ${tap} shows what it sends; 2. choose the till (ECR) protocol for this port in the terminal's menu`,
       };
     case "other baud rate":
       return {
-        what: "bytes came as another speed leaves them",
-        cause: `the terminal speaks at another speed than ${baudRate} baud`,
-        cure: "look its speed up in its menu and set baudRate, or try --baud 9600, 19200, 38400, 57600, 115200",
+        what: "bytes came that were sent at another speed",
+        cause: `the terminal's speed is not ${config.baudRate} baud`,
+        cure: scanned ? "look its speed up in its menu, and set baudRate" : `${scan} finds the speed to set as baudRate`,
       };
     case "break":
       return {
         what: "only zeros came",
-        cause: "the line is held down (a break): a cable with RX on ground, or a terminal without power",
-        cure: "switch the terminal on, and check the cable",
+        cause: "the line is held down (a break): the terminal has no power, or the cable's RX wire is grounded",
+        cure: "1. switch the terminal on; 2. check the cable",
       };
     default:
       return {
-        what: "bytes came that are no frame",
-        cause: "another speed, parity or protocol, or a bad cable",
-        cure: `compare baudRate, dataBits, parity and stopBits with the terminal's, and look at ${tap}`,
+        what: "bytes came that are not an answer",
+        cause: "1. another speed, parity or protocol; 2. a bad cable; 3. another device",
+        cure:
+          (scanned ? "1. look the speed up in the terminal's menu" : `1. ${scan} tries the usual speeds`) +
+          `; 2. compare parity, dataBits and stopBits with the terminal's; 3. ${tap} shows what comes`,
       };
   }
 }

@@ -9,28 +9,29 @@ import { type Finding, finding } from "./finding.ts";
 import { type Host, type HostPlaces, hostOf } from "./host.ts";
 import { portFindings } from "./ports.ts";
 import { type Processes, readProcesses } from "./processes.ts";
-import { lineStateFindings, readServiceStatus, type ServiceStatus, serviceFindings } from "./service.ts";
+import { scanLine } from "./scan.ts";
+import { findService, lineStateFindings, type RunningService, serviceFindings } from "./service.ts";
 import { type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
-import { readUnits, type SystemdUnits } from "./units.ts";
+import { noUnits, readUnits, type SystemdUnits } from "./units.ts";
 import { usbSettingsFindings } from "./usb-settings.ts";
 
 /**
- * Checks all that can stand between a till and its terminal, and says of each thing what it found, why, and what fixes it.
+ * Checks everything between a till and its terminal, and says of each thing what it found, why, and what fixes it.
  *
- * It only reads, with one exception: on a line that nobody holds it sends each service its barrier, the read-only request that
+ * It only reads, with one exception: on a line that no process holds it sends each service its probe, the read-only request that
  * posline itself begins with, and leaves the line as clean as it found it. It changes nothing on the host, runs no shell and
  * needs no root, though root sees more. It decides what is wrong and knows neither flags nor colours.
  */
 
-/** What was looked at, and what was found. */
+/** What was checked, and what was found. */
 export interface DoctorReport {
   /** The configuration's file. */
   readonly file: string | undefined;
   readonly lines: readonly ReportedLine[];
-  /** In the order in which things hang on each other: the first bad one is what to fix first. */
+  /** In the order in which things depend on each other: the first bad one is what to fix first. */
   readonly findings: readonly Finding[];
-  /** `config`: it can't be used, so the lines weren't looked at. `bad`: something stands in the way. */
+  /** `config`: it can't be used, so the lines weren't checked. `bad`: something prevents a sale. */
   readonly verdict: "ok" | "bad" | "config";
   /** What to fix first. */
   readonly first: Finding | undefined;
@@ -50,33 +51,55 @@ interface HostFacts {
   readonly processes: Processes;
   readonly units: SystemdUnits;
   readonly account: ServiceAccount | undefined;
+  readonly scan: boolean;
   readonly progress: (text: string) => void;
 }
 
 export interface DoctorOptions {
   readonly wanted: DoctorTarget;
+  /** Try the usual speeds and both readings of CRC16 on each line, in place of the configured setting alone. */
+  readonly scan?: boolean;
   readonly places?: HostPlaces;
-  /** Told what is being waited for. */
+  /** Called with what is being waited for. */
   readonly progress?: (text: string) => void;
+  /** Called with each finding as it is made, in the report's order. */
+  readonly onFinding?: (finding: Finding) => void;
+  /** Called before a line's findings. */
+  readonly onLine?: (line: ReportedLine) => void;
 }
 
-export async function examine({ wanted, places = {}, progress = () => {} }: DoctorOptions): Promise<DoctorReport> {
+export async function examine(options: DoctorOptions): Promise<DoctorReport> {
+  const { wanted, scan = false, places = {}, progress = () => {}, onFinding = () => {}, onLine = () => {} } = options;
+  const findings: Finding[] = [];
+  const add = (found: readonly Finding[]) => {
+    findings.push(...found);
+    found.forEach(onFinding);
+  };
   const host = hostOf(places);
-  const [setup, processes, units] = await Promise.all([loadConfigToCheck(wanted, host), readProcesses(host), readUnits(host)]);
-  const facts: HostFacts = { host, processes, units, account: await serviceAccount(host, units), progress };
-  const findings = [...setup.findings, nodeFinding(host), ...(await clockFindings(host)), ...unitFindings(units)];
-  const { config } = setup;
-  if (config === undefined) findings.push(await devicesFinding(host));
+  const [setup, processes, allUnits] = await Promise.all([
+    loadConfigToCheck(wanted, host),
+    readProcesses(host),
+    readUnits(host),
+  ]);
+  const { config, isInstalled } = setup;
+  // The units serve the installed configuration: what they do says nothing of another one.
+  const units = isInstalled ? allUnits : noUnits;
+  const facts: HostFacts = { host, processes, units, account: await serviceAccount(host, units), scan, progress };
+  add([...setup.findings, nodeFinding(host)]);
+  add(await clockFindings(host));
+  if (isInstalled) add(unitFindings(units));
+  const lines = Object.entries(setup.lines).map(reported);
+  if (config === undefined) add([await devicesFinding(host)]);
   else {
-    findings.push(...(await stateFindings(config, facts.account)));
-    findings.push(...(await portFindings(config, facts)));
-    const serviceStatus = await readServiceStatus(config, host, processes);
-    findings.push(...serviceFindings(serviceStatus));
+    add(await stateFindings(config, facts.account));
+    add(await portFindings(config, facts));
+    const service = await findService(config, facts);
+    add(serviceFindings(service));
     for (const [name, line] of Object.entries(setup.lines)) {
-      findings.push(...(await lineFindings({ name, line, config, serviceStatus }, facts)));
+      onLine(reported([name, line]));
+      for await (const found of lineFindings({ name, line, config, service }, facts)) add(found);
     }
   }
-  const lines = Object.entries(setup.lines).map(reported);
   const first = findings.find(({ level }) => level === "bad") ?? findings.find(({ level }) => level === "warn");
   return { file: setup.file, lines, findings, verdict: verdictOf(config, first), first };
 }
@@ -101,7 +124,7 @@ async function devicesFinding({ places }: Host): Promise<Finding> {
 
 /** Whether the service runs, where it is installed. */
 function unitFindings({ present, why, service, socket }: SystemdUnits): Finding[] {
-  if (!present) return [finding("unit", "skipped", `whether the service runs can't be asked: ${why}`)];
+  if (!present) return [finding("unit", "skipped", `systemd can't be asked whether the service runs: ${why}`)];
   if (service === undefined) return [finding("unit", "note", "posline.service isn't installed: posline runs by hand here")];
   const ports = socket === undefined ? "" : `, posline.socket is ${socket}`;
   const what = `posline.service is ${service}${ports}`;
@@ -115,48 +138,49 @@ interface LineFacts {
   readonly name: string;
   readonly line: LineConfig;
   readonly config: Config;
-  /** What a posline that runs says of itself. */
-  readonly serviceStatus: ServiceStatus | "none runs" | "no admin port";
+  /** The posline that runs with this configuration. */
+  readonly service: RunningService | undefined;
 }
 
-async function lineFindings({ name, line, config, serviceStatus }: LineFacts, facts: HostFacts): Promise<Finding[]> {
-  if (line.path === emulatedPath) return [finding("device", "ok", "the line is emulated: there is no device", { line: name })];
+/** The findings of a line, in portions as they are made. */
+async function* lineFindings({ name, line, config, service }: LineFacts, facts: HostFacts): AsyncGenerator<readonly Finding[]> {
+  if (line.path === emulatedPath) {
+    yield [finding("device", "ok", "the line is emulated: there is no device", { line: name })];
+    return;
+  }
   const found = await findDevice(name, line.path, facts.host);
-  const lineState = lineStateFindings(name, serviceStatus);
-  if ("findings" in found) return [...found.findings, ...lineState, notProbed(name, "there is no device to ask")];
+  const lineState = lineStateFindings(name, service);
+  if ("findings" in found) {
+    yield [...found.findings, ...lineState, notProbed(name, "there is no device to test")];
+    return;
+  }
   const { node, device } = found;
   const { host, processes } = facts;
   const holders = await checkHolders(name, node, host, processes);
+  yield [deviceFinding(name, line.path, node, device), holders.finding];
   const permission = await permissionFindings(name, node, facts);
+  yield permission.findings;
   const programs = await competingProgramFindings(name, node, { device, host, processes });
-  const findings = [
-    deviceFinding(name, line.path, node, device),
-    holders.finding,
-    ...permission.findings,
-    ...programs.findings,
-  ];
-  findings.push(...(await usbSettingsFindings(name, node, device, host)));
-  findings.push(...lineState);
+  yield programs.findings;
+  yield await usbSettingsFindings(name, node, device, host);
+  yield lineState;
   if (!holders.free) {
     const cure = `${await stopCommand(node, host, processes)}, then this command again, for a full test`;
-    findings.push(notProbed(name, "the device is in use", cure));
-  } else if (!permission.mine) findings.push(notProbed(name, "this user may not open the device", "sudo posline doctor"));
-  else if (programs.inUse) findings.push(notProbed(name, "the device is a console"));
-  else if (isForTills(name, config)) findings.push(notProbedTill(name, node));
-  else
-    findings.push(
-      ...(await diagnoseLine({ name, config: line, device: node, services: config.services }, host, facts.progress)),
-    );
-  return findings;
+    yield [notProbed(name, "the device is in use", cure)];
+  } else if (!permission.mine) yield [notProbed(name, "this user may not open the device", "sudo posline doctor")];
+  else if (programs.inUse) yield [notProbed(name, "the device is a console")];
+  else if (isForTills(name, config)) yield [notProbedTill(name, node)];
+  else {
+    const toProbe = { name, config: line, device: node, services: config.services };
+    yield await (facts.scan ? scanLine : diagnoseLine)(toProbe, host, facts.progress);
+  }
 }
 
 function notProbed(line: string, why: string, cure?: string): Finding {
-  return finding("answer", "skipped", `the terminal isn't asked: ${why}`, { line, ...(cure === undefined ? {} : { cure }) });
+  return finding("answer", "skipped", `terminal not tested: ${why}`, { line, ...(cure === undefined ? {} : { cure }) });
 }
 
-/**
- * Where all services of a line are reached elsewhere, a till is at its other end: it isn't sent what only a terminal answers.
- */
+/** Where all services of a line have an upstream, a till is at its other end: it isn't sent what only a terminal answers. */
 function isForTills(line: string, { services }: Config): boolean {
   const here = Object.values(services).filter((service) => service.line === line);
   return here.length > 0 && here.every(({ upstream }) => upstream !== undefined);
@@ -164,5 +188,5 @@ function isForTills(line: string, { services }: Config): boolean {
 
 function notProbedTill(line: string, node: string): Finding {
   const why = "its services have an upstream, so a till is at its other end";
-  return notProbed(line, why, `where it is a terminal all the same: posline doctor --line ${quoted(node)}`);
+  return notProbed(line, why, `if it is a terminal all the same: posline doctor --line ${quoted(node)}`);
 }

@@ -3,18 +3,18 @@ import { printable } from "../core/shell-text.ts";
 import type { Cause } from "../device/open-errors.ts";
 
 /**
- * What one check found. `ok`: as it should be. `note`: worth knowing. `warn`: works, and may hurt one day. `bad`: stands in the
- * way of a sale. `skipped`: could not be looked at, and says why.
+ * What one check found. `ok`: as it should be. `note`: worth knowing. `warn`: works, and may fail one day. `bad`:
+ * prevents a sale. `skipped`: could not be checked, and says why.
  */
 export type Level = "ok" | "note" | "warn" | "bad" | "skipped";
 
 /** Bytes that went over the line, as they may be shown to anybody. */
 export interface RedactedBytes {
   readonly direction: "sent" | "received";
-  /** Milliseconds since the service was asked first. */
+  /** Milliseconds since the service's first probe. */
   readonly atMs: number;
   readonly bytes: number;
-  /** In hexadecimal, from the first byte; `**` stands for what nobody may see, `..` for the rest of what is long. */
+  /** In hexadecimal, from the first byte; `**` stands for what must not be seen, `..` for the rest of what is long. */
   readonly hex: string;
   /** What they say, where they may be shown whole. */
   readonly text?: string;
@@ -28,11 +28,13 @@ export interface Finding {
   readonly what: string;
   /** Why it is so, where that isn't said by the fact. */
   readonly cause?: string;
-  /** What mends it: a command to paste, or something to do with the hands. */
+  /** What fixes it: a command to paste, or something to do by hand; of several steps each begins with its number (`1. `). */
   readonly cure?: string;
   readonly line?: string;
   readonly service?: ServiceName;
   readonly frames?: readonly RedactedBytes[];
+  /** The line's entry as it should stand in the configuration, ready to be pasted. */
+  readonly setting?: string;
 }
 
 /** What a finding may have beside check, level and fact. */

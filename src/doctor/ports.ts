@@ -9,7 +9,7 @@ import { type Processes, poslineNameOf } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
 
 /** A socket that listens, as the kernel lists it. */
-interface TcpListener {
+export interface TcpListener {
   /** As it is written: `127.0.0.1`, `::1`; `*` for all. */
   readonly address: string;
   readonly port: number;
@@ -22,16 +22,11 @@ export async function portFindings(
   { host, processes, units }: { readonly host: Host; readonly processes: Processes; readonly units: SystemdUnits },
 ): Promise<Finding[]> {
   const listening = await readTcpListeners(host);
-  const wanted: { name: string; host: string; port: number; service?: ServiceName }[] = [];
-  for (const service of serviceNames) {
-    const found = config.services[service];
-    if (found !== undefined && found.port !== 0) wanted.push({ name: service, host: found.host, port: found.port, service });
-  }
-  if (config.admin !== undefined && config.admin.port !== 0) wanted.push({ name: "admin", ...config.admin });
   const findings: Finding[] = [];
-  for (const { name, host: listenHost, port, service } of wanted) {
+  for (const wanted of configuredPorts(config)) {
+    const { name, host: listenHost, port, service } = wanted;
     const more = service === undefined ? {} : { service };
-    const taken = listening.find((each) => each.port === port && overlaps(each.address, listenHost));
+    const taken = listenerOn(wanted, listening);
     const where = `${name}'s port ${port}`;
     if (listening.length === 0 && taken === undefined && (await readTextAt(host.proc, "net", "tcp")) === undefined) {
       findings.push(finding("port", "skipped", `${where}: the kernel's table of sockets can't be read`, more));
@@ -41,9 +36,32 @@ export async function portFindings(
   return findings;
 }
 
+/** A port of the configuration. */
+interface ConfiguredPort {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly service?: ServiceName;
+}
+
+export function configuredPorts({ services, admin }: Config): readonly ConfiguredPort[] {
+  const wanted: ConfiguredPort[] = [];
+  for (const service of serviceNames) {
+    const found = services[service];
+    if (found !== undefined) wanted.push({ name: service, host: found.host, port: found.port, service });
+  }
+  if (admin !== undefined) wanted.push({ name: "admin", ...admin });
+  return wanted.filter(({ port }) => port !== 0);
+}
+
+/** The socket that listens where a port of the configuration should. */
+export function listenerOn({ host, port }: ConfiguredPort, listening: readonly TcpListener[]): TcpListener | undefined {
+  return listening.find((each) => each.port === port && overlaps(each.address, host));
+}
+
 type ServiceDetail = { readonly service?: ServiceName };
 
-/** Nobody listens there. With posline's socket active, that is a port that systemd wasn't told of. */
+/** Nothing listens there. With posline's socket active, that is a port that its unit doesn't list. */
 function freeFinding(
   where: string,
   { host, port }: { host: string; port: number },
@@ -54,7 +72,7 @@ function freeFinding(
   const cause = `posline.socket listens on ${units.listens.join(", ")}, and the service has no network of its own to listen on more`;
   const setting = `[Socket] ListenStream=${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
   const cure = `sudo systemctl edit posline.socket: ${setting}, then sudo systemctl restart posline.socket posline`;
-  return finding("port", "bad", `${where} on ${host}: nobody listens there, though posline.socket is active`, {
+  return finding("port", "bad", `${where} on ${host}: nothing listens there, though posline.socket is active`, {
     ...more,
     cause,
     cure,
@@ -73,7 +91,7 @@ async function takenFinding(
   if (isSocket && holders.every(({ pid }) => pid === 1)) {
     return finding("port", "ok", `${where} is held by systemd for posline (posline.socket)`, more);
   }
-  // systemd holds the sockets of its units beside whoever it gave them to.
+  // systemd holds the sockets of its units beside the process that it gave them to.
   const stranger = holders.find(({ pid }) => pid !== 1) ?? holders[0];
   const taken = `${where} on ${address} is taken`;
   if (stranger === undefined) {
@@ -87,7 +105,7 @@ async function takenFinding(
 }
 
 /** Listening sockets, IPv4 and IPv6. */
-async function readTcpListeners({ proc }: Host): Promise<TcpListener[]> {
+export async function readTcpListeners({ proc }: Host): Promise<TcpListener[]> {
   const found: TcpListener[] = [];
   for (const table of ["tcp", "tcp6"]) {
     const text = (await readTextAt(join(proc, "net", table))) ?? "";
@@ -112,7 +130,7 @@ function addressIn(hex: string): string {
   return groups.join(":").replace(/^(?:0:)+/, "::");
 }
 
-/** Whether two that listen on these would be in each other's way. */
+/** Whether two listeners on these addresses would be in each other's way. */
 function overlaps(address: string, host: string): boolean {
   if (address === "*" || host === "0.0.0.0" || host === "::") return true;
   if (isIP(host) === 0) return address === "127.0.0.1" || address === "::1";

@@ -1,5 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
-import { payloadMsMin, silenceMs } from "../config/limits.ts";
+import { silenceMs } from "../config/limits.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { bytesOf } from "../core/pieces.ts";
 import type { Connection, ConnectionHandler, OpenTransport } from "../device/transport.ts";
@@ -40,6 +40,7 @@ export class ProbeLink {
   /** Why the line is lost, once it is. */
   lost: string | undefined;
   readonly #config: LineConfig;
+  readonly #frameMs: number;
   readonly #readers: readonly { readonly crc16: Crc16; readonly reader: FrameReader }[];
   readonly #space = Buffer.alloc(65_536);
   readonly #deadline = new Deadline(() => this.#look(nowMs()));
@@ -47,8 +48,10 @@ export class ProbeLink {
   #writing = false;
   #wait: { dueMs: number; readonly done: () => boolean; readonly end: (done: boolean) => void } | undefined;
 
-  constructor(config: LineConfig, framings: ReadonlySet<Framing>) {
+  /** @param frameMs How long a wait may be extended by frames that have begun. */
+  constructor(config: LineConfig, framings: ReadonlySet<Framing>, frameMs: number) {
     this.#config = config;
+    this.#frameMs = frameMs;
     const other: Crc16 = config.crc16 === "arc" ? "umts" : "arc";
     const readings = framings.has("length") ? [config.crc16, other] : [config.crc16];
     this.#readers = readings.map((crc16) => ({ crc16, reader: new FrameReader({ ...config, crc16 }, framings) }));
@@ -110,8 +113,8 @@ export class ProbeLink {
   async wait(fits: (received: ReceivedItem) => boolean, waitMs: number): Promise<WaitResult> {
     const came = () => this.lost !== undefined || this.received.some(fits);
     let dueMs = nowMs() + waitMs;
-    // A frame that has begun has clocks of its own, which end it by being reset; who babbles begins one after the other.
-    const endMs = dueMs + 2 * payloadMsMin;
+    // A frame that has begun has clocks of its own, which end it by being reset; a line that babbles begins one after the other.
+    const endMs = dueMs + this.#frameMs;
     while (!(await this.#until(came, dueMs))) {
       if (nowMs() >= endMs || !this.#readers.some(({ reader }) => reader.begun)) return "silence";
       dueMs = Math.min(endMs, Math.max(dueMs, this.#readersDueMs()));

@@ -1,4 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
+import { payloadMsMin } from "../config/limits.ts";
 import type { Contract } from "../contract/contract.ts";
 import type { ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
@@ -14,8 +15,25 @@ import type { RedactedBytes } from "./finding.ts";
 import { ProbeLink, type ReceivedItem, type WaitResult } from "./probe-link.ts";
 import { redact } from "./redact.ts";
 
-/** Milliseconds that a barrier's answer may take to begin; one that comes later is taken too, and said to be late. */
+/** How long to wait for answers. */
+export interface ProbePace {
+  /** Milliseconds that an answer may take to begin. */
+  readonly answerMs: number;
+  /** Milliseconds that an answer may take beyond that, once a frame has begun. */
+  readonly frameMs: number;
+  /** Milliseconds to wait for answers still missing before the line is left, by whether any service answered. */
+  readonly lateMs: (anyAnswer: boolean) => number;
+}
+
+/** Milliseconds that a probe's answer may take to begin; a later one is accepted too, and reported as late. */
 export const answerMs = 3_000;
+
+/** The pace of a line whose settings are believed: a late answer is waited for as long as posline itself would. */
+export const usualPace = ({ lateReplyMs }: LineConfig): ProbePace => ({
+  answerMs,
+  frameMs: 2 * payloadMsMin,
+  lateMs: () => lateReplyMs,
+});
 
 /** What came of probing the services of one line. */
 export interface ProbeResult {
@@ -32,21 +50,23 @@ export interface ProbeOptions {
   readonly open: OpenTransport;
   readonly probes: readonly ServiceProbe[];
   readonly progress: (text: string) => void;
+  readonly pace?: ProbePace;
 }
 
 /**
- * Sends each service of a line its barrier, one at a time, and leaves the line as it was found: an answer that stays out is
- * waited for, so that the next user of the line doesn't take it for its own.
+ * Sends each service of a line its probe, one at a time, and leaves the line as it was found: an answer still missing is waited
+ * for, so that the next user of the line doesn't take it for its own.
  * @throws OpenError saying why the line can't be opened, and what to do.
  */
-export async function probeServices({ config, open, probes, progress }: ProbeOptions): Promise<ProbeResult> {
-  const link = new ProbeLink(config, new Set(probes.map(({ contract }) => contract.framing)));
-  const session = new ProbeSession(link, config, probes);
+export async function probeServices(options: ProbeOptions): Promise<ProbeResult> {
+  const { config, open, probes, progress, pace = usualPace(config) } = options;
+  const link = new ProbeLink(config, new Set(probes.map(({ contract }) => contract.framing)), pace.frameMs);
+  const session = new ProbeSession(link, { config, probes, pace });
   try {
     await link.open(open);
     const before = link.raw;
     for (const probe of probes) {
-      progress(`asking ${probe.service} ${probe.contract.probe.route}`);
+      progress(`probing ${probe.service}: ${probe.contract.probe.route}`);
       for (const crc16 of session.readingsFor(probe)) if (await session.send(probe, crc16)) break;
     }
     const leftClean = await session.leave(progress);
@@ -56,23 +76,32 @@ export async function probeServices({ config, open, probes, progress }: ProbeOpt
   }
 }
 
-/** The probes that are out on one line, and whose answer is whose. */
+interface SessionOptions {
+  readonly config: LineConfig;
+  readonly probes: readonly ServiceProbe[];
+  readonly pace: ProbePace;
+}
+
+/** The probes sent on one line, and which answer belongs to which. */
 class ProbeSession {
   readonly #link: ProbeLink;
   readonly #config: LineConfig;
   readonly #probes: readonly ServiceProbe[];
-  /** Bytes of whole frames since the last probe. */
+  readonly #pace: ProbePace;
+  /** Bytes of whole frames since the last probe, and of frames with a wrong checksum. */
   #framed = 0;
+  #brokenBytes = 0;
 
-  constructor(link: ProbeLink, config: LineConfig, probes: readonly ServiceProbe[]) {
+  constructor(link: ProbeLink, { config, probes, pace }: SessionOptions) {
     this.#link = link;
     this.#config = config;
     this.#probes = probes;
+    this.#pace = pace;
   }
 
   /**
    * The readings of CRC16 to probe with: the line's own first, then the other one; or the one that a service of this line has
-   * answered by. An STX frame has another checksum, which nobody reads in two ways.
+   * answered by. An STX frame has a CRC-32, of which there is one kind.
    */
   *readingsFor({ contract }: ServiceProbe): Generator<Crc16> {
     const { crc16 } = this.#config;
@@ -89,8 +118,8 @@ class ProbeSession {
   async send(probe: ServiceProbe, crc16: Crc16): Promise<boolean> {
     const link = this.#link;
     await link.waitForFrameEnd();
-    link.clearReceived();
-    this.#framed = 0;
+    this.#clearReceived();
+    const { answerMs } = this.#pace;
     const frame = probe.nextFrame(crc16);
     const dueMs = nowMs() + answerMs;
     probe.waitResult = await link.request(frame, this.#isAnswer, answerMs);
@@ -100,33 +129,46 @@ class ProbeSession {
       probe.waitResult = await link.wait(this.#isAnswer, Math.max(0, dueMs - nowMs()));
       this.#distribute(probe, false);
     }
-    const noise = link.rawBytes > this.#framed;
-    if (noise) probe.takeNoise(link.raw, link.lastByteMs);
-    // Noise is no matter of the checksum, unless it is a frame with a wrong one.
+    const noise = this.#takeUnframed(probe);
+    // The other reading of CRC16 is of no use where the bytes are not frames at all.
     return !probe.pending || probe.waitResult !== "silence" || (noise && !probe.broken);
   }
 
-  /** Waits for the answers that stay out; true when none is on its way any more. */
+  /** Waits for the answers still missing; true when the line is silent at the end. */
   async leave(progress: (text: string) => void): Promise<boolean> {
     const link = this.#link;
-    const { lateReplyMs } = this.#config;
+    const lateMs = this.#pace.lateMs(this.#probes.some(({ answer }) => answer !== undefined));
     const pending = () => this.#probes.filter((probe) => probe.pending);
-    if (pending().length > 0 && link.lost === undefined) {
-      progress(`waiting ${Math.ceil(lateReplyMs / 1_000)} s for late answers, so that the line is left clean`);
+    if (lateMs > 0 && pending().length > 0 && link.lost === undefined) {
+      progress(`waiting up to ${Math.ceil(lateMs / 1_000)} s for late answers, so that the line is left clean`);
     }
-    for (let last = pending().at(-1); last !== undefined; last = pending().at(-1)) {
-      link.clearReceived();
-      this.#framed = 0;
-      const untilMs = Math.max(link.lastByteMs, ...pending().map(({ lastSentMs }) => lastSentMs)) + lateReplyMs;
+    for (let last = pending().at(-1); last !== undefined && lateMs > 0; last = pending().at(-1)) {
+      this.#clearReceived();
+      const untilMs = Math.max(link.lastByteMs, ...pending().map(({ lastSentMs }) => lastSentMs)) + lateMs;
       const ending = await link.wait(this.#isAnswer, Math.max(0, untilMs - nowMs()));
       this.#distribute(last, true);
       if (ending !== "received") {
-        if (link.rawBytes > this.#framed) last.takeNoise(link.raw, link.lastByteMs);
+        this.#takeUnframed(last);
         break;
       }
     }
     if (link.lost !== undefined) return false;
     return link.silence(drainMs, silenceMsMax);
+  }
+
+  #clearReceived(): void {
+    this.#link.clearReceived();
+    this.#framed = 0;
+    this.#brokenBytes = 0;
+  }
+
+  /** Notes the bytes that are not whole frames; true when some aren't frames with a wrong checksum either. */
+  #takeUnframed(probe: ServiceProbe): boolean {
+    const { raw, rawBytes, lastByteMs } = this.#link;
+    const noise = rawBytes > this.#framed + this.#brokenBytes;
+    probe.receivedBytes += rawBytes;
+    if (rawBytes > this.#framed) probe.takeUnframed(raw, lastByteMs, noise);
+    return noise;
   }
 
   readonly #isAnswer = (received: ReceivedItem): boolean => this.#probeFor(received) !== undefined;
@@ -135,14 +177,16 @@ class ProbeSession {
   #probeFor(received: ReceivedItem): ServiceProbe | undefined {
     const pending = this.#probes.filter((probe) => probe.pending);
     return (
-      pending.find((probe) => probe.kindOf(received) === "barrier") ??
+      pending.find((probe) => probe.kindOf(received) === "answer") ??
       pending.find((probe) => probe.kindOf(received) === "error")
     );
   }
 
   #distribute(current: ServiceProbe, late: boolean): void {
     for (const received of this.#link.received.splice(0)) {
-      if (received.item.kind === "frame") this.#framed += received.item.wireBytes;
+      const { item } = received;
+      if (item.kind === "frame") this.#framed += item.wireBytes;
+      else if (item.checksum !== undefined) this.#brokenBytes += item.wireBytes;
       const probe = this.#probeFor(received);
       if (probe === undefined) current.takeUnrelated(received);
       else probe.takeAnswer(received, late || probe !== current);
@@ -153,7 +197,7 @@ class ProbeSession {
 /** What a service answered. */
 export interface ProbeAnswer {
   /** Its own answer, or an error in its place. */
-  readonly kind: "barrier" | "error";
+  readonly kind: "answer" | "error";
   readonly json: JsonObject;
   /** The reading of CRC16 by which it is whole. */
   readonly crc16: Crc16;
@@ -162,8 +206,8 @@ export interface ProbeAnswer {
 }
 
 /**
- * One service and its barrier: the read-only request whose answer has a shape of its own. It is the only thing that this room
- * ever sends.
+ * One service and its probe: the read-only request whose answer has a shape of its own. It is the only thing that this room ever
+ * sends.
  */
 export class ServiceProbe {
   readonly contract: Contract;
@@ -172,11 +216,13 @@ export class ServiceProbe {
   /** The bytes of each sending, the reading that they were made with, and when. */
   readonly sent: { readonly crc16: Crc16; readonly bytes: Buffer; readonly atMs: number }[] = [];
   answer: ProbeAnswer | undefined;
-  /** Came only when it was no longer waited for. */
+  /** The answer came after its time. */
   late = false;
   waitResult: WaitResult = "silence";
-  /** The beginning of what came in its time and is no frame. */
+  /** The beginning of what came in its time and is not a frame. */
   garbage: Buffer = Buffer.alloc(0);
+  /** Bytes that came after its sendings, whatever they are. */
+  receivedBytes = 0;
   /** A whole frame came with a wrong checksum. */
   broken = false;
   readonly #payload: readonly Buffer[];
@@ -228,7 +274,7 @@ export class ServiceProbe {
     if (item.kind !== "frame" || item.framing !== this.contract.framing) return undefined;
     const read = readReply(item.payload);
     if (typeof read === "string") return undefined;
-    if (this.contract.probe.isAnswer(read.json)) return "barrier";
+    if (this.contract.probe.isAnswer(read.json)) return "answer";
     return read.status === "error" ? "error" : undefined;
   }
 
@@ -243,27 +289,28 @@ export class ServiceProbe {
     const probed = this.sent.findLast((sending) => sending.crc16 === crc16) ?? this.sent.at(-1);
     this.answer = { kind, json, crc16, ms: atMs - (probed?.atMs ?? atMs) };
     this.late = late || probed !== this.sent.at(-1);
-    // An error may be the late answer to a sale, whose content is nobody's affair.
-    this.#record(received, kind === "barrier" ? textOf(item.payload) : undefined);
+    // An error may be the late answer to a sale, whose content must not be shown.
+    this.#record(received, kind === "answer" ? textOf(item.payload) : undefined);
   }
 
-  /** Takes what came in its time and is no answer. */
+  /** Takes what came in its time and is not an answer. */
   takeUnrelated(received: ReceivedItem): void {
     const { item, crc16 } = received;
     if (item.kind === "discard") {
       this.broken ||= item.checksum !== undefined;
       return;
     }
-    // A frame of no service's: what was sent, come back.
+    // A frame that is not a reply: what was sent comes back.
     if (typeof readReply(item.payload) === "string" && this.garbage.length === 0) {
       this.garbage = Buffer.concat(frameOf(item.framing, item.payload, crc16));
     }
     this.#record(received, undefined);
   }
 
-  /** Takes bytes that are no frame. */
-  takeNoise(raw: Buffer, atMs: number): void {
-    if (this.garbage.length === 0) this.garbage = raw;
+  /** Takes bytes that are not whole frames. @param noise Some of them aren't frames with a wrong checksum either. */
+  takeUnframed(raw: Buffer, atMs: number, noise: boolean): void {
+    // At a wrong speed a few zeros look like an empty frame: the whole tells more than that.
+    if (noise && raw.length > this.garbage.length) this.garbage = raw;
     this.frames.push(redact(raw, { direction: "received", atMs: atMs - this.#beganMs, secret: this.#secret }));
   }
 

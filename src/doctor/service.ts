@@ -1,64 +1,114 @@
 import { isIP } from "node:net";
-import type { Config } from "../config/config.ts";
+import { type Config, emulatedPath } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { quoted } from "../core/shell-text.ts";
+import { lookForHolders } from "../device/holders.ts";
+import { OpenError } from "../device/transport.ts";
 import { parseObject } from "../envelope/json.ts";
 import { type Finding, finding } from "./finding.ts";
-import type { Host } from "./host.ts";
-import { type Processes, poslineNameOf } from "./processes.ts";
+import { type Host, namesIn } from "./host.ts";
+import { configuredPorts, listenerOn, readTcpListeners } from "./ports.ts";
+import { type Processes, poslineNameOf, type RunningProcess } from "./processes.ts";
+import type { SystemdUnits } from "./units.ts";
 
 /**
- * What a posline that runs says of itself on its admin port. It proves its lines clean before each call, so it knows better than
- * a probe from outside.
+ * What the posline that runs with this configuration says on its admin port. It proves its lines clean before each call, so it knows
+ * better than a probe from outside.
  */
-export interface ServiceStatus {
-  /** Where it was asked. */
-  readonly base: string;
+export interface RunningService {
+  readonly pid: number;
+  /** Its admin port's URL; undefined when it has none. */
+  readonly base: string | undefined;
   /** What it answered to /status; undefined when it didn't answer. */
   readonly status: JsonObject | undefined;
 }
 
-/** Asks the posline that runs, if one does; a gateway isn't asked, since its admin port is another configuration's. */
-export async function readServiceStatus(
-  { admin }: Config,
-  host: Host,
-  processes: Processes,
-): Promise<ServiceStatus | "none runs" | "no admin port"> {
-  const runs = processes.find((running) => {
+interface ServiceFacts {
+  readonly host: Host;
+  readonly processes: Processes;
+  readonly units: SystemdUnits;
+}
+
+/**
+ * Finds the posline that runs with this configuration, and asks it how it is. Only a process that holds one of its ports or devices
+ * counts: another posline on this host has another configuration.
+ */
+export async function findService(
+  config: Config,
+  { host, processes, units }: ServiceFacts,
+): Promise<RunningService | undefined> {
+  const holders = await pidsHolding(config, host, processes);
+  const ports = configuredPorts(config).map(({ port }) => port);
+  const isSocketOurs =
+    units.socket === "active" && units.listens.some((listen) => ports.some((port) => listen.endsWith(`:${port}`)));
+  const candidates = processes.find((running) => {
     const unit = poslineNameOf(running);
     return unit === "posline.service" || (unit === "posline" && running.args.includes("serve"));
   });
-  if (runs.length === 0) return "none runs";
-  // The package's socket unit has the usual port, whatever the file says.
-  const listening = admin ?? (runs.some((running) => poslineNameOf(running) === "posline.service") ? adminDefaults : undefined);
-  if (listening === undefined) return "no admin port";
-  const address = listening.host === "0.0.0.0" ? "127.0.0.1" : listening.host === "::" ? "::1" : listening.host;
-  const base = `http://${isIP(address) === 6 ? `[${address}]` : address}:${listening.port}`;
+  for (const running of candidates) {
+    const isUnit = poslineNameOf(running) === "posline.service";
+    // What another user's process holds may be hidden; then the unit's sockets tell.
+    if (holders.has(running.pid) || (isUnit && isSocketOurs && (await isHidden(running, host)))) {
+      return askService(running.pid, isUnit ? (config.admin ?? adminDefaults) : config.admin, host);
+    }
+  }
+  return undefined;
+}
+
+/** The processes that hold a port or a device of the configuration, as far as this user may see. */
+async function pidsHolding(config: Config, host: Host, processes: Processes): Promise<ReadonlySet<number>> {
+  const pids = new Set<number>();
+  const listening = await readTcpListeners(host);
+  for (const wanted of configuredPorts(config)) {
+    const listener = listenerOn(wanted, listening);
+    for (const { pid } of listener === undefined ? [] : await processes.holding(listener.inode)) pids.add(pid);
+  }
+  const nodes: string[] = [];
+  for (const { path } of Object.values(config.lines)) {
+    if (path === emulatedPath) continue;
+    const node = await host.resolve(path).catch((error: unknown) => {
+      if (error instanceof OpenError) return undefined;
+      throw error;
+    });
+    if (node !== undefined) nodes.push(node);
+  }
+  for (const { holders } of (await lookForHolders(nodes, host.proc)).values()) for (const { pid } of holders) pids.add(pid);
+  return pids;
+}
+
+const isHidden = async ({ pid }: RunningProcess, { proc }: Host) => (await namesIn(proc, String(pid), "fd")).length === 0;
+
+/** @param admin Where it listens: the package's socket unit has the usual port, whatever the file says. */
+async function askService(pid: number, admin: Config["admin"], host: Host): Promise<RunningService> {
+  if (admin === undefined) return { pid, base: undefined, status: undefined };
+  const address = admin.host === "0.0.0.0" ? "127.0.0.1" : admin.host === "::" ? "::1" : admin.host;
+  const base = `http://${isIP(address) === 6 ? `[${address}]` : address}:${admin.port}`;
   const answer = await host.httpGet(`${base}/status`);
-  return { base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
+  return { pid, base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
 }
 
 /** What concerns the whole service: that it answers, and its journal of money. */
-export function serviceFindings(running: ServiceStatus | "none runs" | "no admin port"): Finding[] {
-  if (running === "none runs") return [];
-  if (running === "no admin port") {
+export function serviceFindings(service: RunningService | undefined): Finding[] {
+  if (service === undefined) return [];
+  const { pid, base, status } = service;
+  const name = `posline (process ${pid})`;
+  if (base === undefined) {
     const cure = 'add "admin": {} to the configuration, then sudo systemctl restart posline';
-    return [finding("service", "note", "posline runs, and can't be asked how it does: it has no admin port", { cure })];
+    return [finding("service", "note", `${name} runs without an admin port, so its status isn't known`, { cure })];
   }
-  const { base, status } = running;
   if (status === undefined) {
     const cure = "systemctl status posline; journalctl -u posline -n 50";
-    return [finding("service", "bad", `posline runs, and doesn't answer on its admin port (${base}/status)`, { cure })];
+    return [finding("service", "bad", `${name} runs, and doesn't answer on its admin port (${base}/status)`, { cure })];
   }
   const ready = status["ready"] === true ? "is ready" : "isn't ready";
-  const findings = [finding("service", status["ready"] === true ? "ok" : "warn", `posline ${ready} (${base}/readyz)`)];
+  const findings = [finding("service", status["ready"] === true ? "ok" : "warn", `${name} ${ready} (${base}/readyz)`)];
   const journal = isObject(status["journal"]) ? status["journal"] : {};
   const unknown = isObject(journal["unknown"]) ? journal["unknown"]["total"] : 0;
   if (typeof unknown === "number" && unknown > 0) {
     const operations = `${unknown} ${unknown === 1 ? "operation" : "operations"}`;
-    const cure = "sudo posline journal --unknown lists them: ask the terminal for each before selling it again";
-    findings.push(finding("unknown", "warn", `nobody knows what became of ${operations}`, { cure }));
+    const cure = "sudo posline journal --unknown lists them: query the terminal for each before selling again";
+    findings.push(finding("unknown", "warn", `the outcome of ${operations} is unknown`, { cure }));
   }
   const state = journal["state"];
   if (typeof state === "string" && state !== "ok" && state !== "off") {
@@ -71,31 +121,37 @@ export function serviceFindings(running: ServiceStatus | "none runs" | "no admin
 /** States in which a request is sent at once. */
 const usable = ["idle", "awaiting", "open"];
 
-/** How the service says that a line stands; none when it doesn't know the line. */
-export function lineStateFindings(line: string, running: ServiceStatus | "none runs" | "no admin port"): Finding[] {
-  if (typeof running === "string") return [];
-  const lines = running.status?.["lines"];
-  const stands = isObject(lines) ? lines[line] : undefined;
-  if (!isObject(stands) || typeof stands["state"] !== "string") return [];
-  const { state } = stands;
-  const reason = typeof stands["reason"] === "string" && stands["reason"] !== "" ? ` (${cut(stands["reason"])})` : "";
-  const what = `the service says: line ${line} is ${cut(state)}${reason}`;
-  if (usable.includes(state)) return [...silentFindings(line, running), finding("service", "ok", what, { line })];
-  const cure = `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)} then asks the terminal itself`;
+/** What the service says of a line; nothing when it doesn't know the line. */
+export function lineStateFindings(line: string, service: RunningService | undefined): Finding[] {
+  const lines = service?.status?.["lines"];
+  const shown = isObject(lines) ? lines[line] : undefined;
+  if (service === undefined || !isObject(shown) || typeof shown["state"] !== "string") return [];
+  const { state } = shown;
+  const reason = typeof shown["reason"] === "string" && shown["reason"] !== "" ? ` (${cut(shown["reason"])})` : "";
+  const what = `posline (process ${service.pid}) says: line ${line} is ${cut(state)}${reason}`;
+  const unheard = unheardFindings(line, service);
+  if (usable.includes(state)) return [...unheard, finding("service", "ok", what, { line })];
+  if (unheard.length > 0) return [...unheard, finding("service", "note", what, { line })];
+  const cure = `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)} then tests the terminal itself`;
   return [finding("service", "bad", what, { line, cure })];
 }
 
-/** The services of a line that the posline that runs does not hear. Its line may be clean all the same. */
-function silentFindings(line: string, running: ServiceStatus): Finding[] {
-  const services = running.status?.["services"];
-  if (!isObject(services)) return [];
-  return Object.entries(services).flatMap(([service, shown]) => {
-    const heard = isObject(shown) && shown["line"] === line ? shown["heard"] : undefined;
-    if (!isObject(heard) || heard["state"] !== "unheard") return [];
-    const { reason, cure } = heard;
-    const why = typeof reason === "string" ? `: ${cut(reason)}` : "";
-    const more = typeof cure === "string" ? { line, cure: cut(cure) } : { line };
-    return [finding("heard", "bad", `the service says: ${service} on line ${line} is not heard${why}`, more)];
+/** The services of a line that the running posline does not hear, one finding a reason. Its line may be clean all the same. */
+function unheardFindings(line: string, { pid, status }: RunningService): Finding[] {
+  const shown = status?.["services"];
+  const byReason = new Map<string, { readonly services: string[]; readonly cure: string | undefined }>();
+  for (const [service, each] of Object.entries(isObject(shown) ? shown : {})) {
+    const heard = isObject(each) && each["line"] === line ? each["heard"] : undefined;
+    if (!isObject(heard) || heard["state"] !== "unheard") continue;
+    const reason = typeof heard["reason"] === "string" ? cut(heard["reason"]) : `${service} is not heard`;
+    const cure = typeof heard["cure"] === "string" ? cut(heard["cure"]) : undefined;
+    const found = byReason.get(reason);
+    if (found === undefined) byReason.set(reason, { services: [service], cure });
+    else found.services.push(service);
+  }
+  return [...byReason].map(([reason, { services, cure }]) => {
+    const cause = `posline (process ${pid}) says so of ${services.join(", ")}`;
+    return finding("heard", "bad", reason, { line, cause, ...(cure === undefined ? {} : { cure }) });
   });
 }
 

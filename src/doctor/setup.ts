@@ -21,6 +21,8 @@ export interface ConfigToCheck {
   /** Undefined when it can't be used. */
   readonly config: Config | undefined;
   readonly file: string | undefined;
+  /** It is the one that the installed service has. */
+  readonly isInstalled: boolean;
   /** The lines to look at, by name. */
   readonly lines: Readonly<Record<string, LineConfig>>;
 }
@@ -34,10 +36,17 @@ export async function loadConfigToCheck(wanted: DoctorTarget, host: Host): Promi
   try {
     const loaded = await load(wanted, { env, file, groups: join(host.etc, "group") });
     const lines = withBaud(pick(wanted, loaded.config), wanted.baud);
-    return { findings: findingsOf(loaded), config: loaded.config, file: loaded.file, lines };
+    const isInstalled = loaded.file === undefined || loaded.file === file;
+    return { findings: findingsOf(loaded), config: loaded.config, file: loaded.file, isInstalled, lines };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { findings: error.problems.map(problem), config: undefined, file: undefined, lines: {} };
+    return {
+      findings: error.problems.map(problem),
+      config: undefined,
+      file: undefined,
+      isInstalled: wanted.config === undefined,
+      lines: {},
+    };
   }
 }
 
@@ -96,7 +105,7 @@ function findingsOf({ config, file, emulated, warnings }: Loaded): Finding[] {
   return [finding("config", "ok", what), ...warnings.map((warning) => finding("config", "warn", warning))];
 }
 
-/** A problem as it is worded where it is found; what mends it stands in it. */
+/** A problem as it is worded where it is found; what fixes it is in it. */
 function problem(text: string): Finding {
   const denied = /permission denied/i.test(text);
   return finding("config", "bad", text, denied ? { cure: "sudo posline doctor" } : {});

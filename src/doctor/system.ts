@@ -49,7 +49,7 @@ async function syncFinding(host: Host, cure: string): Promise<Finding> {
 /** Whether the journal of money can be written. */
 export async function stateFindings({ journal }: Config, account: ServiceAccount | undefined): Promise<Finding[]> {
   if (journal === false) {
-    const cause = "after a crash or a power cut nobody can tell what had been sent";
+    const cause = "after a crash or a power cut it is unknown what had been sent";
     return [
       finding("journal", "note", 'no journal of money is kept ("journal": false)', {
         cause,
@@ -62,7 +62,8 @@ export async function stateFindings({ journal }: Config, account: ServiceAccount
   if (folder === undefined) return [];
   const here = await stat(folder).catch((error: NodeJS.ErrnoException) => error.code ?? "unknown");
   if (typeof here === "string") return [missing(folder, here, account)];
-  if (!here.isDirectory()) return [finding("journal", "bad", `${folder} is no folder`, { cure: `sudo rm ${quoted(folder)}` })];
+  if (!here.isDirectory())
+    return [finding("journal", "bad", `${folder} is not a folder`, { cure: `sudo rm ${quoted(folder)}` })];
   const mayWrite = account === undefined ? await isWritable(folder) : mayUse(account, here);
   const whose = account === undefined ? "this user" : `the service's user ${account.name}`;
   if (!mayWrite) {

@@ -26,7 +26,7 @@ export async function readUnits({ command }: Host): Promise<SystemdUnits> {
     return result.code === 0 ? propertiesIn(result.out) : "systemd does not run here";
   };
   const service = await show("posline.service");
-  if (typeof service === "string") return { ...none, why: service };
+  if (typeof service === "string") return { ...noUnits, why: service };
   const socket = await show("posline.socket");
   const ofSocket = typeof socket === "string" ? new Map<string, string>() : socket;
   const closed = /^(?:closed|strict)$/.test(service.get("DevicePolicy") ?? "");
@@ -43,7 +43,8 @@ export async function readUnits({ command }: Host): Promise<SystemdUnits> {
   };
 }
 
-const none: SystemdUnits = {
+/** Of no units anything is known. */
+export const noUnits: SystemdUnits = {
   present: false,
   why: "",
   service: undefined,

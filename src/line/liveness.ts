@@ -35,7 +35,7 @@ export interface ServiceLiveness {
  * What came in place of a reply, the most telling first. Bytes of a wrong speed now and then look like a frame with a wrong checksum, so
  * noise beside those tells more than they do.
  */
-const evidences = ["echo", "other crc16", "noise", "checksum", "late"] as const;
+const evidences = ["login prompt", "echo", "other crc16", "noise", "checksum", "late"] as const;
 
 type Evidence = (typeof evidences)[number];
 
@@ -114,7 +114,8 @@ export class Liveness {
   }
 
   /** Bytes came that became no frame. */
-  discarded({ reason, checksum }: Discard, now: number): void {
+  discarded({ reason, checksum, head }: Discard, now: number): void {
+    if (isConsole(head)) this.#evidence.set("login prompt", now);
     const other: Crc16 = this.#line.config.crc16 === "arc" ? "umts" : "arc";
     const fitsOther = checksum?.[other] !== undefined && checksum[other] === checksum.got;
     this.#evidence.set(fitsOther ? "other crc16" : reason === "checksum" ? "checksum" : "noise", now);
@@ -168,6 +169,8 @@ export class Liveness {
     const { name, config } = this.#line;
     if (service.silentSinceMs === undefined) return notAsked(service.name);
     switch (evidences.find((kind) => now < (this.#evidence.get(kind) ?? Number.NEGATIVE_INFINITY) + evidenceMs)) {
+      case "login prompt":
+        return asksToLogIn();
       case "echo":
         return echoes();
       case "other crc16":
@@ -183,6 +186,11 @@ export class Liveness {
         return silent(name, config.baudRate, service.framing === "length" ? config.crc16 : undefined);
     }
   }
+}
+
+/** Whether discarded bytes begin as a console's do: with the name of its system, or with its prompt. */
+function isConsole(head: string): boolean {
+  return /^[\r\n]*(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:)/.test(Buffer.from(head, "hex").toString("latin1"));
 }
 
 function stateOf({ heardMs, silentSinceMs, isProbed }: Service): LivenessState {
@@ -224,6 +232,12 @@ function notServed(service: string): Cause {
     `${service} does not answer, though another service on this line does`,
     `switch ${service} on in the terminal, or remove services.${service} from the configuration`,
   );
+}
+
+/** A computer asks for a name. */
+function asksToLogIn(): Cause {
+  const cure = "plug the cable into the terminal's port for a till (ECR), or switch the console off there";
+  return cause("a login prompt comes: the other end is a computer's console, not a terminal", cure);
 }
 
 /** What is sent comes back. */

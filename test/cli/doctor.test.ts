@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { render, renderJson, runDoctor } from "../../src/cli/doctor.ts";
+import { type DoctorArguments, type Look, renderJson, runDoctor } from "../../src/cli/doctor.ts";
 import type { DoctorOptions, DoctorReport } from "../../src/doctor/doctor.ts";
 import type { Finding, RedactedBytes } from "../../src/doctor/finding.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
@@ -22,7 +22,7 @@ const report: DoctorReport = {
     {
       check: "answer",
       level: "skipped",
-      what: "the terminal isn't asked",
+      what: "terminal not tested",
       line: "till",
       frames: [{ direction: "sent", atMs: 0, bytes: 2, hex: "00 01", text: "/x" }],
     },
@@ -30,11 +30,29 @@ const report: DoctorReport = {
   verdict: "bad",
   first: bad,
 };
-const plain = { unicode: false, colour: false };
+const plain: Look = { unicode: false, colour: false };
 
-test("posline doctor shows the box, then each line, with why and what to do under each finding, and what comes first", () => {
+/** What is printed of a report whose findings come one after the other. */
+async function render(told: DoctorReport, look: Look, args: DoctorArguments = {}): Promise<string> {
+  const out: string[] = [];
+  const examine = async ({ onFinding, onLine }: DoctorOptions) => {
+    const give = (line: string | undefined) => {
+      for (const each of told.findings) if (each.line === line) onFinding?.(each);
+    };
+    give(undefined);
+    for (const line of told.lines) {
+      onLine?.(line);
+      give(line.name);
+    }
+    return told;
+  };
+  await runDoctor(args, { examine, look, out: (text) => out.push(text), err: () => {} });
+  return out.join("");
+}
+
+test("posline doctor shows the box, then each line, with why and what to do under each finding, and what comes first", async () => {
   assert.equal(
-    render(report, plain),
+    await render(report, plain),
     [
       "this box",
       "+ node          Node 20.20.2",
@@ -45,38 +63,38 @@ test("posline doctor shows the box, then each line, with why and what to do unde
       "line till: /dev/ttyUSB0, 115200 8N1",
       "X holder        /dev/ttyUSB0 is in use by process 812 (minicom)",
       "                do:  stop it: sudo kill 812",
-      "- answer        the terminal isn't asked",
+      "- answer        terminal not tested",
       "                > sent 2 bytes at 0 ms",
       "                  00 01",
       "                  /x",
       "",
-      "1 thing stands in the way, 1 warning.",
+      "1 problem was found, 1 warning.",
       "First: line till: /dev/ttyUSB0 is in use by process 812 (minicom)",
       "  stop it: sudo kill 812",
-      "Nothing was changed: all that was sent are the questions above, which only read.",
+      "Nothing was changed. Only probes were sent, which only read.",
       "",
     ].join("\n"),
   );
 });
 
-test("posline doctor uses signs and colours only where the terminal knows them", () => {
-  const text = render(report, { unicode: true, colour: true });
+test("posline doctor uses signs and colours only where the terminal knows them", async () => {
+  const text = await render(report, { unicode: true, colour: true });
   assert.ok(text.includes("\u001b[32m✔\u001b[0m node"));
   assert.ok(text.includes("\u001b[31m✘\u001b[0m holder"));
   assert.match(text, /→ sent/);
-  assert.doesNotMatch(render(report, plain), /[^\x20-\x7e\n]/);
+  assert.doesNotMatch(await render(report, plain), /[^\x20-\x7e\n]/);
 });
 
-test("posline doctor lets no control character of a device through", () => {
+test("posline doctor lets no control character of a device through", async () => {
   const evil = { ...bad, what: "held by \u001b[2J", cause: "\u0007", cure: "\u001b]0;x\u0007" };
-  const text = render({ ...report, findings: [evil], first: evil }, plain);
+  const text = await render({ ...report, findings: [evil], first: evil }, plain);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: their absence is what is tested
   assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f]/);
 });
 
-test("posline doctor says that nothing stands in the way, and that nothing was sent", () => {
-  const text = render({ ...report, findings: [], verdict: "ok", first: undefined }, plain);
-  assert.match(text, /\nNothing stands in the way\.\nNothing was changed, and nothing was sent\.\n$/);
+test("posline doctor says that no problem was found, and that nothing was sent", async () => {
+  const text = await render({ ...report, findings: [], verdict: "ok", first: undefined }, plain);
+  assert.match(text, /\nNo problem was found\.\nNothing was changed, and nothing was sent\.\n$/);
 });
 
 test("posline doctor --json prints one object with all findings", () => {
@@ -116,7 +134,7 @@ test("posline doctor lets no C1 control, direction mark or invisible character t
   const finding: Finding = { ...bad, what: evil, cause: evil, cure: evil, frames };
   const lines = [{ name: evil, path: evil, baudRate: 9_600, format: "8N1" }];
   const told: DoctorReport = { ...report, lines, findings: [finding], first: finding };
-  assert.doesNotMatch(render(told, plain), obeyed);
+  assert.doesNotMatch(await render(told, plain), obeyed);
   const json = renderJson(told, new Date(0));
   assert.doesNotMatch(json, obeyed);
   assert.equal(JSON.parse(json).findings[0].what, evil);
@@ -128,4 +146,81 @@ test("posline doctor lets no C1 control, direction mark or invisible character t
   await runDoctor({}, { examine, look: plain, out: () => {}, err: (text) => err.push(text) });
   assert.equal(err.length, 1);
   assert.doesNotMatch(err.join(), obeyed);
+});
+
+test("posline doctor prints each finding when it is made", async () => {
+  const out: string[] = [];
+  const examine = async ({ onFinding, onLine }: DoctorOptions) => {
+    assert.deepEqual(out, ["this box\n"]);
+    onLine?.({ name: "till", path: "/dev/ttyUSB0", baudRate: 9_600, format: "8N1" });
+    onFinding?.(bad);
+    assert.match(
+      out.join(""),
+      /^this box\n\nline till: .*\nX holder {8}\/dev\/ttyUSB0 is in use by .*\n.*do: {2}stop it: sudo kill 812\n$/,
+    );
+    return report;
+  };
+  await runDoctor({}, { examine, look: plain, out: (text) => out.push(text), err: () => {} });
+  assert.match(out.join(""), /First: line till: \/dev\/ttyUSB0 is in use/);
+});
+
+test("posline doctor wraps at the terminal's width with a hanging indent, and numbers causes and cures row by row", async () => {
+  const silence: Finding = {
+    check: "silence",
+    level: "bad",
+    what: "not one byte came back, though the line was open for all of the time that an answer may take",
+    cause: "1. the terminal is off, asleep or still starting; 2. the cable is not plugged in, or is of the wrong kind",
+    cure: "1. switch it on; 2. check the cable",
+  };
+  const told: DoctorReport = { ...report, lines: [], findings: [silence], first: silence };
+  const text = await render(told, { ...plain, columns: 60 });
+  assert.equal(
+    text.slice(0, text.indexOf("\n\n")),
+    [
+      "this box",
+      "X silence       not one byte came back, though the line was",
+      "                open for all of the time that an answer may",
+      "                take",
+      "                why: 1. the terminal is off, asleep or still",
+      "                        starting",
+      "                     2. the cable is not plugged in, or is",
+      "                        of the wrong kind",
+      "                do:  1. switch it on",
+      "                     2. check the cable",
+    ].join("\n"),
+  );
+  assert.ok(
+    text.split("\n").every((row) => row.length <= 60),
+    text,
+  );
+  const narrow = await render(told, { ...plain, columns: 10 });
+  assert.ok(
+    narrow.split("\n").every((row) => row.length <= 60),
+    "a narrower one doesn't lead to a word a row",
+  );
+  assert.ok(
+    narrow.split("\n").some((row) => row.length > 32),
+    narrow,
+  );
+});
+
+test("posline doctor shows bytes of failures only, and of all frames with --frames", async () => {
+  const frames: RedactedBytes[] = [{ direction: "sent", atMs: 0, bytes: 2, hex: "00 01" }];
+  const answers: Finding[] = [
+    { check: "answer", level: "ok", what: "bank answered", frames },
+    { check: "answer", level: "note", what: "qr: 2 bytes came", frames },
+  ];
+  const told: DoctorReport = { ...report, lines: [], findings: answers, verdict: "ok", first: undefined };
+  assert.equal((await render(told, plain)).match(/> sent 2 bytes/g)?.length, 1);
+  assert.equal((await render(told, plain, { frames: true })).match(/> sent 2 bytes/g)?.length, 2);
+});
+
+test("posline doctor counts one cause once, and ends with the setting that a scan found", async () => {
+  const port = { check: "port", level: "bad", cure: "sudo systemctl disable --now nginx" } as const;
+  const setting = '"till": { "path": "/dev/ttyUSB0", "baudRate": 9600, "crc16": "umts" }';
+  const scan: Finding = { check: "scan", level: "bad", what: "it answers at 9600 baud", cure: "use it", line: "till", setting };
+  const findings: Finding[] = [{ ...port, what: "bank's port is taken" }, { ...port, what: "qr's port is taken" }, scan];
+  const text = await render({ ...report, findings, first: findings[0] }, { ...plain, columns: 30 });
+  assert.match(text, /^2 problems were found\.$/m);
+  assert.ok(text.endsWith(`\n\n${setting}\n`), text);
 });

@@ -7,8 +7,10 @@ import type { ServiceName } from "../../src/core/call.ts";
 import { diagnoseLine } from "../../src/doctor/diagnosis.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { hostOf } from "../../src/doctor/host.ts";
+import { frameOf } from "../../src/wire/framing.ts";
 import { probeReplies, probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
+import { sampledAt } from "../support/wrong-speed.ts";
 import { FakeLine } from "./fake-line.ts";
 
 const merchantId = "MERCHANT-1";
@@ -65,7 +67,7 @@ async function ask(
   }
 }
 
-/** A terminal that answers barriers, of these services only. */
+/** A terminal that answers probes, of these services only. */
 function terminal(line: FakeLine, answers: (text: string) => string | undefined = () => undefined): FakeLine {
   line.onAsked = (text, framing) => {
     const answer = answers(text) ?? probeReply({ framing, text, number: 0 });
@@ -93,7 +95,7 @@ test("diagnoseLine() probes each service once, on one connection, and says how i
   assert.ok(tookMs < 1_000, `nothing stays out, so nothing is waited for: ${tookMs}`);
 });
 
-test("diagnoseLine() sends nothing but barriers", async () => {
+test("diagnoseLine() sends nothing but probes", async () => {
   const line = terminal(new FakeLine());
   await ask(line, ["bank", "qr", "fiscal"]);
   assert.deepEqual(line.asked.slice(1), ["/supported_operations", ":8887/check_connection"]);
@@ -131,8 +133,10 @@ test("diagnoseLine() shows neither the fiscal sign nor the checksum that confirm
 test("diagnoseLine() finds a terminal that reads CRC16 the other way, and names the setting", async () => {
   const line = terminal(new FakeLine("umts"));
   const { findings } = await ask(line, ["bank", "qr", "fiscal"]);
-  assert.deepEqual(brief(findings), ["answer ok fiscal", "answer bad bank", "answer bad qr"]);
-  assert.equal(of(findings, "bank").cure, 'set "crc16": "umts" for line till in the configuration');
+  assert.deepEqual(brief(findings), ["checksum bad -", "answer ok fiscal", "answer note bank", "answer note qr"]);
+  const [checksum] = findings;
+  assert.equal(checksum?.what, "the terminal uses the CRC-16/UMTS checksum");
+  assert.equal(checksum?.cure, 'set "crc16": "umts" for line till in the configuration');
   // The second service is asked by the proven reading at once.
   assert.equal(line.written.length, 4);
 });
@@ -148,19 +152,19 @@ test("diagnoseLine() names the setting also where the terminal answers by the ot
   const line = new FakeLine("umts");
   line.onWrite = () => line.reply("length", probeReplies.bankSupported);
   const { findings } = await ask(line, ["bank"]);
-  assert.deepEqual(brief(findings), ["answer bad bank"]);
+  assert.deepEqual(brief(findings), ["checksum bad -", "answer note bank"]);
   assert.equal(line.written.length, 1);
 });
 
 test("diagnoseLine() tells silence once for the line with its causes in order, and waits out late answers", async () => {
   const line = new FakeLine();
   const { findings, progress, tookMs } = await ask(line, ["bank", "fiscal"]);
-  assert.deepEqual(brief(findings), ["silence bad -", "answer bad fiscal", "answer bad bank"]);
+  assert.deepEqual(brief(findings), ["silence bad -", "answer note fiscal", "answer note bank"]);
   const [silence] = findings;
   assert.equal(silence?.what, "not one byte came back");
   assert.match(silence?.cause ?? "", /the terminal is off.*cable.*115200 baud.*driven by a till/);
-  assert.match(silence?.cure ?? "", /posline doctor --line till --baud 9600/);
-  assert.equal(of(findings, "bank").what, "bank did not answer /supported_operations to either reading of CRC16");
+  assert.match(silence?.cure ?? "", /; 3\. posline doctor --line till --scan tries the usual speeds and both CRC16; 4\. /);
+  assert.equal(of(findings, "bank").what, "bank did not answer /supported_operations, with either CRC16");
   assert.equal(of(findings, "fiscal").what, "fiscal did not answer /supported_operations");
   assert.ok(progress.some((text) => /late answers/.test(text)));
   assert.ok(tookMs >= lineDefaults.lateReplyMs, `${tookMs}`);
@@ -195,7 +199,7 @@ test("diagnoseLine() tells a wrong merchantId from the code that the sign is ans
   assert.match(of(findings, "fiscal").cause ?? "", /merchantId/);
 });
 
-test("diagnoseLine() warns of a service that refuses its barrier", async () => {
+test("diagnoseLine() warns of a service that refuses its probe", async () => {
   const line = terminal(new FakeLine(), () => '{"status":"error","code":-80}');
   const { findings } = await ask(line, ["bank"]);
   assert.deepEqual(brief(findings), ["answer warn bank"]);
@@ -219,13 +223,14 @@ test("diagnoseLine() names what comes in place of an answer", async () => {
     ["a login prompt", Buffer.from("\r\nDebian GNU/Linux 12 till ttyS0\r\n\r\ntill login: "), /login prompt/],
     ["text", Buffer.from("+0001.250 kg\r\n"), /text came/],
     ["another speed", sampled, /another speed/],
+    ["a damaged answer", Buffer.from('{"status":"success","da"operations":["sale"]}}'), /damaged answers/],
     ["zeros", Buffer.alloc(20), /only zeros/],
   ];
   for (const [name, bytes, what] of looks) {
     const line = new FakeLine();
     line.onWrite = (sent) => line.send(bytes === "echo" ? sent : bytes);
     const { findings } = await ask(line, ["bank"]);
-    assert.deepEqual(brief(findings), ["bytes bad -", "answer bad bank"], name);
+    assert.deepEqual(brief(findings), ["bytes bad -", "answer note bank"], name);
     assert.match(findings[0]?.what ?? "", what, name);
     assert.ok((findings[0]?.cure ?? "") !== "", name);
   }
@@ -263,7 +268,9 @@ test("diagnoseLine() tells a broken frame from a wrong reading of CRC16", async 
   const line = new FakeLine();
   line.onWrite = () => line.send(Buffer.from("000000027b7d0000", "hex"));
   const { findings } = await ask(line, ["bank"]);
-  assert.equal(of(findings, "bank").what, "bank answered with a broken frame");
+  assert.deepEqual(brief(findings), ["checksum bad -", "answer note bank"]);
+  assert.equal(findings[0]?.what, "answers come with a wrong checksum, with either CRC16");
+  assert.equal(of(findings, "bank").what, "bank: 16 bytes came after /supported_operations, and no answer among them");
   assert.equal(line.written.length, 2);
 });
 
@@ -307,4 +314,51 @@ test("diagnoseLine() comes to an end on a line that babbles, and says that it is
   assert.ok(brief(findings).includes("bytes bad -"), brief(findings).join());
   assert.ok(findings.some(({ check, what }) => check === "line" && /did not fall silent/.test(what)));
   assert.ok(tookMs < 120_000, `${tookMs}`);
+});
+
+test("diagnoseLine() calls a damaged answer neither text of another device nor CRC16's fault where fiscal has a CRC-32", async () => {
+  const line = new FakeLine();
+  line.onWrite = () => {
+    const frame = Buffer.concat(frameOf("stx", [Buffer.from(probeReplies.supported)], "arc"));
+    frame.writeUInt8(frame.readUInt8(20) ^ 1, 20);
+    line.send(frame);
+  };
+  const { findings } = await ask(line, ["fiscal"]);
+  assert.deepEqual(brief(findings), ["checksum bad -", "answer note fiscal"]);
+  assert.equal(findings[0]?.what, "answers come with a wrong checksum");
+  assert.equal(findings[0]?.cause, "bytes are lost or changed on the way");
+  assert.doesNotMatch(JSON.stringify(findings), /CRC-?16|another device|did not answer/);
+});
+
+test("diagnoseLine() says nothing of CRC16 where only fiscal is silent", async () => {
+  const { findings } = await ask(new FakeLine(), ["fiscal"]);
+  assert.deepEqual(brief(findings), ["silence bad -", "answer note fiscal"]);
+  assert.doesNotMatch(JSON.stringify(findings), /CRC-?16/i);
+});
+
+test("diagnoseLine() counts the bytes that came in place of an answer, and doesn't say that none came", async () => {
+  const line = new FakeLine();
+  line.onWrite = () => line.reply("length", '{"status":"success","data":{"status":"APPROVED"}}', 1);
+  const { findings } = await ask(line, ["bank"], { config: { lateReplyMs: 10_000 } });
+  const bank = of(findings, "bank");
+  assert.ok(bank.frames?.some(({ direction }) => direction === "received"));
+  assert.doesNotMatch(JSON.stringify(findings), /did not answer|not one byte/);
+});
+
+test("diagnoseLine() takes a login prompt that stands there before the first probe for the cause", async () => {
+  const line = new FakeLine();
+  line.onOpen = () => line.send(Buffer.from("\r\nDebian GNU/Linux 12 till ttyS0\r\n\r\ntill login: "), 10);
+  const { findings } = await ask(line, ["bank"]);
+  assert.deepEqual(brief(findings), ["bytes bad -", "answer note bank"]);
+  assert.match(findings[0]?.what ?? "", /^a login prompt came: /);
+});
+
+test("diagnoseLine() knows another speed though zeros of it look like an empty frame", async () => {
+  const line = new FakeLine();
+  const answer = Buffer.concat(frameOf("length", [Buffer.from(probeReplies.bankSupported)], "arc"));
+  line.onWrite = () => line.send(sampledAt(answer, 9_600, 115_200));
+  const { findings } = await ask(line, ["bank"]);
+  assert.deepEqual(brief(findings), ["bytes bad -", "answer note bank"]);
+  assert.match(findings[0]?.what ?? "", /^bytes came that were sent at another speed: /);
+  assert.match(findings[0]?.cure ?? "", /^posline doctor --line till --scan finds the speed/);
 });

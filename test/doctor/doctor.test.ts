@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { resolveDevice } from "../../src/device/identity.ts";
 import { type DoctorReport, examine } from "../../src/doctor/doctor.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import type { HostPlaces } from "../../src/doctor/host.ts";
@@ -163,8 +164,8 @@ test("examine() asks the service that holds the line how it stands, and says how
   assert.deepEqual(
     report.findings.filter(({ check }) => check === "service").map(({ level, what, line: name }) => [level, name, what]),
     [
-      ["ok", undefined, "posline is ready (http://127.0.0.1:8880/readyz)"],
-      ["ok", "till", "the service says: line till is idle (proven)"],
+      ["ok", undefined, "posline (process 44) is ready (http://127.0.0.1:8880/readyz)"],
+      ["ok", "till", "posline (process 44) says: line till is idle (proven)"],
     ],
   );
   assert.equal(
@@ -187,7 +188,8 @@ test("examine() takes it from the service that a terminal is not heard, though i
   const report = await look(host);
   assert.equal(report.verdict, "bad");
   const found = one(report, "heard", "bad");
-  assert.equal(found.what, "the service says: bank on line till is not heard: not one byte comes back");
+  assert.equal(found.what, "not one byte comes back");
+  assert.equal(found.cause, "posline (process 44) says so of bank");
   assert.equal(found.cure, "switch the terminal on");
   assert.equal(report.findings.filter(({ check }) => check === "heard").length, 1);
 });
@@ -204,9 +206,9 @@ test("examine() tells a service that doesn't answer, a line of it that isn't cle
   const journal = { state: "the disk is full", onFailure: "relay", unknown: { total: 2 } };
   host.web.set(...status({ ready: false, lines: { till: { state: "recovering", reason: "bank owes" } }, journal }));
   const report = await look(host);
-  assert.equal(one(report, "service", "warn").what, "posline isn't ready (http://127.0.0.1:8880/readyz)");
+  assert.equal(one(report, "service", "warn").what, "posline (process 44) isn't ready (http://127.0.0.1:8880/readyz)");
   const line = one(report, "service", "bad");
-  assert.deepEqual([line.line, line.what], ["till", "the service says: line till is recovering (bank owes)"]);
+  assert.deepEqual([line.line, line.what], ["till", "posline (process 44) says: line till is recovering (bank owes)"]);
   assert.match(one(report, "unknown").cure ?? "", /^sudo posline journal --unknown/);
   assert.equal(one(report, "journal", "warn").what, "the journal of money fails: the disk is full");
 });
@@ -214,7 +216,7 @@ test("examine() tells a service that doesn't answer, a line of it that isn't cle
 test("examine() tells a service that runs without an admin port", async () => {
   const { host, node } = soundBox();
   host.running(44, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });
-  assert.match(one(await look(host), "service", "note").what, /no admin port/);
+  assert.match(one(await look(host), "service", "note").what, /^posline \(process 44\) runs without an admin port/);
 });
 
 test("examine() asks the package's service at the usual admin port, whatever the file says", async () => {
@@ -287,7 +289,7 @@ test("examine() finds the kernel's console and a login prompt on the device, and
   const report = await look(host);
   const [kernel, prompt, ...others] = report.findings.filter(({ check }) => check === "console");
   assert.equal(others.length, 0);
-  assert.match(kernel?.cause ?? "", /console=serial0 stands in \/boot\/firmware\/cmdline\.txt/);
+  assert.match(kernel?.cause ?? "", /console=serial0 is in \/boot\/firmware\/cmdline\.txt/);
   assert.match(kernel?.cure ?? "", /raspi-config/);
   assert.equal(prompt?.cure, "sudo systemctl mask --now serial-getty@ttyAMA0.service");
   assert.deepEqual([report.verdict, line.openings], ["bad", 0]);
@@ -395,7 +397,7 @@ test("examine() tells where the journal of money can't be written, or isn't kept
     services: { bank: { line: "till" } },
     journal: { folder: file.at("etc/group") },
   });
-  assert.match(one(await look(file), "journal", "bad").what, /is no folder$/);
+  assert.match(one(await look(file), "journal", "bad").what, /is not a folder$/);
   assert.equal(one(await look(soundBox({ journal: false }).host), "journal").level, "note");
 });
 
@@ -431,4 +433,81 @@ test("examine() asks nothing where a till is at the other end", async () => {
   const report = await look(host);
   assert.match(one(report, "answer", "skipped").what, /a till is at its other end/);
   assert.equal(line.openings, 0);
+});
+
+test("examine() takes word only from a posline that holds this configuration's ports or device", async () => {
+  const { host } = soundBox({ admin: { port: 8880 } });
+  host
+    .installed()
+    .running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: ["/dev/null"] });
+  host.running(45, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: ["socket:[7]"] });
+  host.web.set(...status({ ready: false, lines: { till: { state: "down" } } }));
+  const other = await look(host);
+  assert.deepEqual(levels(other, "service"), []);
+  assert.equal(other.verdict, "bad", "posline.socket is active, and nothing listens");
+  host.listening("0100007F", 8880, 5001).running(46, "node", {
+    args: ["node", "dist/posline.cjs", "serve"],
+    opens: ["socket:[5001]"],
+  });
+  assert.match(one(await look(host), "service", "warn").what, /^posline \(process 46\) isn't ready/);
+});
+
+test("examine() says nothing of posline.service where another configuration than the service's is checked", async () => {
+  const { host, node } = soundBox();
+  host.installed({ active: "failed" });
+  host.write(
+    "own.json",
+    JSON.stringify({ lines: { till: { path: node } }, services: { bank: { line: "till", port: 9 } }, journal: false }),
+  );
+  const report = await examined({ config: host.at("own.json") }, host.places);
+  assert.deepEqual(levels(report, "unit"), []);
+  assert.deepEqual(levels(report, "port"), ["ok"]);
+});
+
+test("examine() tells of services unheard for one reason once", async () => {
+  const { host, node } = soundBox({ admin: { port: 8880 }, services: { bank: { line: "till" }, qr: { line: "till" } } });
+  host.running(44, "node", { args: ["node", "posline.cjs", "serve"], opens: [node] });
+  const heard = { state: "unheard", reason: "not one byte comes back", cure: "switch the terminal on" };
+  const services = { bank: { line: "till", heard }, qr: { line: "till", heard } };
+  host.web.set(
+    ...status({ ready: false, lines: { till: { state: "recovering", reason: "not one byte comes back" } }, services }),
+  );
+  const report = await look(host);
+  const bad = report.findings.filter(({ level }) => level === "bad");
+  assert.deepEqual(
+    bad.map(({ what, cause }) => [what, cause]),
+    [["not one byte comes back", "posline (process 44) says so of bank, qr"]],
+  );
+});
+
+test("examine() says posline ports where the configuration names no device yet", async () => {
+  const { host } = soundBox({ lines: { till: { path: "/dev/serial/by-id/NAME-THE-DEVICE-see-posline-ports" } } });
+  const device = one(await examined({}, { ...host.places, resolve: (path) => resolveDevice(path) }), "device", "bad");
+  assert.match(device.what, /^the configuration names no device yet: its path is .*NAME-THE-DEVICE/);
+  assert.equal(device.cure, 'run "posline ports", and write the name that it recommends as the line\'s path');
+});
+
+test("examine() gives each finding away as it is made, in the report's order, the line's name before it", async () => {
+  const { host, line } = soundBox();
+  const seen: string[] = [];
+  const time = new VirtualTime();
+  try {
+    let report: DoctorReport | undefined;
+    line.onOpen = () => seen.push("opened");
+    const onFinding = ({ check }: Finding) => seen.push(check);
+    const onLine = ({ name }: { name: string }) => seen.push(`line ${name}`);
+    const examining = examine({ wanted: {}, places: host.places, onFinding, onLine }).then((done) => {
+      report = done;
+    });
+    while (report === undefined) await Promise.race([examining, time.advance(10)]);
+    const checks = report.findings.map(({ check }) => check);
+    assert.deepEqual(
+      seen.filter((each) => !/^line |^opened$/.test(each)),
+      checks,
+    );
+    assert.equal(seen[seen.indexOf("device") - 1], "line till");
+    assert.ok(seen.indexOf("permission") < seen.indexOf("opened"), seen.join());
+  } finally {
+    time.restore();
+  }
 });

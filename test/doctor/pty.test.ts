@@ -56,7 +56,7 @@ test("diagnoseLine() asks a terminal over a tty, through the project's own parts
     findings.map(({ level }) => level),
     ["ok", "ok", "ok"],
   );
-  assert.equal(terminal.calls.length, 0, "nothing but barriers");
+  assert.equal(terminal.calls.length, 0, "nothing but probes");
   assert.equal(terminal.asked.length, 3);
   assert.equal(terminal.inFlightMax, 1);
 });
@@ -67,14 +67,18 @@ test("diagnoseLine() knows over a tty that the terminal reads CRC16 the other wa
   const config = { ...lineDefaults, path: pty.path };
   const host = hostOf({ open: async (line) => serialPort(line, folder) });
   const line = { name: "till", config, device: pty.path, services: { bank } };
-  const [asked, ...more] = await diagnoseLine(line, host, () => {});
-  assert.deepEqual([asked?.level, asked?.cure], ["bad", 'set "crc16": "umts" for line till in the configuration']);
-  assert.equal(more.length, 0);
-  pty.unplug();
+  const findings = await diagnoseLine(line, host, () => {}).finally(() => pty.unplug());
+  assert.deepEqual(
+    findings.map(({ check, level, cure }) => [check, level, cure]),
+    [
+      ["checksum", "bad", 'set "crc16": "umts" for line till in the configuration'],
+      ["answer", "note", undefined],
+    ],
+  );
 });
 
 test("diagnoseLine() says over a tty that the line was lost", async () => {
   const terminal = new Terminal(join(folder, "lost"), (_, self) => self.unplug());
   const findings = await ask(terminal);
-  assert.ok(findings.some(({ what }) => /^the line was lost while it was asked/.test(what)));
+  assert.ok(findings.some(({ what }) => /^the line was lost during the test/.test(what)));
 });

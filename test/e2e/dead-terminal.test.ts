@@ -4,21 +4,15 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { idleProbeMsMin } from "../../src/config/limits.ts";
-import { encodeLength } from "../../src/wire/length.ts";
+import { echo, garbage, healthy, lateBy, otherCrc, silent, wrongSpeed } from "../support/bad-terminals.ts";
 import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { type LogLine, PoslineProcess } from "../support/posline-process.ts";
-import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
-import { sampledAt } from "../support/wrong-speed.ts";
+import { type Behaviour, Terminal } from "../support/terminal.ts";
 
 /**
  * What a technician is shown of a terminal that isn't there, or speaks otherwise: the log's warning, /readyz, the answer 503, /status
  * and `posline doctor` beside the service name one cause. The real bundle, a pty each, all at once.
  */
-
-const replyOf = (asked: Parameters<Behaviour>[0]) => probeReply(asked) ?? '{"status":"success"}';
-
-const silent: Behaviour = () => {};
-const healthy = answering(() => '{"status":"success"}');
 
 interface Case {
   readonly name: string;
@@ -33,31 +27,27 @@ const cases: readonly Case[] = [
   { name: "silent", behaviour: silent, cause: /the terminal does not answer, and not one byte comes back/ },
   {
     name: "garbage",
-    behaviour: (_, terminal) => terminal.send(Buffer.from("\x02\x81garbage\xff\xfe", "latin1")),
+    behaviour: garbage,
     cause: /bytes come that are not an answer: wrong speed/,
   },
   {
     name: "other CRC",
-    behaviour: (asked, terminal) => terminal.send(Buffer.concat(encodeLength("umts", [Buffer.from(replyOf(asked))]))),
+    behaviour: otherCrc,
     cause: /the terminal uses the CRC-16\/UMTS checksum/,
   },
   {
     name: "wrong speed",
-    behaviour: (asked, terminal) => terminal.send(sampledAt(terminal.frame(asked.framing, replyOf(asked)), 9_600, 115_200)),
+    behaviour: wrongSpeed,
     cause: /bytes come that are not an answer: wrong speed/,
   },
   {
     name: "echo",
-    behaviour: ({ framing, text }, terminal) => terminal.reply(framing, text),
+    behaviour: echo,
     cause: /what posline sends comes back/,
   },
   {
     name: "late",
-    // It is still starting: it answers what it was asked, in order, once it is up.
-    behaviour: async (asked, terminal) => {
-      if (asked.number === 1) await pause(18_000);
-      await terminal.reply(asked.framing, replyOf(asked));
-    },
+    behaviour: lateBy(18_000),
     cause: /the terminal does not answer, and not one byte comes back/,
   },
   {

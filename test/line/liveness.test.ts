@@ -37,6 +37,7 @@ const unprobed: Terminal = (device, framing, text) => {
 };
 const garbage: Terminal = (device) => device.send(Buffer.from([0xfe, 0x9c, 0xe0, 0x00, 0x18, 0xf8]));
 const echo: Terminal = (device, framing, text) => device.reply(framing, text);
+const consoleOf: Terminal = (device) => device.send(Buffer.from("\r\nDebian GNU/Linux 12 box ttyS0\r\n\r\nbox login: "));
 const otherCrc: Terminal = (device, framing, text) => {
   const reply = Buffer.from(probeReply({ framing, text, number: 0 }) ?? good);
   device.send(Buffer.concat(encodeLength("umts", [reply])));
@@ -171,6 +172,7 @@ test("Line.liveness() after a replug of a service that answers no probe says tha
 for (const [name, terminal, cause] of [
   ["sends garbage", garbage, /^bytes come that are not an answer: wrong speed/],
   ["sends back what it is sent", echo, /^what posline sends comes back/],
+  ["is a computer's console", consoleOf, /^a login prompt comes: the other end is a computer's console/],
   ["uses the other checksum", otherCrc, /^the terminal uses the CRC-16\/UMTS checksum$/],
 ] as const) {
   test(`Line.liveness() names the cause of a terminal that ${name}, in report, reason and refusal alike`, async () => {

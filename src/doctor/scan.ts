@@ -1,0 +1,128 @@
+import type { LineConfig } from "../config/config.ts";
+import { lineDefaults } from "../config/limits.ts";
+import { nowMs } from "../core/clock.ts";
+import { bytePatternOf } from "./byte-patterns.ts";
+import { answerFindings, type LineToProbe, namesOfCrc16, openFailedFinding, probesOf } from "./diagnosis.ts";
+import { type Finding, finding } from "./finding.ts";
+import type { Host } from "./host.ts";
+import { type ProbePace, type ProbeResult, probeServices, type ServiceProbe } from "./probe.ts";
+
+/**
+ * Finds the speed of a terminal and its reading of CRC16 by trying them: each speed is one opening of the line, on which each
+ * service is probed by both readings. It only sends probes, and is over within a minute, whatever comes.
+ */
+
+/** The speeds that terminals are set to, the likeliest first; the configured one is tried before them. */
+const usualSpeeds = [115_200, 9_600, 57_600, 38_400, 19_200, 4_800, 2_400, 1_200, 28_800, 14_400] as const;
+
+/** Milliseconds after which no other speed is tried, and after which a late answer is no longer waited for. */
+const tryMsMax = 42_000;
+const scanMsMax = 55_000;
+
+/** Milliseconds that an answer may take to begin, and all waits for one together. */
+const scanAnswerMs = 1_500;
+const answersMsMax = 32_000;
+
+/** Milliseconds that a begun frame may take: 300 bytes at 1200 baud. */
+const scanFrameMs = 2_500;
+
+/** What came at one speed. */
+interface Pass {
+  readonly config: LineConfig;
+  readonly probes: readonly ServiceProbe[];
+  readonly result: ProbeResult;
+}
+
+export async function scanLine(line: LineToProbe, host: Host, progress: (text: string) => void): Promise<Finding[]> {
+  const { probes: first, skipped } = probesOf(line);
+  if (first.length === 0) return skipped;
+  const speeds = [...new Set([line.config.baudRate, ...usualSpeeds])];
+  const sendings = first.reduce((sum, { contract }) => sum + (contract.framing === "length" ? 2 : 1), 0);
+  const answerMs = Math.min(scanAnswerMs, answersMsMax / (speeds.length * sendings));
+  const beganMs = nowMs();
+  const leftMs = () => Math.max(0, beganMs + scanMsMax - nowMs());
+  const passes: Pass[] = [];
+  try {
+    for (const [index, baudRate] of speeds.entries()) {
+      if (index > 0 && nowMs() >= beganMs + tryMsMax) break;
+      const isLast = index === speeds.length - 1;
+      const lateMs = (anyAnswer: boolean) => (anyAnswer || isLast ? Math.min(line.config.lateReplyMs, leftMs()) : 0);
+      const pace: ProbePace = { answerMs, frameMs: scanFrameMs, lateMs };
+      const pass = await tryOut(line, { ...line.config, baudRate }, { host, progress, pace });
+      passes.push(pass);
+      if (isTelling(pass)) break;
+    }
+  } catch (error) {
+    return [openFailedFinding(line, error), ...skipped];
+  }
+  return [...passFindings(line, passes, speeds.length), ...skipped];
+}
+
+interface Trying {
+  readonly host: Host;
+  readonly progress: (text: string) => void;
+  readonly pace: ProbePace;
+}
+
+async function tryOut(line: LineToProbe, config: LineConfig, { host, progress, pace }: Trying): Promise<Pass> {
+  const { probes } = probesOf(line);
+  const open = await host.open(config);
+  const said = (text: string) => progress(`${config.baudRate} baud: ${text}`);
+  return { config, probes, result: await probeServices({ config, open, probes, progress: said, pace }) };
+}
+
+const answered = ({ probes }: Pass) => probes.some(({ answer }) => answer !== undefined);
+
+/** Another speed would tell nothing more: a service answered, the line was lost or is stuck, or what came is known for what it is. */
+function isTelling(pass: Pass): boolean {
+  const { probes, result } = pass;
+  const isStopped = result.lost !== undefined || probes.some(({ waitResult }) => waitResult === "stuck");
+  return answered(pass) || isStopped || isRecognised(pass);
+}
+
+/** What came can only be read so at the right speed, or comes back at each. */
+function isRecognised({ probes, result }: Pass): boolean {
+  const sent = probes.flatMap((probe) => probe.sent.map(({ bytes }) => bytes));
+  const came = [result.before, ...probes.map(({ garbage }) => garbage)].filter(({ length }) => length > 0);
+  return came.some((bytes) => /^(?:echo|at commands|login prompt)$/.test(bytePatternOf(bytes, sent)));
+}
+
+function passFindings(line: LineToProbe, passes: readonly Pass[], speeds: number): Finding[] {
+  const { name } = line;
+  const isHeard = ({ probes, result }: Pass) =>
+    result.before.length > 0 || probes.some(({ receivedBytes }) => receivedBytes > 0);
+  const best = passes.find(isTelling) ?? passes.find(isHeard) ?? passes[0];
+  if (best === undefined) return [];
+  const { config, probes, result } = best;
+  if (answered(best)) {
+    const crc16 = probes.find(({ contract, answer }) => contract.framing === "length" && answer !== undefined)?.answer?.crc16;
+    const found = { ...config, crc16: crc16 ?? config.crc16 };
+    return [settingFinding(line, found, crc16 !== undefined), ...answerFindings({ ...line, config: found }, probes, result)];
+  }
+  const tried = passes.length === speeds ? `all ${speeds} speeds` : `${passes.length} of ${speeds} speeds`;
+  const findings = answerFindings({ ...line, config, scanned: true }, probes, result);
+  return [...findings, finding("scan", "note", `no setting was found: ${tried} were tried`, { line: name })];
+}
+
+/** The setting that works, as the line's entry in the configuration. @param isCrc16Known Some service has a CRC16. */
+function settingFinding({ name, config: configured }: LineToProbe, found: LineConfig, isCrc16Known: boolean): Finding {
+  const words = ({ baudRate, crc16 }: LineConfig) => `${baudRate} baud${isCrc16Known ? ` with ${namesOfCrc16[crc16]}` : ""}`;
+  const setting = entryOf(name, found, isCrc16Known);
+  if (found.baudRate === configured.baudRate && found.crc16 === configured.crc16) {
+    return finding("scan", "ok", `the terminal answers at ${words(found)}, as configured`, { line: name, setting });
+  }
+  const what = `the terminal answers at ${words(found)}, and line ${name} is set to ${words(configured)}`;
+  const cure = `replace line ${name} in the configuration with the last line of this output`;
+  return finding("scan", "bad", what, { line: name, cure, setting });
+}
+
+function entryOf(name: string, line: LineConfig, isCrc16Known: boolean): string {
+  const { path, ...others } = line;
+  const defaults: Readonly<Record<string, unknown>> = lineDefaults;
+  const isNamed = (key: string) => key === "baudRate" || (key === "crc16" && isCrc16Known);
+  const settings = [["path", path] as const, ...Object.entries(others)].filter(
+    ([key, value]) => isNamed(key) || defaults[key] !== value,
+  );
+  const members = settings.map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`);
+  return `${JSON.stringify(name)}: { ${members.join(", ")} }`;
+}
