@@ -1,9 +1,9 @@
-import type { CommandModule, Options } from "yargs";
 import type { Client } from "../client/client.ts";
 import { CallError, NotSentError, RejectedError, UnknownError } from "../client/errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
 import { methodName } from "../client/remote-service.ts";
 import type { Settled } from "../client/settle-types.ts";
+import { nearest } from "../config/nearest.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
@@ -11,6 +11,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
 import { CallFollower, declinedCode } from "./call-follow.ts";
 import { type CallTarget, clientFor, textFrom } from "./call-target.ts";
+import { defineCommand, quoted } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
@@ -50,7 +51,7 @@ function refuseWithoutWait({ wait, resume, window, tokenFile }: CallArguments): 
   const flags = Object.entries({ "--window": window, "--token-file": tokenFile });
   const flag = flags.find(([, value]) => value !== undefined)?.[0];
   if (flag === undefined) return;
-  throw new UsageError(`Cannot call: ${flag} is about an operation that is followed: add --wait, or leave ${flag} out`);
+  throw new UsageError(`Cannot call: ${flag} is only for an operation that is followed: add --wait, or leave ${flag} out`);
 }
 
 /** The file that a token is resumed from: it goes stale when the operation goes on, and is kept up to date like `--token-file`. */
@@ -76,7 +77,7 @@ async function runNew(args: CallArguments, follower: CallFollower): Promise<numb
 
 async function runResumed(args: CallArguments, text: string, follower: CallFollower): Promise<number> {
   if (args.service !== undefined || args.file !== undefined)
-    throw new UsageError("Cannot resume: a token says all: leave service, route and body (--file too) out");
+    throw new UsageError("Cannot resume: the token names service, route and body: leave them (and --file) out");
   const token = await tokenIn(text);
   const named = serviceNames.find(
     (name) => typeof token === "object" && token !== null && "service" in token && token.service === name,
@@ -117,7 +118,13 @@ function routeOf({ service, route }: CallArguments): { readonly service: Service
   const { routes } = contracts[service];
   const found = routes.find(({ path }) => path === (route?.startsWith("/") ? route : `/${route ?? ""}`));
   if (found !== undefined) return { service, route: found };
-  throw new UsageError(`Cannot call ${service} ${route ?? ""}: it has ${routes.map(({ path }) => path.slice(1)).join(", ")}`);
+  const known = routes.map(({ path }) => path.slice(1));
+  const all = `${service} has ${known.join(", ")}`;
+  if (route === undefined) throw new UsageError(`Cannot call ${service}: name a route: ${all}`);
+  const meant = nearest(route.replace(/^\//, ""), known);
+  throw new UsageError(
+    `Unknown route ${quoted(route)} of ${service}: ${meant === undefined ? all : `did you mean "${meant}"?`}`,
+  );
 }
 
 async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | undefined> {
@@ -126,7 +133,7 @@ async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | unde
   const text = file === undefined ? json : await textFrom(file);
   if (text === undefined || text.trim() === "") return undefined;
   const body = parseExactObject(text);
-  if (body === undefined) throw new UsageError("Cannot call: the body is no JSON object");
+  if (body === undefined) throw new UsageError("Cannot call: the body must be a JSON object");
   return body;
 }
 
@@ -135,13 +142,13 @@ async function tokenIn(text: string): Promise<unknown> {
   try {
     return JSON.parse(json);
   } catch {
-    throw new UsageError("Cannot resume: the token is no JSON: give it as it was printed, in single quotes, or @FILE");
+    throw new UsageError("Cannot resume: the token is not JSON: give it as it was printed, in single quotes, or as @FILE");
   }
 }
 
 function windowOf({ window }: CallArguments): { readonly windowMs?: number } {
   if (window === undefined) return {};
-  if (!(window > 0)) throw new UsageError("Cannot call: --window is no number of seconds above 0");
+  if (!(window > 0)) throw new UsageError(`Cannot call: --window ${window} must be a number of seconds above 0`);
   return { windowMs: window * 1_000 };
 }
 
@@ -150,55 +157,65 @@ function out(json: string): void {
   process.stdout.write(`${printableJson(json)}\n`);
 }
 
-const options = {
-  url: { type: "string", requiresArg: true, describe: "Where the service is (default: its own port on 127.0.0.1)" },
-  line: {
-    type: "string",
-    requiresArg: true,
-    conflicts: "url",
-    describe: "Speak to the terminal on this device, without a bridge",
+export const callCommand = defineCommand({
+  name: "call",
+  describe: "Send one request to a service, or with --wait follow an operation to its end",
+  positionals: {
+    service: { choices: serviceNames, describe: "The service" },
+    route: { describe: "The route, such as sale or check_status; posline call bank lists those of bank" },
+    json: { describe: "The body, a JSON object in single quotes" },
   },
-  baud: { type: "number", requiresArg: true, describe: "The line's speed in baud (default 115200)" },
-  file: { type: "string", requiresArg: true, describe: "Read the body from this file; - is standard input" },
-  wait: { type: "boolean", describe: "Follow the operation to its end, by the contract's recovery rules" },
-  window: {
-    type: "number",
-    requiresArg: true,
-    describe: "With --wait or --resume, follow it for so many seconds (default 180)",
+  flags: {
+    url: {
+      type: "string",
+      example: "http://127.0.0.1:8888",
+      describe: "URL of the service (default: its own port on 127.0.0.1)",
+    },
+    line: {
+      type: "string",
+      example: "/dev/ttyUSB0",
+      conflicts: "url",
+      describe: "Reach the terminal on this serial device directly, without a running posline",
+    },
+    baud: { type: "whole", example: "9600", describe: "Speed of --line in baud (default 115200)" },
+    file: { type: "string", example: "body.json", describe: "Read the body from this file; - is standard input" },
+    wait: { type: "boolean", describe: "Follow the operation until it has ended: ask again, and never charge or print twice" },
+    window: {
+      type: "number",
+      example: "180",
+      describe: "With --wait or --resume: follow it for this many seconds (default 180)",
+    },
+    resume: {
+      type: "string",
+      example: "@token.json",
+      describe: "Continue to follow an operation by its token: the JSON that was printed, or @FILE",
+    },
+    "token-file": {
+      type: "string",
+      example: "token.json",
+      describe: "With --wait or --resume: keep the token for --resume in this file, always the latest",
+    },
+    config: { type: "string", example: "posline.json", describe: "Take merchantId and apiKey from this configuration file" },
+    "merchant-id-file": {
+      type: "string",
+      example: "merchant-id",
+      describe: "Sign fiscal requests with the merchant's id in this file",
+    },
+    "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to bank" },
   },
-  resume: { type: "string", requiresArg: true, describe: "Follow an operation on, by the token that was printed, or @FILE" },
-  "token-file": {
-    type: "string",
-    requiresArg: true,
-    describe: "With --wait or --resume, keep the token to resume with in this file all along",
-  },
-  config: { type: "string", requiresArg: true, describe: "Take merchantId and apiKey from this configuration file" },
-  "merchant-id-file": {
-    type: "string",
-    requiresArg: true,
-    describe: "Sign fiscal requests with the merchant's id in this file",
-  },
-  "api-key-file": { type: "string", requiresArg: true, describe: "Send bank the key in this file" },
-} as const satisfies Record<string, Options>;
-
-export const callCommand: CommandModule<object, CallArguments> = {
-  command: "call [service] [route] [json]",
-  describe: "Call a service once, or follow an operation to its end",
-  builder: (yargs) =>
-    yargs
-      .positional("service", { choices: serviceNames, describe: "The service" })
-      .positional("route", { type: "string", describe: "The route, such as sale or check_status" })
-      .positional("json", { type: "string", describe: "The body" })
-      .options(options)
-      .epilogue("Exit codes: 0 done, 1 declined, 64 usage, 69 not sent, 75 unknown (a token to resume with is printed).")
-      .example("$0 call bank terminals", "One request")
-      .example(`$0 call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"),
-  handler: async (args) => {
+  epilogue:
+    "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 75 outcome unknown (with --wait a token " +
+    "to resume with is printed), 78 wrong configuration.",
+  examples: [
+    ["call bank terminals", "One request"],
+    [`call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"],
+  ],
+  run: async (args: CallArguments) => {
     // The reader of the output may leave: the operation goes on.
     for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-    process.exitCode = await runCall(args);
+    return runCall(args);
   },
-};
+});
 
 /** What may follow on the command line, for the shell's completion. */
 export function callCompletions(words: readonly string[]): readonly string[] {

@@ -1,8 +1,8 @@
-import type { CommandModule } from "yargs";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
-import { sourceOptions } from "./config.ts";
+import { defineCommand } from "./command.ts";
+import { sourceFlags } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
 /** `posline doctor`: what stands between the tills and the terminal, and what mends it. */
@@ -117,24 +117,27 @@ function lookOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">): Look {
   };
 }
 
-export const doctorCommand: CommandModule<object, DoctorArguments> = {
-  command: "doctor",
-  describe: "Say what stands between the tills and the terminal, and what mends it",
-  builder: (yargs) =>
-    yargs.options({
-      config: sourceOptions.config,
-      line: { type: "string", requiresArg: true, describe: "One line, by its name or its device" },
-      baud: { type: "number", requiresArg: true, describe: "Ask at this speed in place of the configured one" },
-      json: { type: "boolean", describe: "Print one JSON object" },
-    }),
-  handler: async (args) => {
+export const doctorCommand = defineCommand({
+  name: "doctor",
+  describe: "Check the box, the configuration and the terminal, and say how to fix what is wrong",
+  flags: {
+    config: sourceFlags.config,
+    line: {
+      type: "string",
+      example: "/dev/ttyUSB0",
+      describe: "Check only this line: its name in the configuration, or a device",
+    },
+    baud: { type: "whole", example: "9600", describe: "Try the terminal at this speed in place of the configured one" },
+    json: { type: "boolean", describe: "Print one JSON object in place of text" },
+  },
+  run: async (args: DoctorArguments) => {
     // Loaded when it is run, so that registering the command costs nothing.
     const { examine } = await import("../doctor/doctor.ts");
-    process.exitCode = await runDoctor(args, {
+    return runDoctor(args, {
       examine,
       look: lookOf(process),
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
     });
   },
-};
+});

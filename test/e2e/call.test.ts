@@ -202,16 +202,17 @@ test("posline call reads the body from standard input and from a file", async ()
 
 test("posline call says what is wrong with how it was called, and exits with 64", async () => {
   for (const [args, words] of [
-    [["bank", "sail"], /it has supported_operations, terminals, sale/],
-    [["bank", "sale", "[1]"], /the body is no JSON object/],
-    [["--resume", "nonsense"], /the token is no JSON/],
+    [["bank", "sail"], /^Unknown route "sail" of bank: did you mean "sale"\?$/m],
+    [["bank", "xyzzy"], /^Unknown route "xyzzy" of bank: bank has supported_operations, terminals, sale/m],
+    [["bank", "sale", "[1]"], /the body must be a JSON object/],
+    [["--resume", "nonsense"], /the token is not JSON/],
     [["--resume", "{}"], /this is no token/],
     [["bank", "terminals", "--wait"], /can't be followed|operation/],
-    [["bank", "sale", "{}", "--wait", "--window", "x"], /no number of seconds/],
-    [["--resume", "{}", "bank"], /is no|choices|Invalid|a token says all/i],
-    [["--resume", "{}", "--file", "-"], /a token says all/],
-    [["bank", "sale", sale("CALL-0", 1500), "--window", "1"], /--window is .*: add --wait, or leave --window out/],
-    [["bank", "terminals", "--token-file", "t"], /--token-file is .*: add --wait, or leave --token-file out/],
+    [["bank", "sale", "{}", "--wait", "--window", "x"], /^--window "x" must be a number, for example --window 180$/m],
+    [["--resume", "{}", "bank"], /the token names service, route and body/],
+    [["--resume", "{}", "--file", "-"], /the token names service, route and body/],
+    [["bank", "sale", sale("CALL-0", 1500), "--window", "1"], /--window is only for .*: add --wait, or leave --window out/],
+    [["bank", "terminals", "--token-file", "t"], /--token-file is only for .*: add --wait, or leave --token-file out/],
   ] as const) {
     const process = await caller("bank", ...args);
     assert.equal(await process.ended(), 64, `${args.join(" ")}: ${process.stderr}`);
