@@ -78,8 +78,7 @@ async function print(args: readonly string[]): Promise<undefined> {
     // The texts are English, so those of yargs are too.
     .locale("en")
     .usage("$0 <command>\n\nA bridge from HTTP to payment and fiscal terminals on serial lines.")
-    .demandCommand(1)
-    .completion("completion", "Print a shell completion script", complete)
+    .epilogue("Begin with posline serve --emulated, which needs no hardware. Each command has a --help of its own.")
     .version(version)
     .help();
   for (const command of commands) {
@@ -97,7 +96,7 @@ async function print(args: readonly string[]): Promise<undefined> {
       handler: () => {},
     });
   }
-  await parser.parseAsync();
+  await parser.completion("completion", "Print a shell completion script", complete).parseAsync();
 }
 
 /** A flag as yargs shows it. */

@@ -7,7 +7,7 @@ import { sourceFlags } from "./config.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
 import { UsageError } from "./exit.ts";
 import { greeting } from "./greeting.ts";
-import { logStart, runUntilStopped } from "./run-service.ts";
+import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline emulate`: the services without a terminal, over HTTP, on a line, or both. */
 
@@ -18,6 +18,7 @@ export interface EmulateArguments
   readonly service?: readonly ServiceName[] | undefined;
   readonly http?: boolean | undefined;
   readonly admin?: boolean | undefined;
+  readonly logFormat?: LogFormat | undefined;
 }
 
 /**
@@ -29,6 +30,7 @@ export function runEmulate(args: EmulateArguments): Promise<number> {
   const { http = true, admin = true } = args;
   return runUntilStopped({
     flags: configFlagsOf(args),
+    logFormat: args.logFormat,
     verb: "emulate",
     start: async ({ config: loaded, warnings }, log) => {
       const { devicesOf, startEmulating } = await import("../app/emulate.ts");
@@ -81,6 +83,7 @@ export const emulateCommand = defineCommand({
       describe: "Emulate only this service; may be repeated (default: all three)",
     },
     ...emulatorFlags,
+    ...logFlags,
     "merchant-id-file": {
       type: "string",
       example: "merchant-id",

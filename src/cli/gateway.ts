@@ -4,7 +4,7 @@ import type { ServiceName } from "../core/call.ts";
 import { version } from "../core/version.ts";
 import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
-import { runUntilStopped } from "./run-service.ts";
+import { type LogFormat, logFlags, runUntilStopped } from "./run-service.ts";
 
 /** `posline gateway`: tills with a serial port alone, and services that are reached over HTTP. */
 
@@ -12,6 +12,7 @@ export interface GatewayArguments extends Pick<Flags, "config" | "line" | "baud"
   readonly upstreamFiscal?: string | undefined;
   readonly upstreamBank?: string | undefined;
   readonly upstreamQr?: string | undefined;
+  readonly logFormat?: LogFormat | undefined;
 }
 
 /**
@@ -21,6 +22,7 @@ export interface GatewayArguments extends Pick<Flags, "config" | "line" | "baud"
 export function runGateway(args: GatewayArguments): Promise<number> {
   return runUntilStopped({
     flags: configFlagsOf(args),
+    logFormat: args.logFormat,
     verb: "relay",
     start: async ({ config: loaded, warnings }, log) => {
       const { startGateway } = await import("../app/gateway.ts");
@@ -66,6 +68,7 @@ export const gatewayCommand = defineCommand({
     "upstream-bank": upstream("bank"),
     "upstream-qr": upstream("qr"),
     "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to the bank service" },
+    ...logFlags,
   },
   run: (args: GatewayArguments) => runGateway(args),
 });

@@ -5,11 +5,13 @@ import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { emulatorFlags } from "./emulator-flags.ts";
 import { exitCodes } from "./exit.ts";
-import { logStart, runUntilStopped } from "./run-service.ts";
+import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline serve`: the bridge. */
 
-export interface ServeArguments extends Flags, EmulationFlags {}
+export interface ServeArguments extends Flags, EmulationFlags {
+  readonly logFormat?: LogFormat | undefined;
+}
 
 /**
  * Serves until it is signalled to stop.
@@ -26,6 +28,7 @@ export async function runServe(flags: ServeArguments): Promise<number> {
   }
   return runUntilStopped({
     flags,
+    logFormat: flags.logFormat,
     verb: "serve",
     start: async (loaded, log, sockets) => {
       const { startBridge } = await import("../app/bridge.ts");
@@ -57,7 +60,7 @@ function emulatorOnlyFlag({ state, seed, fault, plainAmounts }: EmulationFlags):
 export const serveCommand = defineCommand({
   name: "serve",
   describe: "Run the bridge: tills reach the terminal on its serial line over HTTP",
-  flags: { ...sourceFlags, ...emulatorFlags },
+  flags: { ...sourceFlags, ...logFlags, ...emulatorFlags },
   epilogue: "--state, --seed, --fault and --plain-amounts need --emulated; posline emulate --help lists the faults.",
   run: (args: ServeArguments) => runServe(args),
 });

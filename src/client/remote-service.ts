@@ -4,7 +4,7 @@ import { checkFirst } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest, type Unreachable } from "./transport.ts";
 import type { CallOptions } from "./types.ts";
 
 /** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
@@ -17,6 +17,7 @@ export type CallResult =
       /** True when waiting helps, false when the request has to be mended. */
       readonly passing: boolean;
       readonly retryAfterMs: number | undefined;
+      readonly unreachable?: Unreachable | undefined;
       readonly summary: AnswerSummary;
     }
   | { readonly outcome: "unknown"; readonly summary: AnswerSummary };
@@ -123,7 +124,7 @@ export class RemoteService {
     switch (result.outcome) {
       case "not-sent": {
         const advice = result.passing ? "send it again after a while" : "mend the request or the settings, then send it again";
-        return new NotSentError(failure(advice), result.passing, result.retryAfterMs);
+        return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
       }
       case "unknown":
         return new UnknownError(
@@ -176,12 +177,13 @@ function notSent(message: string, passing: boolean): CallResult {
  * Reads what a transport brought. An answer without a status of the contract is no answer: its outcome is unknown. So it is with an
  * error whose HTTP status says that it may be a framework's or a proxy's (the route's `errorStatusMax`).
  */
-function readAnswer(contract: Contract, route: Route, { outcome, text, httpStatus, retryAfterMs, reason }: Answer): CallResult {
+function readAnswer(contract: Contract, route: Route, answer: Answer): CallResult {
+  const { outcome, text, httpStatus, retryAfterMs, reason, unreachable } = answer;
   const reply = text === undefined ? undefined : parseExactObject(text);
   const status = reply?.["status"];
   const summary = { code: looseInteger(reply?.["code"]), message: scalarText(reply?.["message"]) ?? reason, httpStatus };
   if (outcome === "not-sent") {
-    return { outcome, passing: isPassing(contract, summary, retryAfterMs), retryAfterMs, summary };
+    return { outcome, passing: isPassing(contract, summary, retryAfterMs), retryAfterMs, unreachable, summary };
   }
   const isServiceAnswer = status === "success" || (status === "error" && (httpStatus ?? 200) <= route.errorStatusMax);
   if (outcome === "answered" && reply !== undefined && isServiceAnswer) {

@@ -167,8 +167,11 @@ test("greeting() tells every place, and has commands for a sale, a declined one 
   }
   const curls = text.split("\n").filter((line) => line.startsWith("  curl "));
   assert.equal(curls.length, 4);
-  assert.match(curls[0] ?? "", /&sign=/);
-  assert.match(curls[2] ?? "", /"amount":1520/);
+  assert.match(curls[0] ?? "", /"amount":1500/);
+  assert.match(curls[1] ?? "", /"amount":1520/);
+  assert.match(curls[2] ?? "", /&sign=/);
+  for (const each of curls) assert.match(each, /^ {2}curl -s -w '\\n' /);
+  assert.match(text, /A sale is in progress until \/check says otherwise/);
   assert.doesNotMatch(greeting({ ...greeted, listening: [], admin: undefined }), /curl|Try/);
 });
 

@@ -185,7 +185,7 @@ async function endedInNothing(script: Script, options: { readonly signal?: Abort
   const world = over(script);
   const settled = await world.client.bank.settle("cancel", body, { ...world.options, ...options, windowMs: 5_000 });
   world.done();
-  assert.equal(settled.result, "declined");
+  assert.equal(settled.result, "not-sent");
   assert.deepEqual(world.events.at(-1)?.token ?? settled.token, settled.token);
   return settled;
 }
