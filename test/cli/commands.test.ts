@@ -97,7 +97,7 @@ test("runCommands() refuses a word that a command doesn't take, an unknown servi
     [["call", "bnak", "sale"], /^Unknown service "bnak": did you mean "bank"\?$/],
     [
       ["call", "bank", "sale", "{}", "{}"],
-      /^Unexpected argument "\{\}" of posline call: it takes at most service, route, json/,
+      /^Unexpected argument "\{\}" of posline call: it takes at most service, route, body/,
     ],
     [["serve", "--line", "/dev/x", "--emulated"], /^--line and --emulated can't be used together/],
     [["serve", "--line\u001b[2J"], /^Unknown flag "--line\ufffd\[2J" of posline serve/],

@@ -212,7 +212,7 @@ for (const [name, script, options, words] of [
     for (let times = 0; times < 2; times++) {
       const world = over([]);
       const again = await world.client.resume(kept(token), world.options);
-      assert.deepEqual([again.result, again.message, again.steps], ["declined", `nothing was sent: ${words}`, []]);
+      assert.deepEqual([again.result, again.message, again.steps], ["not-sent", `nothing was sent: ${words}`, []]);
       assert.deepEqual([again.token, world.service.seen], [token, []]);
       assert.deepEqual(
         world.events.map(({ type }) => type),
