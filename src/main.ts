@@ -1,15 +1,27 @@
 #!/usr/bin/env node
-import { runServe, serveFlags } from "./cli/serve.ts";
+import { exitCodeOf, exitCodes } from "./cli/exit.ts";
+import { serveCommand } from "./cli/serve.ts";
+import { printableLines } from "./core/shell-text.ts";
 
-/** The door: `serve` goes straight in, everything else through yargs. */
+/** The door: `serve` goes straight in, the other commands and all help through `cli/commands.ts`. */
 async function main(args: readonly string[]): Promise<void> {
   const [command, ...rest] = args;
-  const flags = command === "serve" ? serveFlags(rest) : undefined;
-  if (flags === undefined) {
+  const isHelp = rest.some((word) => word === "--help" || word === "-h" || word === "--version");
+  const run = async () => {
+    if (command === "serve" && !isHelp) return serveCommand.run(rest);
     const { runCommands } = await import("./cli/commands.ts");
-    await runCommands(args);
-  } else {
-    process.exitCode = await runServe(flags);
+    return runCommands(args);
+  };
+  try {
+    const code = await run();
+    if (code !== undefined) process.exitCode = code;
+  } catch (error) {
+    const code = exitCodeOf(error);
+    const message = error instanceof Error ? error.message : String(error);
+    if (code === undefined) process.stderr.write("Internal error in posline: please report it with what follows\n");
+    const stack = error instanceof Error ? (error.stack ?? message) : message;
+    process.stderr.write(`${printableLines(code === undefined ? stack : message)}\n`);
+    process.exitCode = code ?? exitCodes.bug;
   }
 }
 

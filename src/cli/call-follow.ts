@@ -2,12 +2,15 @@ import type { WriteStream } from "node:tty";
 import spinner, { type Spinner } from "yocto-spinner";
 import type { Client } from "../client/client.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
-import type { Settled, SettleEvent } from "../client/settle-types.ts";
+import type { Settled, SettleEvent, SettleEventType } from "../client/settle-types.ts";
 import type { Token } from "../client/token.ts";
+import type { Unreachable } from "../client/transport.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
-import { type CallTarget, shellQuoted, targetFlags } from "./call-target.ts";
+import { readableLines } from "./call-print.ts";
+import { type CallTarget, shellQuoted, targetFlags, unreachableText } from "./call-target.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 
 /**
@@ -24,14 +27,26 @@ export type SettleFunction = (options: {
   readonly askOnly: AbortSignal;
 }) => Promise<Settled>;
 
+/** The target, and how it is followed. */
+interface FollowTarget extends CallTarget {
+  readonly tokenFile?: string | undefined;
+  readonly json?: boolean | undefined;
+  /** Seconds for the whole call. */
+  readonly timeout?: number | undefined;
+}
+
 export class CallFollower {
-  readonly #target: CallTarget & { readonly tokenFile?: string | undefined };
+  readonly #target: FollowTarget;
   readonly #stopFollowing = new AbortController();
   readonly #askOnly = new AbortController();
   #progress: Progress | undefined;
   #latest: SettleEvent | undefined;
+  /** A request has left, or an answer come: from here on a service that can't be reached is waited for. */
+  #reached = false;
+  #unreachable: Unreachable | undefined;
+  #timedOut = false;
 
-  constructor(target: CallTarget & { readonly tokenFile?: string | undefined }) {
+  constructor(target: FollowTarget) {
     this.#target = target;
   }
 
@@ -52,20 +67,29 @@ export class CallFollower {
     this.#progress = progress;
     const interrupted = () => void this.#requestAbort(client);
     const terminated = () => this.#stopFollowing.abort();
+    const { timeout } = this.#target;
+    const timedOut = () => {
+      this.#timedOut = true;
+      terminated();
+    };
+    const limit = timeout === undefined ? undefined : setTimeout(timedOut, Math.min(timeout * 1_000, timerMsMax));
     process.on("SIGINT", interrupted);
     for (const signal of terminationSignals) process.on(signal, terminated);
     try {
-      const settled = await run({
+      const ended = await run({
         signal: this.#stopFollowing.signal,
         askOnly: this.#askOnly.signal,
         onProgress: (event) => this.#show(event),
       });
+      const settled = { ...ended, message: this.#endText(ended) };
       progress.end(settled);
-      process.stdout.write(`${printableJson(resultText(settled))}\n`);
+      const readable = this.#target.json !== true && process.stdout.isTTY === true;
+      process.stdout.write(readable ? readableLines(resultOf(settled)) : `${printableJson(resultText(settled))}\n`);
       if (settled.result === "unknown") this.#printResume(settled.token);
       this.#latest = undefined;
       return exitCodeOfResult(settled);
     } finally {
+      clearTimeout(limit);
       if (this.#openToken !== undefined) this.#printResume(this.#openToken);
       process.off("SIGINT", interrupted);
       for (const signal of terminationSignals) process.off(signal, terminated);
@@ -79,12 +103,29 @@ export class CallFollower {
     if (this.#latest === undefined) this.#progress?.say(operationTitle(event.token));
     this.#latest = event;
     this.#progress?.show(event);
+    if (event.type === "not sent" && event.unreachable !== undefined && !this.#reached) {
+      // Nothing listens: a person has to start it, and waiting for that helps nobody
+      this.#unreachable = event.unreachable;
+      this.#stopFollowing.abort();
+    } else if (event.type === "not sent" || event.type === "waiting" || event.type === "in progress") this.#reached = true;
+  }
+
+  /** Why it ended, where that isn't the service's own word. */
+  #endText({ result, message, token }: Settled): string | undefined {
+    if (this.#timedOut && (result === "not-sent" || result === "unknown")) {
+      const limit = `within ${this.#target.timeout} s (--timeout)`;
+      return result === "not-sent" ? `nothing was sent ${limit}` : `no result ${limit}: the operation may go on`;
+    }
+    if (this.#unreachable === undefined) return message;
+    const text = unreachableText(this.#unreachable, token.service, this.#target);
+    return result === "not-sent" ? `${text}. Nothing was sent` : `${text}. It was not asked what became of the operation`;
   }
 
   /** Asks the service to stop the operation, where it has a route for that, and says what it answered. */
   async #requestAbort(client: Client): Promise<void> {
     if (this.#askOnly.signal.aborted || this.#latest === undefined) return this.#stopFollowing.abort();
     this.#askOnly.abort();
+    if (this.#progress !== undefined) this.#progress.interrupt = "Ctrl-C stops following it";
     const { token } = this.#latest;
     const report = (text: string) => this.#progress?.say(`${text}; Ctrl-C again stops following`);
     const key = keyValueOf(token);
@@ -108,16 +149,23 @@ export class CallFollower {
 class Progress {
   readonly #stream: Pick<WriteStream, "write" | "isTTY">;
   readonly #spinner: Spinner | undefined;
+  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #beganMs = performance.now();
+  #step = "starting";
+  /** What Ctrl-C does now. */
+  interrupt = "Ctrl-C asks the terminal to abort it";
 
   constructor(stream: WriteStream) {
     this.#stream = stream;
-    if (stream.isTTY) this.#spinner = spinner({ stream, handleSignals: false, text: "starting" }).start();
+    if (!stream.isTTY) return;
+    this.#spinner = spinner({ stream, handleSignals: false, text: "starting" }).start();
+    this.#timer = setInterval(() => this.#tick(), 1_000).unref();
   }
 
   show(event: SettleEvent): void {
     const { service, route } = event.token;
     const wait = event.waitMs === undefined ? "" : ` ${(event.waitMs / 1_000).toFixed(1)} s`;
-    this.#write(`${service} ${route}: ${event.type}${event.type === "waiting" ? wait : ""}`);
+    this.#write(`${service} ${route}: ${eventWords[event.type]}${event.type === "waiting" ? wait : ""}`);
   }
 
   /** A line that stays on the screen. */
@@ -135,14 +183,37 @@ class Progress {
   }
 
   stop(): void {
+    clearInterval(this.#timer);
     if (this.#spinner?.isSpinning) this.#spinner.stop();
   }
 
   #write(text: string): void {
+    this.#step = text;
     if (this.#spinner === undefined) this.#stream.write(`${text}\n`);
-    else this.#spinner.text = text;
+    else this.#tick();
+  }
+
+  /** The step, how long the whole has taken, and what Ctrl-C does. */
+  #tick(): void {
+    const seconds = Math.floor((performance.now() - this.#beganMs) / 1_000);
+    if (this.#spinner !== undefined) this.#spinner.text = `${this.#step} (${seconds} s; ${this.interrupt})`;
   }
 }
+
+/** How an event is called: what comes before it is done isn't done yet. */
+const eventWords: Readonly<Record<SettleEventType, string>> = {
+  sent: "sending",
+  resent: "sending again with the same key",
+  asked: "asking for the result",
+  printing: "printing the copy",
+  "not sent": "not sent",
+  "in progress": "in progress",
+  waiting: "waiting",
+  final: "ended",
+};
+
+/** The longest that a timer can be set to; one set to more would ring at once. */
+const timerMsMax = 2 ** 31 - 1;
 
 /** The session or the service manager ends: the same as a second Ctrl-C. */
 const terminationSignals = ["SIGTERM", "SIGHUP"] as const;
@@ -152,13 +223,15 @@ function exitCodeOfResult({ result, token }: Settled): number {
   // What couldn't be printed was sold nonetheless.
   if (result === "approved" || result === "closed" || result === "unprinted") return exitCodes.ok;
   if (result === "reversed" && token.route === "/cancel") return exitCodes.ok;
-  return token.known.phase === "unsent" ? exitCodes.unavailable : declinedCode;
+  return result === "not-sent" ? exitCodes.unavailable : declinedCode;
 }
 
-function resultText({ result, data, code, message, token }: Settled): string {
+function resultOf({ result, data, code, message, token }: Settled): JsonObject {
   const fields = { result, key: keyValueOf(token), code, message, data };
-  return writeExactObject(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
+
+const resultText = (settled: Settled) => writeExactObject(resultOf(settled));
 
 /** The key of the operation; undefined where it has none. */
 function keyValueOf({ service, route, body }: Token): string | undefined {

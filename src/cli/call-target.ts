@@ -1,9 +1,12 @@
 import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
+import type { Unreachable } from "../client/transport.ts";
 import type { Config } from "../config/config.ts";
 import { loadConfig } from "../config/load.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
+import { contracts } from "../contract/contracts.ts";
 import type { ServiceName } from "../core/call.ts";
+import { quoted } from "./command.ts";
 import { UsageError } from "./exit.ts";
 
 /** The target of `posline call`: where the service is, its secrets, and the flags that name the same target again. */
@@ -17,11 +20,28 @@ export interface CallTarget {
   readonly apiKeyFile?: string | undefined;
 }
 
+/** A target with what its files, the environment and the configuration say of it. */
+export interface Target {
+  readonly url: string | undefined;
+  readonly apiKey: string | undefined;
+  /** The file that the key is in, where it has one of its own. */
+  readonly apiKeyFile: string | undefined;
+  /**
+   * The merchant's id, which signs fiscal requests.
+   * @throws UsageError where there is none.
+   */
+  readonly requireMerchantId: () => string;
+  readonly client: () => Client;
+}
+
 /** A body, a token or a secret from a file: as much as a service takes. */
 const inputBytesMax = 1_048_576;
 
-/** @throws TypeError for an address that is none; UsageError; ConfigError. */
-export async function clientFor(target: CallTarget, service: ServiceName): Promise<Client> {
+/**
+ * Reads what the flags name.
+ * @throws UsageError; ConfigError. `client` throws TypeError for an address that no request can be built of.
+ */
+export async function readTarget(target: CallTarget, service: ServiceName): Promise<Target> {
   const { config } = target;
   const configured = config === undefined ? {} : (await loadConfig({ env: process.env, flags: { config } })).config.services;
   const { merchantId, apiKey } = await secretsFor(target, configured);
@@ -34,15 +54,34 @@ export async function clientFor(target: CallTarget, service: ServiceName): Promi
     bank: { ...common("bank"), ...(apiKey !== undefined && { apiKey }) },
     qr: common("qr"),
   };
-  if (target.line === undefined) return createClient(services);
-  if (service === "fiscal" && merchantId === undefined) {
-    throw new UsageError(
-      "Cannot call fiscal on a line: there is no merchantId to sign with: name its file by --merchant-id-file",
-    );
-  }
   const { line: path, baud } = target;
   // Only the service that is called: a missing one would delay the line.
-  return createClient({ ...services, line: { path, services: [service], ...(baud !== undefined && { baudRate: baud }) } });
+  const line = path === undefined ? undefined : { path, services: [service], ...(baud !== undefined && { baudRate: baud }) };
+  return {
+    url: target.url,
+    apiKey,
+    apiKeyFile: target.apiKeyFile ?? process.env["POSLINE_API_KEY_FILE"],
+    requireMerchantId: () => {
+      if (merchantId !== undefined) return merchantId;
+      throw new UsageError(
+        "Cannot call fiscal: its requests are signed with the merchant's id: name the file that holds it with --merchant-id-file " +
+          "FILE, or set POSLINE_MERCHANT_ID. Nothing was sent",
+      );
+    },
+    client: () => createClient(line === undefined ? services : { ...services, line }),
+  };
+}
+
+/** What stands in the way of a connection, and what to do. */
+export function unreachableText(unreachable: Unreachable, service: ServiceName, target: CallTarget): string {
+  const url = new URL(target.url ?? `http://127.0.0.1:${contracts[service].port}`);
+  if (unreachable === "no-address") {
+    return `Cannot call ${service}: the host name ${quoted(url.hostname)} has no address: check --url`;
+  }
+  const port = url.port || (url.protocol === "https:" ? "443" : "80");
+  const start =
+    "start it with posline serve (installed as a service: sudo systemctl start posline), or name another place with --url";
+  return `posline is not running on ${url.hostname}:${port}: ${start}`;
 }
 
 /** The flags that name the same target, quoted for a shell. */

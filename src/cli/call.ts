@@ -1,16 +1,19 @@
-import type { CommandModule, Options } from "yargs";
 import type { Client } from "../client/client.ts";
 import { CallError, NotSentError, RejectedError, UnknownError } from "../client/errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
 import { methodName } from "../client/remote-service.ts";
 import type { Settled } from "../client/settle-types.ts";
+import { nearest } from "../config/nearest.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
+import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
 import { CallFollower, declinedCode } from "./call-follow.ts";
-import { type CallTarget, clientFor, textFrom } from "./call-target.ts";
+import { readableLines } from "./call-print.ts";
+import { type CallTarget, readTarget, textFrom, unreachableText } from "./call-target.ts";
+import { defineCommand, quoted } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
@@ -18,7 +21,10 @@ import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 export interface CallArguments extends CallTarget {
   readonly service?: ServiceName | undefined;
   readonly route?: string | undefined;
-  readonly json?: string | undefined;
+  readonly body?: string | undefined;
+  readonly json?: boolean | undefined;
+  readonly curl?: boolean | undefined;
+  readonly timeout?: number | undefined;
   readonly file?: string | undefined;
   readonly wait?: boolean | undefined;
   readonly window?: number | undefined;
@@ -31,6 +37,7 @@ export async function runCall(args: CallArguments): Promise<number> {
   const follower = new CallFollower({ ...args, tokenFile: args.tokenFile ?? resumedFile(args) });
   try {
     refuseWithoutWait(args);
+    refuseCurl(args);
     return args.resume === undefined ? await runNew(args, follower) : await runResumed(args, args.resume, follower);
   } catch (error) {
     const code =
@@ -50,7 +57,14 @@ function refuseWithoutWait({ wait, resume, window, tokenFile }: CallArguments): 
   const flags = Object.entries({ "--window": window, "--token-file": tokenFile });
   const flag = flags.find(([, value]) => value !== undefined)?.[0];
   if (flag === undefined) return;
-  throw new UsageError(`Cannot call: ${flag} is about an operation that is followed: add --wait, or leave ${flag} out`);
+  throw new UsageError(`Cannot call: ${flag} is only for an operation that is followed: add --wait, or leave ${flag} out`);
+}
+
+/** @throws UsageError naming what can't be written as one curl command. */
+function refuseCurl({ curl, wait, resume, line }: CallArguments): void {
+  if (curl !== true) return;
+  const flag = wait === true ? "--wait" : resume !== undefined ? "--resume" : line !== undefined ? "--line" : undefined;
+  if (flag !== undefined) throw new UsageError(`Cannot call: --curl prints one HTTP request: leave ${flag} out`);
 }
 
 /** The file that a token is resumed from: it goes stale when the operation goes on, and is kept up to date like `--token-file`. */
@@ -61,9 +75,14 @@ function resumedFile({ resume }: CallArguments): string | undefined {
 async function runNew(args: CallArguments, follower: CallFollower): Promise<number> {
   const { service, route } = routeOf(args);
   const body = await bodyFor(args);
-  const client = await clientFor(args, service);
+  const timeoutMs = timeoutMsOf(args);
+  if (args.wait !== true) requireKey(service, route, body);
+  const target = await readTarget(args, service);
+  if (args.curl === true) return printCurl({ service, route, body, target });
+  if (needsMerchantId(args, service, route)) target.requireMerchantId();
+  const client = target.client();
   try {
-    if (!args.wait) return await ask(client, service, route, body);
+    if (!args.wait) return await ask(client, { service, route, body, timeoutMs }, args);
     // The operation's name is checked by settle, which knows all of them.
     const settle = client[service].settle as (operation: string, body: object, options: object) => Promise<Settled>;
     return await follower.follow(client, (options) =>
@@ -74,14 +93,32 @@ async function runNew(args: CallArguments, follower: CallFollower): Promise<numb
   }
 }
 
+async function printCurl(request: CurlRequest): Promise<number> {
+  // Refuses an address that no request can be built of; it opens nothing
+  await request.target.client().close();
+  const command = await curlCommand(request);
+  process.stdout.write(`${command}\n`);
+  if (command.includes(apiKeyVariable) && process.env["POSLINE_API_KEY"] === undefined) {
+    process.stderr.write("Set POSLINE_API_KEY to the API key of bank before you run it\n");
+  }
+  return exitCodes.ok;
+}
+
+/** Over HTTP what has no body isn't signed; on a line all of fiscal is. */
+function needsMerchantId({ line }: CallArguments, service: ServiceName, { body }: Route): boolean {
+  return service === "fiscal" && (line !== undefined || body !== "none");
+}
+
 async function runResumed(args: CallArguments, text: string, follower: CallFollower): Promise<number> {
   if (args.service !== undefined || args.file !== undefined)
-    throw new UsageError("Cannot resume: a token says all: leave service, route and body (--file too) out");
+    throw new UsageError("Cannot resume: the token names service, route and body: leave them (and --file) out");
   const token = await tokenIn(text);
   const named = serviceNames.find(
     (name) => typeof token === "object" && token !== null && "service" in token && token.service === name,
   );
-  const client = await clientFor(args, named ?? "bank");
+  const target = await readTarget(args, named ?? "bank");
+  if (named === "fiscal") target.requireMerchantId();
+  const client = target.client();
   try {
     return await follower.follow(client, (options) => client.resume(token, { ...options, ...windowOf(args) }));
   } finally {
@@ -89,27 +126,49 @@ async function runResumed(args: CallArguments, text: string, follower: CallFollo
   }
 }
 
-/** One request; its answer on standard output. */
-async function ask(client: Client, service: ServiceName, route: Route, body: JsonObject | undefined): Promise<number> {
-  if (route.effect === "money" && route.key !== undefined && scalarText(body?.[route.key]) === undefined) {
-    throw new UsageError(
-      `Cannot call ${service} ${route.path}: the body has no ${route.key}: give one, or --wait, which makes one`,
-    );
-  }
+/**
+ * Refuses a request that moves money and has no name to ask for it by.
+ * @throws UsageError
+ */
+function requireKey(service: ServiceName, { path, effect, key }: Route, body: JsonObject | undefined): void {
+  if (effect !== "money" || key === undefined || scalarText(body?.[key]) !== undefined) return;
+  throw new UsageError(`Cannot call ${service} ${path}: the body has no ${key}: give one, or --wait, which makes one`);
+}
+
+/** One request. */
+interface OneRequest {
+  readonly service: ServiceName;
+  readonly route: Route;
+  readonly body: JsonObject | undefined;
+  readonly timeoutMs: number | undefined;
+}
+
+/** Sends it, and prints its answer on standard output. */
+async function ask(client: Client, { service, route, body, timeoutMs }: OneRequest, args: CallArguments): Promise<number> {
   // Made of the same table whose routes these are.
-  const methods = client[service] as unknown as Readonly<Record<string, (body?: object) => Promise<JsonObject>>>;
+  const methods = client[service] as unknown as Readonly<
+    Record<string, (...given: readonly (object | undefined)[]) => Promise<JsonObject>>
+  >;
   const method = methods[methodName(route.path)];
   if (method === undefined) throw new UsageError(`Cannot call ${service} ${route.path}: there is no such route`);
   try {
-    out(writeExactObject(route.body === "none" ? await method() : await method(body ?? {})));
+    const options = timeoutMs === undefined ? {} : { timeoutMs };
+    printReply(route.body === "none" ? await method(options) : await method(body ?? {}, options), args);
     return exitCodes.ok;
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
-    if (error instanceof RejectedError) out(writeExactObject(error.reply));
-    process.stderr.write(`${printableLines(`${error.message}\n${error.advice}`)}\n`);
+    if (error instanceof RejectedError) printReply(error.reply, args);
+    process.stderr.write(`${printableLines(failureText(error, service, args))}\n`);
     if (error instanceof NotSentError) return exitCodes.unavailable;
     return error instanceof UnknownError ? exitCodes.unknown : declinedCode;
   }
+}
+
+function failureText(error: CallError, service: ServiceName, args: CallArguments): string {
+  if (!(error instanceof NotSentError)) return `${error.message}\n${error.advice}`;
+  const { unreachable } = error;
+  if (unreachable !== undefined) return `${unreachableText(unreachable, service, args)}. Nothing was sent`;
+  return `${error.message}\nNothing was sent: ${error.advice}`;
 }
 
 function routeOf({ service, route }: CallArguments): { readonly service: ServiceName; readonly route: Route } {
@@ -117,16 +176,22 @@ function routeOf({ service, route }: CallArguments): { readonly service: Service
   const { routes } = contracts[service];
   const found = routes.find(({ path }) => path === (route?.startsWith("/") ? route : `/${route ?? ""}`));
   if (found !== undefined) return { service, route: found };
-  throw new UsageError(`Cannot call ${service} ${route ?? ""}: it has ${routes.map(({ path }) => path.slice(1)).join(", ")}`);
+  const known = routes.map(({ path }) => path.slice(1));
+  const all = `${service} has ${known.join(", ")}`;
+  if (route === undefined) throw new UsageError(`Cannot call ${service}: name a route: ${all}`);
+  const meant = nearest(route.replace(/^\//, ""), known);
+  throw new UsageError(
+    `Unknown route ${quoted(route)} of ${service}: ${meant === undefined ? all : `did you mean "${meant}"?`}`,
+  );
 }
 
-async function bodyFor({ json, file }: CallArguments): Promise<JsonObject | undefined> {
+async function bodyFor({ body: json, file }: CallArguments): Promise<JsonObject | undefined> {
   if (json !== undefined && file !== undefined)
     throw new UsageError("Cannot call: the body is given twice, as JSON and --file");
   const text = file === undefined ? json : await textFrom(file);
   if (text === undefined || text.trim() === "") return undefined;
   const body = parseExactObject(text);
-  if (body === undefined) throw new UsageError("Cannot call: the body is no JSON object");
+  if (body === undefined) throw new UsageError("Cannot call: the body must be a JSON object");
   return body;
 }
 
@@ -135,70 +200,95 @@ async function tokenIn(text: string): Promise<unknown> {
   try {
     return JSON.parse(json);
   } catch {
-    throw new UsageError("Cannot resume: the token is no JSON: give it as it was printed, in single quotes, or @FILE");
+    throw new UsageError("Cannot resume: the token is not JSON: give it as it was printed, in single quotes, or as @FILE");
   }
 }
 
 function windowOf({ window }: CallArguments): { readonly windowMs?: number } {
   if (window === undefined) return {};
-  if (!(window > 0)) throw new UsageError("Cannot call: --window is no number of seconds above 0");
+  if (!(window > 0)) throw new UsageError(`Cannot call: --window ${window} must be a number of seconds above 0`);
   return { windowMs: window * 1_000 };
 }
 
-/** What a service says is escaped where a terminal would obey it; the value stays. */
-function out(json: string): void {
-  process.stdout.write(`${printableJson(json)}\n`);
+/** Milliseconds for the whole call. */
+function timeoutMsOf({ timeout }: CallArguments): number | undefined {
+  if (timeout === undefined) return undefined;
+  if (!(timeout > 0)) throw new UsageError(`Cannot call: --timeout ${timeout} must be a number of seconds above 0`);
+  return timeout * 1_000;
 }
 
-const options = {
-  url: { type: "string", requiresArg: true, describe: "Where the service is (default: its own port on 127.0.0.1)" },
-  line: {
-    type: "string",
-    requiresArg: true,
-    conflicts: "url",
-    describe: "Speak to the terminal on this device, without a bridge",
-  },
-  baud: { type: "number", requiresArg: true, describe: "The line's speed in baud (default 115200)" },
-  file: { type: "string", requiresArg: true, describe: "Read the body from this file; - is standard input" },
-  wait: { type: "boolean", describe: "Follow the operation to its end, by the contract's recovery rules" },
-  window: {
-    type: "number",
-    requiresArg: true,
-    describe: "With --wait or --resume, follow it for so many seconds (default 180)",
-  },
-  resume: { type: "string", requiresArg: true, describe: "Follow an operation on, by the token that was printed, or @FILE" },
-  "token-file": {
-    type: "string",
-    requiresArg: true,
-    describe: "With --wait or --resume, keep the token to resume with in this file all along",
-  },
-  config: { type: "string", requiresArg: true, describe: "Take merchantId and apiKey from this configuration file" },
-  "merchant-id-file": {
-    type: "string",
-    requiresArg: true,
-    describe: "Sign fiscal requests with the merchant's id in this file",
-  },
-  "api-key-file": { type: "string", requiresArg: true, describe: "Send bank the key in this file" },
-} as const satisfies Record<string, Options>;
+/** As JSON, or on a terminal as lines. What a service says is escaped where a terminal would obey it; the value stays. */
+function printReply(reply: JsonObject, { json }: CallArguments): void {
+  const readable = json !== true && process.stdout.isTTY === true;
+  process.stdout.write(readable ? readableLines(reply) : `${printableJson(writeExactObject(reply))}\n`);
+}
 
-export const callCommand: CommandModule<object, CallArguments> = {
-  command: "call [service] [route] [json]",
-  describe: "Call a service once, or follow an operation to its end",
-  builder: (yargs) =>
-    yargs
-      .positional("service", { choices: serviceNames, describe: "The service" })
-      .positional("route", { type: "string", describe: "The route, such as sale or check_status" })
-      .positional("json", { type: "string", describe: "The body" })
-      .options(options)
-      .epilogue("Exit codes: 0 done, 1 declined, 64 usage, 69 not sent, 75 unknown (a token to resume with is printed).")
-      .example("$0 call bank terminals", "One request")
-      .example(`$0 call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"),
-  handler: async (args) => {
+export const callCommand = defineCommand({
+  name: "call",
+  describe: "Send one request to a service, or with --wait follow an operation to its end",
+  positionals: {
+    service: { choices: serviceNames, describe: "The service" },
+    route: { describe: "The route, such as sale or check_status; posline call bank lists those of bank" },
+    body: { describe: "The body, a JSON object in single quotes" },
+  },
+  flags: {
+    url: {
+      type: "string",
+      example: "http://127.0.0.1:8888",
+      describe: "URL of the service (default: its own port on 127.0.0.1)",
+    },
+    line: {
+      type: "string",
+      example: "/dev/ttyUSB0",
+      conflicts: "url",
+      describe: "Reach the terminal on this serial device directly, without a running posline",
+    },
+    baud: { type: "whole", example: "9600", describe: "Speed of --line in baud (default 115200)" },
+    file: { type: "string", example: "body.json", describe: "Read the body from this file; - is standard input" },
+    wait: { type: "boolean", describe: "Follow the operation until it has ended: ask again, and never charge or print twice" },
+    timeout: {
+      type: "number",
+      example: "30",
+      describe: "Limit the whole call to this many seconds; what was sent by then has an unknown outcome",
+    },
+    curl: { type: "boolean", describe: "Print the request as a curl command, signed where it has to be, and send nothing" },
+    json: { type: "boolean", describe: "Print the result as JSON (default where the output is not a terminal)" },
+    window: {
+      type: "number",
+      example: "180",
+      describe: "With --wait or --resume: follow it for this many seconds (default 180)",
+    },
+    resume: {
+      type: "string",
+      example: "@token.json",
+      describe: "Continue to follow an operation by its token: the JSON that was printed, or @FILE",
+    },
+    "token-file": {
+      type: "string",
+      example: "token.json",
+      describe: "With --wait or --resume: keep the token for --resume in this file, always the latest",
+    },
+    config: { type: "string", example: "posline.json", describe: "Take merchantId and apiKey from this configuration file" },
+    "merchant-id-file": {
+      type: "string",
+      example: "merchant-id",
+      describe: "Sign fiscal requests with the merchant's id in this file",
+    },
+    "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to bank" },
+  },
+  epilogue:
+    "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 75 outcome unknown (with --wait a token " +
+    "to resume with is printed), 78 wrong configuration.",
+  examples: [
+    ["call bank terminals", "One request"],
+    [`call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"],
+  ],
+  run: async (args: CallArguments) => {
     // The reader of the output may leave: the operation goes on.
     for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-    process.exitCode = await runCall(args);
+    return runCall(args);
   },
-};
+});
 
 /** What may follow on the command line, for the shell's completion. */
 export function callCompletions(words: readonly string[]): readonly string[] {

@@ -1,10 +1,12 @@
-import yargs from "yargs";
+import yargs, { type Options } from "yargs";
+import { nearest } from "../config/nearest.ts";
 import { version } from "../core/version.ts";
 import { callCommand, callCompletions } from "./call.ts";
+import { type Command, type Flag, quoted } from "./command.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { emulateCommand } from "./emulate.ts";
-import { exitCodes } from "./exit.ts";
+import { UsageError } from "./exit.ts";
 import { gatewayCommand } from "./gateway.ts";
 import { journalCommand } from "./journal.ts";
 import { logsCommand } from "./logs.ts";
@@ -12,35 +14,101 @@ import { portsCommand } from "./ports.ts";
 import { serveCommand } from "./serve.ts";
 import { tapCommand } from "./tap.ts";
 
-/** All commands, worded by yargs. Sets the process's exit code. */
-export async function runCommands(args: readonly string[]): Promise<void> {
-  await yargs([...args])
+/** All commands, in the order of the help. */
+export const commands: readonly Command[] = [
+  serveCommand,
+  emulateCommand,
+  gatewayCommand,
+  callCommand,
+  logsCommand,
+  journalCommand,
+  portsCommand,
+  doctorCommand,
+  configCommand,
+  tapCommand,
+];
+
+const commandNames: ReadonlySet<string> = new Set(commands.map(({ name }) => name));
+
+/** What yargs does by itself. */
+const yargsCommands = ["completion"];
+const completionsFlag = "--get-yargs-completions";
+const helpFlags = ["--help", "-h", "--version"];
+
+/**
+ * Runs the command that the arguments name, or prints help.
+ * @returns the exit code.
+ * @throws UsageError for arguments that posline doesn't take.
+ */
+export async function runCommands(args: readonly string[]): Promise<number | undefined> {
+  const end = args.indexOf("--");
+  const flagged = end === -1 ? args : args.slice(0, end);
+  const isHelp = flagged.some((word) => helpFlags.includes(word));
+  // A flag may stand before the command.
+  const at = args[0]?.startsWith("-") ? args.findIndex((each) => commandNames.has(each)) : 0;
+  const word = args[at];
+  if (args.includes(completionsFlag) || (word !== undefined && yargsCommands.includes(word))) return print(args);
+  const command = commands.find(({ name }) => name === word);
+  if (command !== undefined && !isHelp) return command.run(args.toSpliced(at, 1));
+  if (isHelp && (command !== undefined || at === -1 || word?.startsWith("-"))) {
+    return print(args.map((each) => (each === "-h" ? "--help" : each)));
+  }
+  throw new UsageError(unknownText(args, word));
+}
+
+function unknownText(args: readonly string[], word: string | undefined): string {
+  const [first] = args;
+  if (first === undefined) {
+    return "No command was given: posline serve --emulated is a good one to begin with, and posline --help lists them all";
+  }
+  if (first.startsWith("-")) {
+    const meant = nearest(first, helpFlags);
+    const advice = meant === undefined ? "posline --help lists them" : `did you mean "${meant}"?`;
+    return `Unknown flag ${quoted(first)} without a command: ${advice}`;
+  }
+  const known = [...commandNames, ...yargsCommands];
+  const meant = nearest(first, known);
+  return `Unknown command ${quoted(word ?? first)}: ${meant === undefined ? "posline --help lists them" : `did you mean "${meant}"?`}`;
+}
+
+/** Help, version and completions, by yargs. */
+async function print(args: readonly string[]): Promise<undefined> {
+  const parser = yargs([...args])
     .scriptName("posline")
+    // The texts are English, so those of yargs are too.
+    .locale("en")
     .usage("$0 <command>\n\nA bridge from HTTP to payment and fiscal terminals on serial lines.")
-    .command(serveCommand)
-    .command(emulateCommand)
-    .command(gatewayCommand)
-    .command(callCommand)
-    .command(logsCommand)
-    .command(journalCommand)
-    .command(portsCommand)
-    .command(doctorCommand)
-    .command(configCommand)
-    .command(tapCommand)
-    .demandCommand(1, 1, "Cannot start: no command is given: posline serve --emulated is a good one to begin with")
-    .completion("completion", "Print what makes the shell complete commands, services and routes", complete)
-    .strict()
-    // A flag given twice counts once, the last one, as for serve.
-    .parserConfiguration({ "duplicate-arguments-array": false })
+    .epilogue("Begin with posline serve --emulated, which needs no hardware. Each command has a --help of its own.")
     .version(version)
-    .help()
-    .fail((message, error, parser) => {
-      if (error !== undefined && error !== null) throw error;
-      parser.showHelp("error");
-      process.stderr.write(`\n${message}\n`);
-      process.exit(exitCodes.usage);
-    })
-    .parseAsync();
+    .help();
+  for (const command of commands) {
+    const { name, describe, flags, positionals, epilogue, examples = [] } = command;
+    parser.command({
+      command: [name, ...Object.keys(positionals).map((place) => `[${place}]`)].join(" "),
+      describe,
+      builder: (own) => {
+        for (const [place, positional] of Object.entries(positionals)) own.positional(place, { type: "string", ...positional });
+        own.options(Object.fromEntries(Object.entries(flags).map(([flag, option]) => [flag, helpOption(option)])));
+        if (epilogue !== undefined) own.epilogue(epilogue);
+        for (const [line, purpose] of examples) own.example(`$0 ${line}`, purpose);
+        return own;
+      },
+      handler: () => {},
+    });
+  }
+  await parser.completion("completion", "Print a shell completion script", complete).parseAsync();
+}
+
+/** A flag as yargs shows it. */
+function helpOption(flag: Flag): Options {
+  const { describe, alias } = flag;
+  const shown: Options = { describe, ...(alias !== undefined && { alias }) };
+  if (flag.type === "boolean")
+    return { ...shown, type: "boolean", ...(flag.default !== undefined && { default: flag.default }) };
+  const { choices, repeatable, type } = flag;
+  const chosen = { ...shown, ...(choices !== undefined && { choices }) };
+  if (repeatable === true) return { ...chosen, type: "array", string: true };
+  return { ...chosen, type: type === "string" ? "string" : "number" };
 }
 
 /** The services and routes of `call`; yargs knows the rest. */

@@ -1,18 +1,27 @@
-import type { CommandModule, Options } from "yargs";
 import { type Config, ConfigError, secretKeys } from "../config/config.ts";
 import { type Environment, type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { fileSchema } from "../config/schema.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
+import { defineCommand, type FlagTable } from "./command.ts";
 
 /** `posline config`: what every setting is and where it came from, or the schema of the file. */
 
 /** The flags that say what to serve; every command that loads the configuration takes them. */
-export const sourceOptions = {
-  config: { type: "string", requiresArg: true, describe: "The configuration file (default /etc/posline/posline.json)" },
-  line: { type: "string", requiresArg: true, conflicts: "emulated", describe: "The line's device, such as /dev/ttyUSB0" },
-  baud: { type: "number", requiresArg: true, describe: "The line's speed in baud (default 115200)" },
-  emulated: { type: "boolean", describe: "Emulate the terminal in place of every device" },
-} as const satisfies Record<string, Options>;
+export const sourceFlags = {
+  config: {
+    type: "string",
+    example: "posline.json",
+    describe: "Read this configuration file (default /etc/posline/posline.json)",
+  },
+  line: {
+    type: "string",
+    example: "/dev/ttyUSB0",
+    conflicts: "emulated",
+    describe: "Use the terminal on this serial device, such as /dev/ttyUSB0 (posline ports lists them)",
+  },
+  baud: { type: "whole", example: "9600", describe: "Speed of that device in baud (default 115200)" },
+  emulated: { type: "boolean", describe: "Use an emulated terminal in place of every device" },
+} as const satisfies FlagTable;
 
 export interface ConfigArguments extends Flags {
   readonly schema?: boolean | undefined;
@@ -131,20 +140,18 @@ export async function runConfig(args: ConfigArguments, { env, file, out, err }: 
   }
 }
 
-export const configCommand: CommandModule<object, ConfigArguments> = {
-  command: "config",
-  describe: "Show every setting and where it came from",
-  builder: (yargs) =>
-    yargs.options({
-      ...sourceOptions,
-      schema: { type: "boolean", describe: "Print the JSON Schema of the configuration file" },
-      json: { type: "boolean", describe: "Print JSON" },
-    }),
-  handler: async (args) => {
-    process.exitCode = await runConfig(args, {
+export const configCommand = defineCommand({
+  name: "config",
+  describe: "Show every setting, its value and where it was set",
+  flags: {
+    ...sourceFlags,
+    schema: { type: "boolean", describe: "Print the JSON Schema of the configuration file and nothing else" },
+    json: { type: "boolean", describe: "Print one JSON object in place of a table" },
+  },
+  run: (args: ConfigArguments) =>
+    runConfig(args, {
       env: process.env,
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
-    });
-  },
-};
+    }),
+});

@@ -1,8 +1,8 @@
-import type { CommandModule } from "yargs";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { DoctorOptions, DoctorReport, ReportedLine } from "../doctor/doctor.ts";
 import type { Finding, Level, RedactedBytes } from "../doctor/finding.ts";
-import { sourceOptions } from "./config.ts";
+import { defineCommand } from "./command.ts";
+import { sourceFlags } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
 /** `posline doctor`: what is wrong between the tills and the terminal, and what fixes it. */
@@ -169,26 +169,29 @@ function lookOf({ env, stdout }: Pick<NodeJS.Process, "env" | "stdout">): Look {
   };
 }
 
-export const doctorCommand: CommandModule<object, DoctorArguments> = {
-  command: "doctor",
+export const doctorCommand = defineCommand({
+  name: "doctor",
   describe: "Check the box, the configuration and the terminal, and say how to fix what is wrong",
-  builder: (yargs) =>
-    yargs.options({
-      config: sourceOptions.config,
-      line: { type: "string", requiresArg: true, describe: "Check only this line, by its name or its device" },
-      baud: { type: "number", requiresArg: true, describe: "Use this speed in place of the configured one" },
-      scan: { type: "boolean", describe: "Try the usual speeds and both CRC16, and print the setting that works" },
-      frames: { type: "boolean", describe: "Show the bytes of every frame, not only of failures" },
-      json: { type: "boolean", describe: "Print one JSON object" },
-    }),
-  handler: async (args) => {
+  flags: {
+    config: sourceFlags.config,
+    line: {
+      type: "string",
+      example: "/dev/ttyUSB0",
+      describe: "Check only this line: its name in the configuration, or a device",
+    },
+    baud: { type: "whole", example: "9600", describe: "Try the terminal at this speed in place of the configured one" },
+    scan: { type: "boolean", describe: "Try the usual speeds and both CRC16, and print the setting that works" },
+    frames: { type: "boolean", describe: "Show the bytes of every frame, not only of failures" },
+    json: { type: "boolean", describe: "Print one JSON object in place of text" },
+  },
+  run: async (args: DoctorArguments) => {
     // Loaded when it is run, so that registering the command costs nothing.
     const { examine } = await import("../doctor/doctor.ts");
-    process.exitCode = await runDoctor(args, {
+    return runDoctor(args, {
       examine,
       look: lookOf(process),
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
     });
   },
-};
+});

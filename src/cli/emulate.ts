@@ -1,13 +1,13 @@
-import type { CommandModule, Options } from "yargs";
 import type { EmulationFlags } from "../app/emulation.ts";
 import type { EmulateFlags, Flags } from "../config/load.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import { wireFaultKinds } from "../emulator/faults/wire-fault.ts";
-import { sourceOptions } from "./config.ts";
-import { emulatorOptions, lastOfEach, withRepeatableFlags } from "./emulator-flags.ts";
+import { defineCommand } from "./command.ts";
+import { sourceFlags } from "./config.ts";
+import { emulatorFlags } from "./emulator-flags.ts";
 import { UsageError } from "./exit.ts";
 import { greeting } from "./greeting.ts";
-import { logStart, runUntilStopped } from "./run-service.ts";
+import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline emulate`: the services without a terminal, over HTTP, on a line, or both. */
 
@@ -18,6 +18,7 @@ export interface EmulateArguments
   readonly service?: readonly ServiceName[] | undefined;
   readonly http?: boolean | undefined;
   readonly admin?: boolean | undefined;
+  readonly logFormat?: LogFormat | undefined;
 }
 
 /**
@@ -29,6 +30,7 @@ export function runEmulate(args: EmulateArguments): Promise<number> {
   const { http = true, admin = true } = args;
   return runUntilStopped({
     flags: configFlagsOf(args),
+    logFormat: args.logFormat,
     verb: "emulate",
     start: async ({ config: loaded, warnings }, log) => {
       const { devicesOf, startEmulating } = await import("../app/emulate.ts");
@@ -56,42 +58,54 @@ function configFlagsOf({ config, line, baud, service, adminPort, merchantIdFile,
   return { config, line, baud, emulate: { services: service, adminPort, merchantIdFile, apiKeyFile } };
 }
 
-const { config, baud } = sourceOptions;
+const { config, baud } = sourceFlags;
 
-const options = {
-  config: { ...config, describe: "Take services, ports and the line's settings from this file; none is read unless named" },
-  line: { type: "string", requiresArg: true, describe: "Answer on this device too, such as /dev/ttyUSB0 or a pty" },
-  baud,
-  http: { type: "boolean", default: true, describe: "Answer over HTTP; --no-http answers on the line alone" },
-  service: {
-    type: "array",
-    string: true,
-    nargs: 1,
-    choices: serviceNames,
-    describe: "Play this service; may be repeated (default: all three)",
+export const emulateCommand = defineCommand({
+  name: "emulate",
+  describe: "Emulate the terminal without hardware: the services over HTTP, on a serial line, or both",
+  flags: {
+    config: {
+      ...config,
+      describe: "Take services, ports and the line's settings from this file (default: no file is read)",
+    },
+    line: {
+      type: "string",
+      example: "/dev/ttyUSB0",
+      describe: "Answer on this serial device as well, such as /dev/ttyUSB0 or a pty",
+    },
+    baud,
+    http: { type: "boolean", default: true, describe: "Answer over HTTP; --no-http answers on the serial line only" },
+    service: {
+      type: "string",
+      repeatable: true,
+      example: "bank",
+      choices: serviceNames,
+      describe: "Emulate only this service; may be repeated (default: all three)",
+    },
+    ...emulatorFlags,
+    ...logFlags,
+    "merchant-id-file": {
+      type: "string",
+      example: "merchant-id",
+      describe: "Check the signs of fiscal requests with the merchant's id in this file (default: any sign is accepted)",
+    },
+    "api-key-file": {
+      type: "string",
+      example: "api-key",
+      describe: "Require the API key in this file from callers of bank over HTTP",
+    },
+    admin: { type: "boolean", default: true, describe: "Offer the control API over HTTP; --no-admin turns it off" },
+    "admin-port": { type: "whole", example: "8880", describe: "Port of the control API, 0 for any free one (default 8880)" },
   },
-  ...emulatorOptions,
-  "merchant-id-file": { type: "string", requiresArg: true, describe: "Check fiscal signs with the merchant's id in this file" },
-  "api-key-file": { type: "string", requiresArg: true, describe: "Demand the key in this file of bank's callers over HTTP" },
-  admin: { type: "boolean", default: true, describe: "Have a control API; --no-admin has none" },
-  "admin-port": { type: "number", requiresArg: true, describe: "Its port, 0 for any free one (default 8880)" },
-} as const satisfies Record<string, Options>;
-
-export const emulateCommand: CommandModule<object, EmulateArguments> = {
-  command: "emulate",
-  describe: "Play the terminal: the services over HTTP, on a line, or both, without hardware",
-  builder: (yargs) =>
-    withRepeatableFlags(yargs)
-      .options(lastOfEach(options))
-      .epilogue(
-        "Ports are those of the services, 8008, 8888 and 8887 on 127.0.0.1, or POSLINE_FISCAL_PORT, POSLINE_BANK_PORT, " +
-          `POSLINE_QR_PORT and POSLINE_HOST. Faults: ${wireFaultKinds.join(", ")}; late, pieces, twice and unplug take milliseconds.`,
-      )
-      .example("$0 emulate", "All three services over HTTP")
-      .example("$0 emulate --line /dev/ttyUSB0 --no-http", "A terminal at the end of a cable")
-      .example("$0 emulate --service bank --state bank.json", "One that remembers across restarts")
-      .example("$0 emulate --fault corrupt=0.05 --fault late:5000=0.01 --seed 7", "A bad day, the same each time"),
-  handler: async (args) => {
-    process.exitCode = await runEmulate(args);
-  },
-};
+  epilogue:
+    "The services listen on 127.0.0.1 at 8008 (fiscal), 8888 (bank) and 8887 (qr); POSLINE_FISCAL_PORT, POSLINE_BANK_PORT, " +
+    `POSLINE_QR_PORT and POSLINE_HOST change that. Faults: ${wireFaultKinds.join(", ")}; late, pieces, twice and unplug take ` +
+    "milliseconds, as in late:5000=0.1.",
+  examples: [
+    ["emulate", "All three services over HTTP"],
+    ["emulate --line /dev/ttyUSB0 --no-http", "A terminal at the end of a cable"],
+    ["emulate --service bank --state bank.json", "One that remembers across restarts"],
+    ["emulate --fault corrupt=0.05 --fault late:5000=0.01 --seed 7", "Random faults, repeatable"],
+  ],
+  run: (args: EmulateArguments) => runEmulate(args),
+});

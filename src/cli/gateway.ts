@@ -1,10 +1,10 @@
-import type { CommandModule, Options } from "yargs";
 import type { Flags, GatewayFlags } from "../config/load.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import type { ServiceName } from "../core/call.ts";
 import { version } from "../core/version.ts";
-import { sourceOptions } from "./config.ts";
-import { runUntilStopped } from "./run-service.ts";
+import { defineCommand } from "./command.ts";
+import { sourceFlags } from "./config.ts";
+import { type LogFormat, logFlags, runUntilStopped } from "./run-service.ts";
 
 /** `posline gateway`: tills with a serial port alone, and services that are reached over HTTP. */
 
@@ -12,6 +12,7 @@ export interface GatewayArguments extends Pick<Flags, "config" | "line" | "baud"
   readonly upstreamFiscal?: string | undefined;
   readonly upstreamBank?: string | undefined;
   readonly upstreamQr?: string | undefined;
+  readonly logFormat?: LogFormat | undefined;
 }
 
 /**
@@ -21,6 +22,7 @@ export interface GatewayArguments extends Pick<Flags, "config" | "line" | "baud"
 export function runGateway(args: GatewayArguments): Promise<number> {
   return runUntilStopped({
     flags: configFlagsOf(args),
+    logFormat: args.logFormat,
     verb: "relay",
     start: async ({ config: loaded, warnings }, log) => {
       const { startGateway } = await import("../app/gateway.ts");
@@ -42,28 +44,31 @@ function configFlagsOf({ config, line, baud, apiKeyFile, upstreamFiscal, upstrea
   return { config, line, baud, gateway: { upstreams, apiKeyFile } };
 }
 
-const { config, baud } = sourceOptions;
+const { config, baud } = sourceFlags;
 
-const upstream = (service: ServiceName) => {
-  const describe = `Where ${service} is reached, by URL (without a file ${localUpstream(service)})`;
-  return { type: "string", requiresArg: true, describe } as const;
-};
+const upstream = (service: ServiceName) =>
+  ({
+    type: "string",
+    example: localUpstream(service),
+    describe: `URL at which ${service} is reached (default without a file: ${localUpstream(service)})`,
+  }) as const;
 
-const options = {
-  config,
-  line: { type: "string", requiresArg: true, describe: "The tills' device, such as /dev/ttyS1; no file is read unless named" },
-  baud,
-  "upstream-fiscal": upstream("fiscal"),
-  "upstream-bank": upstream("bank"),
-  "upstream-qr": upstream("qr"),
-  "api-key-file": { type: "string", requiresArg: true, describe: "Send the key in this file to bank's upstream" },
-} as const satisfies Record<string, Options>;
-
-export const gatewayCommand: CommandModule<object, GatewayArguments> = {
-  command: "gateway",
-  describe: "Run the gateway: tills on serial lines, services over HTTP",
-  builder: (yargs) => yargs.options(options),
-  handler: async (args) => {
-    process.exitCode = await runGateway(args);
+export const gatewayCommand = defineCommand({
+  name: "gateway",
+  describe: "Run the gateway: tills on serial lines reach services over HTTP",
+  flags: {
+    config,
+    line: {
+      type: "string",
+      example: "/dev/ttyS1",
+      describe: "Serial device that the till is on, such as /dev/ttyS1; then no file is read unless --config names one",
+    },
+    baud,
+    "upstream-fiscal": upstream("fiscal"),
+    "upstream-bank": upstream("bank"),
+    "upstream-qr": upstream("qr"),
+    "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to the bank service" },
+    ...logFlags,
   },
-};
+  run: (args: GatewayArguments) => runGateway(args),
+});

@@ -23,13 +23,15 @@ export function greeting({ title, listening, admin, devices, services, anySign }
   const places = listening.map(({ service, host, port, line }) => {
     return `  ${service.padEnd(7)}  http://${urlHost(host)}:${port}${line === undefined ? "" : `  on line ${line}`}`;
   });
-  const tries = listening.flatMap(({ service, host, port }) => {
+  // The simplest first: a card payment, then what needs a signature.
+  const inOrder = (["bank", "qr", "fiscal"] as const).flatMap((name) => listening.filter(({ service }) => service === name));
+  const tries = inOrder.flatMap(({ service, host, port }) => {
     return commands[service](`http://${urlHost(host)}:${port}`, services[service], anySign);
   });
   if (admin !== undefined) {
     const url = `http://${urlHost(admin.host)}:${admin.port}/emulator`;
     places.push(`  ${"control".padEnd(7)}  ${url}`);
-    tries.push(`curl -d '${JSON.stringify(nextDeclined)}' ${url}`);
+    tries.push(`${curl} -d '${JSON.stringify(nextDeclined)}' ${url}`);
   }
   const lines = [
     "",
@@ -37,15 +39,23 @@ export function greeting({ title, listening, admin, devices, services, anySign }
     "",
     ...places,
     ...devices.map((path) => `  ${"line".padEnd(7)}  ${path}`),
-    ...(tries.length === 0 ? [] : ["", "Try (an amount that ends in 20 is declined; docs/emulator.md has the others):", ""]),
+    ...(tries.length === 0 ? [] : ["", ...tryLines, ""]),
     ...tries.map((command) => `  ${command}`),
     "",
-    "Stop it with Ctrl-C. The log follows on standard output, one JSON object a line.",
+    "Stop it with Ctrl-C. The log follows on standard output.",
     "",
     "",
   ];
   return printableLines(lines.join("\n"));
 }
+
+const tryLines = [
+  "Try these in another terminal. A sale is in progress until /check says otherwise; an amount that ends in 20 is declined",
+  "(docs/emulator.md has the others):",
+];
+
+/** Silent, and each answer on a line of its own. */
+const curl = "curl -s -w '\\n'";
 
 const urlHost = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
@@ -62,15 +72,15 @@ type Commands = (base: string, config: ServiceConfig | undefined, anySign: boole
 const commands: Readonly<Record<ServiceName, Commands>> = {
   fiscal: (base, config, anySign) => {
     // A real merchant's id is a secret, and a sign made with it would be one too.
-    if (!anySign && config?.merchantId !== emulatedMerchantId) return [`curl ${base}/supported_operations`];
+    if (!anySign && config?.merchantId !== emulatedMerchantId) return [`${curl} ${base}/supported_operations`];
     const data = Buffer.from(JSON.stringify(fiscalSale)).toString("base64");
-    return [`curl -d 'data=${data}&sign=${signOf(data, emulatedMerchantId)}' ${base}/sale`];
+    return [`${curl} -d 'data=${data}&sign=${signOf(data, emulatedMerchantId)}' ${base}/sale`];
   },
   bank: (base, config) => {
-    const curl = `curl${keyHeader(config)}`;
-    return [sale("TRY-1", 1500), sale("TRY-2", 1520)].map((body) => `${curl} -d '${body}' ${base}/{sale,check,check}`);
+    const withKey = `${curl}${keyHeader(config)}`;
+    return [sale("TRY-1", 1500), sale("TRY-2", 1520)].map((body) => `${withKey} -d '${body}' ${base}/{sale,check,check}`);
   },
-  qr: (base) => [`curl -X POST ${base}/check_connection`],
+  qr: (base) => [`${curl} -X POST ${base}/check_connection`],
 };
 
 /** The header of the API key, which isn't shown. */

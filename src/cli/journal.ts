@@ -1,10 +1,11 @@
-import type { CommandModule } from "yargs";
 import { ConfigError } from "../config/config.ts";
 import { type Environment, loadConfig } from "../config/load.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
 import { JournalError } from "../journal/errors.ts";
 import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
 import { type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
+import { defineCommand } from "./command.ts";
+import { sourceFlags } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
 /**
@@ -202,26 +203,25 @@ function summary(operations: readonly Shown[], args: JournalArguments, bad: numb
 /** Milliseconds between two looks for new records. */
 const followMs = 500;
 
-export const journalCommand: CommandModule<object, JournalArguments> = {
-  command: "journal",
-  describe: "Show what was sent that moves money, prints or changes state, and how it ended",
-  builder: (yargs) =>
-    yargs.options({
-      unknown: { type: "boolean", describe: "Only what has an unknown outcome; exits with 75 when there is any" },
-      key: { type: "string", requiresArg: true, describe: "Only this pay_id or documentExtID" },
-      follow: { type: "boolean", alias: "f", describe: "Go on, and show each as it is sent and as it ends" },
-      json: { type: "boolean", describe: "Print NDJSON, an object an operation" },
-      folder: {
-        type: "string",
-        requiresArg: true,
-        describe: "Where the journal is (default: as configured, or /var/lib/posline)",
-      },
-      config: { type: "string", requiresArg: true, describe: "The configuration file (default /etc/posline/posline.json)" },
-    }),
-  handler: async (args) => {
+export const journalCommand = defineCommand({
+  name: "journal",
+  describe: "List the operations that were sent (money, print, state) and their outcomes",
+  flags: {
+    unknown: { type: "boolean", describe: "Only operations with an unknown outcome; exits with 75 when there are any" },
+    key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
+    follow: { type: "boolean", alias: "f", describe: "Keep showing operations as they are sent and as they end" },
+    json: { type: "boolean", describe: "Print NDJSON: one JSON object per operation and line" },
+    folder: {
+      type: "string",
+      example: usualFolder,
+      describe: `Folder of the journal (default: the configured one, else ${usualFolder})`,
+    },
+    config: sourceFlags.config,
+  },
+  run: async (args: JournalArguments) => {
     let stopped = false;
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => (stopped = true));
-    process.exitCode = await runJournal(args, {
+    return runJournal(args, {
       env: process.env,
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
@@ -231,4 +231,4 @@ export const journalCommand: CommandModule<object, JournalArguments> = {
       },
     });
   },
-};
+});

@@ -1,11 +1,11 @@
 import { fstatSync } from "node:fs";
-import type { CommandModule } from "yargs";
 import { serviceNames } from "../core/call.ts";
 import type { Outcome } from "../core/fault.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
 import { readSince, sinceExamples } from "../logs/since.ts";
 import { LogView } from "../logs/view.ts";
+import { defineCommand, quoted } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { JournaldLog } from "./journald-log.ts";
 import { readLogFile, readStream } from "./log-file.ts";
@@ -71,7 +71,7 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
   const last = linesOf(args.lines) ?? (follow && sinceMs === undefined ? followLines : undefined);
   const source = sourceOf(args);
   if (source !== "journal" && unit !== undefined) {
-    throw new UsageError("Cannot show the log: --unit names a unit of the journal, and this is a file: leave one out");
+    throw new UsageError("Cannot show the log: --unit reads the system journal, and a file was named: leave one of them out");
   }
   const unfiltered = matchesAll(criteria) && args.json !== true;
   const journal = new JournaldLog({
@@ -108,12 +108,12 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
 function sinceOf(text: string): number {
   const sinceMs = readSince(text, Date.now());
   if (sinceMs !== undefined) return sinceMs;
-  throw new UsageError(`Cannot show the log: --since ${text} is no time: write ${sinceExamples}`);
+  throw new UsageError(`Cannot show the log: --since ${quoted(text)} is not a time: write ${sinceExamples}`);
 }
 
 function linesOf(lines: number | undefined): number | undefined {
   if (lines === undefined || (Number.isInteger(lines) && lines >= 0 && lines <= linesMax)) return lines;
-  throw new UsageError(`Cannot show the log: --lines ${lines} is no number of lines: write one from 0 to ${linesMax}`);
+  throw new UsageError(`Cannot show the log: --lines ${lines} must be a whole number from 0 to ${linesMax}`);
 }
 
 /** A file that is named; what is piped in, or standard input by its name; the journal. */
@@ -133,28 +133,29 @@ function isPipedIn(): boolean {
   }
 }
 
-export const logsCommand: CommandModule<object, LogsArguments> = {
-  command: "logs [file]",
-  describe: "Show the log as people read it: from the journal, a file, or - for standard input",
-  builder: (yargs) =>
-    yargs.positional("file", { type: "string", describe: "A file, or - for standard input (default: the journal)" }).options({
-      follow: { alias: "f", type: "boolean", describe: "Go on with what comes" },
-      since: { type: "string", requiresArg: true, describe: `Not what is older: ${sinceExamples}` },
-      service: { choices: serviceNames, requiresArg: true, describe: "Only this service" },
-      key: { type: "string", requiresArg: true, describe: "Only the operation of this pay_id or documentExtID" },
-      outcome: { choices: ["unknown", "not-sent", "answered"] as const, requiresArg: true, describe: "Only this outcome" },
-      grep: { type: "string", requiresArg: true, describe: "Only lines that contain this text" },
-      lines: {
-        alias: "n",
-        type: "number",
-        requiresArg: true,
-        describe: "Only the last N of what is there (with --follow 10, else all)",
-      },
-      json: { type: "boolean", describe: "posline's own lines as they were written" },
-      color: { type: "boolean", describe: "Colours, or none with --no-color (default: on a terminal, unless NO_COLOR is set)" },
-      unit: { type: "string", requiresArg: true, describe: "The unit in the journal (default posline)" },
-    }),
-  handler: async (args) => {
-    process.exitCode = await runLogs(args);
+export const logsCommand = defineCommand({
+  name: "logs",
+  describe: "Print the log in readable form: from the system journal, a file or standard input",
+  positionals: { file: { describe: "A log file, or - for standard input (default: the system journal)" } },
+  flags: {
+    follow: { alias: "f", type: "boolean", describe: "Keep showing new lines" },
+    since: { type: "string", example: "10m", describe: `Only lines newer than this: ${sinceExamples}` },
+    service: { type: "string", example: "bank", choices: serviceNames, describe: "Only lines of this service" },
+    key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
+    outcome: {
+      type: "string",
+      example: "unknown",
+      choices: ["unknown", "not-sent", "answered"],
+      describe: "Only calls with this outcome",
+    },
+    grep: { type: "string", example: "timeout", describe: "Only lines that contain this text, in any case" },
+    lines: { alias: "n", type: "whole", example: "50", describe: "Only the last N lines (default: all, with --follow 10)" },
+    json: { type: "boolean", describe: "Print the lines of posline as they were written, as NDJSON" },
+    color: {
+      type: "boolean",
+      describe: "Use colours; --no-color turns them off (default: on a terminal, unless NO_COLOR is set)",
+    },
+    unit: { type: "string", example: "posline", describe: "systemd unit whose journal is read (default posline)" },
   },
-};
+  run: (args: LogsArguments) => runLogs(args),
+});

@@ -1,6 +1,7 @@
-import type { CommandModule } from "yargs";
 import { printable, printableJson } from "../core/shell-text.ts";
 import type { Device } from "../device/devices.ts";
+import { defineCommand } from "./command.ts";
+import { exitCodes } from "./exit.ts";
 
 /** `posline ports`: the serial devices of this box, which name to configure, and what stands in the way of using it. */
 
@@ -71,14 +72,15 @@ function notesOf(device: Device): string[] {
   return notes;
 }
 
-export const portsCommand: CommandModule<object, PortsArguments> = {
-  command: "ports",
-  describe: "List the serial devices, who holds them, and the name to configure",
-  builder: (yargs) => yargs.options({ json: { type: "boolean", describe: "Print JSON" } }),
-  handler: async (args) => {
+export const portsCommand = defineCommand({
+  name: "ports",
+  describe: "List the serial devices of this box, which process holds each, and the name to configure",
+  flags: { json: { type: "boolean", describe: "Print JSON in place of a table" } },
+  run: async (args: PortsArguments) => {
     // Loaded when it is run, so that registering the command costs nothing.
     const { listDevices } = await import("../device/devices.ts");
     const devices = await listDevices();
     process.stdout.write(args.json === true ? renderDevicesJson(devices) : renderDevices(devices));
+    return exitCodes.ok;
   },
-};
+});

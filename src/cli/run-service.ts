@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { isatty } from "node:tty";
 import type { Admin } from "../app/admin.ts";
 import type { Listening } from "../app/served.ts";
 import { type Supervised, Supervision } from "../app/supervision.ts";
@@ -8,7 +9,21 @@ import { type Log, openLog } from "../core/log.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
+import type { FlagTable } from "./command.ts";
 import { exitCodeOf, exitCodes } from "./exit.ts";
+
+/** How `serve`, `emulate` and `gateway` write their log. */
+export type LogFormat = "json" | "text";
+
+/** The flag for it. */
+export const logFlags = {
+  "log-format": {
+    type: "string",
+    example: "json",
+    choices: ["json", "text"],
+    describe: "Write the log as NDJSON or as readable text (default: text at a terminal, NDJSON elsewhere)",
+  },
+} as const satisfies FlagTable;
 
 /** The commands that run until they are signalled to stop: load the configuration, start, reload, stop. */
 
@@ -38,6 +53,8 @@ export interface RunningService extends Supervised {
 /** A command that runs until it is signalled to stop. */
 export interface ServiceCommand {
   readonly flags: Flags;
+  /** How the log is written; readable text at a terminal and NDJSON elsewhere unless given. */
+  readonly logFormat: LogFormat | undefined;
   /** The action that an error message names: "serve". */
   readonly verb: string;
   /** Starts it, and says so. `sockets` are those that systemd listens on for it. */
@@ -48,7 +65,7 @@ export interface ServiceCommand {
  * Loads the configuration, starts, and runs until SIGTERM or SIGINT; SIGHUP reloads.
  * @returns the exit code: 0, 69 when something can't be had, 78 when the configuration can't be used, or the error's own.
  */
-export async function runUntilStopped({ flags, verb, start }: ServiceCommand): Promise<number> {
+export async function runUntilStopped({ flags, logFormat, verb, start }: ServiceCommand): Promise<number> {
   let loaded: Loaded;
   try {
     loaded = await loadConfig({ env: process.env, flags });
@@ -59,7 +76,7 @@ export async function runUntilStopped({ flags, verb, start }: ServiceCommand): P
     return code;
   }
   nameProcess();
-  const log = openLog(loaded.config.log.level);
+  const log = openLog(loaded.config.log.level, { render: await renderOf(logFormat) });
   let supervision: Supervision | undefined;
   try {
     supervision = supervisionFrom(log);
@@ -80,6 +97,20 @@ export async function runUntilStopped({ flags, verb, start }: ServiceCommand): P
     supervision?.end();
     log.flush();
   }
+}
+
+/** What turns log lines into text, as `posline logs` shows them; undefined for NDJSON. Loaded only where a person reads. */
+async function renderOf(logFormat: LogFormat = isatty(1) ? "text" : "json"): Promise<((line: string) => string) | undefined> {
+  if (logFormat === "json") return undefined;
+  const [{ LogRenderer }, { readEvent }, { coloured, uncoloured }] = await Promise.all([
+    import("../logs/render.ts"),
+    import("../logs/event.ts"),
+    import("../logs/terminal-text.ts"),
+  ]);
+  const { env } = process;
+  const hasColours = isatty(1) && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+  const renderer = new LogRenderer({ colour: hasColours ? coloured : uncoloured, dates: "change" });
+  return (line) => renderer.next(readEvent(line));
 }
 
 /** Names the process, in place of Node's name: the list of a device's holders and `systemctl status` show it. */
@@ -165,7 +196,7 @@ function startErrorText(error: unknown): string {
     return `Cannot listen on ${where}: another process has it: stop that one (ss -ltnp shows it), or configure another port`;
   }
   if (error.code === "EADDRNOTAVAIL")
-    return `Cannot listen on ${where}: this box has no such address: mend host in the configuration`;
+    return `Cannot listen on ${where}: this box has no such address: correct host in the configuration`;
   if (error.code === "EACCES")
     return `Cannot listen on ${where}: no permission: ports under 1024 need it, configure a higher one`;
   return `Cannot listen on ${where}: ${error.message}`;

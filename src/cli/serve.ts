@@ -1,41 +1,16 @@
-import { parseArgs } from "node:util";
-import type { CommandModule } from "yargs";
 import type { Bridge } from "../app/bridge.ts";
 import type { EmulationFlags } from "../app/emulation.ts";
 import type { Flags, Loaded } from "../config/load.ts";
-import { sourceOptions } from "./config.ts";
-import { emulatorOptions, lastOfEach, withRepeatableFlags } from "./emulator-flags.ts";
+import { defineCommand } from "./command.ts";
+import { sourceFlags } from "./config.ts";
+import { emulatorFlags } from "./emulator-flags.ts";
 import { exitCodes } from "./exit.ts";
-import { logStart, runUntilStopped } from "./run-service.ts";
+import { type LogFormat, logFlags, logStart, runUntilStopped } from "./run-service.ts";
 
 /** `posline serve`: the bridge. */
 
-export interface ServeArguments extends Flags, EmulationFlags {}
-
-/**
- * Reads the flags of `serve` without loading yargs, which would double the time to listening.
- * @returns undefined for help and for a wrong flag, which yargs explains better.
- */
-export function serveFlags(args: readonly string[]): ServeArguments | undefined {
-  const options = {
-    config: { type: "string" },
-    line: { type: "string" },
-    baud: { type: "string" },
-    emulated: { type: "boolean" },
-    state: { type: "string" },
-    seed: { type: "string" },
-    fault: { type: "string", multiple: true },
-    "plain-amounts": { type: "boolean" },
-  } as const;
-  try {
-    const { values } = parseArgs({ args: [...args], options, strict: true, allowPositionals: false });
-    const [baud, seed] = [values.baud, values.seed].map((text) => (text === undefined ? undefined : Number(text)));
-    if ([baud, seed].some((number) => number !== undefined && !Number.isInteger(number))) return undefined;
-    if (values.line !== undefined && values.emulated === true) return undefined;
-    return { ...values, baud, seed, plainAmounts: values["plain-amounts"] };
-  } catch {
-    return undefined;
-  }
+export interface ServeArguments extends Flags, EmulationFlags {
+  readonly logFormat?: LogFormat | undefined;
 }
 
 /**
@@ -47,12 +22,13 @@ export async function runServe(flags: ServeArguments): Promise<number> {
   const emulatorFlag = emulatorOnlyFlag(flags);
   if (emulatorFlag !== undefined && flags.emulated !== true) {
     process.stderr.write(
-      `Cannot serve: ${emulatorFlag} is for the emulator, and there is none: add --emulated, or leave it out\n`,
+      `Cannot serve: ${emulatorFlag} is for the emulator only: add --emulated, or leave ${emulatorFlag} out\n`,
     );
     return exitCodes.usage;
   }
   return runUntilStopped({
     flags,
+    logFormat: flags.logFormat,
     verb: "serve",
     start: async (loaded, log, sockets) => {
       const { startBridge } = await import("../app/bridge.ts");
@@ -81,11 +57,10 @@ function emulatorOnlyFlag({ state, seed, fault, plainAmounts }: EmulationFlags):
   return plainAmounts === true ? "--plain-amounts" : undefined;
 }
 
-export const serveCommand: CommandModule<object, ServeArguments> = {
-  command: "serve",
-  describe: "Run the bridge: HTTP services relayed over serial lines",
-  builder: (yargs) => withRepeatableFlags(yargs).options(lastOfEach({ ...sourceOptions, ...emulatorOptions })),
-  handler: async (args) => {
-    process.exitCode = await runServe(args);
-  },
-};
+export const serveCommand = defineCommand({
+  name: "serve",
+  describe: "Run the bridge: tills reach the terminal on its serial line over HTTP",
+  flags: { ...sourceFlags, ...logFlags, ...emulatorFlags },
+  epilogue: "--state, --seed, --fault and --plain-amounts need --emulated; posline emulate --help lists the faults.",
+  run: (args: ServeArguments) => runServe(args),
+});

@@ -1,10 +1,10 @@
 import { ByteLengthParser } from "@serialport/parser-byte-length";
-import type { CommandModule } from "yargs";
 import { ConfigError, type LineConfig } from "../config/config.ts";
 import { type Flags, loadConfig } from "../config/load.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
 import type { Connection } from "../device/transport.ts";
-import { sourceOptions } from "./config.ts";
+import { defineCommand } from "./command.ts";
+import { sourceFlags } from "./config.ts";
 import { exitCodes } from "./exit.ts";
 
 /**
@@ -79,7 +79,7 @@ export async function runTap(args: TapArguments): Promise<number> {
     return error.exitCode;
   }
   if (line === undefined || args.raw !== true) {
-    process.stderr.write("Cannot tap: say --raw, and name the device with --line\n");
+    process.stderr.write("Cannot tap: write posline tap --raw --line DEVICE, for example --line /dev/ttyUSB0\n");
     return exitCodes.usage;
   }
   return listen(line);
@@ -119,12 +119,12 @@ async function listen(line: LineConfig): Promise<number> {
   return code;
 }
 
-export const tapCommand: CommandModule<object, TapArguments> = {
-  command: "tap",
-  describe: "Show the bytes that a device sends",
-  builder: (yargs) =>
-    yargs.options({ ...sourceOptions, raw: { type: "boolean", demandOption: true, describe: "As a hex dump, unframed" } }),
-  handler: async (args) => {
-    process.exitCode = await runTap(args);
+export const tapCommand = defineCommand({
+  name: "tap",
+  describe: "Show the bytes that a serial device sends",
+  flags: {
+    ...sourceFlags,
+    raw: { type: "boolean", describe: "Required: show them as a hex dump, without looking for frames" },
   },
-};
+  run: (args: TapArguments) => runTap(args),
+});

@@ -1,6 +1,7 @@
 import type { ServiceName } from "../core/call.ts";
 import type { FaultReason, Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import type { Unreachable } from "./transport.ts";
 
 /**
  * A call that didn't succeed is one of three things, and a till must never take one for another: it was not sent, its outcome is
@@ -46,15 +47,18 @@ export abstract class CallError extends Error {
 export class NotSentError extends CallError {
   override readonly name = "NotSentError";
   override readonly outcome = "not-sent";
-  /** True when waiting helps; false when the request or the settings have to be fixed first. */
+  /** True when waiting helps; false when the request or the settings have to be corrected first. */
   readonly passing: boolean;
   /** Milliseconds to wait before the next attempt, where the answer said so. */
   readonly retryAfterMs: number | undefined;
+  /** Set where no connection could be made: nothing listens at the address, or the host's name has no address. */
+  readonly unreachable: Unreachable | undefined;
 
-  constructor(failure: CallFailure, passing: boolean, retryAfterMs: number | undefined) {
+  constructor(failure: CallFailure, passing: boolean, retryAfterMs: number | undefined, unreachable?: Unreachable) {
     super(failure);
     this.passing = passing;
     this.retryAfterMs = retryAfterMs;
+    this.unreachable = unreachable;
   }
 }
 

@@ -2,7 +2,7 @@ import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
 import { isFaultReason, type Outcome } from "../core/fault.ts";
 import { parseExactObject } from "./exact-json.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest, type Unreachable } from "./transport.ts";
 
 /**
  * Requests over HTTP, by `fetch` alone, so that it runs in a page as well. posline's own word for the outcome
@@ -98,7 +98,8 @@ export class HttpTransport implements Transport {
     try {
       response = await this.#fetch(address, { ...parts, signal });
     } catch (error) {
-      return failedAnswer(provesUnsent(error) ? "not-sent" : "unknown", causeOf(error));
+      const unreachable = unreachableBy(error);
+      return { ...failedAnswer(unreachable === undefined ? "unknown" : "not-sent", causeOf(error)), unreachable };
     }
     try {
       return toAnswer(response, await readText(response, replyBytesMax));
@@ -173,14 +174,22 @@ function retryAfterMsIn(headers: Headers): number | undefined {
 }
 
 /** Error codes from before a connection: nothing listens at the address, or the name has none. */
-const connectErrorCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+const connectErrorCodes: ReadonlyMap<unknown, Unreachable> = new Map([
+  ["ECONNREFUSED", "refused"],
+  ["ENOTFOUND", "no-address"],
+  ["EAI_AGAIN", "no-address"],
+]);
 
-/** Whether an error of fetch proves that no byte left. Node says why in `cause`; browsers never do, so there it is unknown. */
-function provesUnsent(error: unknown): boolean {
+/**
+ * Why no connection could be made, where an error of fetch proves that no byte left. Node says why in `cause`; browsers never do, so
+ * there it is unknown.
+ */
+function unreachableBy(error: unknown): Unreachable | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   // One error for each address that a name has
   const each: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
-  return each.length > 0 && each.every((one) => one instanceof Error && "code" in one && connectErrorCodes.has(one.code));
+  const reasons = each.map((one) => (one instanceof Error && "code" in one ? connectErrorCodes.get(one.code) : undefined));
+  return reasons.includes(undefined) ? undefined : reasons[0];
 }
 
 function causeOf(error: unknown): string {

@@ -5,7 +5,7 @@ import { askAgain, checkFirst, type FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest, type Unreachable } from "./transport.ts";
 import type { CallOptions } from "./types.ts";
 
 /** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
@@ -18,6 +18,7 @@ export type CallResult =
       /** True when waiting helps, false when the request has to be fixed. */
       readonly passing: boolean;
       readonly retryAfterMs: number | undefined;
+      readonly unreachable?: Unreachable | undefined;
       readonly summary: AnswerSummary;
     }
   | { readonly outcome: "unknown"; readonly summary: AnswerSummary };
@@ -126,7 +127,7 @@ export class RemoteService {
     switch (result.outcome) {
       case "not-sent": {
         const advice = result.passing ? "send it again later" : "fix the request or the settings, then send it again";
-        return new NotSentError(failure(advice), result.passing, result.retryAfterMs);
+        return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
       }
       case "unknown":
         return new UnknownError(failure(route.effect === "none" ? askAgain : checkFirst[service]));
@@ -178,13 +179,13 @@ function notSent(message: string, passing: boolean): CallResult {
  * error whose HTTP status says that it may be a framework's or a proxy's (the route's `errorStatusMax`).
  */
 function readAnswer(contract: Contract, route: Route, answer: Answer): CallResult {
-  const { outcome, text, httpStatus, retryAfterMs, reason, failure } = answer;
+  const { outcome, text, httpStatus, retryAfterMs, reason, failure, unreachable } = answer;
   const reply = text === undefined ? undefined : parseExactObject(text);
   const status = reply?.["status"];
   const message = scalarText(reply?.["message"]) ?? failure;
   const summary = { code: looseInteger(reply?.["code"]), message, httpStatus, reason };
   if (outcome === "not-sent") {
-    return { outcome, passing: isPassing(contract, summary, retryAfterMs), retryAfterMs, summary };
+    return { outcome, passing: isPassing(contract, summary, retryAfterMs), retryAfterMs, unreachable, summary };
   }
   const isServiceAnswer = status === "success" || (status === "error" && (httpStatus ?? 200) <= route.errorStatusMax);
   if (outcome === "answered" && reply !== undefined && isServiceAnswer) {

@@ -4,15 +4,17 @@ import type { JsonObject } from "../core/json-object.ts";
 import type { Clock } from "./settle-clock.ts";
 import type { Action } from "./settle-state.ts";
 import type { Token } from "./token.ts";
+import type { Unreachable } from "./transport.ts";
 
 /** The public types of `settle`: its options, its events, its steps and its result. */
 
-export type SettleEventType = "sent" | "resent" | "asked" | "printing" | "in progress" | "waiting" | "final";
+export type SettleEventType = "sent" | "resent" | "asked" | "printing" | "not sent" | "in progress" | "waiting" | "final";
 
 export interface SettleEvent {
   /**
-   * `sent`, `resent`, `asked`, `printing` come before it is done; the first event before anything was sent. `in progress`:
-   * the service has it. `waiting`: for `waitMs`.
+   * `sent`, `resent`, `asked`, `printing` come before it is done; the first event before anything was sent. `resent`: an earlier
+   * one may have reached the service. `not sent`: what the event before announced provably didn't leave. `in progress`: the service
+   * has it. `waiting`: for `waitMs`.
    */
   readonly type: SettleEventType;
   /**
@@ -21,6 +23,8 @@ export interface SettleEvent {
    */
   readonly token: Token;
   readonly waitMs?: number;
+  /** Of `not sent`: why no connection could be made, where that is the reason. */
+  readonly unreachable?: Unreachable | undefined;
   /** The answer that was just had: the payment's QR code may be in it. */
   readonly reply?: JsonObject | undefined;
 }
@@ -34,7 +38,7 @@ export interface SettleOptions {
   readonly signal?: AbortSignal;
   /**
    * From its abort on nothing more is sent that could begin the operation: no start, and none again. What may have begun is asked
-   * about to its end; what was never sent has ended, declined or failed. The token remembers it.
+   * about to its end; what was never sent has ended as `not-sent`. The token remembers it.
    */
   readonly askOnly?: AbortSignal;
   /**
@@ -57,10 +61,11 @@ export interface SettleStep {
   readonly code: number | undefined;
 }
 
-export interface Settled<Result extends string = Verdict | "unknown", Data = JsonObject> {
+export interface Settled<Result extends string = Verdict | "unknown" | "not-sent", Data = JsonObject> {
   /**
    * How it ended, as far as that is proven. `unknown` says that nothing is, and is never a failure: of qr's cancel, refund and
    * final_confirm, which can't be asked about, an error that was answered is unknown as well (see `code` and `message`).
+   * `not-sent`: the operation itself was never sent, and can't have begun; `message` says why.
    */
   readonly result: Result;
   /** What the service said of it; undefined when it said nothing. */

@@ -52,7 +52,8 @@ class SettleRun {
   readonly #runBeganMs: number;
   readonly #steps: SettleStep[] = [];
   #token: Token;
-  #starts = 0;
+  /** A start may have reached the service: the next one is sent again. */
+  #mayHaveBegun = false;
   /** When the last start was answered or given up, for until then it may have waited to be sent; else when this process began. */
   #startEndedMs: number;
   /** A request may have left: from here on nothing may stop the run but its own rules. */
@@ -82,7 +83,7 @@ class SettleRun {
     const { known: state } = this.#token;
     if (state.phase === "unsent") return this.#endUnsent();
     this.#mayHaveLeft = isResumed && !nothingBegun(state);
-    if (this.#mayHaveLeft) this.#starts = 1;
+    this.#mayHaveBegun = this.#mayHaveLeft;
     let endMs: number | undefined;
     for (;;) {
       if (this.#noteStop(undefined) && nothingBegun(this.#token.known)) return this.#endAborted();
@@ -96,6 +97,7 @@ class SettleRun {
       const result = await this.#send(action);
       endMs ??= this.#clock.nowMs() + this.#windowMs;
       this.#noteStop(action);
+      if (result.outcome === "not-sent") await this.#notify({ type: "not sent", unreachable: result.unreachable });
       const step = nextStep(this.#operation, this.#token.known, result, sinceStartMs);
       if ("verdict" in step) return this.#end(step);
       await this.#continue(step, result);
@@ -137,7 +139,7 @@ class SettleRun {
   #eventTypeOf(action: Action): SettleEventType {
     if (action === "ask") return "asked";
     if (action === "print") return "printing";
-    return this.#starts === 0 ? "sent" : "resent";
+    return this.#mayHaveBegun ? "resent" : "sent";
   }
 
   async #send(action: Action): Promise<CallResult> {
@@ -145,17 +147,17 @@ class SettleRun {
     const [path, body] = this.#request(action);
     const route = routeOf(contract, path);
     if (route === undefined) throw new TypeError(`Cannot settle: ${contract.service} has no route ${path}`);
-    if (action === "start") {
-      this.#starts++;
-      this.#mayHaveLeft = true;
-    }
+    if (action === "start") this.#mayHaveLeft = true;
     const atMs = this.#clock.nowMs() - this.#runBeganMs;
     const { signal, askOnly } = this.#options;
     const result = await this.#service.tryCall(route, body, {
       ...(signal && { signal }),
       ...(askOnly && action === "start" && { withdrawn: askOnly }),
     });
-    if (action === "start") this.#startEndedMs = this.#clock.nowMs();
+    if (action === "start") {
+      this.#startEndedMs = this.#clock.nowMs();
+      if (result.outcome !== "not-sent") this.#mayHaveBegun = true;
+    }
     const status = result.outcome !== "answered" ? undefined : result.success ? "success" : "error";
     this.#steps.push({ action, route: path, atMs, outcome: result.outcome, status, code: result.summary.code });
     return result;
@@ -225,7 +227,8 @@ class SettleRun {
     }
     await this.#notify({ type: "final", reply });
     return {
-      result: verdict,
+      // Never sent is nobody's refusal
+      result: this.#token.known.phase === "unsent" ? "not-sent" : verdict,
       data: dataOf(this.#service.contract, reply ?? this.#document),
       code: summary?.code,
       message: summary?.message,

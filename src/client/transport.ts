@@ -29,7 +29,12 @@ export interface Answer {
   readonly reason: FaultReason | undefined;
   /** The same in words, where no body says it. */
   readonly failure: string | undefined;
+  /** Why no connection could be made, where that is why it wasn't sent. */
+  readonly unreachable?: Unreachable | undefined;
 }
+
+/** Why no connection could be made: nothing listens at the address, or the host's name has no address. */
+export type Unreachable = "refused" | "no-address";
 
 export interface Transport {
   /**

@@ -111,8 +111,8 @@ interface ResultByService {
   readonly qr: "approved" | "declined";
 }
 
-/** How an operation of a service ended; `unknown` where that isn't proven. */
-export type ResultOf<S extends ServiceName> = ResultByService[S] | "unknown";
+/** How an operation of a service ended; `unknown` where that isn't proven, `not-sent` where it was never sent. */
+export type ResultOf<S extends ServiceName> = ResultByService[S] | "unknown" | "not-sent";
 
 interface DataByService {
   readonly fiscal: ReplyFields<Exact<FiscalDocumentReply>>;

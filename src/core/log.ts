@@ -62,6 +62,8 @@ const textsMax = 64;
 export interface LogOptions {
   /** Standard output unless said otherwise. */
   readonly fd?: number;
+  /** Turns a line of NDJSON, without its line end, into what is written of it; NDJSON unless given. */
+  readonly render?: ((line: string) => string) | undefined;
   /** Whether it leads to journald, which wants a line's priority in front; found out unless said. */
   readonly journald?: boolean;
 }
@@ -69,15 +71,17 @@ export interface LogOptions {
 /**
  * Opens the log on a file descriptor. What it holds back goes out with `flush`, which must come before the process ends.
  */
-export function openLog(level: LogLevel, { fd = 1, journald }: LogOptions = {}): Log {
-  const prefixed = journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]);
+export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOptions = {}): Log {
+  const prefixed = render === undefined && (journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]));
   const writer = new LogWriter({
     fd,
     heldBytesMax,
-    droppedLine: (dropped) =>
-      `${prefixed ? priorityPrefix(40) : ""}{"level":"warn","time":"${isoNow()}","dropped":${dropped},"msg":"log lines were dropped: the reader took none"}\n`,
+    droppedLine: (dropped) => {
+      const line = `{"level":"warn","time":"${isoNow()}","dropped":${dropped},"msg":"log lines were dropped: the reader took none"}`;
+      return render === undefined ? `${prefixed ? priorityPrefix(40) : ""}${line}\n` : render(line);
+    },
   });
-  const lines = new LineWriter(writer, prefixed);
+  const lines = new LineWriter(writer, prefixed, render);
   const logger: Logger = pino(
     {
       level,
@@ -138,16 +142,19 @@ class LineWriter {
   lastLevel = 0;
   readonly #writer: LogWriter;
   readonly #prefixed: boolean;
+  readonly #render: LogOptions["render"];
 
-  constructor(writer: LogWriter, prefixed: boolean) {
+  constructor(writer: LogWriter, prefixed: boolean, render: LogOptions["render"]) {
     this.#writer = writer;
     this.#prefixed = prefixed;
+    this.#render = render;
   }
 
   /** Whatever shows the log later, no terminal is to obey what a till or a device said of itself. */
   write(line: string): void {
     const safe = printableJson(line);
-    this.#writer.write(this.#prefixed ? priorityPrefix(this.lastLevel) + safe : safe);
+    if (this.#render !== undefined) this.#writer.write(this.#render(safe.trimEnd()));
+    else this.#writer.write(this.#prefixed ? priorityPrefix(this.lastLevel) + safe : safe);
   }
 }
 

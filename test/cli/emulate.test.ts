@@ -1,40 +1,30 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import yargs from "yargs";
+import { promisify } from "node:util";
+import { readArguments } from "../../src/cli/command.ts";
 import { type EmulateArguments, emulateCommand } from "../../src/cli/emulate.ts";
-import { exitCodeOf } from "../../src/cli/exit.ts";
+import { exitCodeOf, UsageError } from "../../src/cli/exit.ts";
 import { type Greeting, greeting } from "../../src/cli/greeting.ts";
-import { serveFlags } from "../../src/cli/serve.ts";
+import { type ServeArguments, serveCommand } from "../../src/cli/serve.ts";
 import { ConfigError, emulatedPath } from "../../src/config/config.ts";
 import { type EmulateFlags, type Environment, type Flags, loadConfig } from "../../src/config/load.ts";
 import { emulatedMerchantId } from "../../src/config/overrides.ts";
 import { wireFaultKinds } from "../../src/emulator/faults/wire-fault.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
+import { bundle } from "../support/posline-process.ts";
 
 const folder = scratchFolder();
 after(() => folder.remove());
 
 /** What the command would be run with. */
 async function parsed(words: string): Promise<EmulateArguments> {
-  let found: EmulateArguments | undefined;
-  await yargs(words.split(" "))
-    .command({
-      ...emulateCommand,
-      handler: (args) => {
-        found = args;
-      },
-    })
-    .strict()
-    .parserConfiguration({ "duplicate-arguments-array": false })
-    .exitProcess(false)
-    .fail((message, error) => {
-      throw error ?? new Error(message);
-    })
-    .parseAsync();
-  assert.ok(found);
-  return found;
+  const [command, ...rest] = words.split(" ");
+  assert.equal(command, emulateCommand.name);
+  // The command hands its own arguments on as these
+  return readArguments(emulateCommand, rest) as EmulateArguments;
 }
 
 test("posline emulate takes --fault and --service several times, and of every other flag the last", async () => {
@@ -72,36 +62,19 @@ test("posline emulate refuses unknown flags, words and services", async () => {
 });
 
 test("posline emulate --help names every flag and every fault", async () => {
-  let help = "";
-  await yargs(["emulate", "--help"])
-    .command(emulateCommand)
-    .wrap(null)
-    .exitProcess(false)
-    .parseAsync(["emulate", "--help"], {}, (_error, _argv, output) => {
-      help = output;
-    });
+  const { stdout: help } = await promisify(execFile)(process.execPath, [bundle, "emulate", "--help"]);
   const flags = ["config", "line", "baud", "http", "service", "state", "seed", "fault", "plain-amounts", "merchant-id-file"];
   for (const flag of [...flags, "api-key-file", "admin", "admin-port"]) assert.match(help, new RegExp(`--${flag} `), flag);
   for (const kind of wireFaultKinds) assert.ok(help.includes(kind), kind);
 });
 
-test("serveFlags() reads the emulator's flags without yargs, and leaves it what isn't right", () => {
-  const { fault, seed, state, plainAmounts } =
-    serveFlags([
-      "--emulated",
-      "--fault",
-      "noise=0.1",
-      "--fault",
-      "late=0.1",
-      "--seed",
-      "7",
-      "--state",
-      "s",
-      "--plain-amounts",
-    ]) ?? {};
+test("posline serve reads the emulator's flags without yargs, and refuses what isn't right", async () => {
+  const words = "--emulated --fault noise=0.1 --fault late=0.1 --seed 7 --state s --plain-amounts".split(" ");
+  // The command hands its own arguments on as these
+  const { fault, seed, state, plainAmounts } = readArguments(serveCommand, words) as ServeArguments;
   assert.deepEqual([fault, seed, state, plainAmounts], [["noise=0.1", "late=0.1"], 7, "s", true]);
-  for (const args of [["--seed", "x"], ["--seed", "1.5"], ["--no-http"], ["--state"], ["--service", "bank"]]) {
-    assert.equal(serveFlags(["--emulated", ...args]), undefined, args.join(" "));
+  for (const args of [["--seed", "x"], ["--no-http"], ["--state"], ["--service", "bank"]]) {
+    await assert.rejects(serveCommand.run(["--emulated", ...args]), UsageError, args.join(" "));
   }
 });
 
@@ -194,8 +167,11 @@ test("greeting() tells every place, and has commands for a sale, a declined one 
   }
   const curls = text.split("\n").filter((line) => line.startsWith("  curl "));
   assert.equal(curls.length, 4);
-  assert.match(curls[0] ?? "", /&sign=/);
-  assert.match(curls[2] ?? "", /"amount":1520/);
+  assert.match(curls[0] ?? "", /"amount":1500/);
+  assert.match(curls[1] ?? "", /"amount":1520/);
+  assert.match(curls[2] ?? "", /&sign=/);
+  for (const each of curls) assert.match(each, /^ {2}curl -s -w '\\n' /);
+  assert.match(text, /A sale is in progress until \/check says otherwise/);
   assert.doesNotMatch(greeting({ ...greeted, listening: [], admin: undefined }), /curl|Try/);
 });
 

@@ -187,7 +187,7 @@ async function endedInNothing(script: Script, options: { readonly signal?: Abort
   const world = over(script);
   const settled = await world.client.bank.settle("cancel", body, { ...world.options, ...options, windowMs: 5_000 });
   world.done();
-  assert.equal(settled.result, "declined");
+  assert.equal(settled.result, "not-sent");
   assert.deepEqual(world.events.at(-1)?.token ?? settled.token, settled.token);
   return settled;
 }
@@ -214,7 +214,7 @@ for (const [name, script, options, words] of [
     for (let times = 0; times < 2; times++) {
       const world = over([]);
       const again = await world.client.resume(kept(token), world.options);
-      assert.deepEqual([again.result, again.message, again.steps], ["declined", `nothing was sent: ${words}`, []]);
+      assert.deepEqual([again.result, again.message, again.steps], ["not-sent", `nothing was sent: ${words}`, []]);
       assert.deepEqual([again.token, world.service.seen], [token, []]);
       assert.deepEqual(
         world.events.map(({ type }) => type),

@@ -34,13 +34,13 @@ async function stoppedAt(request: number, script: Script, service: "bank" | "fis
   return settled;
 }
 
-test("askOnly before the first sending: nothing is sent, and it is declined or failed", async () => {
-  assert.equal((await stoppedAt(0, [])).result, "declined");
-  assert.equal((await stoppedAt(0, [], "fiscal")).result, "failed");
+test("askOnly before the first sending: nothing is sent, and that is what it says", async () => {
+  assert.equal((await stoppedAt(0, [])).result, "not-sent");
+  assert.equal((await stoppedAt(0, [], "fiscal")).result, "not-sent");
 });
 
 test("askOnly: a start that wasn't sent is not tried again, and has ended", async () => {
-  assert.equal((await stoppedAt(1, [["/sale", busy]])).result, "declined");
+  assert.equal((await stoppedAt(1, [["/sale", busy]])).result, "not-sent");
 });
 
 test("askOnly: an operation that runs is asked about to its end", async () => {
@@ -91,7 +91,7 @@ test("askOnly that comes while onProgress stores the token keeps the start from 
     askOnly: stop.signal,
     onProgress: () => stop.abort(),
   });
-  assert.equal(result, "declined");
+  assert.equal(result, "not-sent");
   world.done();
 });
 
@@ -104,7 +104,7 @@ test("askOnly that comes while the request is being signed keeps it from being s
   };
   const client = createClientOver(world.service, { fiscal: { merchantId: lookUp } });
   const { result } = await client.fiscal.settle("sale", receipt, { clock: world.clock, askOnly: stop.signal });
-  assert.equal(result, "failed");
+  assert.equal(result, "not-sent");
   world.done();
 });
 

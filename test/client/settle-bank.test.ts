@@ -92,7 +92,7 @@ for (const code of [-3, -20, -999]) {
   });
 }
 
-test("bank.settle sends again what wasn't sent, and waits longer each time", async () => {
+test("bank.settle sends what wasn't sent, waits longer each time, and says resent of none of it", async () => {
   const { result, clock, done, events } = await settled("sale", [
     ["/sale", busy],
     ["/sale", busy],
@@ -102,8 +102,8 @@ test("bank.settle sends again what wasn't sent, and waits longer each time", asy
   assert.equal(result, "approved");
   assert.deepEqual(clock.slept, [1000, 2000, 1000]);
   assert.deepEqual(
-    events.filter(({ type }) => type === "sent" || type === "resent").map(({ type }) => type),
-    ["sent", "resent", "resent"],
+    events.map(({ type }) => type).filter((type) => type !== "waiting"),
+    ["sent", "not sent", "sent", "not sent", "sent", "in progress", "asked", "final"],
   );
   done();
 });
@@ -117,15 +117,15 @@ test("bank.settle honours Retry-After", async () => {
   assert.deepEqual(clock.slept, [7000, 1000]);
 });
 
-test("bank.settle says declined when nothing was ever sent within the window", async () => {
+test("bank.settle says not-sent when nothing was ever sent within the window", async () => {
   const { result, message, done } = await settled("sale", repeat(5, ["/sale", busy]));
-  assert.deepEqual([result, message], ["declined", "the line is down"]);
+  assert.deepEqual([result, message], ["not-sent", "the line is down"]);
   done();
 });
 
-test("bank.settle says declined at once when the request is turned away for good", async () => {
+test("bank.settle says not-sent at once when the request is turned away for good", async () => {
   const { result, done } = await settled("sale", [["/sale", wrong]]);
-  assert.equal(result, "declined");
+  assert.equal(result, "not-sent");
   done();
 });
 

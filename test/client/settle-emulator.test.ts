@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { methodName } from "../../src/client/remote-service.ts";
+import type { Settled } from "../../src/client/settle-types.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/client/transport.ts";
-import type { Verdict } from "../../src/contract/recovery.ts";
 import type { ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
@@ -143,7 +143,7 @@ const cases: readonly Case[] = [
   givingBackCase("/refund"),
 ];
 
-const good: readonly (Verdict | "unknown")[] = ["approved", "closed", "unprinted"];
+const good: readonly Settled["result"][] = ["approved", "closed", "unprinted"];
 
 async function held({ service, route, body, effects }: Case, digits: number, mishaps: readonly Mishap[], sameKey: boolean) {
   const world = new World();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { methodName } from "../../src/client/remote-service.ts";
-import type { Verdict } from "../../src/contract/recovery.ts";
+import type { Settled } from "../../src/client/settle-types.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
 import { serviceNames } from "../../src/core/call.ts";
 import { type Fate, type Model, modelOf } from "./model.ts";
@@ -31,10 +31,10 @@ const bodies = {
   qr: { pay_id: "P-1", amount: 100, currency: "944", currency_name: "AZN", pay_system: "A", trans: "T-1", rrn: "1" },
 } as const;
 
-const good: readonly (Verdict | "unknown")[] = ["approved", "closed", "unprinted"];
+const good: readonly Settled["result"][] = ["approved", "closed", "unprinted"];
 
 /** That what was told is what happened; "unknown" is always true. */
-function holds(result: Verdict | "unknown", model: Model, { end }: Fate): void {
+function holds(result: Settled["result"], model: Model, { end }: Fate): void {
   assert.ok(model.effects <= 1, `carried out ${model.effects} times`);
   assert.ok(model.prints <= 1, `printed ${model.prints} times`);
   if (result === "unknown") return;

@@ -214,7 +214,7 @@ for (const [operation, route] of [
   test(`qr.settle says of ${route} what its one answer says`, async () => {
     assert.equal(await once([[route, paid]]), "approved");
     assert.equal(await once([[route, refused]]), "unknown");
-    assert.equal(await once([[route, wrong]]), "declined");
+    assert.equal(await once([[route, wrong]]), "not-sent");
   });
   test(`qr.settle never resends ${route}: a lost one is unknown (flow rule 3)`, async () => {
     assert.equal(await once([[route, lost]]), "unknown");

@@ -114,10 +114,10 @@ test("settle() that is left while a request is out gives a token that says that 
   assert.deepEqual([token.known.phase, token.known.doubt], ["lost", true]);
 });
 
-test("settle() sends nothing when its signal is aborted before the first sending, and says declined", async () => {
+test("settle() sends nothing when its signal is aborted before the first sending, and says not-sent", async () => {
   const world = over([]);
   const { result } = await world.client.bank.settle("sale", body, { ...world.options, signal: AbortSignal.abort() });
-  assert.equal(result, "declined");
+  assert.equal(result, "not-sent");
   assert.equal(world.service.seen.length, 0);
 });
 
@@ -151,9 +151,9 @@ test("settle() rejects for an operation that can't be followed, and for a body t
   assert.equal(service.seen.length, 0);
 });
 
-test("settle() that is left before anything was sent says declined; after a lost start unknown", async () => {
+test("settle() that is left before anything was sent says not-sent; after a lost start unknown", async () => {
   for (const [answer, expected] of [
-    [busy, "declined"],
+    [busy, "not-sent"],
     [lost, "unknown"],
   ] as const) {
     const world = over([["/sale", answer]]);

@@ -33,11 +33,11 @@ export async function compiled({ bank, fiscal, qr }: Client): Promise<void> {
   const undocumented: unknown = (await fiscal.checkShift())["discount"];
 
   const { result } = await bank.settle("sale", { amount: 1, currency_name: "AZN" });
-  const ended: "approved" | "declined" | "reversed" | "unknown" = result;
+  const ended: "approved" | "declined" | "reversed" | "unknown" | "not-sent" = result;
   // @ts-expect-error: a card is never "closed"
   const closed: "closed" = result;
   const document = await fiscal.settle("deposit", { amount: 500 });
-  const fiscalResult: "closed" | "failed" | "unprinted" | "unknown" = document.result;
+  const fiscalResult: "closed" | "failed" | "unprinted" | "unknown" | "not-sent" = document.result;
   // @ts-expect-error: a shift is no operation that can be followed
   await fiscal.settle("openShift", {});
   await qr.settle("showqrcode", { amount: 1, currency: "944", currency_name: "AZN", pay_system: "A" });

@@ -75,7 +75,7 @@ test("posline call --wait follows a sale to approved, with a line of progress fo
   const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-1", 1500), "--wait");
   assert.equal(code, 0, stderr);
   assert.equal(JSON.parse(stdout).result, "approved");
-  assert.match(stderr, /bank \/sale: sent\n[\s\S]*bank \/sale: asked\n[\s\S]*approved\n$/);
+  assert.match(stderr, /bank \/sale: sending\n[\s\S]*bank \/sale: asking for the result\n[\s\S]*approved\n$/);
 });
 
 test("posline call --wait follows a sale whose answer is lost to approved", async () => {
@@ -124,7 +124,7 @@ test("posline call --wait tells the key before anything is sent, keeps the token
   const process = await caller("bank", "bank", "sale", body, "--wait", "--token-file", file);
   await process.until(() => (process.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
   assert.equal(await process.ended("SIGTERM"), 75, process.stderr);
-  const key = /^bank \/sale: pay_id (\w{26})\nbank \/sale: sent\n/.exec(process.stderr)?.[1];
+  const key = /^bank \/sale: pay_id (\w{26})\nbank \/sale: sending\n/.exec(process.stderr)?.[1];
   assert.equal(JSON.parse(process.stdout).key, key);
   // The command as it is printed, quotes and all.
   const command = /posline (call --resume .*)\n$/.exec(process.stderr)?.[1] ?? "none";
@@ -166,9 +166,9 @@ test("posline call --resume of a token that ended unsent says so at once, and ex
   const resumed = await caller("bank", "--resume", `@${file}`);
   assert.equal(await resumed.ended(), 69, resumed.stderr);
   const { result, key, message } = JSON.parse(resumed.stdout);
-  assert.deepEqual([result, key], ["declined", "CALL-9"]);
+  assert.deepEqual([result, key], ["not-sent", "CALL-9"]);
   assert.match(message, /^nothing was sent: Cannot /);
-  assert.ok(resumed.stderr.endsWith(`declined: ${message}\n`), resumed.stderr);
+  assert.ok(resumed.stderr.endsWith(`not-sent: ${message}\n`), resumed.stderr);
   assert.equal(JSON.parse((await call("bank", "check", '{"pay_id":"CALL-9"}')).stdout).code, -15);
 });
 
@@ -183,7 +183,7 @@ test("posline call --resume @FILE of a cancel that was killed before its baselin
   assert.equal(JSON.parse(readFileSync(file, "utf8")).known.phase, "baseline");
   const resumed = await caller("bank", "--resume", `@${file}`);
   assert.equal(await resumed.ended(), 0, resumed.stderr);
-  assert.match(resumed.stderr, /bank \/cancel: asked\nbank \/cancel: sent\n/);
+  assert.match(resumed.stderr, /bank \/cancel: asking for the result\nbank \/cancel: sending\n/);
   assert.equal(JSON.parse(readFileSync(file, "utf8")).known.phase, "accepted");
 });
 
@@ -202,16 +202,17 @@ test("posline call reads the body from standard input and from a file", async ()
 
 test("posline call says what is wrong with how it was called, and exits with 64", async () => {
   for (const [args, words] of [
-    [["bank", "sail"], /it has supported_operations, terminals, sale/],
-    [["bank", "sale", "[1]"], /the body is no JSON object/],
-    [["--resume", "nonsense"], /the token is no JSON/],
+    [["bank", "sail"], /^Unknown route "sail" of bank: did you mean "sale"\?$/m],
+    [["bank", "xyzzy"], /^Unknown route "xyzzy" of bank: bank has supported_operations, terminals, sale/m],
+    [["bank", "sale", "[1]"], /the body must be a JSON object/],
+    [["--resume", "nonsense"], /the token is not JSON/],
     [["--resume", "{}"], /this is not a token/],
     [["bank", "terminals", "--wait"], /can't be followed|operation/],
-    [["bank", "sale", "{}", "--wait", "--window", "x"], /no number of seconds/],
-    [["--resume", "{}", "bank"], /is no|choices|Invalid|a token says all/i],
-    [["--resume", "{}", "--file", "-"], /a token says all/],
-    [["bank", "sale", sale("CALL-0", 1500), "--window", "1"], /--window is .*: add --wait, or leave --window out/],
-    [["bank", "terminals", "--token-file", "t"], /--token-file is .*: add --wait, or leave --token-file out/],
+    [["bank", "sale", "{}", "--wait", "--window", "x"], /^--window "x" must be a number, for example --window 180$/m],
+    [["--resume", "{}", "bank"], /the token names service, route and body/],
+    [["--resume", "{}", "--file", "-"], /the token names service, route and body/],
+    [["bank", "sale", sale("CALL-0", 1500), "--window", "1"], /--window is only for .*: add --wait, or leave --window out/],
+    [["bank", "terminals", "--token-file", "t"], /--token-file is only for .*: add --wait, or leave --token-file out/],
   ] as const) {
     const process = await caller("bank", ...args);
     assert.equal(await process.ended(), 64, `${args.join(" ")}: ${process.stderr}`);
@@ -219,14 +220,117 @@ test("posline call says what is wrong with how it was called, and exits with 64"
   }
 });
 
-test("posline call exits with 69 when nothing could be sent", async () => {
+/** A port at which nothing listens. */
+async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   // A server that listens on TCP has an address of this form.
   const { port } = server.address() as AddressInfo;
   server.close();
-  const process = new PoslineProcess(["call", "bank", "terminals", "--url", `http://127.0.0.1:${port}`]);
-  assert.equal(await process.ended(), 69, process.stderr);
+  return port;
+}
+
+test("posline call with nothing listening fails at once with 69, says so, and that nothing was sent", async () => {
+  const port = await unusedPort();
+  const where = `posline is not running on 127\\.0\\.0\\.1:${port}: start it with posline serve .*\\. Nothing was sent`;
+  const target = ["--url", `http://127.0.0.1:${port}`];
+  const once = new PoslineProcess(["call", "bank", "terminals", ...target]);
+  assert.equal(await once.ended(), 69, once.stderr);
+  assert.match(once.stderr, new RegExp(`^${where}\n$`));
+  const beganMs = performance.now();
+  const followed = new PoslineProcess(["call", "bank", "sale", sale("CALL-12", 1500), "--wait", ...target]);
+  assert.equal(await followed.ended(), 69, followed.stderr);
+  assert.ok(performance.now() - beganMs < 5_000, "it didn't wait");
+  assert.match(
+    followed.stderr,
+    new RegExp(`^bank /sale: pay_id CALL-12\n.*: sending\n.*: not sent\n.*: ended\nnot-sent: ${where}\n$`),
+  );
+  const { result, message } = JSON.parse(followed.stdout);
+  assert.equal(result, "not-sent");
+  assert.match(message, new RegExp(`^${where}$`));
+  assert.doesNotMatch(followed.stdout + followed.stderr, /resent|again|declined|Resume/);
+});
+
+test("posline call --resume with nothing listening fails at once with 75, and prints the token again", async () => {
+  const begun = await call("bank", "sale", sale("CALL-13", 1569), "--wait", "--window", "1");
+  const token = /--resume '([^']*)' --url/.exec(begun.stderr)?.[1] ?? "none";
+  const process = new PoslineProcess(["call", "--resume", token, "--url", `http://127.0.0.1:${await unusedPort()}`]);
+  assert.equal(await process.ended(), 75, process.stderr);
+  assert.match(
+    process.stderr,
+    /unknown: posline is not running on .*It was not asked what became of the operation\nResume it with/,
+  );
+  assert.doesNotMatch(process.stderr, /Nothing was sent/);
+});
+
+test("posline call --timeout ends the whole call, and says what that leaves open", async () => {
+  const silent = createServer(() => {}).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  // A server that listens on TCP has an address of this form.
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  for (const flags of [[], ["--wait"]]) {
+    const process = new PoslineProcess([
+      ...["call", "bank", "sale", sale("CALL-14", 1500), "--timeout", "0.5", "--url", url, ...flags],
+    ]);
+    assert.equal(await process.ended(), 75, process.stderr);
+    assert.match(
+      process.stderr,
+      flags.length === 0 ? /no answer came within 500 ms/ : /unknown: no result within 0\.5 s \(--timeout\)/,
+    );
+  }
+  silent.close();
+  const unsent = new PoslineProcess([
+    ...["call", "bank", "sale", sale("CALL-15", 1500), "--wait", "--timeout", "0.5", "--line", "/dev/nonexistent"],
+  ]);
+  assert.equal(await unsent.ended(), 69, unsent.stderr);
+  assert.match(unsent.stderr, /not-sent: nothing was sent within 0\.5 s \(--timeout\)\n$/);
+});
+
+test("posline call --curl prints a request that works as it is printed, and sends nothing", async () => {
+  const fiscalSale = JSON.stringify({
+    documentExtID: "CURL-1",
+    items: [{ itemId: "1", itemName: "Men's", itemQty: 1000, itemAmount: 1500, itemTaxes: [{ taxPrc: 1800 }] }],
+    payments: { cashAmount: 1500 },
+  });
+  for (const [service, route, body, ask] of [
+    ["bank", "sale", sale("CURL-2", 1500), ["check", '{"pay_id":"CURL-2"}']],
+    ["fiscal", "sale", fiscalSale, ["check_status", '{"documentExtID":"CURL-1"}']],
+    ["fiscal", "supported_operations", undefined, undefined],
+  ] as const) {
+    const printed = await call(service, route, ...(body === undefined ? [] : [body]), "--curl");
+    assert.deepEqual([printed.code, printed.stderr], [0, ""]);
+    assert.match(printed.stdout, /^curl -s -w '\\n' .*'http:\/\/127\.0\.0\.1:\d+\/\w+'\n$/);
+    if (ask !== undefined) assert.equal((await call(service, ...ask)).code, 1, "nothing was sent yet");
+    const ran = spawnSync("bash", ["-c", printed.stdout], { encoding: "utf8" });
+    assert.equal(JSON.parse(ran.stdout).status, "success", ran.stdout);
+  }
+  const refused = await call("bank", "sale", sale("CURL-3", 1500), "--curl", "--wait");
+  assert.deepEqual([refused.code, refused.stdout], [64, ""]);
+});
+
+test("posline call names the flag for the merchant's id before anything is sent", async () => {
+  const url = `http://127.0.0.1:${await bridge.port("fiscal")}`;
+  for (const flags of [[], ["--wait"], ["--curl"]]) {
+    const process = new PoslineProcess(["call", "fiscal", "sale", '{"documentExtID":"NO-ID"}', "--url", url, ...flags]);
+    assert.equal(await process.ended(), 64, process.stderr);
+    assert.match(process.stderr, /^Cannot call fiscal: .*--merchant-id-file FILE.*Nothing was sent\n$/);
+  }
+});
+
+test("posline call on a terminal shows the time, what Ctrl-C does, and the result as lines; --json gives JSON", async () => {
+  const url = `http://127.0.0.1:${await bridge.port("bank")}`;
+  const onTerminal = (...args: readonly string[]) => {
+    const command = ["-c", "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"];
+    const words = [process.execPath, bundle, "call", ...args, "--url", url];
+    return spawnSync("python3", [...command, ...words], { encoding: "utf8", input: "", timeout: 30_000 });
+  };
+  const { stdout, status } = onTerminal("bank", "sale", sale("CALL-16", 1500), "--wait");
+  assert.equal(status, 0, stdout);
+  assert.match(stdout, /\(\d+ s; Ctrl-C asks the terminal to abort it\)/);
+  assert.match(stdout, /result: approved\r\nkey: CALL-16\r\n(?:code: 0\r\n)?(?:message: .*\r\n)?data:\r\n {2}\w+: /);
+  const json = onTerminal("bank", "check", '{"pay_id":"CALL-16"}', "--json").stdout;
+  assert.equal(JSON.parse(json).status, "success");
+  assert.match(onTerminal("bank", "check", '{"pay_id":"CALL-16"}').stdout, /^status: success\r\n/);
 });
 
 test("the package gives a client by import and by require, and it settles a sale", async () => {

@@ -145,12 +145,12 @@ test("posline emulate ends with 69 when a port it was told is taken, and leaves 
 
 test("posline refuses flags of the emulator that make no sense, and says why", async () => {
   const ends: readonly (readonly [readonly string[], number, RegExp])[] = [
-    [["serve", "--line", "/dev/null", "--state", "x"], 64, /^Cannot serve: --state is for the emulator.*add --emulated/m],
-    [["serve", "--line", "/dev/null", "--fault", "noise=1"], 64, /^Cannot serve: --fault is for the emulator/m],
-    [["serve", "--line", "/dev/null", "--plain-amounts"], 64, /^Cannot serve: --plain-amounts is for the emulator/m],
+    [["serve", "--line", "/dev/null", "--state", "x"], 64, /^Cannot serve: --state is for the emulator only: add --emulated/m],
+    [["serve", "--line", "/dev/null", "--fault", "noise=1"], 64, /^Cannot serve: --fault is for the emulator only/m],
+    [["serve", "--line", "/dev/null", "--plain-amounts"], 64, /^Cannot serve: --plain-amounts is for the emulator only/m],
     [["emulate", "--no-http"], 64, /^Cannot emulate: --no-http leaves no way to reach it: name a device with --line$/m],
-    [["emulate", "--servise", "bank"], 64, /Unknown argument: servise/],
-    [["emulate", "--service", "card"], 64, /Choices: "fiscal", "bank", "qr"/],
+    [["emulate", "--servise", "bank"], 64, /^Unknown flag "--servise" of posline emulate: did you mean "--service"\?$/m],
+    [["emulate", "--service", "card"], 64, /^--service "card" must be fiscal, bank or qr$/m],
     [["emulate", "--fault", "noise"], 78, /--fault: .*it has no share: write it as noise=0\.05/],
     [["emulate", "--fault", "noise=0.9", "--fault", "late=0.9"], 78, /--fault: the shares add up to more than 1/],
     [["serve", "--emulated", "--seed", "-1"], 78, /--seed: must be a whole number from 0 to 4294967295, not -1/],

@@ -230,6 +230,6 @@ test("posline logs says what to do where the journal can't be read", () =>
     assert.equal(usage.code, 64);
     assert.match(
       usage.stderr,
-      /^Cannot show the log: --unit .*\nCannot show the log: --since soon is no time: .*\nCannot show the log: --lines -1 .*\n$/,
+      /^Cannot show the log: --unit .*\nCannot show the log: --since "soon" is not a time: .*\nCannot show the log: --lines -1 .*\n$/,
     );
   }));

@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { test } from "node:test";
+import { type Command, readArguments } from "../../src/cli/command.ts";
+import { commands, runCommands } from "../../src/cli/commands.ts";
+import { UsageError } from "../../src/cli/exit.ts";
+import { bundle } from "../support/posline-process.ts";
+
+/** What is wrong on a command line, made of the commands' own tables: `src/cli/command.ts` and `src/cli/commands.ts`. */
+
+interface Wrong {
+  readonly words: readonly string[];
+  readonly message: RegExp;
+}
+
+const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Two letters swapped, the slip of the hand; of a word that stays the same by that, one letter doubled. */
+function misspelt(word: string): string {
+  const swapped = `${word.slice(0, -2)}${word.at(-1)}${word.at(-2)}`;
+  return swapped === word ? `${word}${word.at(-1)}` : swapped;
+}
+
+/** Each flag of a command without its value. */
+function bare({ name, flags }: Command): readonly Wrong[] {
+  return Object.entries(flags).flatMap(([flag, option]) => {
+    if (option.type === "boolean") return [];
+    const message = new RegExp(`^--${flag} needs a value: write .*--${flag} ["\\w/@.:]`);
+    const { alias } = option;
+    const written = alias === undefined ? [`--${flag}`] : [`--${flag}`, `-${alias}`];
+    return written.flatMap((word) => [
+      { words: [name, word], message },
+      { words: [name, word, "--help-me"], message },
+    ]);
+  });
+}
+
+/** Each flag of a command misspelt, with a value and without. */
+function misspeltFlags({ name, flags }: Command): readonly Wrong[] {
+  return Object.keys(flags).flatMap((flag) => {
+    const word = `--${misspelt(flag)}`;
+    const message = new RegExp(`^Unknown flag "${escaped(word)}" of posline ${name}: did you mean "--${flag}"\\?$`);
+    return [
+      { words: [name, word], message },
+      { words: [name, `${word}=1`], message },
+    ];
+  });
+}
+
+/** Each flag that wants a number or one of a few words with another. */
+function badValues({ name, flags }: Command): readonly Wrong[] {
+  return Object.entries(flags).flatMap(([flag, option]) => {
+    if (option.type === "boolean")
+      return [{ words: [name, `--${flag}=maybe`], message: /takes no value, and "maybe" was given/ }];
+    if (option.type !== "string") {
+      const message = new RegExp(`^--${flag} "abc" must be a (whole )?number, for example --${flag} \\d+$`);
+      return [{ words: [name, `--${flag}`, "abc"], message }];
+    }
+    if (option.choices === undefined) return [];
+    return [{ words: [name, `--${flag}`, "abc"], message: new RegExp(`^--${flag} "abc" must be .* or `) }];
+  });
+}
+
+const misspeltCommands: readonly Wrong[] = commands.map(({ name }) => ({
+  words: [misspelt(name)],
+  message: new RegExp(`^Unknown command "${misspelt(name)}": did you mean "${name}"\\?$`),
+}));
+
+async function messageOf(words: readonly string[]): Promise<string> {
+  try {
+    await runCommands(words);
+  } catch (error) {
+    assert.ok(error instanceof UsageError, `${words.join(" ")}: ${String(error)}`);
+    assert.equal(error.exitCode, 64);
+    return error.message;
+  }
+  return assert.fail(`posline ${words.join(" ")} was accepted`);
+}
+
+test("runCommands() refuses every flag bare, misspelt or with a wrong value, and every command misspelt, in one sentence", async () => {
+  const all = [...misspeltCommands, ...commands.flatMap((each) => [...bare(each), ...misspeltFlags(each), ...badValues(each)])];
+  assert.ok(all.length > 200, `${all.length} command lines`);
+  for (const { words, message } of all) {
+    const said = await messageOf(words);
+    assert.match(said, message, words.join(" "));
+    assert.doesNotMatch(said, /\n|NaN|undefined/, words.join(" "));
+  }
+});
+
+test("runCommands() refuses a word that a command doesn't take, an unknown service, and no command at all", async () => {
+  for (const [words, message] of [
+    [[], /^No command was given: .* posline --help/],
+    [["xyzzy"], /^Unknown command "xyzzy": posline --help lists them$/],
+    [["--hepl"], /^Unknown flag "--hepl" without a command: did you mean "--help"\?$/],
+    [["doctor", "till"], /^Unexpected argument "till" of posline doctor: it takes only flags/],
+    [["serve", "emulated"], /^Unexpected argument "emulated" of posline serve: did you mean "--emulated"\?$/],
+    [["call", "bnak", "sale"], /^Unknown service "bnak": did you mean "bank"\?$/],
+    [
+      ["call", "bank", "sale", "{}", "{}"],
+      /^Unexpected argument "\{\}" of posline call: it takes at most service, route, body/,
+    ],
+    [["serve", "--line", "/dev/x", "--emulated"], /^--line and --emulated can't be used together/],
+    [["serve", "--line\u001b[2J"], /^Unknown flag "--line\ufffd\[2J" of posline serve/],
+  ] as const) {
+    assert.match(await messageOf(words), message);
+  }
+});
+
+test("readArguments() reads values, switches, aliases, repeated flags and numbers below 0", () => {
+  const table: Pick<Command, "name" | "flags" | "positionals"> = {
+    name: "x",
+    flags: {
+      lines: { type: "whole", example: "1", alias: "n", describe: "" },
+      "plain-text": { type: "boolean", alias: "p", describe: "" },
+      fault: { type: "string", example: "a", repeatable: true, describe: "" },
+      file: { type: "string", example: "a", describe: "" },
+    },
+    positionals: { place: { describe: "" } },
+  };
+  const read = (...words: string[]) => readArguments(table, words);
+  assert.deepEqual(read("-n", "-1", "--file", "-", "here"), { lines: -1, file: "-", place: "here" });
+  assert.deepEqual(read("-pn5", "--fault", "a", "--fault=b"), { plainText: true, lines: 5, fault: ["a", "b"] });
+  assert.deepEqual(read("--file", "a", "--file=-b", "--no-plain-text"), { file: "-b", plainText: false });
+  assert.deepEqual(read("--plain-text=false", "--", "--file"), { plainText: false, place: "--file" });
+});
+
+/** The real entry: what it writes, and its exit code. */
+function posline(words: readonly string[]) {
+  return new Promise<{ readonly code: unknown; readonly stdout: string; readonly stderr: string }>((resolve) => {
+    const child = execFile(process.execPath, [bundle, ...words], { timeout: 20_000 }, (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode, stdout, stderr }),
+    );
+  });
+}
+
+test("posline says what is wrong in one line on standard error, and exits with 64, for each command", async () => {
+  const some = commands.flatMap((each) => [...bare(each).slice(0, 1), ...misspeltFlags(each).slice(0, 1)]);
+  for (const { words, message } of [...misspeltCommands, ...some]) {
+    const { code, stdout, stderr } = await posline(words);
+    assert.deepEqual([code, stdout], [64, ""], words.join(" "));
+    assert.match(stderr, /^[^\n]+\n$/, words.join(" "));
+    assert.match(stderr.trimEnd(), message, words.join(" "));
+  }
+});
+
+test("posline --help lists every command, and each command's --help every flag, on standard output", async () => {
+  const all = await posline(["--help"]);
+  assert.equal(all.code, 0);
+  for (const { name, flags } of commands) {
+    assert.match(all.stdout, new RegExp(`^  posline ${name}\\b`, "m"));
+    for (const words of [
+      [name, "--help"],
+      [name, "-h"],
+    ]) {
+      const { code, stdout, stderr } = await posline(words);
+      assert.deepEqual([code, stderr], [0, ""]);
+      for (const flag of Object.keys(flags)) assert.match(stdout, new RegExp(`--${flag}\\b`), `${name} --${flag}`);
+    }
+  }
+});

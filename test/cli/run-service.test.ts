@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
+
+/** How `serve`, `emulate` and `gateway` write their log: `src/cli/run-service.ts`. */
+
+const anyPort = { POSLINE_FISCAL_PORT: "0", POSLINE_BANK_PORT: "0", POSLINE_QR_PORT: "0", POSLINE_ADMIN_PORT: "0" };
+
+/** Runs a command on a terminal of its own until its log has begun, and ends it. */
+const onTerminal = `
+import os, pty, select, signal, subprocess, sys, time
+mine, its = pty.openpty()
+child = subprocess.Popen(sys.argv[1:], stdin=its, stdout=its, stderr=its)
+os.close(its)
+text, end, asked = b"", time.monotonic() + 15, False
+while time.monotonic() < end:
+    if select.select([mine], [], [], 0.1)[0]:
+        try:
+            text += os.read(mine, 65536)
+        except OSError:
+            break
+    if not asked and (b"admin listens" in text or b"relays" in text):
+        child.send_signal(signal.SIGINT)
+        asked = True
+child.kill()
+child.wait()
+sys.stdout.buffer.write(text)
+`;
+
+for (const [name, words] of [
+  ["serve", ["serve", "--emulated"]],
+  ["emulate", ["emulate"]],
+  ["gateway", ["gateway", "--line", "/dev/nonexistent"]],
+] as const) {
+  test(`posline ${name} writes its log as text at a terminal, and NDJSON with --log-format json`, () => {
+    const run = (...flags: readonly string[]) => {
+      const args = ["-c", onTerminal, process.execPath, bundle, ...words, ...flags];
+      return spawnSync("python3", args, { encoding: "utf8", env: { ...process.env, ...anyPort, NO_COLOR: "1", TERM: "xterm" } })
+        .stdout;
+    };
+    const text = run();
+    assert.match(text, /^--- \d{4}-\d\d-\d\d\r\n\d\d:\d\d:\d\d\.\d{3} {2}\w+ {2,}/m);
+    assert.match(text, /posline {2}posline (?:serves|emulates|relays) {2}version=/);
+    assert.doesNotMatch(text, /^\{/m);
+    const lines = run("--log-format", "json")
+      .split("\r\n")
+      .filter((line) => line.startsWith("{"));
+    assert.ok(lines.map((line) => JSON.parse(line)).some(({ msg }) => /^posline \w+s$/.test(msg)));
+  });
+}
+
+test("posline serve --log-format text writes text where it is no terminal, and NDJSON without the flag", async () => {
+  const asText = new PoslineProcess(["serve", "--emulated", "--log-format", "text"]);
+  await asText.until(() => (asText.stdout.includes("admin listens") ? true : undefined), "the log");
+  assert.equal(await asText.ended("SIGTERM"), 0);
+  assert.match(asText.stdout, /^--- \d{4}-\d\d-\d\d\n\d\d:\d\d:\d\d\.\d{3} {2}/);
+  const asJson = new PoslineProcess(["serve", "--emulated"]);
+  await asJson.port("bank");
+  assert.equal(await asJson.ended("SIGTERM"), 0);
+  for (const line of asJson.stdout.trim().split("\n")) JSON.parse(line);
+});
