@@ -2,13 +2,13 @@
 //
 // The file is plain CommonJS, not minified: what runs can be read in it, and a stack trace leads into it. Each module is in it once,
 // whole; a dynamic import is a module of the same file that is run on first use.
-import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { writeClientTypes } from "./client-types.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const finished = join(root, "dist");
@@ -113,15 +113,7 @@ await build({
   target: "es2022",
   format: "esm",
 });
-const types = spawnSync(
-  process.execPath,
-  [
-    join(root, "node_modules/typescript/bin/tsc"),
-    ...["-p", join(root, "scripts/tsconfig.types.json"), "--outDir", join(client, "types")],
-  ],
-  { stdio: "inherit" },
-);
-if (types.status !== 0) throw new Error("Cannot build: the client's types can't be written");
+await writeClientTypes(root, join(client, "types"));
 
 const before = `${dist}.before`;
 await rename(finished, before).catch(() => {});

@@ -1,7 +1,8 @@
 // Makes Debian packages of dist/: `npm run deb [-- --arch amd64|arm64|armhf|all] [--standalone] [--out FOLDER]`.
 //
 // dpkg-deb alone, no debhelper: what a package holds is a list of files and three short scripts, and made this way it comes out
-// the same, byte for byte, from the same commit. The time in it is SOURCE_DATE_EPOCH, or the last commit's.
+// the same, byte for byte, from the same commit. The time in it is SOURCE_DATE_EPOCH, or the last commit's. DEB_MAINTAINER
+// ("Name <name@example.org>") and DEB_HOMEPAGE (a URL) name whoever publishes it.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -10,7 +11,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pack } from "./deb/archive.mjs";
-import { packageName } from "./deb/control.mjs";
+import { packageName, publisherOf } from "./deb/control.mjs";
 import { standaloneArchitectures, withRuntime } from "./deb/standalone.mjs";
 import { architectures, fill, manualsOf } from "./deb/tree.mjs";
 
@@ -64,10 +65,18 @@ if (!existsSync(join(root, "dist/posline.cjs"))) fail("there is no dist/posline.
 if (spawnSync("dpkg-deb", ["--version"]).error !== undefined) fail("dpkg-deb is missing: sudo apt-get install dpkg");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const date = releaseDate();
+let publisher;
+try {
+  publisher = publisherOf(process.env);
+} catch (error) {
+  fail(error.message);
+}
 const made = standalone ? standaloneArchitectures : Object.keys(architectures);
 if (arch !== "all" && !made.includes(arch))
   fail(`no maintained Node runtime for ${arch} is published: use posline with nodejs 20.19 or newer`);
 const manuals = manualsOf(root, { version, date });
 for (const architecture of arch === "all" ? made : [arch]) {
-  await make({ version, date, architecture, standalone }, manuals, resolve(out)).catch((error) => fail(error.message));
+  await make({ version, date, architecture, standalone, publisher }, manuals, resolve(out)).catch((error) =>
+    fail(error.message),
+  );
 }

@@ -26,12 +26,19 @@ if (major < 20 || (major === 20 && minor < 19)) {
 }
 // npm writes this file at the end of each installation.
 if (timeOf(join(root, "node_modules/.package-lock.json")) < timeOf(join(root, "package-lock.json"))) {
-  run("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error");
+  // No package needs a script at its installation: esbuild and serialport bring what they need ready-made.
+  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  // npm names its own file to what it runs. On Windows the command `npm` is a file that only a shell runs.
+  const npm = process.env.npm_execpath;
+  if (npm?.endsWith(".js")) run(process.execPath, npm, ...args);
+  else run("npm", ...args);
 }
 const made = timeOf(join(root, "dist/posline.cjs"));
 const sources = Math.max(
   newestIn(join(root, "src")),
   timeOf(join(root, "package.json")),
   timeOf(join(root, "scripts/build.mjs")),
+  timeOf(join(root, "scripts/client-types.mjs")),
+  newestIn(join(root, "scripts/client-types")),
 );
 if (made < sources) run(process.execPath, join(root, "scripts/build.mjs"));

@@ -1,8 +1,25 @@
 // The texts of a Debian package: control, changelog, copyright and what lintian is told.
 
-/** @typedef {{ version: string, date: Date, architecture: string, standalone: boolean }} Release */
+/**
+ * @typedef {{ maintainer: string, homepage: string | undefined }} Publisher
+ * @typedef {{ version: string, date: Date, architecture: string, standalone: boolean, publisher: Publisher }} Release
+ */
 
-const maintainer = "posline maintainers <maintainers@posline.invalid>";
+/**
+ * Who answers for the package, and where it is at home: of whoever builds it, by the environment. They are part of the package, so
+ * the same commit gives the same bytes only with the same ones.
+ * @throws Error naming the variable that dpkg could not read.
+ */
+export function publisherOf({
+  DEB_MAINTAINER: maintainer = "posline maintainers <maintainers@posline.invalid>",
+  DEB_HOMEPAGE: homepage,
+}) {
+  if (!/^[^<>\n]+ <[^<>@\s]+@[^<>@\s]+>$/.test(maintainer))
+    throw new Error(`DEB_MAINTAINER is ${JSON.stringify(maintainer)}: write it as "Name <name@example.org>"`);
+  if (homepage !== undefined && !/^https?:\/\/\S+$/.test(homepage))
+    throw new Error(`DEB_HOMEPAGE is ${JSON.stringify(homepage)}: write a URL that begins with https://`);
+  return { maintainer, homepage };
+}
 
 const described = `relay HTTP calls of tills to payment and fiscal terminals
  A till calls three services on localhost: fiscal (receipts), bank (card
@@ -23,13 +40,13 @@ export const packageName = ({ standalone }) => (standalone ? "posline-standalone
 export const debianVersion = (version) => version.replaceAll("-", "~");
 
 export function control(release, installedKiB) {
-  const { standalone, version, architecture } = release;
+  const { standalone, version, architecture, publisher } = release;
   const other = standalone ? "posline" : "posline-standalone";
   const fields = [
     ["Package", packageName(release)],
     ["Version", debianVersion(version)],
     ["Architecture", architecture],
-    ["Maintainer", maintainer],
+    ["Maintainer", publisher.maintainer],
     ["Installed-Size", String(installedKiB)],
     ["Depends", [...(standalone ? [] : ["nodejs (>= 20.19)"]), ...always].join(", ")],
     // Either gives the same command, units and files, so an installed one is exchanged for the other.
@@ -38,6 +55,7 @@ export function control(release, installedKiB) {
     ...(standalone ? [["Provides", `posline (= ${debianVersion(version)})`]] : []),
     ["Section", "net"],
     ["Priority", "optional"],
+    ...(publisher.homepage === undefined ? [] : [["Homepage", publisher.homepage]]),
     [
       "Description",
       standalone ? `${described}\n .\n This variant carries its own Node.js, for systems whose nodejs is too old.` : described,
@@ -51,7 +69,7 @@ export function changelog(release, markdown) {
   const [, newest = ""] = markdown.split(/^## .*$/m);
   const entries = [...newest.matchAll(/^- (.*(?:\n {2}\S.*)*)/gm)].map(([, text = ""]) => wrapped(text.replace(/\s+/g, " ")));
   const head = `${packageName(release)} (${debianVersion(release.version)}) stable; urgency=medium`;
-  return `${head}\n\n${entries.join("\n")}\n\n -- ${maintainer}  ${rfcDate(release.date)}\n`;
+  return `${head}\n\n${entries.join("\n")}\n\n -- ${release.publisher.maintainer}  ${rfcDate(release.date)}\n`;
 }
 
 /** One entry in lines of at most 78 columns. */

@@ -3,11 +3,11 @@ import { CallError, NotSentError, RejectedError, UnknownError } from "../client/
 import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
 import { methodName } from "../client/remote-service.ts";
 import type { Settled } from "../client/settle-types.ts";
-import { nearest } from "../config/nearest.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ServiceName, serviceNames } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { nearest } from "../core/nearest.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
 import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
 import { CallFollower, declinedCode } from "./call-follow.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearest } from "../config/nearest.ts";
+import { nearest } from "../core/nearest.ts";
 import { printable } from "../core/shell-text.ts";
 import { UsageError } from "./exit.ts";
 

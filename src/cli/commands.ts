@@ -1,5 +1,5 @@
 import yargs, { type Options } from "yargs";
-import { nearest } from "../config/nearest.ts";
+import { nearest } from "../core/nearest.ts";
 import { version } from "../core/version.ts";
 import { callCommand, callCompletions } from "./call.ts";
 import { type Command, type Flag, quoted } from "./command.ts";

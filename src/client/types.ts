@@ -80,8 +80,11 @@ interface FollowedRouteByService {
   readonly qr: "/showqrcode" | "/cancel" | "/refund" | "/final_confirm";
 }
 
+/** By service and not by a generic condition, which TypeScript before 5.5 takes for another type at each use. */
+type OperationByService = { readonly [S in ServiceName]: MethodOf<FollowedRouteByService[S]> };
+
 /** The operations of a service that can be followed to their end, as methods' names. */
-export type OperationOf<S extends ServiceName> = MethodOf<FollowedRouteByService[S]>;
+export type OperationOf<S extends ServiceName> = OperationByService[S];
 
 type RouteNamed<S extends ServiceName, Name extends string> = {
   readonly [Route in RouteOf<S>]: MethodOf<Route> extends Name ? Route : never;

@@ -159,6 +159,18 @@ export function cannotOpen(path: string, text: string): Cause {
   return said(`${path} cannot be opened: ${text}`, "dmesg | tail shows what the kernel says of it");
 }
 
+/** Only the emulator, the client and the tools run elsewhere. */
+export function notOnLinux(path: string, platform: string): Cause {
+  const cure = "use the emulator here (posline serve --emulated), or run posline on a Linux box";
+  return said(`${path} cannot be opened: lines are driven on Linux, and this is ${platform}`, cure);
+}
+
+/** serialport's native part, which is one file for each kind of processor, can't be loaded. */
+export function noNativePart(path: string, text: string): Cause {
+  const [why = ""] = text.split("\n");
+  return said(`${path} cannot be opened: serialport's native part can't be loaded: ${why}`, "install posline again");
+}
+
 /** The device refused a setting. */
 export function cannotSetUp(path: string, text: string): Cause {
   return said(`${path} cannot be set up: ${text}`, "check the line's dtr and rts, and dmesg | tail");

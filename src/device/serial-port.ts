@@ -1,5 +1,5 @@
 import { writevSync } from "node:fs";
-import { LinuxBinding, type LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
+import type { LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
 import { nowMs } from "../core/clock.ts";
 import { codeOf } from "../core/error-code.ts";
@@ -7,7 +7,7 @@ import { causeOf, type Places } from "./devices.ts";
 import { drained } from "./drain.ts";
 import { resolveDevice } from "./identity.ts";
 import { type Lock, takeLock } from "./lock.ts";
-import { cannotSetUp, moved } from "./open-errors.ts";
+import { cannotSetUp, moved, noNativePart, notOnLinux } from "./open-errors.ts";
 import { type Connection, type ConnectionHandler, closeMs, msPerByte, OpenError, type OpenTransport } from "./transport.ts";
 import { type Reading, readFrom } from "./tty-reader.ts";
 
@@ -49,6 +49,7 @@ const writable = 2;
 /** Opens a device. What its path means is found at each opening, so a by-id name finds the device wherever it is now. */
 export function serialPort(config: LineConfig, folder = lockFolder, places: Places = {}): OpenTransport {
   return async (handler) => {
+    if (process.platform !== "linux") throw new OpenError(notOnLinux(config.path, process.platform));
     const device = await resolveDevice(config.path, places);
     const lock = await takeLock(device, folder).catch(async (error) => Promise.reject(await refusalOf(error, device, places)));
     try {
@@ -93,10 +94,20 @@ async function refuseMoved(path: string, device: string, places: Places): Promis
   if ((await resolveDevice(path, places)) !== device) throw new OpenError(moved(path, device));
 }
 
-function openPort(device: string, config: LineConfig): Promise<LinuxPortBinding> {
+/** Loaded by the first opening: where no line is opened, posline runs without serialport's native part. */
+async function loadBinding(device: string) {
+  try {
+    return (await import("@serialport/bindings-cpp/dist/linux.js")).LinuxBinding;
+  } catch (error) {
+    throw new OpenError(noNativePart(device, textOf(error)));
+  }
+}
+
+async function openPort(device: string, config: LineConfig): Promise<LinuxPortBinding> {
+  const binding = await loadBinding(device);
   const { baudRate, dataBits, parity, stopBits, flowControl } = config;
   const xonxoff = flowControl === "xonxoff";
-  return LinuxBinding.open({
+  return binding.open({
     path: device,
     baudRate,
     dataBits,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { folder, listOf, makePackages, missing, noDpkg, packageIn, root, textIn, unpack, version } from "./packages.ts";
@@ -134,6 +134,74 @@ test("a package's postinst gives the configuration to root and the service's gro
   // The service's group already, and readable by all: somebody has wanted that.
   assert.deepEqual(configured(0o644, String(process.getegid?.())), { mode: 0o644, called: "" });
   assert.deepEqual(configured(0o644, undefined), { mode: 0o644, called: "" });
+});
+
+/** What a new installation says, by postinst, on a box with these adapters in its /sys. */
+function installing(adapters: Readonly<Record<string, Readonly<Record<string, string>>>>, ignored = ""): string {
+  const [system, bin] = [folder(), folder()];
+  mkdirSync(join(system, "etc"));
+  writeFileSync(join(system, "etc/group"), "root:x:0:\n");
+  for (const [name, attributes] of Object.entries(adapters)) {
+    const usb = join(system, "sys/devices/usb1", name);
+    mkdirSync(join(usb, "interface", name), { recursive: true });
+    for (const [attribute, value] of Object.entries(attributes)) writeFileSync(join(usb, attribute), `${value}\n`);
+    mkdirSync(join(system, "sys/class/tty", name), { recursive: true });
+    symlinkSync(join(usb, "interface", name), join(system, "sys/class/tty", name, "device"));
+  }
+  for (const name of ["systemd-sysusers", "deb-systemd-helper", "deb-systemd-invoke", "systemctl"])
+    writeFileSync(join(bin, name), "#!/bin/sh\nexit 0\n", { mode: 0o755 });
+  const udevadm = `#!/bin/sh\ncase "$*" in info*${ignored || "nothing"}) echo 1 ;; esac\n`;
+  writeFileSync(join(bin, "udevadm"), udevadm, { mode: 0o755 });
+  return execFileSync("sh", [join(tree, "DEBIAN/postinst"), "configure", ""], {
+    env: { PATH: `${bin}:${process.env["PATH"] ?? ""}`, DPKG_ROOT: system },
+    encoding: "utf8",
+  });
+}
+
+test("a package's postinst says which adapters posline has been given, and the rule that keeps one out", {
+  skip: noDpkg,
+}, () => {
+  const adapters = {
+    ttyUSB0: { idVendor: "0403", idProduct: "6001", serial: "A9KJ3X7Q" },
+    ttyUSB1: { idVendor: "1a86", idProduct: "7523" },
+    // A serial number that would end the rule's text says nothing.
+    ttyACM0: { idVendor: "2341", idProduct: "0043", serial: '1", RUN+="/bin/evil' },
+  };
+  const told = installing(adapters);
+  const rules = {
+    ttyUSB0: 'ATTRS{idVendor}=="0403", ATTRS{idProduct}=="6001", ATTRS{serial}=="A9KJ3X7Q"',
+    ttyUSB1: 'ATTRS{idVendor}=="1a86", ATTRS{idProduct}=="7523"',
+    ttyACM0: 'ATTRS{idVendor}=="2341", ATTRS{idProduct}=="0043"',
+  };
+  for (const [name, rule] of Object.entries(rules)) assert.ok(told.includes(`  /dev/${name}  ${rule}\n`), told);
+  assert.match(told, /\/etc\/udev\/rules\.d\/59-posline\.rules/);
+  assert.ok(told.endsWith(`  ${rules.ttyACM0}, ENV{POSLINE_IGNORE}="1"\n`), told);
+  assert.doesNotMatch(installing(adapters, "ttyUSB0"), /\/dev\/ttyUSB0/);
+  assert.match(installing({}), /there is none now/);
+});
+
+test("a package names the maintainer and the homepage of whoever builds it", { skip: noDpkg }, () => {
+  const publisher = { DEB_MAINTAINER: "Till Ltd <pos@till.example>", DEB_HOMEPAGE: "https://till.example/posline" };
+  const named = unpack(packageIn(makePackages("amd64", publisher), "amd64"));
+  const control = textIn(named, "DEBIAN/control");
+  assert.match(control, /^Maintainer: Till Ltd <pos@till\.example>$/m);
+  assert.match(control, /^Homepage: https:\/\/till\.example\/posline$/m);
+  assert.match(textIn(named, "usr/share/doc/posline/changelog.gz"), / -- Till Ltd <pos@till\.example> {2}/);
+  assert.doesNotMatch(textIn(tree, "DEBIAN/control"), /^Homepage:/m);
+});
+
+test("scripts/deb.mjs refuses a maintainer or a homepage that dpkg could not read, and says how to write it", {
+  skip: noDpkg,
+}, () => {
+  const wrong = { DEB_MAINTAINER: "Till Ltd\nPriority: required", DEB_HOMEPAGE: "till.example" };
+  for (const [name, value] of Object.entries(wrong)) {
+    const { status, stderr } = spawnSync(process.execPath, [join(root, "scripts/deb.mjs"), "--out", folder()], {
+      env: { ...process.env, [name]: value },
+      encoding: "utf8",
+    });
+    assert.equal(status, 1);
+    assert.ok(stderr.startsWith(`Cannot make the package: ${name} is ${JSON.stringify(value)}: write `), stderr);
+  }
 });
 
 test("lintian finds no error", { skip: noDpkg || missing("lintian", "sudo apt-get install lintian") }, () => {

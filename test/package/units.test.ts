@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { exitCodes } from "../../src/cli/exit.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { missing, root } from "./packages.ts";
+import { folder, missing, root } from "./packages.ts";
 
 const noSystemd = missing("systemd-analyze", "sudo apt-get install systemd");
 
@@ -115,6 +115,48 @@ test("a rule never sets ModemManager's mark on what has a network interface", ()
   const rules = textOf("60-posline.rules");
   const leave = rules.indexOf("ENV{ID_USB_INTERFACES}==");
   assert.ok(leave !== -1 && leave < rules.indexOf('ENV{ID_MM_PORT_IGNORE}="1"', leave));
+});
+
+test("an adapter that a rule of the administrator's marks is left alone by every rule of the package", () => {
+  for (const name of ["60-posline.rules", "91-posline-brltty.rules"]) {
+    const [first = "", second = ""] = textOf(name).match(/^[A-Z].*$/gm) ?? [];
+    const [, end = ""] = /^ACTION=="remove", GOTO="(\w+)"$/.exec(first) ?? [];
+    assert.equal(second, `ENV{POSLINE_IGNORE}=="1", GOTO="${end}"`, name);
+    assert.match(textOf(name), new RegExp(`^LABEL="${end}"\\s*$(?![\\s\\S])`, "m"), name);
+  }
+});
+
+/** What udev would do for a tty of this machine in place of an adapter, by the package's rule and perhaps one of the administrator's. */
+function decided(own: string): string {
+  const rules = folder();
+  // The user isn't here where this is tested, and neither is an adapter.
+  const text = textOf("60-posline.rules").replace('OWNER="posline"', 'OWNER="nobody"').replace('"ttyUSB[0-9]*|', '"ptmx|');
+  writeFileSync(join(rules, "60-posline.rules"), text);
+  writeFileSync(join(rules, "59-posline.rules"), own);
+  // A mount of this command's own: the machine's rules stay as they are.
+  const script = 'mount -t tmpfs none /run && mkdir -p /run/udev && ln -s "$1" /run/udev/rules.d && udevadm test "$2" 2>&1';
+  const { stdout } = spawnSync("unshare", ["--mount", "sh", "-c", script, "sh", rules, ptmx], { encoding: "utf8" });
+  assert.match(stdout, /Reading rules file: \S*60-posline\.rules/, stdout);
+  return stdout;
+}
+
+const ptmx = "/sys/class/tty/ptmx";
+const noUdev =
+  missing("udevadm", "sudo apt-get install udev") ||
+  (existsSync(ptmx) && spawnSync("unshare", ["--mount", "true"]).status === 0 ? false : "a mount namespace needs root");
+
+test("udev gives every adapter to the service, and leaves alone one that a rule of the administrator's marks", {
+  skip: noUdev,
+}, () => {
+  const given = /60-posline\.rules:\d+ OWNER \d+/;
+  assert.match(decided(""), given);
+  assert.match(decided('KERNEL=="other", ENV{POSLINE_IGNORE}="1"\n'), given);
+  assert.doesNotMatch(decided('KERNEL=="ptmx", ENV{POSLINE_IGNORE}="1"\n'), given);
+});
+
+test("no rule runs a program", () => {
+  for (const name of ["60-posline.rules", "91-posline-brltty.rules"])
+    assert.doesNotMatch(textOf(name), /^[^#]*\b(?:RUN|PROGRAM)\b/m);
 });
 
 test("the policy for kiosks is JSON with both of the names that browsers know", () => {

@@ -1,10 +1,11 @@
-import { closeSync, rmSync, symlinkSync, writeSync } from "node:fs";
+import { closeSync, readlinkSync, rmSync, symlinkSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { ReadStream } from "node:tty";
 
 /**
  * A pseudo terminal: a real tty for posline, with this process as the device at its other end. No root and no package of the
- * system is needed. Plugging is a link to its path; unplugging is closing it, which hangs up whoever has it open.
+ * system is needed. Plugging is a link to its path; unplugging takes the link away and closes the pty, which hangs up whoever has it
+ * open. A link that stayed would lead to another process's pty: the system gives the number away again at once.
  */
 
 interface NativePty {
@@ -23,6 +24,7 @@ export class Pty {
   readonly #slave: ReadStream;
   readonly #slaveFd: number;
   #open = true;
+  #link: string | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(heard: (bytes: Buffer) => void) {
@@ -43,6 +45,7 @@ export class Pty {
   linkAt(link: string): this {
     rmSync(link, { force: true });
     symlinkSync(this.path, link);
+    this.#link = link;
     return this;
   }
 
@@ -74,10 +77,19 @@ export class Pty {
   unplug(): void {
     if (!this.#open) return;
     this.#open = false;
+    this.#removeLink();
     this.#master.destroy();
     this.#slave.destroy();
     // Node reads a tty through a descriptor of its own.
     closeSync(this.#slaveFd);
+  }
+
+  /** Unless another pty was linked there meanwhile, or its folder is gone. */
+  #removeLink(): void {
+    if (this.#link === undefined) return;
+    try {
+      if (readlinkSync(this.#link) === this.path) rmSync(this.#link);
+    } catch {}
   }
 
   get isOpen(): boolean {
