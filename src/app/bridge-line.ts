@@ -17,7 +17,7 @@ export interface BridgeLine extends OnLine {
   readonly line: Line;
 }
 
-/** Makes a line with its services' services. */
+/** Makes a line with its services. */
 export function bridgeLine(
   { name, config, served }: SharedLine,
   place: Place,
@@ -25,8 +25,8 @@ export function bridgeLine(
   told: LineReport,
 ): BridgeLine {
   const quiet = config.recovery === "quiet";
-  const services = served.map(({ service, config: { merchantId, replyBytesMax } }) =>
-    lineService(contracts[service], { crc16: config.crc16, quiet, merchantId, replyBytesMax }),
+  const services = served.map(({ service, config: { contract, merchantId, replyBytesMax } }) =>
+    lineService(contracts[contract], { service, crc16: config.crc16, quiet, merchantId, replyBytesMax }),
   );
   const report: LineReport = {
     ...told,

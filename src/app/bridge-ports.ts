@@ -86,7 +86,7 @@ export class BridgePorts {
         const place = this.#placeOf(wanted);
         const { answering, listening } = this.#ports.get(place) ?? (await this.#open(wanted, opened));
         const { line, options } = wanted;
-        const port = { answering, listening: { ...listening, service: options.contract.service, line } };
+        const port = { answering, listening: { ...listening, service: options.service ?? options.contract.service, line } };
         prepared.set(place, { wanted, port });
       }
     } catch (error) {
@@ -127,8 +127,8 @@ export class BridgePorts {
     else answering.replace(options);
   }
 
-  #placeOf({ options: { config, contract } }: WantedPort): Place {
-    if (config.port === 0) return contract.service;
+  #placeOf({ options: { config, contract, service = contract.service } }: WantedPort): Place {
+    if (config.port === 0) return service;
     return this.#sockets.length > 0 ? String(config.port) : `${config.host} ${config.port}`;
   }
 

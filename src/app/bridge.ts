@@ -212,15 +212,16 @@ class RunningBridge implements Bridge {
     const line = lines.get(config.line)?.onLine.line;
     // The configuration refuses a service whose line isn't there.
     if (line === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);
-    const contract = contracts[service];
+    const contract = contracts[config.contract];
     const { merchantId, replyTimeoutMs } = config;
     return {
       line: config.line,
       options: {
         contract,
+        service,
         config,
         rules: { check: config.check, merchantId, validate },
-        handler: lineCaller({ contract, line, replyTimeoutMs, merchantId, ledger: this.#journal }),
+        handler: lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal }),
         refusal: () => line.refusal,
         report: this.#report,
       },

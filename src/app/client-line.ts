@@ -3,7 +3,7 @@ import { type Answer, failedAnswer, type Transport, type TransportRequest } from
 import type { LineConfig } from "../config/config.ts";
 import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type Handler, type ServiceName, serviceNames } from "../core/call.ts";
+import { type ContractName, contractNames, type Handler } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import type { OpenTransport } from "../device/transport.ts";
@@ -19,7 +19,7 @@ export interface LineClientOptions extends Partial<LineConfig> {
   /** The device; by-id names survive a replug. */
   readonly path: string;
   /** The services that the terminal offers on it; by default all three. One that isn't there delays the line's recovery. */
-  readonly services?: readonly ServiceName[];
+  readonly services?: readonly ContractName[];
   /** In place of the device, for tests. */
   readonly open?: OpenTransport;
 }
@@ -32,7 +32,7 @@ const closeGraceMs = 5_000;
 
 /** Opens a line and gives the transport over it. */
 export async function openLine(
-  { services = serviceNames, open, ...settings }: LineClientOptions,
+  { services = contractNames, open, ...settings }: LineClientOptions,
   options: ServicesOptions,
 ): Promise<Transport> {
   const merchantId = options.fiscal?.merchantId;
@@ -65,7 +65,7 @@ export async function openLine(
   return new LineTransport(line, services, id);
 }
 
-function idFor(service: ServiceName, merchantId: string | undefined): string | undefined {
+function idFor(service: ContractName, merchantId: string | undefined): string | undefined {
   return service === "fiscal" ? merchantId : undefined;
 }
 
@@ -80,10 +80,10 @@ async function within(ms: number, changed: Promise<void>): Promise<void> {
 
 class LineTransport implements Transport {
   readonly #line: Line;
-  readonly #handlers: ReadonlyMap<ServiceName, Handler>;
+  readonly #handlers: ReadonlyMap<ContractName, Handler>;
   #count = 0;
 
-  constructor(line: Line, services: readonly ServiceName[], merchantId: string | undefined) {
+  constructor(line: Line, services: readonly ContractName[], merchantId: string | undefined) {
     this.#line = line;
     this.#handlers = new Map(
       services.map((service) => [
@@ -105,7 +105,7 @@ class LineTransport implements Transport {
     const pieces = body === undefined ? [] : [Buffer.from(body)];
     const requestId = `client-${(++this.#count).toString(36)}`;
     try {
-      const reply = await handler({ service, route, body: pieces, requestId, key: undefined, caller });
+      const reply = await handler({ service, contract: service, route, body: pieces, requestId, key: undefined, caller });
       return { ...answered, text: textOf(reply.payload) };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
@@ -129,7 +129,7 @@ const answered = {
 } as const;
 
 /** A fault of the line as a bridge would answer it, so that both ways lead to the same errors. */
-function faultAnswer(service: ServiceName, route: string, fault: Fault): Answer {
+function faultAnswer(service: ContractName, route: string, fault: Fault): Answer {
   const { retryAfterS } = fault.details;
   return {
     outcome: fault.outcome,

@@ -12,7 +12,7 @@ import { LineListener } from "../line/listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type Emulation, type EmulationFlags, openEmulation } from "./emulation.ts";
 import { lineReport } from "./line-report.ts";
-import { type Listening, type Served, servedBy } from "./served.ts";
+import { type Listening, merchantIdOf, type Served, servedBy } from "./served.ts";
 
 /** The emulator alone: `http/listener` and `line/listener` → `emulator`, all of them on the same state. */
 
@@ -51,7 +51,7 @@ export function devicesOf({ lines }: Config): readonly EmulatedDevice[] {
  */
 export async function startEmulating(options: EmulateOptions): Promise<Emulating> {
   const { config, log, flags } = options;
-  const emulation = openEmulation({ flags, merchantId: config.services.fiscal?.merchantId, log });
+  const emulation = openEmulation({ flags, merchantId: merchantIdOf(config), log });
   const onHttp = emulation.onHttp();
   const served = servedBy(config);
   const ports = (options.http ? served : []).map((each) => ({ each, listener: httpListenerOf(each, onHttp.handler, log) }));
@@ -88,7 +88,8 @@ export async function startEmulating(options: EmulateOptions): Promise<Emulating
 /** The emulator itself judges what is asked of it, the same over HTTP as on a line. */
 function httpListenerOf({ service, config }: Served, handler: Handler, log: Log): HttpListener {
   return new HttpListener({
-    contract: contracts[service],
+    contract: contracts[config.contract],
+    service,
     config,
     rules: { check: "none", merchantId: undefined, validate: undefined },
     handler,
@@ -113,7 +114,11 @@ function lineListenerOf(
   return new LineListener({
     config,
     open,
-    services: served.map(({ service }) => ({ contract: contracts[service], handler: logged(handler, log) })),
+    services: served.map(({ service, config: { contract } }) => ({
+      contract: contracts[contract],
+      service,
+      handler: logged(handler, log),
+    })),
     report: {
       discard,
       state: (reason) => {
@@ -134,7 +139,7 @@ function logged(handler: Handler, log: Log): Handler {
       requestId: call.requestId,
       service: call.service,
       // A path that the contract doesn't have is the sender's text.
-      route: contracts[call.service].routes.some(({ path }) => path === call.route) ? call.route : "?",
+      route: contracts[call.contract].routes.some(({ path }) => path === call.route) ? call.route : "?",
       key: call.key,
       outcome: "answered",
       httpStatus: undefined,

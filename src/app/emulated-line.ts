@@ -1,6 +1,5 @@
 import type { LineConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
-import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { msPerByte } from "../device/transport.ts";
@@ -9,11 +8,12 @@ import { memoryTransport } from "../emulator/memory-transport.ts";
 import { LineListener } from "../line/listener.ts";
 import type { Emulation } from "./emulation.ts";
 import { discardFields } from "./line-report.ts";
+import type { Served } from "./served.ts";
 
 export interface EmulatedLineOptions {
   readonly name: string;
   readonly config: LineConfig;
-  readonly services: readonly ServiceName[];
+  readonly served: readonly Served[];
   readonly emulation: Emulation;
   readonly log: Log;
 }
@@ -30,7 +30,7 @@ export function emulatedLine(options: EmulatedLineOptions): { readonly near: Ope
   const listener = new LineListener({
     config,
     open: faultyTransport({ open: far, stepsFor, msPerByte: pace, unplug }),
-    services: options.services.map((service) => ({ contract: contracts[service], handler })),
+    services: options.served.map(({ service, config: { contract } }) => ({ contract: contracts[contract], service, handler })),
     report: {
       discard: (discard) => log.line("warn", "the emulator discarded bytes", { line: name, ...discardFields(discard) }),
       state: () => {},

@@ -1,7 +1,7 @@
 import type { ServiceConfig } from "../config/config.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import type { Call, ServiceName } from "../core/call.ts";
+import type { Call } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
@@ -33,8 +33,8 @@ export interface GatewayLineReport extends Pick<LineListenerReport, "discard" | 
 }
 
 /** The configuration of a gateway has one for each service, or it is on this box. */
-export function upstreamOf(service: ServiceName, { upstream }: ServiceConfig): string {
-  return upstream ?? localUpstream(service);
+export function upstreamOf({ contract, upstream }: ServiceConfig): string {
+  return upstream ?? localUpstream(contract);
 }
 
 /** Makes the listener of a line, with an HTTP caller for each of its services. */
@@ -49,10 +49,11 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
     answering: "newest",
     services: served.map(({ service, config: each }) => {
       const { replyTimeoutMs, replyBytesMax, apiKey } = each;
-      const contract = contracts[service];
-      const upstream = upstreamOf(service, each);
+      const contract = contracts[each.contract];
+      const upstream = upstreamOf(each);
       return {
         contract,
+        service,
         handler: httpCaller({ contract, upstream, replyTimeoutMs, replyBytesMax, apiKey, stop: ending.signal }),
       };
     }),
@@ -92,7 +93,7 @@ function recordOf({ call, waitedMs, tookMs, ending, payload, given }: LineExchan
     requestId: call.requestId,
     service: call.service,
     // A path that the contract doesn't have is the sender's text.
-    route: routeOf(contracts[call.service], call.route)?.path ?? "?",
+    route: routeOf(contracts[call.contract], call.route)?.path ?? "?",
     key: keyOf(call),
     outcome: ending instanceof Fault ? ending.outcome : "answered",
     reason: ending instanceof Fault ? ending.reason : undefined,
@@ -110,7 +111,7 @@ function recordOf({ call, waitedMs, tookMs, ending, payload, given }: LineExchan
 
 /** What the sender calls the operation, where the request can be read; its upstream judges the rest of it. */
 function keyOf(call: Call): string | undefined {
-  const contract = contracts[call.service];
+  const contract = contracts[call.contract];
   const route = routeOf(contract, call.route);
   if (route?.key === undefined) return undefined;
   try {

@@ -67,12 +67,7 @@ class RunningGateway implements Gateway {
     this.#log = log;
     this.#lines = new LineSet({
       make: (shared, place) => gatewayLine(shared, place, this.#reportOf(shared.name)),
-      lasting: ({ service, config }) => [
-        upstreamOf(service, config),
-        config.apiKey,
-        config.replyTimeoutMs,
-        config.replyBytesMax,
-      ],
+      lasting: ({ config }) => [upstreamOf(config), config.apiKey, config.replyTimeoutMs, config.replyBytesMax],
     });
   }
 
@@ -94,7 +89,7 @@ class RunningGateway implements Gateway {
     this.asking = servedBy(config).map(({ service, config: each }) => ({
       service,
       line: each.line,
-      upstream: upstreamOf(service, each),
+      upstream: upstreamOf(each),
     }));
     this.#log.setLevel(config.log.level);
     this.#config = config;

@@ -1,5 +1,5 @@
 import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { ServiceName } from "../core/call.ts";
 
 /** A service with its settings. */
 export interface Served {
@@ -24,11 +24,13 @@ export interface SharedLine {
 }
 
 /** The services of a configuration, in their own order. */
-export function servedBy(config: Config): readonly Served[] {
-  return serviceNames.flatMap((service) => {
-    const found = config.services[service];
-    return found === undefined ? [] : [{ service, config: found }];
-  });
+export function servedBy({ services }: Config): readonly Served[] {
+  return Object.entries(services).map(([service, config]) => ({ service, config }));
+}
+
+/** The merchant's id by which an emulator checks signs: the first fiscal service's. */
+export function merchantIdOf({ services }: Config): string | undefined {
+  return Object.values(services).find(({ contract }) => contract === "fiscal")?.merchantId;
 }
 
 /** The lines of a configuration, in its order. */

@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
 import type { LineTransport } from "./bridge-line.ts";
 import type { Emulation, EmulationFlags } from "./emulation.ts";
-import type { SharedLine } from "./served.ts";
+import { merchantIdOf, type SharedLine } from "./served.ts";
 
 /** What lines run over: their devices, or an emulator. Each is loaded only where it is needed. */
 
@@ -14,17 +14,16 @@ export async function devices(): Promise<TransportOf> {
 }
 
 /** @throws Error when it can't begin. */
-export async function emulationOf(flags: EmulationFlags, { services }: Config, log: Log): Promise<Emulation> {
+export async function emulationOf(flags: EmulationFlags, config: Config, log: Log): Promise<Emulation> {
   const { openEmulation } = await import("./emulation.ts");
-  return openEmulation({ flags, merchantId: services.fiscal?.merchantId, log });
+  return openEmulation({ flags, merchantId: merchantIdOf(config), log });
 }
 
 /** The emulator on the far end of each line, in memory. */
 export async function emulatedLines(emulation: Emulation, log: Log): Promise<TransportOf> {
   const { emulatedLine } = await import("./emulated-line.ts");
   return ({ name, config, served }) => {
-    const services = served.map(({ service }) => service);
-    const { near, far } = emulatedLine({ name, config, services, emulation, log });
+    const { near, far } = emulatedLine({ name, config, served, emulation, log });
     return { open: near, end: () => far.stop() };
   };
 }

@@ -2,14 +2,14 @@ import { writeExactObject } from "../client/exact-json.ts";
 import { signedForm } from "../client/remote-service.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { shellQuoted, type Target } from "./call-target.ts";
 
 /** `posline call --curl`: the request as a curl command. Nothing is sent. */
 
 export interface CurlRequest {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly route: Route;
   readonly body: JsonObject | undefined;
   readonly target: Target;

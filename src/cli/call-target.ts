@@ -1,11 +1,13 @@
+import { existsSync } from "node:fs";
 import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
 import type { Unreachable } from "../client/transport.ts";
 import type { Config } from "../config/config.ts";
-import { loadConfig } from "../config/load.ts";
+import { defaultFile, loadConfig } from "../config/load.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { contracts } from "../contract/contracts.ts";
-import type { ServiceName } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
+import { nearest } from "../core/nearest.ts";
 import { quoted } from "./command.ts";
 import { UsageError } from "./exit.ts";
 
@@ -18,6 +20,44 @@ export interface CallTarget {
   readonly config?: string | undefined;
   readonly merchantIdFile?: string | undefined;
   readonly apiKeyFile?: string | undefined;
+  /** The settings of a service that the configuration has under a name of its own, by its contract. */
+  readonly named?: Config["services"] | undefined;
+}
+
+async function servicesIn(config: string | undefined): Promise<Config["services"]> {
+  return (await loadConfig({ env: process.env, flags: { config } })).config.services;
+}
+
+/** A service that is called: its contract, and the target by which it is reached. */
+export interface Called<T extends CallTarget> {
+  readonly contract: ContractName;
+  readonly args: T;
+}
+
+/**
+ * The contract of a service that is called by its name; one of the configuration's own names also says where it is reached.
+ * @throws UsageError for a name that neither a contract nor the configuration has; ConfigError.
+ */
+export async function calledService<T extends CallTarget>(name: string, args: T): Promise<Called<T>> {
+  const contract = contractNames.find((each) => each === name);
+  if (contract !== undefined) return { contract, args };
+  const services = await servicesOrNone(args.config);
+  const found = services[name];
+  if (found === undefined) {
+    const known = [...new Set([...contractNames, ...Object.keys(services)])];
+    const meant = nearest(name, known);
+    const advice = meant === undefined ? `use one of ${known.join(", ")}` : `did you mean "${meant}"?`;
+    throw new UsageError(`Unknown service ${quoted(name)}: ${advice}`);
+  }
+  const host = found.host.includes(":") ? `[${found.host}]` : found.host;
+  const url = args.url ?? (args.line === undefined ? `http://${host}:${found.port}` : undefined);
+  return { contract: found.contract, args: { ...args, url, named: { [found.contract]: found } } };
+}
+
+/** Those of the configuration; none where no file was named and the usual one isn't there. */
+async function servicesOrNone(config: string | undefined): Promise<Config["services"]> {
+  const isUsual = config === undefined && process.env["POSLINE_CONFIG"] === undefined;
+  return isUsual && !existsSync(defaultFile) ? {} : servicesIn(config);
 }
 
 /** A target with what its files, the environment and the configuration say of it. */
@@ -41,11 +81,11 @@ const inputBytesMax = 1_048_576;
  * Reads what the flags name.
  * @throws UsageError; ConfigError. `client` throws TypeError for an address that no request can be built of.
  */
-export async function readTarget(target: CallTarget, service: ServiceName): Promise<Target> {
+export async function readTarget(target: CallTarget, service: ContractName): Promise<Target> {
   const { config } = target;
-  const configured = config === undefined ? {} : (await loadConfig({ env: process.env, flags: { config } })).config.services;
+  const configured: Config["services"] = target.named ?? (config === undefined ? {} : await servicesIn(config));
   const { merchantId, apiKey } = await secretsFor(target, configured);
-  const common = (name: ServiceName) => {
+  const common = (name: ContractName) => {
     const { replyBytesMax } = configured[name] ?? {};
     return { ...(target.url !== undefined && { url: target.url }), ...(replyBytesMax !== undefined && { replyBytesMax }) };
   };
@@ -73,7 +113,7 @@ export async function readTarget(target: CallTarget, service: ServiceName): Prom
 }
 
 /** What stands in the way of a connection, and what to do. */
-export function unreachableText(unreachable: Unreachable, service: ServiceName, target: CallTarget): string {
+export function unreachableText(unreachable: Unreachable, service: ContractName, target: CallTarget): string {
   const url = new URL(target.url ?? `http://127.0.0.1:${contracts[service].port}`);
   if (unreachable === "no-address") {
     return `Cannot call ${service}: the host name ${quoted(url.hostname)} has no address: check --url`;

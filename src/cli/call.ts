@@ -5,21 +5,21 @@ import { methodName } from "../client/remote-service.ts";
 import type { Settled } from "../client/settle-types.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
 import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
 import { CallFollower, declinedCode } from "./call-follow.ts";
 import { readableLines } from "./call-print.ts";
-import { type CallTarget, readTarget, textFrom, unreachableText } from "./call-target.ts";
+import { type CallTarget, calledService, readTarget, textFrom, unreachableText } from "./call-target.ts";
 import { defineCommand, quoted } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
 
 export interface CallArguments extends CallTarget {
-  readonly service?: ServiceName | undefined;
+  readonly service?: string | undefined;
   readonly route?: string | undefined;
   readonly body?: string | undefined;
   readonly json?: boolean | undefined;
@@ -72,8 +72,11 @@ function resumedFile({ resume }: CallArguments): string | undefined {
   return resume?.startsWith("@") === true && resume !== "@-" ? resume.slice(1) : undefined;
 }
 
-async function runNew(args: CallArguments, follower: CallFollower): Promise<number> {
-  const { service, route } = routeOf(args);
+async function runNew(given: CallArguments, follower: CallFollower): Promise<number> {
+  if (given.service === undefined)
+    throw new UsageError(`Cannot call: name a service (${contractNames.join(", ")}) and a route`);
+  const { contract: service, args } = await calledService(given.service, given);
+  const route = routeIn(service, args.route);
   const body = await bodyFor(args);
   const timeoutMs = timeoutMsOf(args);
   if (args.wait !== true) requireKey(service, route, body);
@@ -105,7 +108,7 @@ async function printCurl(request: CurlRequest): Promise<number> {
 }
 
 /** Over HTTP what has no body isn't signed; on a line all of fiscal is. */
-function needsMerchantId({ line }: CallArguments, service: ServiceName, { body }: Route): boolean {
+function needsMerchantId({ line }: CallArguments, service: ContractName, { body }: Route): boolean {
   return service === "fiscal" && (line !== undefined || body !== "none");
 }
 
@@ -113,7 +116,7 @@ async function runResumed(args: CallArguments, text: string, follower: CallFollo
   if (args.service !== undefined || args.file !== undefined)
     throw new UsageError("Cannot resume: the token names service, route and body: leave them (and --file) out");
   const token = await tokenIn(text);
-  const named = serviceNames.find(
+  const named = contractNames.find(
     (name) => typeof token === "object" && token !== null && "service" in token && token.service === name,
   );
   const target = await readTarget(args, named ?? "bank");
@@ -130,14 +133,14 @@ async function runResumed(args: CallArguments, text: string, follower: CallFollo
  * Refuses a request that moves money and has no name to ask for it by.
  * @throws UsageError
  */
-function requireKey(service: ServiceName, { path, effect, key }: Route, body: JsonObject | undefined): void {
+function requireKey(service: ContractName, { path, effect, key }: Route, body: JsonObject | undefined): void {
   if (effect !== "money" || key === undefined || scalarText(body?.[key]) !== undefined) return;
   throw new UsageError(`Cannot call ${service} ${path}: the body has no ${key}: give one, or --wait, which makes one`);
 }
 
 /** One request. */
 interface OneRequest {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly route: Route;
   readonly body: JsonObject | undefined;
   readonly timeoutMs: number | undefined;
@@ -164,18 +167,17 @@ async function ask(client: Client, { service, route, body, timeoutMs }: OneReque
   }
 }
 
-function failureText(error: CallError, service: ServiceName, args: CallArguments): string {
+function failureText(error: CallError, service: ContractName, args: CallArguments): string {
   if (!(error instanceof NotSentError)) return `${error.message}\n${error.advice}`;
   const { unreachable } = error;
   if (unreachable !== undefined) return `${unreachableText(unreachable, service, args)}. Nothing was sent`;
   return `${error.message}\nNothing was sent: ${error.advice}`;
 }
 
-function routeOf({ service, route }: CallArguments): { readonly service: ServiceName; readonly route: Route } {
-  if (service === undefined) throw new UsageError(`Cannot call: name a service (${serviceNames.join(", ")}) and a route`);
+function routeIn(service: ContractName, route: string | undefined): Route {
   const { routes } = contracts[service];
   const found = routes.find(({ path }) => path === (route?.startsWith("/") ? route : `/${route ?? ""}`));
-  if (found !== undefined) return { service, route: found };
+  if (found !== undefined) return found;
   const known = routes.map(({ path }) => path.slice(1));
   const all = `${service} has ${known.join(", ")}`;
   if (route === undefined) throw new UsageError(`Cannot call ${service}: name a route: ${all}`);
@@ -227,7 +229,7 @@ export const callCommand = defineCommand({
   name: "call",
   describe: "Send one request to a service, or with --wait follow an operation to its end",
   positionals: {
-    service: { choices: serviceNames, describe: "The service" },
+    service: { describe: "The service: fiscal, bank or qr, or a name of its own in the configuration" },
     route: { describe: "The route, such as sale or check_status; posline call bank lists those of bank" },
     body: { describe: "The body, a JSON object in single quotes" },
   },
@@ -293,7 +295,7 @@ export const callCommand = defineCommand({
 /** What may follow on the command line, for the shell's completion. */
 export function callCompletions(words: readonly string[]): readonly string[] {
   const [, service, ...rest] = words;
-  const known = serviceNames.find((name) => name === service);
-  if (known === undefined) return serviceNames;
+  const known = contractNames.find((name) => name === service);
+  if (known === undefined) return contractNames;
   return rest.length > 1 ? [] : contracts[known].routes.map(({ path }) => path.slice(1));
 }

@@ -1,6 +1,7 @@
 import type { EmulationFlags } from "../app/emulation.ts";
+import { merchantIdOf } from "../app/served.ts";
 import type { EmulateFlags, Flags } from "../config/load.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { wireFaultKinds } from "../emulator/faults/wire-fault.ts";
 import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
@@ -15,7 +16,7 @@ export interface EmulateArguments
   extends EmulationFlags,
     Pick<Flags, "config" | "line" | "baud">,
     Pick<EmulateFlags, "adminPort" | "merchantIdFile" | "apiKeyFile"> {
-  readonly service?: readonly ServiceName[] | undefined;
+  readonly service?: readonly ContractName[] | undefined;
   readonly http?: boolean | undefined;
   readonly admin?: boolean | undefined;
   readonly logFormat?: LogFormat | undefined;
@@ -46,7 +47,7 @@ export function runEmulate(args: EmulateArguments): Promise<number> {
           admin: emulating.admin,
           devices: emulating.devices.map(({ path }) => path),
           services: loaded.services,
-          anySign: loaded.services.fiscal?.merchantId === undefined,
+          anySign: merchantIdOf(loaded) === undefined,
         }),
       );
       return emulating;
@@ -79,7 +80,7 @@ export const emulateCommand = defineCommand({
       type: "string",
       repeatable: true,
       example: "bank",
-      choices: serviceNames,
+      choices: contractNames,
       describe: "Emulate only this service; may be repeated (default: all three)",
     },
     ...emulatorFlags,

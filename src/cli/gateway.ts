@@ -1,6 +1,6 @@
 import type { Flags, GatewayFlags } from "../config/load.ts";
 import { localUpstream } from "../config/upstreams.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { version } from "../core/version.ts";
 import { defineCommand } from "./command.ts";
 import { sourceFlags } from "./config.ts";
@@ -46,7 +46,7 @@ function configFlagsOf({ config, line, baud, apiKeyFile, upstreamFiscal, upstrea
 
 const { config, baud } = sourceFlags;
 
-const upstream = (service: ServiceName) =>
+const upstream = (service: ContractName) =>
   ({
     type: "string",
     example: localUpstream(service),

@@ -1,8 +1,8 @@
 import type { Admin } from "../app/admin.ts";
 import type { Listening } from "../app/served.ts";
-import type { ServiceConfig } from "../config/config.ts";
+import type { Config, ServiceConfig } from "../config/config.ts";
 import { emulatedMerchantId } from "../config/overrides.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { signOf } from "../envelope/sign.ts";
 
@@ -14,7 +14,7 @@ export interface Greeting {
   readonly admin: Admin | undefined;
   /** Devices on which it answers. */
   readonly devices: readonly string[];
-  readonly services: Readonly<Partial<Record<ServiceName, ServiceConfig>>>;
+  readonly services: Config["services"];
   /** Whether any sign will do. */
   readonly anySign: boolean;
 }
@@ -24,9 +24,10 @@ export function greeting({ title, listening, admin, devices, services, anySign }
     return `  ${service.padEnd(7)}  http://${urlHost(host)}:${port}${line === undefined ? "" : `  on line ${line}`}`;
   });
   // The simplest first: a card payment, then what needs a signature.
-  const inOrder = (["bank", "qr", "fiscal"] as const).flatMap((name) => listening.filter(({ service }) => service === name));
-  const tries = inOrder.flatMap(({ service, host, port }) => {
-    return commands[service](`http://${urlHost(host)}:${port}`, services[service], anySign);
+  const tries = (["bank", "qr", "fiscal"] as const).flatMap((contract) => {
+    const one = listening.find(({ service }) => (services[service]?.contract ?? service) === contract);
+    if (one === undefined) return [];
+    return commands[contract](`http://${urlHost(one.host)}:${one.port}`, services[one.service], anySign);
   });
   if (admin !== undefined) {
     const url = `http://${urlHost(admin.host)}:${admin.port}/emulator`;
@@ -69,7 +70,7 @@ const nextDeclined = { next: { service: "bank", route: "/sale", outcome: "declin
 
 type Commands = (base: string, config: ServiceConfig | undefined, anySign: boolean) => readonly string[];
 
-const commands: Readonly<Record<ServiceName, Commands>> = {
+const commands: Readonly<Record<ContractName, Commands>> = {
   fiscal: (base, config, anySign) => {
     // A real merchant's id is a secret, and a sign made with it would be one too.
     if (!anySign && config?.merchantId !== emulatedMerchantId) return [`${curl} ${base}/supported_operations`];

@@ -1,5 +1,4 @@
 import { fstatSync } from "node:fs";
-import { serviceNames } from "../core/call.ts";
 import type { Outcome } from "../core/fault.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
@@ -140,7 +139,7 @@ export const logsCommand = defineCommand({
   flags: {
     follow: { alias: "f", type: "boolean", describe: "Keep showing new lines" },
     since: { type: "string", example: "10m", describe: `Only lines newer than this: ${sinceExamples}` },
-    service: { type: "string", example: "bank", choices: serviceNames, describe: "Only lines of this service" },
+    service: { type: "string", example: "bank", describe: "Only lines of this service" },
     key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
     outcome: {
       type: "string",

@@ -1,6 +1,6 @@
 import { contracts } from "../contract/contracts.ts";
 import { recoveries } from "../contract/recovery.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { checkTarget, HttpTransport } from "./http-transport.ts";
 import { newKey } from "./key.ts";
 import { type MerchantId, methodName, methodsOf, RemoteService } from "./remote-service.ts";
@@ -42,7 +42,7 @@ export interface HttpClientOptions extends ServicesOptions {
 }
 
 /** A service's routes as methods, and its operations. */
-export type ServiceClient<S extends ServiceName> = Methods<S> & {
+export type ServiceClient<S extends ContractName> = Methods<S> & {
   /**
    * Sends an operation and follows it to its end.
    * @throws TypeError, before anything is sent, for a body that is not JSON.
@@ -75,7 +75,7 @@ export interface Client {
  * @throws TypeError for a url, a key or a size that no request can be built of.
  */
 export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOptions = {}): Client {
-  const target = (service: ServiceName) => {
+  const target = (service: ContractName) => {
     const { url = `http://127.0.0.1:${contracts[service].port}`, replyBytesMax } = services[service] ?? {};
     return checkTarget(service, url, service === "bank" ? services.bank?.apiKey : undefined, replyBytesMax);
   };
@@ -85,7 +85,7 @@ export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOp
 
 /** A client over any transport. */
 export function createClientOver(transport: Transport, options: ServicesOptions = {}): Client {
-  const serviceOf = (service: ServiceName) =>
+  const serviceOf = (service: ContractName) =>
     new RemoteService({
       contract: contracts[service],
       transport,
@@ -103,7 +103,7 @@ export function createClientOver(transport: Transport, options: ServicesOptions 
   };
 }
 
-function typedClient<S extends ServiceName>(service: RemoteService): ServiceClient<S> {
+function typedClient<S extends ContractName>(service: RemoteService): ServiceClient<S> {
   const { service: name } = service.contract;
   const routes = new Map(recoveries[name].map(({ route }) => [methodName(route), route]));
   const made = {

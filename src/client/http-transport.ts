@@ -1,5 +1,5 @@
 import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { isFaultReason, type Outcome } from "../core/fault.ts";
 import { parseExactObject } from "./exact-json.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest, type Unreachable } from "./transport.ts";
@@ -33,7 +33,7 @@ const refusedPorts: ReadonlySet<number> = new Set([
  * @throws TypeError for what no request can be built of.
  */
 export function checkTarget(
-  service: ServiceName,
+  service: ContractName,
   url: string,
   apiKey: string | undefined,
   replyBytesMax: number = serviceDefaults.replyBytesMax,
@@ -55,7 +55,7 @@ export function checkTarget(
   return { url: url.replace(/\/+$/, ""), apiKey, replyBytesMax };
 }
 
-function parseUrl(service: ServiceName, url: string): URL {
+function parseUrl(service: ContractName, url: string): URL {
   try {
     return new URL(url);
   } catch {
@@ -64,15 +64,15 @@ function parseUrl(service: ServiceName, url: string): URL {
   }
 }
 
-function targetError(service: ServiceName, what: string): TypeError {
+function targetError(service: ContractName, what: string): TypeError {
   return new TypeError(`Cannot call ${service}: ${what}`);
 }
 
 export class HttpTransport implements Transport {
-  readonly #targets: Readonly<Record<ServiceName, HttpTarget>>;
+  readonly #targets: Readonly<Record<ContractName, HttpTarget>>;
   readonly #fetch: typeof fetch;
 
-  constructor(targets: Readonly<Record<ServiceName, HttpTarget>>, fetchWith: typeof fetch = fetch) {
+  constructor(targets: Readonly<Record<ContractName, HttpTarget>>, fetchWith: typeof fetch = fetch) {
     this.#targets = targets;
     // Called as a function of nothing: a browser's own fetch can't be called as a method.
     this.#fetch = (input, init) => fetchWith(input, init);

@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { RecoveryRules } from "../contract/recovery.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { writeExactObject } from "./exact-json.ts";
 import type { AnswerSummary, CallResult, RemoteService } from "./remote-service.ts";
@@ -31,7 +31,7 @@ export async function settle(service: RemoteService, path: string, body: object,
  * @throws TypeError for what is not a token.
  */
 export async function resume(
-  services: Readonly<Record<ServiceName, RemoteService>>,
+  services: Readonly<Record<ContractName, RemoteService>>,
   value: unknown,
   options: SettleOptions,
 ): Promise<Settled> {

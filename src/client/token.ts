@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { newKey } from "./key.ts";
@@ -14,7 +14,7 @@ import { phases, type SettleState } from "./settle-state.ts";
  */
 export interface Token {
   readonly v: 1;
-  readonly service: ServiceName;
+  readonly service: ContractName;
   /** With its leading slash. */
   readonly route: string;
   /** The body as JSON text: it goes out again exactly so. */
@@ -91,7 +91,7 @@ export function readToken(value: unknown): ParsedToken {
   if (!isObject(value)) throw tokenError("it is not an object: pass the token itself, parsed if it was kept as text");
   const { v, service: name, route: path, body: text, known } = value;
   if (v !== 1) throw tokenError(`its v is ${String(v)}, and this client reads v 1`);
-  const service = serviceNames.find((each) => each === name);
+  const service = contractNames.find((each) => each === name);
   if (service === undefined) throw tokenError(`there is no service ${String(name)}`);
   const route = typeof path === "string" ? routeOf(contracts[service], path) : undefined;
   const recovery = route === undefined ? undefined : recoveryOf(service, route.path);

@@ -1,4 +1,4 @@
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import type { FaultReason, Outcome } from "../core/fault.ts";
 
 /**
@@ -6,7 +6,7 @@ import type { FaultReason, Outcome } from "../core/fault.ts";
  */
 
 export interface TransportRequest {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   /** With its leading slash. */
   readonly route: string;
   /** GET where the contract has it and there is nothing to say. */

@@ -2,7 +2,7 @@ import type { Static, TSchema } from "typebox";
 import type { BankTransactionResult, bankSchemas } from "../contract/schema-bank.ts";
 import type { FiscalDocumentReply, fiscalSchemas } from "../contract/schema-fiscal.ts";
 import type { qrSchemas } from "../contract/schema-qr.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 
 /**
  * The client's types, made of the contracts' schemas: nothing here exists at run time, and no schema library reaches a page.
@@ -18,7 +18,7 @@ interface SchemasByService {
 }
 
 /** The routes of a service, with their slash. */
-export type RouteOf<S extends ServiceName> = keyof SchemasByService[S] & string;
+export type RouteOf<S extends ContractName> = keyof SchemasByService[S] & string;
 
 type Camel<Path extends string> = Path extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
@@ -42,10 +42,10 @@ type SideOf<Schemas, Side extends "request" | "reply"> =
   Schemas extends Readonly<Record<Side, infer Schema>> ? (Schema extends TSchema ? Exact<Static<Schema>> : undefined) : never;
 
 /** A request's body; undefined for a route that takes none. */
-export type BodyOf<S extends ServiceName, Route extends RouteOf<S>> = SideOf<SchemasByService[S][Route], "request">;
+export type BodyOf<S extends ContractName, Route extends RouteOf<S>> = SideOf<SchemasByService[S][Route], "request">;
 
 /** A successful answer. Terminals send more fields than are documented; those are there, of unknown type. */
-export type ReplyOf<S extends ServiceName, Route extends RouteOf<S>> = SideOf<SchemasByService[S][Route], "reply"> & {
+export type ReplyOf<S extends ContractName, Route extends RouteOf<S>> = SideOf<SchemasByService[S][Route], "reply"> & {
   readonly status: "success";
   readonly [field: string]: unknown;
 };
@@ -70,7 +70,7 @@ type Method<Body, Reply> = Body extends undefined
  * A service's routes as methods. Each sends one request, once, and resolves with an answer whose status is "success".
  * Each rejects with NotSentError, UnknownError or RejectedError.
  */
-export type Methods<S extends ServiceName> = {
+export type Methods<S extends ContractName> = {
   readonly [Route in RouteOf<S> as MethodOf<Route>]: Method<BodyOf<S, Route>, ReplyOf<S, Route>>;
 };
 
@@ -81,12 +81,12 @@ interface FollowedRouteByService {
 }
 
 /** By service and not by a generic condition, which TypeScript before 5.5 takes for another type at each use. */
-type OperationByService = { readonly [S in ServiceName]: MethodOf<FollowedRouteByService[S]> };
+type OperationByService = { readonly [S in ContractName]: MethodOf<FollowedRouteByService[S]> };
 
 /** The operations of a service that can be followed to their end, as methods' names. */
-export type OperationOf<S extends ServiceName> = OperationByService[S];
+export type OperationOf<S extends ContractName> = OperationByService[S];
 
-type RouteNamed<S extends ServiceName, Name extends string> = {
+type RouteNamed<S extends ContractName, Name extends string> = {
   readonly [Route in RouteOf<S>]: MethodOf<Route> extends Name ? Route : never;
 }[RouteOf<S>];
 
@@ -102,7 +102,7 @@ type KeyOptional<Body, Key extends string> = Omit<Body, Key> & { readonly [Field
  * An operation's body; its key may be left out, and is then made. A qr payment may bring its own `trans`; what refers to a payment
  * (qr's other operations) has that payment's key, which can't be made here.
  */
-export type OperationBody<S extends ServiceName, Name extends OperationOf<S>> = S extends "qr"
+export type OperationBody<S extends ContractName, Name extends OperationOf<S>> = S extends "qr"
   ? Name extends "showqrcode"
     ? KeyOptional<BodyOf<"qr", "/showqrcode">, "pay_id"> & { readonly trans?: string }
     : BodyOf<S, RouteNamed<S, Name>>
@@ -115,7 +115,7 @@ interface ResultByService {
 }
 
 /** How an operation of a service ended; `unknown` where that isn't proven, `not-sent` where it was never sent. */
-export type ResultOf<S extends ServiceName> = ResultByService[S] | "unknown" | "not-sent";
+export type ResultOf<S extends ContractName> = ResultByService[S] | "unknown" | "not-sent";
 
 interface DataByService {
   readonly fiscal: ReplyFields<Exact<FiscalDocumentReply>>;
@@ -124,6 +124,6 @@ interface DataByService {
 }
 
 /** What the service said of the operation: fiscal the document, bank and qr the answer's `data`. */
-export type DataOf<S extends ServiceName> = DataByService[S];
+export type DataOf<S extends ContractName> = DataByService[S];
 
 type ReplyFields<T> = T & { readonly [field: string]: unknown };

@@ -1,4 +1,4 @@
-import { suggestion } from "../core/nearest.ts";
+import { nearest, suggestion } from "../core/nearest.ts";
 
 /**
  * Checks a value against the schema's subset of JSON Schema and reports every problem with its path and its fix. Invalid parts
@@ -87,7 +87,10 @@ function walk(node: Node, value: unknown, path: string, problems: string[]): unk
   };
   const type = typeOf(value);
   if (node.anyOf !== undefined) {
-    const arm = node.anyOf.find((one) => one.type === type);
+    const arms = node.anyOf.filter((one) => one.type === type);
+    // typeOf said "object", and it is neither null nor a list.
+    if (arms.length > 1) return walkNamed(arms, value as Record<string, unknown>, path, problems);
+    const [arm] = arms;
     if (arm !== undefined) return walk(arm, value, path, problems);
     const names = node.anyOf.map((one) => typeNames[one.type ?? "object"]).join(" or ");
     return refuse(`must be ${names}, not ${shownWithType(value, node)}`);
@@ -105,6 +108,24 @@ function walk(node: Node, value: unknown, path: string, problems: string[]): unk
   // typeOf said "object", and it is neither null nor a list.
   if (type === "object") return members(node, value as Record<string, unknown>, path, problems, refuse);
   return value;
+}
+
+/** One of several kinds of object, of which each names itself in the same required key. */
+function walkNamed(arms: readonly Node[], value: Record<string, unknown>, path: string, problems: string[]): unknown {
+  const [first] = arms;
+  const key = first?.required?.find((each) => first.properties?.[each]?.enum !== undefined) ?? "";
+  const namesOf = (arm: Node) => arm.properties?.[key]?.enum ?? [];
+  const arm = arms.find((one) => namesOf(one).some((name) => name === value[key]));
+  if (arm !== undefined) return walk(arm, value, path, problems);
+  const choice = choiceOf(arms.flatMap(namesOf));
+  const name = path.slice(path.lastIndexOf(".") + 1);
+  const meant = nearest(name, arms.flatMap(namesOf).map(String));
+  const hint = meant === undefined ? "" : `, or did you mean ${path.slice(0, path.lastIndexOf(".") + 1)}${meant}?`;
+  const state = Object.hasOwn(value, key)
+    ? `must be ${choice}, not ${shown(value[key], {})}`
+    : `missing: it is ${choice}${hint}`;
+  problems.push(`${path}.${key}: ${state}`);
+  return refused;
 }
 
 function inBounds(node: Node, value: number): boolean {

@@ -1,4 +1,4 @@
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName, ServiceName } from "../core/call.ts";
 import type { LogLevel } from "../core/log.ts";
 
 /**
@@ -36,6 +36,8 @@ export interface LineConfig {
 
 /** One service on its TCP port, every setting resolved. */
 export interface ServiceConfig {
+  /** The contract that it speaks. */
+  readonly contract: ContractName;
   /** The name of the line that leads to it. */
   readonly line: string;
   /** 0 means any free port, and can only come from the environment. */
@@ -77,9 +79,17 @@ export interface JournalConfig {
   readonly onFailure: "refuse" | "relay";
 }
 
+/** The services by name, those of the contracts' own names first. */
+export interface ServiceConfigs {
+  readonly [name: ServiceName]: ServiceConfig;
+  readonly fiscal?: ServiceConfig;
+  readonly bank?: ServiceConfig;
+  readonly qr?: ServiceConfig;
+}
+
 export interface Config {
   readonly lines: Readonly<Record<string, LineConfig>>;
-  readonly services: Readonly<Partial<Record<ServiceName, ServiceConfig>>>;
+  readonly services: ServiceConfigs;
   readonly admin?: AdminConfig;
   /** false when none is to be kept. */
   readonly journal: false | JournalConfig;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { codeOf } from "../core/error-code.ts";
 import { type Draft, putService } from "./draft.ts";
 import { secretBytesMax } from "./limits.ts";
@@ -10,7 +10,7 @@ import { readAtMost } from "./secrets.ts";
 const credentials = [
   { name: "merchant-id", service: "fiscal", key: "merchantId" },
   { name: "api-key", service: "bank", key: "apiKey" },
-] as const satisfies readonly { readonly name: string; readonly service: ServiceName; readonly key: string }[];
+] as const satisfies readonly { readonly name: string; readonly service: ContractName; readonly key: string }[];
 
 /**
  * Takes the secrets that systemd passes, where nothing else was set: root's own files, which the service's user can't read. An

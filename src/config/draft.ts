@@ -1,5 +1,5 @@
-import { type ServiceName, serviceNames } from "../core/call.ts";
-import type { FileShape, LineShape, ServicesShape } from "./schema.ts";
+import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
+import type { FileShape, LineShape, ServiceShape } from "./schema.ts";
 
 /**
  * The settings while the layers are laid over each other: what was set so far, and where it was set. What isn't set is absent, and gets
@@ -8,19 +8,29 @@ import type { FileShape, LineShape, ServicesShape } from "./schema.ts";
 
 export type LineDraft = Partial<LineShape>;
 
-type FiscalShape = NonNullable<ServicesShape["fiscal"]>;
-type BankShape = NonNullable<ServicesShape["bank"]>;
-/** Any service's settings: the schema has seen to it that fiscal's and bank's own are only at their service. */
-export type ServiceDraft = Partial<FiscalShape & BankShape>;
+export type ServiceDraft = ServiceShape;
 
 export interface Draft {
   readonly lines: Record<string, LineDraft>;
-  readonly services: Partial<Record<ServiceName, ServiceDraft>>;
+  readonly services: Record<ServiceName, ServiceDraft>;
   admin: NonNullable<FileShape["admin"]> | undefined;
   journal: FileShape["journal"];
   log: NonNullable<FileShape["log"]>;
   /** By path, `lines.till.baudRate`, for everything that was set. */
   readonly origins: Map<string, string>;
+}
+
+/** The contract that a service speaks: the one that it names, or its own name. */
+export function contractOf(name: ServiceName, { contract }: ServiceDraft): ContractName {
+  // A name of its own without a contract is among the problems, and the draft goes no further.
+  return contract ?? contractNames.find((each) => each === name) ?? "bank";
+}
+
+/** The services in the order in which they are shown: those of the contracts' names, then the file's own. */
+export function servicesOf({ services }: Draft): readonly (readonly [ServiceName, ServiceDraft])[] {
+  const all = Object.entries(services);
+  const ofContracts = contractNames.flatMap((contract) => all.filter(([name]) => name === contract));
+  return [...ofContracts, ...all.filter((each) => !ofContracts.includes(each))];
 }
 
 /** The draft of a file, checked or left out where it was wrong. */
@@ -34,10 +44,7 @@ export function draftOf(file: Partial<FileShape>, origin: string): Draft {
     origins: new Map(),
   };
   for (const [name, line] of Object.entries(draft.lines)) note(draft, `lines.${name}`, line, origin);
-  for (const name of serviceNames) {
-    const service = draft.services[name];
-    if (service !== undefined) note(draft, `services.${name}`, service, origin);
-  }
+  for (const [name, service] of Object.entries(draft.services)) note(draft, `services.${name}`, service, origin);
   if (draft.admin !== undefined) note(draft, "admin", draft.admin, origin);
   if (draft.journal === false) draft.origins.set("journal", origin);
   else if (draft.journal !== undefined) note(draft, "journal", draft.journal, origin);

@@ -1,6 +1,5 @@
 import { readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { serviceNames } from "../core/call.ts";
 import { quoted } from "../core/shell-text.ts";
 import { type Config, secretKeys } from "./config.ts";
 
@@ -24,8 +23,8 @@ interface ReadFrom {
 /** Files with secrets that every user can read: the configuration's own, and those that hold one secret each. */
 export function readableSecrets({ services }: Config, { file, origins, groups = "/etc/group" }: ReadFrom): string[] {
   const settingsOf = new Map<string, string[]>();
-  for (const name of serviceNames) {
-    for (const [key, value] of Object.entries(services[name] ?? {})) {
+  for (const [name, service] of Object.entries(services)) {
+    for (const [key, value] of Object.entries(service)) {
       if (!secretKeys.has(key) || typeof value !== "string") continue;
       const setting = `services.${name}.${key}`;
       const origin = origins.get(setting) ?? "";
@@ -86,10 +85,8 @@ export function deniedFile(file: string): string {
 
 /** A service's port that the network reaches. */
 export function exposedServices({ services }: Config): string[] {
-  return serviceNames.flatMap((name) => {
-    const service = services[name];
-    if (service === undefined || isLoopback(service.host)) return [];
-    const { host, port, apiKey } = service;
+  return Object.entries(services).flatMap(([name, { host, port, apiKey }]) => {
+    if (isLoopback(host)) return [];
     if (apiKey !== undefined) {
       const fix = `set it to 127.0.0.1, behind a proxy with TLS or ${tunnel(port)}`;
       return [

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { suggestion } from "../core/nearest.ts";
 import { check, type Node } from "./check.ts";
 import { emulatedPath } from "./config.ts";
-import { type Draft, type LineDraft, leaveJournal, putLine, putService, type ServiceDraft } from "./draft.ts";
+import { contractOf, type Draft, type LineDraft, leaveJournal, putLine, putService, type ServiceDraft } from "./draft.ts";
 import { fileSchema } from "./schema.ts";
 
 /**
@@ -25,14 +25,14 @@ export interface Flags {
 
 /** The flags of `posline gateway` that settings of the configuration take. */
 export interface GatewayFlags {
-  readonly upstreams?: Readonly<Partial<Record<ServiceName, string | undefined>>> | undefined;
+  readonly upstreams?: Readonly<Partial<Record<ContractName, string | undefined>>> | undefined;
   readonly apiKeyFile?: string | undefined;
 }
 
 /** The flags of `posline emulate` that settings of the configuration take. */
 export interface EmulateFlags {
   /** The services to play; all there are when it is left out. */
-  readonly services?: readonly ServiceName[] | undefined;
+  readonly services?: readonly ContractName[] | undefined;
   /** 0 means any free port. */
   readonly adminPort?: number | undefined;
   readonly merchantIdFile?: string | undefined;
@@ -71,7 +71,7 @@ function setLine<K extends "path" | "baudRate">(
 }
 
 function setService<K extends keyof ServiceDraft & string>(
-  service: ServiceName,
+  service: ContractName,
   key: K,
   node: Node,
   convert: (value: string) => unknown,
@@ -89,13 +89,13 @@ function setService<K extends keyof ServiceDraft & string>(
 }
 
 /** In the environment a port may be 0, any free one: tests and supervisors that read the port from the log. */
-const port = (service: ServiceName) =>
+const port = (service: ContractName) =>
   setService(service, "port", { ...serviceNodes[service].properties.port, minimum: 0 }, number);
 
 const setHosts: Applied = (draft, label, origin, value, problems) => {
   const kept = check(fileSchema.properties.services.properties.qr.properties.host, value, label, problems);
   if (typeof kept !== "string") return;
-  for (const name of serviceNames) if (draft.services[name] !== undefined) putService(draft, name, "host", kept, origin);
+  for (const name of Object.keys(draft.services)) putService(draft, name, "host", kept, origin);
 };
 
 const setLevel: Applied = (draft, label, origin, value, problems) => {
@@ -135,7 +135,7 @@ const text = (value: string) => value;
 const setMerchantIdFile = setService("fiscal", "merchantIdFile", serviceNodes.fiscal.properties.merchantIdFile, asPath);
 const setApiKeyFile = setService("bank", "apiKeyFile", serviceNodes.bank.properties.apiKeyFile, asPath);
 
-const setUpstream: Readonly<Record<ServiceName, Applied>> = {
+const setUpstream: Readonly<Record<ContractName, Applied>> = {
   fiscal: setService("fiscal", "upstream", serviceNodes.fiscal.properties.upstream, text),
   bank: setService("bank", "upstream", serviceNodes.bank.properties.upstream, text),
   qr: setService("qr", "upstream", serviceNodes.qr.properties.upstream, text),
@@ -198,9 +198,10 @@ export function applyFlags(draft: Draft, flags: Flags, problems: string[]): void
   if (flags.emulated !== true) return;
   for (const name of Object.keys(draft.lines)) putLine(draft, name, "path", emulatedPath, "flag --emulated");
   leaveJournal(draft, "flag --emulated");
-  const { fiscal } = draft.services;
-  if (fiscal !== undefined && fiscal.merchantId === undefined && fiscal.merchantIdFile === undefined) {
-    putService(draft, "fiscal", "merchantId", emulatedMerchantId, "flag --emulated");
+  for (const [name, service] of Object.entries(draft.services)) {
+    if (contractOf(name, service) !== "fiscal") continue;
+    if (service.merchantId !== undefined || service.merchantIdFile !== undefined) continue;
+    putService(draft, name, "merchantId", emulatedMerchantId, "flag --emulated");
   }
 }
 
@@ -218,7 +219,7 @@ function applyEmulate(draft: Draft, flags: EmulateFlags, problems: string[]): vo
 }
 
 function applyGateway(draft: Draft, { upstreams, apiKeyFile }: GatewayFlags, problems: string[]): void {
-  for (const name of serviceNames) {
+  for (const name of contractNames) {
     const [upstream, flag] = [upstreams?.[name], `--upstream-${name}`];
     if (upstream !== undefined) setUpstream[name](draft, flag, `flag ${flag}`, upstream, problems);
   }
@@ -226,12 +227,12 @@ function applyGateway(draft: Draft, { upstreams, apiKeyFile }: GatewayFlags, pro
 }
 
 /** Leaves these services, and the lines that they use. */
-function pick(draft: Draft, picked: readonly ServiceName[], problems: string[]): void {
+function pick(draft: Draft, picked: readonly ContractName[], problems: string[]): void {
   for (const name of picked) {
     if (draft.services[name] === undefined)
       problems.push(`--service: the file has no service ${name}: add services.${name} to it`);
   }
-  for (const name of serviceNames) if (!picked.includes(name)) delete draft.services[name];
+  for (const name of Object.keys(draft.services)) if (!picked.some((each) => each === name)) delete draft.services[name];
   const used = Object.values(draft.services).map(({ line }) => line);
   for (const name of Object.keys(draft.lines)) if (!used.includes(name)) delete draft.lines[name];
 }

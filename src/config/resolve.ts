@@ -1,8 +1,8 @@
 import { dirname, resolve } from "node:path";
 import { contracts } from "../contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { ContractName, ServiceName } from "../core/call.ts";
 import type { AdminConfig, Config, JournalConfig, LineConfig, ServiceConfig } from "./config.ts";
-import type { Draft, LineDraft, ServiceDraft } from "./draft.ts";
+import { contractOf, type Draft, type LineDraft, type ServiceDraft, servicesOf } from "./draft.ts";
 import { adminDefaults, journalDefaults, lineDefaults, logDefaults, serviceDefaults } from "./limits.ts";
 import { fileSchema } from "./schema.ts";
 import { readSecret } from "./secrets.ts";
@@ -21,11 +21,8 @@ export interface Resolving {
 export function resolveDraft(draft: Draft, resolving: Resolving, problems: string[]): Config {
   const lines: [string, LineConfig][] = [];
   for (const [name, line] of Object.entries(draft.lines)) lines.push([name, resolveLine(draft, name, line)]);
-  const services: Partial<Record<ServiceName, ServiceConfig>> = {};
-  for (const name of serviceNames) {
-    const service = draft.services[name];
-    if (service !== undefined) services[name] = resolveService(draft, name, service, resolving, problems);
-  }
+  const services: Record<ServiceName, ServiceConfig> = {};
+  for (const [name, service] of servicesOf(draft)) services[name] = resolveService(draft, name, service, resolving, problems);
   const admin: AdminConfig | undefined = draft.admin === undefined ? undefined : { ...adminDefaults, ...draft.admin };
   if (admin !== undefined) noteDefaults(draft, "admin", admin);
   const log = { ...logDefaults, ...draft.log };
@@ -68,14 +65,16 @@ function resolveService(
   problems: string[],
 ): ServiceConfig {
   const path = `services.${name}`;
+  const contract = contractOf(name, service);
   const resolved: ServiceConfig = {
     line: "",
-    port: contracts[name].port,
+    port: contracts[contract].port,
     ...serviceDefaults,
     allowOrigins: [],
     allowHosts: [],
     ...service,
-    replyTimeoutMs: timeouts(draft, name, service, marginMs),
+    contract,
+    replyTimeoutMs: timeouts(draft, name, service, contract, marginMs),
     ...secrets(draft, name, service, file, problems),
   };
   noteDefaults(draft, path, resolved);
@@ -83,14 +82,20 @@ function resolveService(
 }
 
 /** Milliseconds for every route: the number of all, or the route's own, or the contract's less a margin. */
-function timeouts(draft: Draft, name: ServiceName, service: ServiceDraft, marginMs: number): Record<string, number> {
+function timeouts(
+  draft: Draft,
+  name: ServiceName,
+  service: ServiceDraft,
+  contract: ContractName,
+  marginMs: number,
+): Record<string, number> {
   const path = `services.${name}.replyTimeoutMs`;
   const set = service.replyTimeoutMs;
   const whole = draft.origins.get(path);
   // From here on each route has an origin of its own.
   draft.origins.delete(path);
   const resolved: Record<string, number> = {};
-  for (const route of contracts[name].routes) {
+  for (const route of contracts[contract].routes) {
     const own = typeof set === "object" ? set[route.path] : set;
     resolved[route.path] = own ?? route.replyTimeoutMs - marginMs;
     draft.origins.set(`${path}.${route.path}`, (own === undefined ? undefined : whole) ?? "default");

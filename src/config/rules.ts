@@ -1,5 +1,4 @@
 import { realpathSync } from "node:fs";
-import { serviceNames } from "../core/call.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
 import { readUsbName, writeUsbName } from "./device-name.ts";
 import { exposedAdmin, exposedServices } from "./exposure.ts";
@@ -14,6 +13,7 @@ import { refuseUpstreams } from "./upstreams.ts";
 /** Reports every rule that the configuration breaks. */
 export function refuseCrossed(config: Config, problems: string[]): void {
   refuseLines(config, problems);
+  refuseSharedContracts(config, problems);
   refuseSharedDevices(config, problems);
   refuseSharedPorts(config, problems);
   for (const [name, service] of services(config)) refuseOrigins(name, service, problems);
@@ -51,9 +51,9 @@ export function warningsOf(config: Config, played = false): string[] {
   }
   for (const [name, service] of services(config)) {
     const line = config.lines[service.line];
-    if (name === "fiscal" && service.merchantId === undefined && !played && line?.recovery === "barrier") {
+    if (service.contract === "fiscal" && service.merchantId === undefined && !played && line?.recovery === "barrier") {
       warnings.push(
-        "services.fiscal.merchantId: not set, so posline can't verify signatures, and after each lost answer it waits for " +
+        `services.${name}.merchantId: not set, so posline can't verify signatures, and after each lost answer it waits for ` +
           `${line.lateReplyMs} ms of silence: set merchantId or merchantIdFile`,
       );
     }
@@ -61,12 +61,7 @@ export function warningsOf(config: Config, played = false): string[] {
   return warnings;
 }
 
-function services(config: Config): [(typeof serviceNames)[number], ServiceConfig][] {
-  return serviceNames.flatMap((name) => {
-    const service = config.services[name];
-    return service === undefined ? [] : [[name, service]];
-  });
-}
+const services = (config: Config) => Object.entries(config.services);
 
 /** What of the lines works, but not as its operator may think. */
 export function lineWarnings({ lines }: Config): string[] {
@@ -117,6 +112,20 @@ function refuseLines(config: Config, problems: string[]): void {
           `than the limit of ${queueBytesMax / 1024 / 1024} MiB: lower it or bodyBytesMax`,
       );
     }
+  }
+}
+
+/** A line leads to one terminal: two services of one contract there would take each other's answers for their own. */
+function refuseSharedContracts(config: Config, problems: string[]): void {
+  for (const [index, [name, { contract, line }]] of services(config).entries()) {
+    const other = services(config)
+      .slice(0, index)
+      .find(([, before]) => before.line === line && before.contract === contract);
+    if (other === undefined || line === "") continue;
+    problems.push(
+      `services.${name}.line: line ${line} already has the ${contract} service ${other[0]}, and a line leads to one terminal: ` +
+        `give ${name} a line of its own`,
+    );
   }
 }
 

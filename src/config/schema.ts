@@ -1,6 +1,6 @@
 import type { XStatic } from "typebox/schema";
 import { contracts } from "../contract/contracts.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { adminDefaults, bounds, gatewayMarginMs, journalDefaults, logDefaults, serviceDefaults } from "./limits.ts";
 import { line } from "./schema-line.ts";
 import { bounded, host, hostPattern } from "./schema-terms.ts";
@@ -81,7 +81,7 @@ function port<const D extends number>(fallback: D) {
   return bounded(bounds.port, fallback, "The TCP port to listen on.");
 }
 
-function replyTimeoutMs(service: ServiceName) {
+function replyTimeoutMs(service: ContractName) {
   const routes = contracts[service].routes;
   return {
     anyOf: [
@@ -114,10 +114,47 @@ const secretFile = {
   $comment: "it must be the path of a file",
 } as const;
 
+/** What each contract's services have beside the common settings. */
+const own = {
+  fiscal: {
+    ...common,
+    replyTimeoutMs: replyTimeoutMs("fiscal"),
+    merchantId: secret(
+      "^[^\\u0000-\\u001f\\u007f]+$",
+      "Signs posline's own requests, and lets it verify the signatures of the tills'.",
+      "it must be 1 to 256 characters without line breaks",
+    ),
+    merchantIdFile: secretFile,
+  },
+  bank: {
+    ...common,
+    replyTimeoutMs: replyTimeoutMs("bank"),
+    apiKey: secret(
+      "^[\\u0021-\\u007e]+$",
+      "What tills must send as X-API-Key (unset: no key is required), and what posline gateway sends to its upstream.",
+      "it must be 1 to 256 characters of ASCII without spaces, as an HTTP header carries them",
+    ),
+    apiKeyFile: secretFile,
+  },
+  qr: { ...common, replyTimeoutMs: replyTimeoutMs("qr") },
+} as const;
+
+const contractDescription = "The contract that the service speaks; its name says it where that is fiscal, bank or qr.";
+
+const contractIs = <const N extends ContractName>(name: N) => ({ enum: [name], description: contractDescription }) as const;
+
+/** A port that has no default: only the contracts' own names have one. */
+const anyPort = bounded(bounds.port, undefined, "The TCP port to listen on.");
+
 const services = {
   type: "object",
-  description: "The services to serve, each on a port of its own. Several may share a line.",
-  additionalProperties: false,
+  description:
+    "The services to serve, each on a port of its own. Several may share a line. Those of a name of their own say which contract " +
+    "they speak: so a box serves several terminals of one kind, each on its own line.",
+  propertyNames: {
+    pattern: "^[a-z][a-z0-9-]{0,31}$",
+    $comment: "a service's name is a small letter and up to 31 small letters, digits or -, since it goes into logs and metrics",
+  },
   minProperties: 1,
   $comment: "name at least one of fiscal, bank and qr",
   properties: {
@@ -126,42 +163,48 @@ const services = {
       description: "Receipts, shifts and reports.",
       additionalProperties: false,
       required: ["line"],
-      properties: {
-        ...common,
-        port: port(contracts.fiscal.port),
-        replyTimeoutMs: replyTimeoutMs("fiscal"),
-        merchantId: secret(
-          "^[^\\u0000-\\u001f\\u007f]+$",
-          "Signs posline's own requests, and lets it verify the signatures of the tills'.",
-          "it must be 1 to 256 characters without line breaks",
-        ),
-        merchantIdFile: secretFile,
-      },
+      properties: { contract: contractIs("fiscal"), port: port(contracts.fiscal.port), ...own.fiscal },
     },
     bank: {
       type: "object",
       description: "Card operations.",
       additionalProperties: false,
       required: ["line"],
-      properties: {
-        ...common,
-        port: port(contracts.bank.port),
-        replyTimeoutMs: replyTimeoutMs("bank"),
-        apiKey: secret(
-          "^[\\u0021-\\u007e]+$",
-          "What tills must send as X-API-Key (unset: no key is required), and what posline gateway sends to its upstream.",
-          "it must be 1 to 256 characters of ASCII without spaces, as an HTTP header carries them",
-        ),
-        apiKeyFile: secretFile,
-      },
+      properties: { contract: contractIs("bank"), port: port(contracts.bank.port), ...own.bank },
     },
     qr: {
       type: "object",
       description: "QR and palm payments.",
       additionalProperties: false,
       required: ["line"],
-      properties: { ...common, port: port(contracts.qr.port), replyTimeoutMs: replyTimeoutMs("qr") },
+      properties: { contract: contractIs("qr"), port: port(contracts.qr.port), ...own.qr },
     },
+  },
+  additionalProperties: {
+    description: "Another service of one of the contracts.",
+    anyOf: [
+      {
+        type: "object",
+        description: "Another one for receipts, shifts and reports.",
+        additionalProperties: false,
+        required: ["contract", "line", "port"],
+        properties: { contract: contractIs("fiscal"), port: anyPort, ...own.fiscal },
+      },
+      {
+        type: "object",
+        description: "Another one for card operations.",
+        additionalProperties: false,
+        required: ["contract", "line", "port"],
+        properties: { contract: contractIs("bank"), port: anyPort, ...own.bank },
+      },
+      {
+        type: "object",
+        description: "Another one for QR and palm payments.",
+        additionalProperties: false,
+        required: ["contract", "line", "port"],
+        properties: { contract: contractIs("qr"), port: anyPort, ...own.qr },
+      },
+    ],
   },
 } as const;
 
@@ -264,4 +307,7 @@ export const fileSchema = {
 /** The file, as it may be written. */
 export type FileShape = XStatic<typeof fileSchema>;
 export type LineShape = FileShape["lines"][string];
-export type ServicesShape = FileShape["services"];
+/** Any service's settings: the schema has seen to it that fiscal's and bank's own are only at their services. */
+export type ServiceShape = Partial<
+  Omit<XStatic<typeof services.properties.fiscal> & XStatic<typeof services.properties.bank>, "contract">
+> & { readonly contract?: ContractName };

@@ -1,39 +1,39 @@
 import { contracts } from "../contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import type { Config } from "./config.ts";
-import { type Draft, putService } from "./draft.ts";
+import { contractOf, type Draft, putService } from "./draft.ts";
 import { gatewayMarginMs } from "./limits.ts";
 
 /** The rules of `posline gateway`: where each service is reached, and for how long it may be waited for. */
 
 /** Where a service is when it runs on this very box, as its contract has it. */
-export const localUpstream = (service: ServiceName) => `http://127.0.0.1:${contracts[service].port}`;
+export const localUpstream = (contract: ContractName) => `http://127.0.0.1:${contracts[contract].port}`;
 
 /** Without a file the services are on this box by default. */
 export function supposeUpstreams(draft: Draft): void {
-  for (const name of serviceNames) {
-    if (draft.services[name] !== undefined) putService(draft, name, "upstream", localUpstream(name), "default");
+  for (const [name, service] of Object.entries(draft.services)) {
+    putService(draft, name, "upstream", localUpstream(contractOf(name, service)), "default");
   }
 }
 
 /** Reports an upstream that isn't a URL after all: the schema checks only its form. */
 export function refuseUpstreams(config: Config, problems: string[]): void {
-  for (const name of serviceNames) {
-    const upstream = config.services[name]?.upstream;
+  for (const [name, { contract, upstream }] of Object.entries(config.services)) {
     if (upstream !== undefined && !URL.canParse(upstream)) {
-      problems.push(`services.${name}.upstream: ${JSON.stringify(upstream)} is not a URL: write it as ${localUpstream(name)}`);
+      problems.push(
+        `services.${name}.upstream: ${JSON.stringify(upstream)} is not a URL: write it as ${localUpstream(contract)}`,
+      );
     }
   }
 }
 
 /** Reports services without an upstream. */
 export function requireUpstreams(config: Config, problems: string[]): void {
-  for (const name of serviceNames) {
-    const service = config.services[name];
-    if (service === undefined || service.upstream !== undefined) continue;
+  for (const [name, { contract, upstream }] of Object.entries(config.services)) {
+    if (upstream !== undefined) continue;
+    const flag = contractNames.some((each) => each === name) ? `, or use --upstream-${name}` : "";
     problems.push(
-      `services.${name}.upstream: missing: add the URL at which posline gateway reaches the service, such as "${localUpstream(name)}", ` +
-        `or use --upstream-${name}`,
+      `services.${name}.upstream: missing: add the URL at which posline gateway reaches the service, such as "${localUpstream(contract)}"${flag}`,
     );
   }
 }
@@ -46,10 +46,9 @@ export function requireUpstreams(config: Config, problems: string[]): void {
  */
 export function gatewayWarnings(config: Config): string[] {
   const warnings: string[] = [];
-  for (const name of serviceNames) {
-    const service = config.services[name];
-    if (service === undefined) continue;
-    for (const { path, replyTimeoutMs: tillMs } of name === "fiscal" ? [] : contracts[name].routes) {
+  for (const [name, service] of Object.entries(config.services)) {
+    const { contract } = service;
+    for (const { path, replyTimeoutMs: tillMs } of contract === "fiscal" ? [] : contracts[contract].routes) {
       const ms = service.replyTimeoutMs[path] ?? 0;
       if (ms < tillMs) continue;
       warnings.push(

@@ -1,4 +1,4 @@
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import type { FaultKind, FaultOutcome } from "../core/fault.ts";
 import type { Framing } from "../wire/decoded.ts";
 
@@ -86,7 +86,7 @@ export interface Finals {
 }
 
 export interface Contract {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   /** The TCP port that the contract gives. */
   readonly port: number;
   readonly framing: Framing;

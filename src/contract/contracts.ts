@@ -1,4 +1,4 @@
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { quotedName } from "../core/log-text.ts";
 import { nearest } from "../core/nearest.ts";
 import { bank } from "./bank.ts";
@@ -7,7 +7,7 @@ import { fiscal } from "./fiscal.ts";
 import { qr } from "./qr.ts";
 
 /** The three contracts by their service. Plain data: loading them costs no schema library. */
-export const contracts: Readonly<Record<ServiceName, Contract>> = { fiscal, bank, qr };
+export const contracts: Readonly<Record<ContractName, Contract>> = { fiscal, bank, qr };
 
 /** By contract, so that one made in a test is indexed too, and forgotten with it. */
 const indexes = new WeakMap<Contract, ReadonlyMap<string, Route>>();

@@ -1,4 +1,4 @@
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
 
 /**
@@ -141,7 +141,7 @@ const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "
 const qrOnce = { ...qrPayment, ownKey: false, success: "approved", resendsMax: 0, learns: undefined } as const;
 
 /** Every operation that can be followed, by service. */
-export const recoveries: Readonly<Record<ServiceName, readonly RecoveryRules[]>> = {
+export const recoveries: Readonly<Record<ContractName, readonly RecoveryRules[]>> = {
   fiscal: [
     { ...fiscalDocument, route: "/sale" },
     // Some tills give the refund the order's number as well, under which /check_status would find the sale
@@ -168,12 +168,12 @@ export const recoveries: Readonly<Record<ServiceName, readonly RecoveryRules[]>>
 };
 
 /** The rules of a route, or undefined where it is not an operation that can be followed. */
-export function recoveryOf(service: ServiceName, route: string): RecoveryRules | undefined {
+export function recoveryOf(service: ContractName, route: string): RecoveryRules | undefined {
   return recoveries[service].find((recovery) => recovery.route === route);
 }
 
 /** What to do after an answer with status "error", in a sentence for people. */
-export function adviceAfter(service: ServiceName, route: string, code: number | undefined): string {
+export function adviceAfter(service: ContractName, route: string, code: number | undefined): string {
   const recovery = recoveryOf(service, route);
   if (recovery === undefined || code === undefined) return advice[service].other;
   if (recovery.refusals.includes(code)) return "nothing was started: fix what the code says, then send it again";
@@ -184,7 +184,7 @@ export function adviceAfter(service: ServiceName, route: string, code: number | 
 }
 
 /** Errors of each contract: codes that aren't known aren't retried, and what is uncertain is asked about. */
-const advice: Readonly<Record<ServiceName, { readonly operation: string; readonly other: string }>> = {
+const advice: Readonly<Record<ContractName, { readonly operation: string; readonly other: string }>> = {
   fiscal: {
     operation: "query /check_status with the same documentExtID before sending again",
     other: "do not send it again unchanged",

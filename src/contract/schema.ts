@@ -1,4 +1,4 @@
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { bankSchemas } from "./schema-bank.ts";
 import { fiscalSchemas } from "./schema-fiscal.ts";
 import { patternWords, type RouteSchemas } from "./schema-parts.ts";
@@ -13,7 +13,7 @@ import { Check, Errors, type TSchema } from "./typebox.ts";
  * takes milliseconds, and nothing here then depends on being allowed to make code at run time.
  */
 
-export const schemas: Readonly<Record<ServiceName, Readonly<Record<string, RouteSchemas>>>> = {
+export const schemas: Readonly<Record<ContractName, Readonly<Record<string, RouteSchemas>>>> = {
   fiscal: fiscalSchemas,
   bank: bankSchemas,
   qr: qrSchemas,
@@ -36,17 +36,17 @@ type SchemaError = ReturnType<typeof Errors>[1][number];
 const indexes = new Map(Object.entries(schemas).map(([service, routes]) => [service, new Map(Object.entries(routes))]));
 
 /** The schemas of a route, or undefined where the service has no such route. */
-export function schemasOf(service: ServiceName, route: string): RouteSchemas | undefined {
+export function schemasOf(service: ContractName, route: string): RouteSchemas | undefined {
   return indexes.get(service)?.get(route);
 }
 
 /** Holds a request's business payload against its route. */
-export function validateRequest(service: ServiceName, route: string, value: unknown): Problem | undefined {
+export function validateRequest(service: ContractName, route: string, value: unknown): Problem | undefined {
   return problem(schemasOf(service, route)?.request, value, `accept ${route}`);
 }
 
 /** Holds a service's reply against the route that it answers. */
-export function validateReply(service: ServiceName, route: string, value: unknown): Problem | undefined {
+export function validateReply(service: ContractName, route: string, value: unknown): Problem | undefined {
   return problem(schemasOf(service, route)?.reply, value, `take the reply to ${route}`);
 }
 

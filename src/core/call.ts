@@ -7,14 +7,18 @@ import type { Presence } from "./presence.ts";
  * re-serialises it: integers beyond 2^53, key order, white space and unknown fields survive, and a fiscal sign stays valid.
  */
 
-/** The three services. Each is one declared contract. */
-export type ServiceName = "fiscal" | "bank" | "qr";
+/** The contracts by which services are asked. */
+export type ContractName = "fiscal" | "bank" | "qr";
 
-export const serviceNames: readonly ServiceName[] = ["fiscal", "bank", "qr"];
+export const contractNames: readonly ContractName[] = ["fiscal", "bank", "qr"];
+
+/** A service's name in the configuration: its contract's, or one of its own where a box has several of that contract. */
+export type ServiceName = string;
 
 /** One request to a service, on its way from a listener to a caller. */
 export interface Call {
   readonly service: ServiceName;
+  readonly contract: ContractName;
   /** With its leading slash, as the contract writes it: `/sale`. */
   readonly route: string;
   /**

@@ -1,4 +1,4 @@
-import type { ServiceName } from "./call.ts";
+import type { ContractName } from "./call.ts";
 
 /**
  * What posline itself answers when an exchange fails. The one question a till has is "was it sent?", so every fault
@@ -143,7 +143,7 @@ export const nothingSent = "Nothing was sent, it is safe to send again";
 export const askAgain = "Nothing was changed: send the request again";
 
 /** How to learn the truth after an unknown outcome, by service (contracts: recovery rules). */
-export const checkFirst: Readonly<Record<ServiceName, string>> = {
+export const checkFirst: Readonly<Record<ContractName, string>> = {
   fiscal: "Outcome unknown, it may have been carried out: call /check_status with the same documentExtID before sending again",
   bank: "Outcome unknown, it may have been carried out: call /check with the same pay_id",
   qr: "Outcome unknown, it may have been carried out: call /check with the same pay_id and trans",

@@ -1,6 +1,6 @@
 import type { Config, LineConfig, ServiceConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { ServiceName } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
 import { quoted } from "../core/shell-text.ts";
@@ -45,11 +45,10 @@ async function probe(
 export function probesOf(line: LineToProbe): { readonly probes: readonly ServiceProbe[]; readonly skipped: Finding[] } {
   const probes: ServiceProbe[] = [];
   const skipped: Finding[] = [];
-  for (const service of serviceNames) {
-    const config = line.services[service];
-    if (config?.line !== line.name) continue;
+  for (const [service, config] of Object.entries(line.services)) {
+    if (config.line !== line.name) continue;
     const why = skipReason(service, config, line.config);
-    if (why === undefined) probes.push(new ServiceProbe(contracts[service], config.merchantId));
+    if (why === undefined) probes.push(new ServiceProbe(contracts[config.contract], config.merchantId, service));
     else skipped.push(finding("answer", "skipped", why, { line: line.name, service }));
   }
   return { probes, skipped };
@@ -57,9 +56,9 @@ export function probesOf(line: LineToProbe): { readonly probes: readonly Service
 
 /** Why a service isn't probed; undefined when it is. */
 function skipReason(service: ServiceName, config: ServiceConfig, line: LineConfig): string | undefined {
-  if (service === "fiscal" && config.merchantId === undefined) {
-    const why = "its probe can't be signed without services.fiscal.merchantId";
-    return `fiscal not tested: ${why}; at its start posline waits for silence instead`;
+  if (config.contract === "fiscal" && config.merchantId === undefined) {
+    const why = `its probe can't be signed without services.${service}.merchantId`;
+    return `${service} not tested: ${why}; at its start posline waits for silence instead`;
   }
   if (line.recovery === "quiet") return `${service} not tested: "recovery" is "quiet", so posline sends no probes on this line`;
   return undefined;

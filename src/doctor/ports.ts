@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import type { ServiceName } from "../core/call.ts";
 import { killOf } from "../device/open-errors.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, readTextAt } from "./host.ts";
@@ -46,10 +46,7 @@ interface ConfiguredPort {
 
 export function configuredPorts({ services, admin }: Config): readonly ConfiguredPort[] {
   const wanted: ConfiguredPort[] = [];
-  for (const service of serviceNames) {
-    const found = services[service];
-    if (found !== undefined) wanted.push({ name: service, host: found.host, port: found.port, service });
-  }
+  for (const [service, { host, port }] of Object.entries(services)) wanted.push({ name: service, host, port, service });
   if (admin !== undefined) wanted.push({ name: "admin", ...admin });
   return wanted.filter(({ port }) => port !== 0);
 }

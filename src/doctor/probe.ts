@@ -210,6 +210,7 @@ export interface ProbeAnswer {
  * sends.
  */
 export class ServiceProbe {
+  readonly service: ServiceName;
   readonly contract: Contract;
   /** What went over the line for it, in order. */
   readonly frames: RedactedBytes[] = [];
@@ -228,14 +229,11 @@ export class ServiceProbe {
   readonly #payload: readonly Buffer[];
   readonly #secret: string | undefined;
 
-  constructor(contract: Contract, merchantId: string | undefined) {
+  constructor(contract: Contract, merchantId: string | undefined, service: ServiceName = contract.service) {
+    this.service = service;
     this.contract = contract;
     this.#payload = toLine(contract, contract.probe.route, [], merchantId);
     this.#secret = contract.envelope === "form" ? /&sign=(.*)$/s.exec(textOf(this.#payload))?.[1] : undefined;
-  }
-
-  get service(): ServiceName {
-    return this.contract.service;
   }
 
   /** Sent, and not answered yet. */

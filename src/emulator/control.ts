@@ -1,7 +1,7 @@
 import { check, type Node } from "../config/check.ts";
 import { JsonError, parseJson } from "../config/json.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { Emulator } from "./emulator.ts";
 import { writeExact } from "./exact-json.ts";
@@ -108,7 +108,7 @@ interface ControlRequest {
 }
 
 interface ForcedRequest {
-  readonly service?: ServiceName;
+  readonly service?: ContractName;
   readonly route?: string;
   readonly outcome?: string;
   readonly fault?: string;
@@ -127,7 +127,7 @@ const nextNode: Node = {
   additionalProperties: false,
   required: ["service"],
   properties: {
-    service: { enum: serviceNames, description: "name the service that it applies to" },
+    service: { enum: contractNames, description: "name the service that it applies to" },
     route: { type: "string" },
     outcome: { type: "string" },
     fault: { type: "string" },
@@ -215,13 +215,13 @@ function readFault(text: string, path: string, problems: string[]): WireFault | 
 }
 
 /** The outcomes that each service has, without those that are named with a number. */
-const outcomeNames: Readonly<Record<ServiceName, readonly EmulatedOutcome["name"][]>> = {
+const outcomeNames: Readonly<Record<ContractName, readonly EmulatedOutcome["name"][]>> = {
   fiscal: outcomeNamesOf("fiscal"),
   bank: outcomeNamesOf("bank"),
   qr: outcomeNamesOf("qr"),
 };
 
-function outcomeNamesOf(service: ServiceName): readonly EmulatedOutcome["name"][] {
+function outcomeNamesOf(service: ContractName): readonly EmulatedOutcome["name"][] {
   return magicAmounts.flatMap(({ effect, words }) => {
     const has = "all" in words || words[service] !== undefined;
     return has && "outcome" in effect && effect.outcome.checks === undefined ? [effect.outcome.name] : [];
@@ -229,7 +229,7 @@ function outcomeNamesOf(service: ServiceName): readonly EmulatedOutcome["name"][
 }
 
 /** `slow:3` is in progress for three checks. */
-function readOutcome(service: ServiceName, text: string): EmulatedOutcome | undefined {
+function readOutcome(service: ContractName, text: string): EmulatedOutcome | undefined {
   const [, checks] = /^slow:([1-9]\d?)$/.exec(text) ?? [];
   if (checks !== undefined) return { name: "slow", checks: Number(checks) };
   const name = outcomeNames[service].find((each) => each === text);

@@ -1,6 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { type Call, type Reply, type ServiceName, serviceNames } from "../core/call.ts";
+import { type Call, type ContractName, contractNames, type Reply } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
 import { textOf } from "../envelope/json.ts";
@@ -39,7 +39,7 @@ export interface EmulatedReply {
 
 export class Emulator {
   readonly plan: FaultPlan;
-  readonly services: Readonly<Record<ServiceName, EmulatedService>>;
+  readonly services: Readonly<Record<ContractName, EmulatedService>>;
   readonly #options: EmulatorOptions;
   #aheadMs = 0;
   /** Something that is remembered has changed since `changed` was last called. */
@@ -48,7 +48,7 @@ export class Emulator {
   constructor(options: EmulatorOptions = {}) {
     this.#options = options;
     this.plan = new FaultPlan(options);
-    const contextOf = (service: ServiceName) => ({
+    const contextOf = (service: ContractName) => ({
       now: () => this.now(),
       outcomeOf: (route: string, amount: bigint) => this.plan.outcomeOf(service, route, amount),
       changed: () => {
@@ -79,7 +79,7 @@ export class Emulator {
 
   /** Carries a call out and answers it, at once. */
   answer(call: Call): EmulatedReply {
-    this.plan.begin(call.service, call.route);
+    this.plan.begin(call.contract, call.route);
     const answer = this.#answerTo(call);
     if (this.#dirty) this.#options.changed?.();
     this.#dirty = false;
@@ -90,19 +90,19 @@ export class Emulator {
 
   /** All that it remembers. */
   saved(): JsonObject {
-    return Object.fromEntries(serviceNames.map((service) => [service, this.services[service].saved()]));
+    return Object.fromEntries(contractNames.map((service) => [service, this.services[service].saved()]));
   }
 
   /** Forgets everything, and comes back to the present. */
   reset(): void {
     this.#aheadMs = 0;
-    for (const service of serviceNames) this.services[service].reset();
+    for (const service of contractNames) this.services[service].reset();
     this.plan.reset();
     this.#options.changed?.();
   }
 
   #answerTo(call: Call): ServiceAnswer {
-    const contract = contracts[call.service];
+    const contract = contracts[call.contract];
     const route = routeOf(contract, call.route);
     if (route === undefined) {
       return errorAnswer(contract.faultCodes.route, `Cannot answer: ${contract.service} has no such route`);
@@ -111,7 +111,7 @@ export class Emulator {
       contract.envelope === "form"
         ? readFormBody(contract, route, call, this.#options.merchantId)
         : readJsonBody(contract, route, call);
-    return "refused" in body ? body.refused : this.services[call.service].answer(route.path, body.json);
+    return "refused" in body ? body.refused : this.services[call.contract].answer(route.path, body.json);
   }
 }
 

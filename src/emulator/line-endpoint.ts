@@ -26,7 +26,7 @@ export function lineEndpoint(emulator: Pick<Emulator, "answer">, crc16: Crc16): 
     if (fault === undefined) return reply;
     // Another's buffer may be written more than once; this one is written once.
     let payload: Buffer = Buffer.concat(reply.payload);
-    if (fault.kind === "reserved-crc") payload = withReservedCrc(payload, contracts[call.service].framing, crc16);
+    if (fault.kind === "reserved-crc") payload = withReservedCrc(payload, contracts[call.contract].framing, crc16);
     // Late before the writing, so that who writes isn't thought to hang; what is asked meanwhile waits, as in a terminal.
     else if (fault.kind === "late") await delay(fault.ms, call.caller);
     else faults.set(payload, fault);

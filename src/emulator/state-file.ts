@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { type ServiceName, serviceNames } from "../core/call.ts";
+import { type ContractName, contractNames } from "../core/call.ts";
 import { codeOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
@@ -20,7 +20,7 @@ const fileBytesMax = 64 * 1024 * 1024;
 
 /** What is kept in the file: the state of the emulator. */
 export interface EmulatorState {
-  readonly services: Readonly<Record<ServiceName, EmulatedService>>;
+  readonly services: Readonly<Record<ContractName, EmulatedService>>;
   readonly aheadMs: number;
   advance(ms: number): void;
   saved(): JsonObject;
@@ -52,7 +52,7 @@ export function readStateFile(path: string, emulator: EmulatorState): void {
     throw refuse(`aheadMs: must be a whole number from 0 to ${aheadMsMax}`);
   }
   if (!isObject(services)) throw refuse("services: must be an object");
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     const saved = services[service];
     if (!isObject(saved)) throw refuse(`services.${service}: must be an object`);
     try {

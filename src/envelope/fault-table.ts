@@ -1,6 +1,6 @@
 import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import { serviceNames } from "../core/call.ts";
+import { contractNames } from "../core/call.ts";
 import { Fault, type FaultKind, type FaultOutcome, faultClasses } from "../core/fault.ts";
 import { type FaultBody, faultBody, faultHttpStatus, faultOnLine } from "./fault.ts";
 
@@ -15,7 +15,7 @@ const outcomes: readonly FaultOutcome[] = ["not-sent", "unknown"];
 export function faultTable(): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const titles = ["service", "route", "outcome", "body", "HTTP status", "with `faultStatus: 200`", "a gateway's line"];
-  const rows = serviceNames.flatMap((service) => rowsOf(contracts[service]).map((cells) => [service, ...cells]));
+  const rows = contractNames.flatMap((service) => rowsOf(contracts[service]).map((cells) => [service, ...cells]));
   return [titles, titles.map(() => "---"), ...rows].map(row).join("\n");
 }
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { notAnObject, parseBounded } from "./bounded-json.ts";
@@ -22,7 +22,7 @@ export type Check = "envelope" | "contract" | "none";
 
 /** What a contract's schema finds wrong with a body. */
 export type ValidateBody = (
-  service: ServiceName,
+  service: ContractName,
   route: string,
   body: JsonObject,
 ) => { readonly kind: "missing" | "malformed"; readonly message: string } | undefined;
@@ -200,7 +200,7 @@ export function toLine(
 
 /** A request as it was read from a line: which service it selects, and what it asks. */
 export interface ReceivedRequest {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly route: string;
   readonly body: readonly Buffer[];
 }

@@ -134,7 +134,7 @@ export class HttpListener {
       route,
       requestId,
       client,
-      settings: { contract, rules, handler, responses },
+      settings: { contract, service, rules, handler, responses },
     } = context;
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
@@ -143,7 +143,15 @@ export class HttpListener {
       const { body, key } = readHttpBody(contract, route, pieces, rules);
       context.key = key;
       context.dispatched = true;
-      const call: Call = { service: contract.service, route: route.path, body, requestId, key, caller: client };
+      const call: Call = {
+        service,
+        contract: contract.service,
+        route: route.path,
+        body,
+        requestId,
+        key,
+        caller: client,
+      };
       const reply = await handler(call);
       context.closesConnection = this.#server.connections.closesAfter(context);
       const { status, code, queueMs, lineMs } = reply;
@@ -207,9 +215,9 @@ export class HttpListener {
 
   /** A log that fails must not change an answer. */
   #report(received: RequestContext | UnparsedRequest, result: ExchangeResult): void {
-    const { contract, report } = "settings" in received ? received.settings : this.#settings;
+    const { service, report } = "settings" in received ? received.settings : this.#settings;
     try {
-      report.exchange(exchangeRecord(contract.service, received, result));
+      report.exchange(exchangeRecord(service, received, result));
     } catch (error) {
       report.error(error);
     }

@@ -1,6 +1,6 @@
 import type { ServiceConfig } from "../config/config.ts";
 import type { Contract } from "../contract/contract.ts";
-import type { Handler } from "../core/call.ts";
+import type { Handler, ServiceName } from "../core/call.ts";
 import type { Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import type { RequestRules } from "../envelope/request.ts";
@@ -12,6 +12,8 @@ import { ResponseWriter } from "./response-writer.ts";
 /** The settings of a port, except its address: which service it serves, and how. */
 export interface ServiceSettings {
   readonly contract: Contract;
+  /** The service's name, where not its contract's. */
+  readonly service?: ServiceName | undefined;
   readonly config: ServiceConfig;
   readonly rules: RequestRules;
   readonly handler: Handler;
@@ -32,6 +34,7 @@ export interface ServiceSettings {
  * it is answered.
  */
 export interface AppliedSettings extends ServiceSettings {
+  readonly service: ServiceName;
   readonly guard: Guard;
   readonly responses: ResponseWriter;
   readonly bodies: BodyReader;
@@ -39,12 +42,13 @@ export interface AppliedSettings extends ServiceSettings {
 
 /** @param before The settings until now: bodies held under them still count, unless the largest body has another size. */
 export function applySettings(settings: ServiceSettings, before?: AppliedSettings): AppliedSettings {
-  const { contract, config } = settings;
+  const { contract, config, service = contract.service } = settings;
   const { allowHosts, allowOrigins, apiKey, bodyBytesMax, faultStatus } = config;
   const sameSize = before?.config.bodyBytesMax === bodyBytesMax;
   return {
     ...settings,
-    guard: new Guard({ service: contract.service, allowHosts, allowOrigins, apiKey }),
+    service,
+    guard: new Guard({ service, allowHosts, allowOrigins, apiKey }),
     responses: new ResponseWriter(contract, faultStatus),
     bodies: sameSize ? before.bodies : new BodyReader(bodyBytesMax, bodiesMax * bodyBytesMax),
   };

@@ -92,7 +92,7 @@ export class Journal {
 
   /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
   begin(call: Call, route: Route): JournalEntry {
-    const contract = contracts[call.service];
+    const contract = contracts[call.contract];
     const record = sentRecord(call, route, contract);
     let sent: Recording | undefined;
     return {

@@ -2,7 +2,7 @@ import { serviceDefaults } from "../config/limits.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Ledger, LedgerEntry } from "../contract/operation-log.ts";
-import type { Call, Handler, Reply } from "../core/call.ts";
+import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
 import type { Crc16 } from "../wire/crc16.ts";
@@ -15,6 +15,8 @@ import type { LineService } from "./recovery.ts";
 
 export interface LineCallerOptions {
   readonly contract: Contract;
+  /** The service's name, where not its contract's. */
+  readonly service?: ServiceName | undefined;
   readonly line: Line;
   /** Milliseconds by route. */
   readonly replyTimeoutMs: Readonly<Record<string, number>>;
@@ -24,9 +26,10 @@ export interface LineCallerOptions {
 }
 
 /** A handler that asks one service over its line. */
-export function lineCaller({ contract, line, replyTimeoutMs, merchantId, ledger }: LineCallerOptions): Handler {
+export function lineCaller(options: LineCallerOptions): Handler {
+  const { contract, service = contract.service, line, replyTimeoutMs, merchantId, ledger } = options;
   const requestOf = (call: Call, route: Route): LineRequest => ({
-    service: contract.service,
+    service,
     framing: contract.framing,
     payload: toLine(contract, route.path, call.body, merchantId),
     replyTimeoutMs: replyTimeoutMs[route.path] ?? route.replyTimeoutMs,
@@ -80,6 +83,8 @@ export interface LineServiceRules {
   readonly merchantId: string | undefined;
   /** Bytes of the largest reply that is taken, where not the default. */
   readonly replyBytesMax?: number;
+  /** The service's name, where not its contract's. */
+  readonly service?: ServiceName | undefined;
 }
 
 /**
@@ -89,11 +94,11 @@ export interface LineServiceRules {
  * there is no probe.
  */
 export function lineService(contract: Contract, rules: LineServiceRules): LineService {
-  const { probe, framing, service } = contract;
+  const { probe, framing } = contract;
   const signable = contract.envelope !== "form" || rules.merchantId !== undefined;
   const asks = signable && !rules.quiet;
   return {
-    service,
+    service: rules.service ?? contract.service,
     framing,
     replyBytesMax: rules.replyBytesMax ?? serviceDefaults.replyBytesMax,
     probe: asks ? frameOf(framing, toLine(contract, probe.route, [], rules.merchantId), rules.crc16) : undefined,

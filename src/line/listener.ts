@@ -3,7 +3,7 @@ import type { LineConfig } from "../config/config.ts";
 import { payloadBytesMax } from "../config/limits.ts";
 import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import type { Call, Reply } from "../core/call.ts";
+import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
@@ -56,7 +56,12 @@ export interface LineListenerOptions {
   readonly config: LineConfig;
   readonly open: OpenTransport;
   /** The services answered on this line. */
-  readonly services: readonly { readonly contract: Contract; readonly handler: LineHandler }[];
+  readonly services: readonly {
+    readonly contract: Contract;
+    /** The service's name, where not its contract's. */
+    readonly service?: ServiceName | undefined;
+    readonly handler: LineHandler;
+  }[];
   /** Which requests are answered; `all` unless said otherwise. */
   readonly answering?: Answering;
   readonly report: LineListenerReport;
@@ -199,7 +204,7 @@ export class LineListener {
     } catch (error) {
       if (error instanceof Fault) return error;
       this.#options.report.error?.(error);
-      return new Fault("broken", `Cannot answer: internal error in posline, please report it. ${checkFirst[call.service]}`);
+      return new Fault("broken", `Cannot answer: internal error in posline, please report it. ${checkFirst[call.contract]}`);
     }
   }
 
@@ -239,10 +244,14 @@ export class LineListener {
 
   #readCall(frame: Frame): { contract: Contract; handler: LineHandler; call: Call } | undefined {
     const request = readRequest(frame);
-    const service = this.#options.services.find(({ contract }) => contract.service === request?.service);
-    if (request === undefined || service === undefined) return undefined;
+    const asked = this.#options.services.find(({ contract }) => contract.service === request?.service);
+    if (request === undefined || asked === undefined) return undefined;
+    const { contract, handler, service = contract.service } = asked;
     const requestId = `${this.#idStart}-${(++this.#count).toString(36)}`;
-    return { ...service, call: { ...request, requestId, key: undefined, caller: new InboxCaller(this.#inbox) } };
+    const caller = new InboxCaller(this.#inbox);
+    const { route, body } = request;
+    const call = { service, contract: contract.service, route, body, requestId, key: undefined, caller };
+    return { contract, handler, call };
   }
 
   #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {

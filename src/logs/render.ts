@@ -1,5 +1,5 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { serviceNames } from "../core/call.ts";
+import { contractNames } from "../core/call.ts";
 import type { ExchangeLogEvent, LineLogEvent, LogEvent, ProcessLogEvent } from "./event.ts";
 import { type Colourer, type Tone, terminalSafe } from "./terminal-text.ts";
 
@@ -96,8 +96,12 @@ function toneOf({ outcome, status, service, route }: ExchangeLogEvent): Tone {
 
 /** Whether nothing can have been changed by asking. */
 function onlyReads(service: string, route: string): boolean {
-  const name = serviceNames.find((each) => each === service);
-  return name !== undefined && routeOf(contracts[name], route)?.effect === "none";
+  const name = contractNames.find((each) => each === service);
+  // A name of the configuration's own: whatever its contract is.
+  const effects = (name === undefined ? contractNames : [name]).flatMap(
+    (each) => routeOf(contracts[each], route)?.effect ?? [],
+  );
+  return effects.length > 0 && effects.every((effect) => effect === "none");
 }
 
 const two = (n: number) => String(n).padStart(2, "0");

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 import fc from "fast-check";
 import type { LineObserver } from "../../src/admin/line-metrics.ts";
 import { Status } from "../../src/admin/status.ts";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { discard, frame, lineSource, oneLineSources, played, recordOf, statusOf } from "./worlds.ts";
 
@@ -320,7 +320,7 @@ test("Status.routes has the three paths", () => {
 
 const outcomes = ["answered", "not-sent", "unknown"] as const;
 const happening = fc.oneof(
-  fc.record({ service: fc.constantFrom(...serviceNames), outcome: fc.constantFrom(...outcomes) }),
+  fc.record({ service: fc.constantFrom(...contractNames), outcome: fc.constantFrom(...outcomes) }),
   fc.record({ line: fc.constantFrom("a", "b"), event: fc.constantFrom("open", "clean", "fail", "lose", "late") }),
   fc.record({
     line: fc.constantFrom("a", "b"),
@@ -330,7 +330,7 @@ const happening = fc.oneof(
 );
 
 test("Status's counters add up whatever happens: lines to services, openings to losses, discards to their bytes (property)", () => {
-  const lineOf: Readonly<Record<ServiceName, "a" | "b">> = { fiscal: "a", bank: "b", qr: "b" };
+  const lineOf: Readonly<Record<ContractName, "a" | "b">> = { fiscal: "a", bank: "b", qr: "b" };
   fc.assert(
     fc.property(fc.array(happening), (all) => {
       const status = new Status("1.2.3");
@@ -338,7 +338,7 @@ test("Status's counters add up whatever happens: lines to services, openings to 
       const observers: Readonly<Record<string, LineObserver>> = { a: status.line("a"), b: status.line("b") };
       status.setSources({
         lines: [lineSource("a", lives.a), lineSource("b", lives.b)],
-        services: serviceNames.map((service) => ({ service, line: lineOf[service] })),
+        services: contractNames.map((service) => ({ service, line: lineOf[service] })),
       });
       const next = { open: "recovering", clean: "idle", fail: "recovering", lose: "down" } as const;
       const from = { open: ["down"], clean: ["recovering"], fail: ["idle"], lose: ["recovering", "idle"] } as const;

@@ -1,6 +1,6 @@
 import type { Status } from "../../src/admin/status.ts";
 import type { LineSource, LiveLine, StatusLineState, StatusSources } from "../../src/admin/status-sources.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import type { ExchangeRecord } from "../../src/core/log-fields.ts";
 import type { Discard, DiscardReason, Frame } from "../../src/wire/decoded.ts";
 
@@ -37,7 +37,7 @@ export function oneLineSources(live: LiveLine): StatusSources {
 }
 
 export function recordOf(
-  service: ServiceName,
+  service: ContractName,
   outcome: ExchangeRecord["outcome"],
   more: Partial<ExchangeRecord> = {},
 ): ExchangeRecord {

@@ -5,12 +5,12 @@ import { NotSentError, RejectedError, UnknownError } from "../../src/client/erro
 import { methodName } from "../../src/client/remote-service.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { recoveries, recoveryOf } from "../../src/contract/recovery.ts";
-import { serviceNames } from "../../src/core/call.ts";
+import { contractNames } from "../../src/core/call.ts";
 import { error, lost, ok, over, reply, Scripted } from "./scripted.ts";
 
 test("a client has one method for each route of each contract, and settle", () => {
   const client = createClientOver(new Scripted([]));
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     const names = contracts[service].routes.map(({ path }) => methodName(path));
     assert.deepEqual(Object.keys(client[service]).sort(), [...names, "settle"].sort());
   }
@@ -19,7 +19,7 @@ test("a client has one method for each route of each contract, and settle", () =
 });
 
 test("recoveries has exactly the routes that are polled or may not be resent after a lost answer", () => {
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     const money = contracts[service].routes.filter(({ effect, polling }) => effect === "money" || polling !== undefined);
     const routes = recoveries[service].map(({ route }) => route);
     const expected = money.map(({ path }) => path).concat(service === "qr" ? ["/final_confirm"] : []);
@@ -29,7 +29,7 @@ test("recoveries has exactly the routes that are polled or may not be resent aft
 });
 
 test("recoveries names only codes that its contract has", () => {
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     const codes = contracts[service].codes.map(({ code }) => code);
     for (const { refusals, resendCodes, signCodes, print } of recoveries[service]) {
       const named = [...refusals, ...resendCodes, ...signCodes, ...(print === undefined ? [] : [print.code])];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { methodName } from "../../src/client/remote-service.ts";
 import type { Settled } from "../../src/client/settle-types.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import type { Arrival, Terminal } from "./terminal.ts";
 
@@ -24,7 +24,7 @@ export interface Truth {
 }
 
 export interface Followed {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly route: string;
   readonly name: string;
   /** It may never arrive twice (bank.md, rule 4; qr.md, flow rule 3). */

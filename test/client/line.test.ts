@@ -6,7 +6,7 @@ import { createClientOver } from "../../src/client/client.ts";
 import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Call, type Handler, type Reply, serviceNames } from "../../src/core/call.ts";
+import { type Call, contractNames, type Handler, type Reply } from "../../src/core/call.ts";
 import { OpenError } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { memoryTransport } from "../../src/emulator/memory-transport.ts";
@@ -26,7 +26,7 @@ function terminal(t: TestContext, asked: Handler) {
   const listener = new LineListener({
     config,
     open: far,
-    services: serviceNames.map((service) => ({ contract: contracts[service], handler: (call) => asked(call) })),
+    services: contractNames.map((service) => ({ contract: contracts[service], handler: (call) => asked(call) })),
     report: { discard: () => {}, state: () => {} },
   });
   listener.start();
@@ -216,6 +216,6 @@ test("LineTransport.send() with a signal that is aborted already, or withdrawn, 
   const withdrawn = await transport.send({ ...request, withdrawn: AbortSignal.abort() }, new AbortController().signal);
   for (const { outcome, failure } of [left, withdrawn]) {
     assert.equal(outcome, "not-sent");
-    assert.match(failure ?? "", /had left/);
+    assert.match(failure ?? "", /^cancelled before it was sent$/);
   }
 });

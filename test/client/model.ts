@@ -1,4 +1,4 @@
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 
 /**
  * Services as their contracts describe them, as small as they can be, with a record of what really happened. They are meaner than
@@ -176,7 +176,7 @@ export class FiscalModel extends Base {
   }
 }
 
-export function modelOf(service: ServiceName, route: string, fate: Fate, original: boolean): Model {
+export function modelOf(service: ContractName, route: string, fate: Fate, original: boolean): Model {
   if (service === "bank") return new BankModel(fate, route, original);
   return service === "qr" ? new QrModel(fate) : new FiscalModel(fate);
 }

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { methodName } from "../../src/client/remote-service.ts";
 import type { Settled } from "../../src/client/settle-types.ts";
 import { type Answer, failedAnswer, type TransportRequest } from "../../src/client/transport.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
@@ -26,7 +26,7 @@ class World {
 
   carry({ service, route, body }: TransportRequest): Answer {
     const pieces = body === undefined ? [] : [Buffer.from(body)];
-    const call = { service, route, body: pieces, requestId: "r", key: undefined, caller: new Presence() };
+    const call = { service, contract: service, route, body: pieces, requestId: "r", key: undefined, caller: new Presence() };
     const { reply, fault } = this.emulator.answer(call);
     // What befalls an answer on its way is the line's affair: whatever it is, the worst of it is that nothing comes back
     if (fault !== undefined) return failedAnswer("unknown", fault.kind);
@@ -35,7 +35,7 @@ class World {
   }
 
   /** Something that was done before, without mishaps. */
-  async before(service: ServiceName, operation: string, body: object): Promise<JsonObject> {
+  async before(service: ContractName, operation: string, body: object): Promise<JsonObject> {
     const transport = new Fateful((request) => this.carry(request), []);
     const { result, data } = await follow({ transport, clock: this.clock, service, operation, body });
     assert.ok(result === "approved" || result === "closed", `${operation} before: ${result}`);
@@ -43,7 +43,7 @@ class World {
   }
 
   /** What the emulator remembers of a service, as a list of records. */
-  records(service: ServiceName): readonly JsonObject[] {
+  records(service: ContractName): readonly JsonObject[] {
     const saved = this.emulator.saved()[service];
     const list = isObject(saved) ? (saved["operations"] ?? saved["documents"]) : undefined;
     assert.ok(Array.isArray(list));
@@ -53,7 +53,7 @@ class World {
 
 /** An operation, what it needs to have been done before, and what really became of it. */
 interface Case {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly route: string;
   body(world: World, amount: bigint, sameKey: boolean): Promise<object>;
   /** How often it was carried out, or will be. */

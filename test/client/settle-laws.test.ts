@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { methodName } from "../../src/client/remote-service.ts";
 import type { Settled } from "../../src/client/settle-types.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
-import { serviceNames } from "../../src/core/call.ts";
+import { contractNames } from "../../src/core/call.ts";
 import { type Fate, type Model, modelOf } from "./model.ts";
 import { bodyOf, reply, TestClock } from "./scripted.ts";
 import { Fateful, follow, schedule, scheduleWithDelays } from "./tills.ts";
@@ -44,7 +44,7 @@ function holds(result: Settled["result"], model: Model, { end }: Fate): void {
   if (result === "unprinted") assert.ok(model.prints <= 1);
 }
 
-for (const service of serviceNames) {
+for (const service of contractNames) {
   for (const { route, baseline, ownKey } of recoveries[service]) {
     test(`settle() of ${service} ${route} is carried out once at most and tells what happened or "unknown"`, async () => {
       let known = 0;
@@ -72,7 +72,7 @@ for (const service of serviceNames) {
 }
 
 test("settle() comes to the true end of every operation when nothing goes wrong on the way", async () => {
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     for (const { route, refused, ownKey } of recoveries[service]) {
       for (const end of ["good", "bad"] as const) {
         const given: Fate = { end, checks: 1, start: "true", tells: "each", opens: false, unprinted: false };

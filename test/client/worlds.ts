@@ -2,7 +2,7 @@ import { openLine } from "../../src/app/client-line.ts";
 import { type Client, createClientOver, createHttpClient } from "../../src/client/client.ts";
 import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { type Connection, msPerByte, OpenError, type OpenTransport } from "../../src/device/transport.ts";
 import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
@@ -39,7 +39,7 @@ export interface World {
 }
 
 /** What outlives bridges and tills: the wire, and the terminal at its far end. */
-function wire(terminal: Terminal, baudRate: number, services: readonly ServiceName[]) {
+function wire(terminal: Terminal, baudRate: number, services: readonly ContractName[]) {
   const config = configOf({ baudRate });
   const pace = msPerByte(config);
   const { near, far, unplug } = memoryTransport(pace);
@@ -96,7 +96,7 @@ function mortal(open: OpenTransport): { readonly open: OpenTransport; die(): voi
 }
 
 /** A till with a line of its own: client, line, terminal. */
-export function lineWorld(terminal: Terminal, baudRate: number, services: readonly ServiceName[] = serviceNames): World {
+export function lineWorld(terminal: Terminal, baudRate: number, services: readonly ContractName[] = contractNames): World {
   const far = wire(terminal, baudRate, services);
   const dead: Client[] = [];
   let current: { readonly life: Promise<Life>; die(): void } | undefined;
@@ -137,7 +137,7 @@ export function lineWorld(terminal: Terminal, baudRate: number, services: readon
 }
 
 export interface HttpWorldOptions {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly terminal: Terminal;
   /** Milliseconds for every route; undefined: the contract's. */
   readonly replyTimeoutMs: number | undefined;
@@ -177,7 +177,7 @@ export async function httpWorld({ service, terminal, replyTimeoutMs }: HttpWorld
 }
 
 interface BridgeOptions {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly near: OpenTransport;
   readonly baudRate: number;
   readonly replyTimeoutMs: number | undefined;

@@ -24,6 +24,7 @@ test("loadConfig() fills in the defaults, and the contracts' ports and time-outs
     queueWaitMs: 15_000,
   });
   assert.deepEqual(config.services.bank, {
+    contract: "bank",
     line: "till",
     port: 8888,
     host: "127.0.0.1",

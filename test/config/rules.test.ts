@@ -9,7 +9,16 @@ function lineOf(settings: Partial<LineConfig> = {}): LineConfig {
 }
 
 function serviceOf(port: number, settings: Partial<ServiceConfig> = {}): ServiceConfig {
-  return { line: "till", port, ...serviceDefaults, replyTimeoutMs: {}, allowOrigins: [], allowHosts: [], ...settings };
+  return {
+    contract: "bank",
+    line: "till",
+    port,
+    ...serviceDefaults,
+    replyTimeoutMs: {},
+    allowOrigins: [],
+    allowHosts: [],
+    ...settings,
+  };
 }
 
 function configOf(settings: Partial<Config> = {}): Config {
@@ -43,7 +52,7 @@ test("refuseCrossed() tells a line that no service uses", () => {
 
 test("refuseCrossed() tells two listeners on one host and port, wildcards and the admin page included", () => {
   const on = (bankHost: string, qrHost: string) => ({
-    services: { bank: serviceOf(1, { host: bankHost }), qr: serviceOf(1, { host: qrHost }) },
+    services: { bank: serviceOf(1, { host: bankHost }), qr: serviceOf(1, { contract: "qr", host: qrHost }) },
   });
   for (const [one, other] of [
     ["127.0.0.1", "127.0.0.1"],
@@ -59,11 +68,11 @@ test("refuseCrossed() tells two listeners on one host and port, wildcards and th
   assert.deepEqual(problemsOf({ admin: { host: "127.0.0.1", port: 8888 } }), [
     "admin.port: 8888 on 127.0.0.1 is already used by services.bank.port: give each its own port",
   ]);
-  assert.deepEqual(problemsOf({ services: { bank: serviceOf(0), qr: serviceOf(0) } }), []);
+  assert.deepEqual(problemsOf({ services: { bank: serviceOf(0), qr: serviceOf(0, { contract: "qr" }) } }), []);
 });
 
 test("refuseCrossed() tells two lines of one path, but not two emulated ones", () => {
-  const services = { bank: serviceOf(1), qr: serviceOf(2, { line: "bar" }) };
+  const services = { bank: serviceOf(1), qr: serviceOf(2, { contract: "qr", line: "bar" }) };
   assert.deepEqual(problemsOf({ services, lines: { till: lineOf(), bar: lineOf() } }), [
     "lines.bar.path: /dev/absent0 is also the device of line till: put the services of both on one line",
   ]);
@@ -72,7 +81,7 @@ test("refuseCrossed() tells two lines of one path, but not two emulated ones", (
 });
 
 test("refuseCrossed() tells a queue that would not fit into memory, by the largest body of the line's services", () => {
-  const services = (bodyBytesMax: number) => ({ bank: serviceOf(1), qr: serviceOf(2, { bodyBytesMax }) });
+  const services = (bodyBytesMax: number) => ({ bank: serviceOf(1), qr: serviceOf(2, { contract: "qr", bodyBytesMax }) });
   const lines = { till: lineOf({ queueCallsMax: 65 }) };
   assert.deepEqual(problemsOf({ lines, services: services(8 * 1024 * 1024) }), [
     "lines.till.queueCallsMax: 65 waiting calls of up to 8388608 bytes may take 520 MiB of memory, more than the " +
@@ -135,7 +144,8 @@ test("warningsOf() warns of a journal without a folder, and not of one that is o
 });
 
 test("warningsOf() warns that fiscal recovers by silence without a merchantId", () => {
-  const of = (settings: Partial<ServiceConfig>) => warningsOf(configOf({ services: { fiscal: serviceOf(1, settings) } }));
+  const of = (settings: Partial<ServiceConfig>) =>
+    warningsOf(configOf({ services: { fiscal: serviceOf(1, { contract: "fiscal", ...settings }) } }));
   assert.match(of({})[0] ?? "", /^services\.fiscal\.merchantId: .*30000 ms of silence: set merchantId or merchantIdFile$/);
   assert.deepEqual(of({ merchantId: "M" }), []);
 });

@@ -152,7 +152,7 @@ function replaced(value: unknown, path: readonly string[], by: unknown): unknown
 }
 
 test("check() refuses any unknown key anywhere, with its path", () => {
-  const places = objectPaths(whole).filter((path) => path.join() !== "lines");
+  const places = objectPaths(whole).filter((path) => !["lines", "services"].includes(path.join()));
   const key = fc.stringMatching(/^[a-z]{1,9}$/);
   fc.assert(
     fc.property(fc.constantFrom(...places), key, fc.jsonValue(), (path, name, value) => {

@@ -7,7 +7,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
 import { schemas } from "../../src/contract/schema.ts";
-import { serviceNames } from "../../src/core/call.ts";
+import { contractNames } from "../../src/core/call.ts";
 import { after, section, table } from "./markdown.ts";
 import { documented, shapeOf, walk } from "./shape.ts";
 
@@ -18,7 +18,7 @@ import { documented, shapeOf, walk } from "./shape.ts";
  */
 
 const documents = Object.fromEntries(
-  serviceNames.map((name) => [name, readFileSync(new URL(`../vectors/contracts/${name}.md`, import.meta.url), "utf8")]),
+  contractNames.map((name) => [name, readFileSync(new URL(`../vectors/contracts/${name}.md`, import.meta.url), "utf8")]),
 );
 const text = (contract: Contract) => documents[contract.service] ?? "";
 const endpoints = (contract: Contract) => table(section(text(contract), "Endpoints"));

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { schemas, schemasOf, validateReply, validateRequest } from "../../src/contract/schema.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 
 const bankSale = { pay_id: "P-1", amount: 1000, currency_name: "AZN" };
 const sale = { documentExtID: "ORDER-1", items: [{ itemName: "Bread", itemQty: 1000, itemAmount: 150 }] };
 
 /** Bodies as the contracts document them. */
-const accepted: readonly (readonly [ServiceName, string, unknown])[] = [
+const accepted: readonly (readonly [ContractName, string, unknown])[] = [
   ["fiscal", "/sale", sale],
   ["fiscal", "/sale", { ...sale, docTime: "2024-05-06 07:08:09", anUnknownField: { a: [1] } }],
   ["fiscal", "/sale", { items: [{}] }],
@@ -36,7 +36,7 @@ test("validateRequest() accepts what the contracts document", () => {
 });
 
 /** Bodies with one thing wrong, and what is said of it. */
-const refused: readonly (readonly [ServiceName, string, unknown, "missing" | "malformed", string])[] = [
+const refused: readonly (readonly [ContractName, string, unknown, "missing" | "malformed", string])[] = [
   ["fiscal", "/sale", {}, "missing", "Cannot accept /sale: items is missing"],
   ["fiscal", "/sale", { items: [] }, "missing", "Cannot accept /sale: items must not be empty"],
   ["fiscal", "/sale", { items: {} }, "malformed", "Cannot accept /sale: items must be of type array"],
@@ -98,7 +98,7 @@ test("validateRequest() never repeats a value or a field that the contract doesn
   const routes = Object.entries(schemas).flatMap(([service, byRoute]) =>
     Object.entries(byRoute).map(([route, { request }]) => ({
       // Object.entries forgets that the keys are service names
-      service: service as ServiceName,
+      service: service as ContractName,
       route,
       names: Object.keys(request !== undefined && "properties" in request ? (request.properties ?? {}) : {}),
     })),
@@ -126,7 +126,7 @@ test("schemasOf() knows no route of Object's own", () => {
 });
 
 /** Replies that real terminals send though no document says so. */
-const heard: readonly (readonly [ServiceName, string, unknown])[] = [
+const heard: readonly (readonly [ContractName, string, unknown])[] = [
   ["fiscal", "/sale", { status: "success", documentID: "900719925474099312", documentExtID: 17, docStatus: -1, extra: {} }],
   ["fiscal", "/check_status", { status: "error", code: 44, message: null }],
   ["fiscal", "/check_shift", { status: "success", code: 0, isShiftOpen: true }],
@@ -146,7 +146,7 @@ test("validateReply() takes what real terminals send", () => {
 });
 
 test("validateReply() refuses what can be no reply of the route", () => {
-  const replies: readonly (readonly [ServiceName, string, unknown, string])[] = [
+  const replies: readonly (readonly [ContractName, string, unknown, string])[] = [
     ["bank", "/sale", {}, "Cannot take the reply to /sale: status is missing"],
     ["bank", "/sale", { status: "ok" }, "Cannot take the reply to /sale: status must be one of success, error"],
     [

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Config, LineConfig } from "../../src/config/config.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { diagnoseLine } from "../../src/doctor/diagnosis.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { hostOf } from "../../src/doctor/host.ts";
@@ -15,7 +15,7 @@ import { FakeLine } from "./fake-line.ts";
 
 const merchantId = "MERCHANT-1";
 
-function servicesOf(names: readonly ServiceName[], signed = true): Config["services"] {
+function servicesOf(names: readonly ContractName[], signed = true): Config["services"] {
   const common = {
     line: "till",
     host: "127.0.0.1",
@@ -41,7 +41,7 @@ interface Asked {
 /** Asks a line in virtual time. */
 async function ask(
   line: FakeLine,
-  names: readonly ServiceName[],
+  names: readonly ContractName[],
   { config = {}, signed = true }: { readonly config?: Partial<LineConfig>; readonly signed?: boolean } = {},
 ): Promise<Asked> {
   const time = new VirtualTime();
@@ -78,7 +78,7 @@ function terminal(line: FakeLine, answers: (text: string) => string | undefined 
 
 const brief = (findings: readonly Finding[]) =>
   findings.map(({ check, level, service }) => [check, level, service ?? "-"].join(" "));
-const of = (findings: readonly Finding[], service: ServiceName): Finding => {
+const of = (findings: readonly Finding[], service: ContractName): Finding => {
   const found = findings.find((each) => each.service === service);
   assert.ok(found !== undefined);
   return found;

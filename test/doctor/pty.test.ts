@@ -25,11 +25,11 @@ const common = {
   allowOrigins: [],
   allowHosts: [],
 } as const;
-const bank = { ...common, check: "envelope", port: 8888 } as const;
+const bank = { contract: "bank", ...common, check: "envelope", port: 8888 } as const;
 const services: LineToProbe["services"] = {
-  fiscal: { ...common, check: "envelope", port: 8008, merchantId: "MERCHANT-1" },
+  fiscal: { contract: "fiscal", ...common, check: "envelope", port: 8008, merchantId: "MERCHANT-1" },
   bank,
-  qr: { ...common, check: "envelope", port: 8887 },
+  qr: { contract: "qr", ...common, check: "envelope", port: 8887 },
 };
 
 /** Asks a terminal on a real tty, which this process itself holds the other end of. */

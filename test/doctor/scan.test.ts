@@ -32,9 +32,9 @@ const common = {
   allowOrigins: [],
   allowHosts: [],
 } as const;
-const bank = { ...common, check: "envelope", port: 8888 } as const;
-const qr = { ...common, check: "envelope", port: 8887 } as const;
-const fiscal = { ...common, check: "envelope", port: 8008, merchantId: "MERCHANT-1" } as const;
+const bank = { contract: "bank", ...common, check: "envelope", port: 8888 } as const;
+const qr = { contract: "qr", ...common, check: "envelope", port: 8887 } as const;
+const fiscal = { contract: "fiscal", ...common, check: "envelope", port: 8008, merchantId: "MERCHANT-1" } as const;
 
 /** Each speed that a terminal's menu offers. */
 const speeds = [1_200, 2_400, 4_800, 9_600, 14_400, 19_200, 28_800, 38_400, 57_600, 115_200] as const;

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { answering } from "../support/terminal.ts";
 import { withBridge } from "../support/with-bridge.ts";
 import { key, services, signed } from "./guarded.ts";
 
 interface Bad {
   readonly what: string;
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly path: string;
   readonly body: string;
   readonly headers?: Record<string, string>;

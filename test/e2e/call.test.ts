@@ -202,6 +202,7 @@ test("posline call reads the body from standard input and from a file", async ()
 
 test("posline call says what is wrong with how it was called, and exits with 64", async () => {
   for (const [args, words] of [
+    [["bnak", "sale"], /^Unknown service "bnak": did you mean "bank"\?$/m],
     [["bank", "sail"], /^Unknown route "sail" of bank: did you mean "sale"\?$/m],
     [["bank", "xyzzy"], /^Unknown route "xyzzy" of bank: bank has supported_operations, terminals, sale/m],
     [["bank", "sale", "[1]"], /the body must be a JSON object/],

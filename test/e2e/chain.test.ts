@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createHttpClient } from "../../src/client/client.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { type Answer, Upstream } from "../http/upstream.ts";
 import type { BridgeProcess } from "../support/bridge-process.ts";
@@ -15,24 +15,24 @@ const merchantId = "MERCHANT-1";
 const oddJson = '{ "zzz" : 1.50,  "pay_id":"A-1",\n "amount": 9007199254740993, "note":"Ünïcödé ☕ \\u00e9" }';
 const oddReply =
   '\n{\n "status":"success" , "code":0,"documentID":9223372036854775807, "b":1.50e0, "a":"\\u00e9 ☕", "a":null }\r\n';
-const probeReplies: Readonly<Record<ServiceName, string>> = {
+const probeReplies: Readonly<Record<ContractName, string>> = {
   fiscal: '{ "status":"success","code":0,  "operations":["sale"], "x":9223372036854775807 }',
   bank: '{ "data":{"operations":[ "sale" ]},"status":"success", "x":9223372036854775807 }',
   qr: '{ "data":{"systems":[ {"name":"PALM"} ]},"status":"success", "x":1.0 }',
 };
 
-const services = new Map<ServiceName, Upstream>();
+const services = new Map<ContractName, Upstream>();
 let chain: Chain;
 let bridge: BridgeProcess;
 
-const serviceOf = (name: ServiceName): Upstream => {
+const serviceOf = (name: ContractName): Upstream => {
   const service = services.get(name);
   assert.ok(service);
   return service;
 };
 
 before(async () => {
-  for (const name of serviceNames) {
+  for (const name of contractNames) {
     services.set(
       name,
       await Upstream.start(({ path }, response) =>
@@ -49,7 +49,7 @@ after(async () => {
   for (const service of services.values()) await service.stop();
 });
 
-for (const service of serviceNames) {
+for (const service of contractNames) {
   const contract = contracts[service];
   for (const route of contract.routes) {
     test(`bridge and gateway relay ${service} ${route.path} and its answer byte for byte`, async () => {

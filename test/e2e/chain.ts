@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { nullModem } from "../support/till.ts";
@@ -12,11 +12,11 @@ export interface Chain {
 }
 
 /** Starts bridge and gateway, each a process of its own with a real tty between them, before the services at these URLs. */
-export async function startedChain(merchantId: string, urlOf: (service: ServiceName) => string): Promise<Chain> {
+export async function startedChain(merchantId: string, urlOf: (service: ContractName) => string): Promise<Chain> {
   const folder = scratchFolder();
   const [near, far] = [join(folder.path, "near"), join(folder.path, "far")];
   const cable = nullModem(near, far);
-  const upstreams = serviceNames.flatMap((name) => [`--upstream-${name}`, urlOf(name)]);
+  const upstreams = contractNames.flatMap((name) => [`--upstream-${name}`, urlOf(name)]);
   const gateway = new PoslineProcess(["gateway", "--line", far, ...upstreams]);
   await gateway.logged((line) => line["state"] === "open", "the gateway's line to open");
   const bridge = await startedBridge({

@@ -39,7 +39,7 @@ const cases: readonly Case[] = [
   {
     name: "other CRC",
     behaviour: otherCrc,
-    beside: /: the terminal uses the other checksum, CRC-16\/UMTS$/,
+    beside: /: the terminal uses the CRC-16\/UMTS checksum$/,
     alone: /: the terminal uses the CRC-16\/UMTS checksum$/,
   },
   { name: "wrong speed", behaviour: wrongSpeed, beside: notAnAnswer, alone: /: bytes came that were sent at another speed: / },

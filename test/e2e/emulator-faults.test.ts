@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
 import { parseWireFault, type WireFault, wireFaultKinds } from "../../src/emulator/faults/wire-fault.ts";
@@ -27,9 +27,9 @@ const faults: readonly { readonly name: string; readonly fault: WireFault; reado
 ];
 
 for (const { name, fault, answered } of faults) {
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     test(`the bridge tells the truth of a ${service} answer: ${name}; the line comes back, no call gets another's answer`, async () => {
-      for (const services of [serviceNames, [service]]) {
+      for (const services of [contractNames, [service]]) {
         const bench = new Bench({ services });
         await bench.idle();
         bench.terminal.faults = [fault];
@@ -65,7 +65,7 @@ interface Sold {
   }) => boolean;
 }
 
-const sales: Readonly<Record<ServiceName, Sold>> = {
+const sales: Readonly<Record<ContractName, Sold>> = {
   fiscal: {
     sale: (amount) => ({ documentExtID: "A", items: [{ itemAmount: amount }], payments: { cashAmount: amount } }),
     ask: "/check_status",
@@ -87,7 +87,7 @@ const sales: Readonly<Record<ServiceName, Sold>> = {
 for (const { digits, effect } of magicAmounts) {
   if (!("fault" in effect)) continue;
   const { kind } = effect.fault;
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     test(`Emulator carries out a ${service} sale that ends in ${digits}, and a till learns so in spite of ${kind}`, async () => {
       const bench = new Bench({ emulator: new Emulator({ merchantId }) });
       await bench.idle();
@@ -127,7 +127,7 @@ for (const baudRate of baudRates) {
     );
     const probeFault = fc.constantFrom(...wireFaultKinds).map((kind) => parseWireFault(kind));
     const step = fc.record({
-      service: fc.constantFrom(...serviceNames),
+      service: fc.constantFrom(...contractNames),
       fault,
       probeFault: fc.option(probeFault, { nil: undefined, freq: 2 }),
       // One after the other as a till does, or some time later, whatever became of the one before.
@@ -141,7 +141,7 @@ for (const baudRate of baudRates) {
 }
 
 interface Step {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly fault: WireFault | undefined;
   readonly probeFault: WireFault | undefined;
   /** Milliseconds before the next; undefined: until it has ended. */

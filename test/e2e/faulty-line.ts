@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Call, type Handler, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type Call, type ContractName, contractNames, type Handler } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { msPerByte } from "../../src/device/transport.ts";
@@ -32,11 +32,11 @@ export class Terminal {
   readonly carriedOut = new Map<string, string>();
 
   answer(call: Call): EmulatedReply {
-    const isBarrier = call.route === contracts[call.service].probe.route;
+    const isBarrier = call.route === contracts[call.contract].probe.route;
     const id = idIn(call);
     const filler = "x".repeat(Number(/\d+/.exec(id)?.[0] ?? 0) % 97);
     const json = isBarrier
-      ? { status: "success", ...probeAnswers[call.service] }
+      ? { status: "success", ...probeAnswers[call.contract] }
       : { status: "success", code: 0, data: { id, filler } };
     const text = JSON.stringify(json);
     if (!isBarrier) this.carriedOut.set(id, text);
@@ -59,14 +59,14 @@ function idIn({ body }: Call): string {
   return /"id":"(\w+)"/.exec(json)?.[1] ?? "";
 }
 
-const routes: Readonly<Record<ServiceName, string>> = { fiscal: "/sale", bank: "/sale", qr: "/showqrcode" };
+const routes: Readonly<Record<ContractName, string>> = { fiscal: "/sale", bank: "/sale", qr: "/showqrcode" };
 
-function callOf(service: ServiceName, id: string, route: string, body: object): Call {
+function callOf(service: ContractName, id: string, route: string, body: object): Call {
   const json = JSON.stringify(body);
   const data = Buffer.from(json).toString("base64");
   const form = `data=${encodeURIComponent(data)}&sign=${encodeURIComponent(signOf(data, merchantId))}`;
   const written = [Buffer.from(contracts[service].envelope === "form" ? form : json)];
-  return { service, route, body: written, requestId: id, key: id, caller: new Presence() };
+  return { service, contract: service, route, body: written, requestId: id, key: id, caller: new Presence() };
 }
 
 /** How a call ended: answered with these bytes, or a fault. */
@@ -77,7 +77,7 @@ export interface Ended {
 }
 
 export interface BenchOptions {
-  readonly services?: readonly ServiceName[];
+  readonly services?: readonly ContractName[];
   readonly baudRate?: number;
   /** The far end, where it isn't the bench's `terminal`. */
   readonly emulator?: Emulator;
@@ -87,11 +87,11 @@ export interface BenchOptions {
 export class Bench {
   readonly terminal = new Terminal();
   readonly line: Line;
-  readonly #handlers: Readonly<Record<ServiceName, Handler>>;
+  readonly #handlers: Readonly<Record<ContractName, Handler>>;
   readonly #listener: LineListener;
   #count = 0;
 
-  constructor({ services = serviceNames, baudRate = 115_200, emulator }: BenchOptions = {}) {
+  constructor({ services = contractNames, baudRate = 115_200, emulator }: BenchOptions = {}) {
     const config = configOf({ baudRate });
     const { near, far, unplug } = memoryTransport(msPerByte(config));
     const { handler, stepsFor } = lineEndpoint(emulator ?? this.terminal, config.crc16);
@@ -104,7 +104,7 @@ export class Bench {
     this.#listener.start();
     const { line } = lineOver(near, { services, config: { baudRate }, merchantId });
     this.line = line;
-    const caller = (service: ServiceName) => {
+    const caller = (service: ContractName) => {
       const contract = contracts[service];
       return lineCaller({ contract, line, replyTimeoutMs: { [routes[service]]: replyTimeoutMs }, merchantId });
     };
@@ -113,7 +113,7 @@ export class Bench {
   }
 
   /** Sends a call; how it ends is noted in what it gives. */
-  send(service: ServiceName, route = routes[service], body?: object): Ended {
+  send(service: ContractName, route = routes[service], body?: object): Ended {
     const ended: Ended = { id: `ID${this.#count++}` };
     this.#handlers[service](callOf(service, ended.id, route, body ?? { id: ended.id })).then(
       ({ payload }) => {

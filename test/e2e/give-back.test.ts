@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { Upstream } from "../http/upstream.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
@@ -59,7 +59,7 @@ function saleAndQuestions(till: Till, key: string): readonly Buffer[] {
 }
 
 /** A question of each service, with a key of its own. */
-function requestOf(till: Till, service: ServiceName, key: string): Buffer {
+function requestOf(till: Till, service: ContractName, key: string): Buffer {
   if (service === "fiscal") return till.frame("stx", `command=/check_status&${fiscalForm({ documentExtID: key })}`);
   if (service === "bank") return till.frame("length", `/check\n{"pay_id":"${key}"}`);
   return till.frame("length", `:8887/check\n{"pay_id":"${key}","trans":"T","pay_system":"P"}`);
@@ -71,14 +71,14 @@ type Asking = (till: Till, key: string) => readonly Buffer[];
 /** A till that asks without a pause, and reads late. */
 class LateTill {
   readonly till: Till;
-  readonly service: ServiceName;
+  readonly service: ContractName;
   readonly link: string;
   readonly #asking: Asking;
   #asked = 0;
   #stopped = true;
   #loop: Promise<void> = Promise.resolve();
 
-  constructor(service: ServiceName, asking: Asking) {
+  constructor(service: ContractName, asking: Asking) {
     this.service = service;
     this.link = join(folder.path, `tty-${service}`);
     this.till = new Till(this.link);
@@ -175,7 +175,7 @@ async function shopOf(): Promise<Shop> {
     const answer = JSON.stringify({ status: "success", code: 0, key, note: "x".repeat(below(answerBytesMax)) });
     setTimeout(() => response.end(answer), below(upstreamMsMax));
   });
-  const tills = serviceNames.map((service) => new LateTill(service, (till, key) => [requestOf(till, service, key)]));
+  const tills = contractNames.map((service) => new LateTill(service, (till, key) => [requestOf(till, service, key)]));
   const file = join(folder.path, "posline.json");
   ends.push(
     () => upstream.stop(),
@@ -185,7 +185,7 @@ async function shopOf(): Promise<Shop> {
   );
   const configure = (lateReplyMs: number) => {
     const lines = Object.fromEntries(tills.map(({ service, link }) => [service, { path: link, baudRate, lateReplyMs }]));
-    const services = Object.fromEntries(serviceNames.map((service) => [service, { line: service, upstream: upstream.url }]));
+    const services = Object.fromEntries(contractNames.map((service) => [service, { line: service, upstream: upstream.url }]));
     writeFileSync(file, JSON.stringify({ lines, services }));
   };
   configure(30_000);

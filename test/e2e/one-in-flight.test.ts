@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { answering, type Behaviour } from "../support/terminal.ts";
 import { withBridge } from "../support/with-bridge.ts";
@@ -10,7 +10,7 @@ const callsTotal = 600;
 const clients = 24;
 
 /** What the n-th call asks, and what only its own answer says. */
-function callOf(n: number): { readonly service: ServiceName; readonly path: string; readonly body: string } {
+function callOf(n: number): { readonly service: ContractName; readonly path: string; readonly body: string } {
   const id = `ID-${n}`;
   if (n % 3 === 0) {
     const data = Buffer.from(JSON.stringify({ documentExtID: id })).toString("base64");

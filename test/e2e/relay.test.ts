@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import { serviceNames } from "../../src/core/call.ts";
+import { contractNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import type { BridgeProcess } from "../support/bridge-process.ts";
 import { type Asked, answering, probeReplies, type Terminal } from "../support/terminal.ts";
@@ -31,7 +31,7 @@ const lastAsked = (): Asked => {
   return asked;
 };
 
-for (const service of serviceNames) {
+for (const service of contractNames) {
   const contract = contracts[service];
   for (const route of contract.routes) {
     test(`bridge relays POST ${service} ${route.path} and its answer byte for byte`, async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { contracts } from "../../src/contract/contracts.ts";
-import { serviceNames } from "../../src/core/call.ts";
+import { contractNames } from "../../src/core/call.ts";
 import { bundle } from "../support/posline-process.ts";
 
 /**
@@ -22,7 +22,7 @@ while (!greeting.includes("Stop it with")) {
   await new Promise((resolve) => setTimeout(resolve, 20));
 }
 const commands = greeting.split("\n").filter((line) => line.startsWith("  curl "));
-assert.equal(commands.length, serviceNames.length + 2, "a command for each service, a declined sale and the control API");
+assert.equal(commands.length, contractNames.length + 2, "a command for each service, a declined sale and the control API");
 let answers = "";
 for (const command of commands) {
   const shell = spawn("bash", ["-c", `${command.trim().replace("curl ", "curl -sS -i ")}`], {

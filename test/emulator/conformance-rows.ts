@@ -1,4 +1,4 @@
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import type { EmulatedOutcome } from "../../src/emulator/faults/magic-amounts.ts";
 
 /**
@@ -18,7 +18,7 @@ export interface Ask {
 }
 
 export interface Row extends Ask {
-  readonly service: ServiceName;
+  readonly service: ContractName;
   /** `success`, `resend`, or the code. */
   readonly case: "success" | "resend" | number;
   /** More than one row may show the same case. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { validateReply } from "../../src/contract/schema.ts";
-import { type Handler, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames, type Handler } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
 import { memoryTransport } from "../../src/emulator/memory-transport.ts";
@@ -27,20 +27,28 @@ async function overLineTransport(): Promise<Transport> {
   const listener = new LineListener({
     config,
     open: far,
-    services: serviceNames.map((service) => ({ contract: contracts[service], handler })),
+    services: contractNames.map((service) => ({ contract: contracts[service], handler })),
     report: { discard: ({ reason }) => assert.fail(reason), state: () => {} },
   });
-  const { line } = lineOver(near, { services: serviceNames, merchantId });
+  const { line } = lineOver(near, { services: contractNames, merchantId });
   listener.start();
   line.start();
-  const callers = new Map<ServiceName, Handler>();
-  for (const service of serviceNames) {
+  const callers = new Map<ContractName, Handler>();
+  for (const service of contractNames) {
     callers.set(service, lineCaller({ contract: contracts[service], line, replyTimeoutMs: {}, merchantId }));
   }
-  const ask = async (service: ServiceName, each: Ask) => {
+  const ask = async (service: ContractName, each: Ask) => {
     const text = bodyOf(service, each);
     const body = text === "" ? [] : [Buffer.from(text)];
-    const call = { service, route: each.route, body, requestId: "r", key: undefined, caller: new Presence() };
+    const call = {
+      service,
+      contract: service,
+      route: each.route,
+      body,
+      requestId: "r",
+      key: undefined,
+      caller: new Presence(),
+    };
     const reply = await callers.get(service)?.(call);
     return Buffer.concat(reply?.payload ?? []).toString();
   };
@@ -95,7 +103,7 @@ for (const row of rows) {
 }
 
 test("every route of every contract has its rows, and every code of every contract is answered by some route", () => {
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     const own = rows.filter((row) => row.service === service);
     for (const { path } of contracts[service].routes) {
       assert.ok(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Handler, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames, type Handler } from "../../src/core/call.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { httpEndpoint } from "../../src/emulator/http-endpoint.ts";
 import { signOf } from "../../src/envelope/sign.ts";
@@ -23,13 +23,13 @@ export const rows: readonly Row[] = [
 /** One emulator, and a way to ask it. */
 export interface Transport {
   readonly emulator: Emulator;
-  readonly ask: (service: ServiceName, ask: Ask) => Promise<string>;
+  readonly ask: (service: ContractName, ask: Ask) => Promise<string>;
   readonly stop: () => Promise<void>;
 }
 
 export const newEmulator = () => new Emulator({ merchantId, clock: () => new Date(2026, 10, 20, 12, 0, 0) });
 
-export function bodyOf(service: ServiceName, { body, raw, badSign }: Ask): string {
+export function bodyOf(service: ContractName, { body, raw, badSign }: Ask): string {
   if (body === undefined && raw === undefined) return "";
   const text = raw ?? JSON.stringify(body);
   if (service !== "fiscal") return text;
@@ -39,7 +39,7 @@ export function bodyOf(service: ServiceName, { body, raw, badSign }: Ask): strin
 
 /** The emulator over HTTP, on real sockets. `answered` has the text of each answer, as it was made. */
 export async function overHttpTransport(): Promise<
-  Transport & { readonly ports: ReadonlyMap<ServiceName, number>; readonly answered: readonly string[] }
+  Transport & { readonly ports: ReadonlyMap<ContractName, number>; readonly answered: readonly string[] }
 > {
   const emulator = newEmulator();
   const answered: string[] = [];
@@ -49,9 +49,9 @@ export async function overHttpTransport(): Promise<
     answered.push(Buffer.concat(reply.payload).toString());
     return reply;
   };
-  const ports = new Map<ServiceName, number>();
+  const ports = new Map<ContractName, number>();
   const listeners: HttpListener[] = [];
-  for (const service of serviceNames) {
+  for (const service of contractNames) {
     const config = serviceConfigOf({ check: "none" });
     const report = { exchange: () => {}, error: (error: unknown) => assert.fail(String(error)) };
     const rules = { check: config.check, merchantId: undefined, validate: undefined };
@@ -59,7 +59,7 @@ export async function overHttpTransport(): Promise<
     ports.set(service, (await listener.listen()).port);
     listeners.push(listener);
   }
-  const ask = async (service: ServiceName, each: Ask) => {
+  const ask = async (service: ContractName, each: Ask) => {
     const body = bodyOf(service, each);
     const get = body === "" && each.route === "/supported_operations";
     const response = await fetch(`http://127.0.0.1:${ports.get(service)}${each.route}`, get ? {} : { method: "POST", body });

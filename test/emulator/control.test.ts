@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Call, ServiceName } from "../../src/core/call.ts";
+import type { Call, ContractName } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { ControlApi, type ControlResponse } from "../../src/emulator/control.ts";
 import { Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
@@ -34,8 +34,16 @@ function refused({ status, text }: ControlResponse): string {
   return error.replace(/^[^:]*: /, "");
 }
 
-function callOf(service: ServiceName, route: string, body: string): Call {
-  return { service, route, body: [Buffer.from(body)], requestId: "r1", key: undefined, caller: new Presence() };
+function callOf(service: ContractName, route: string, body: string): Call {
+  return {
+    service,
+    contract: service,
+    route,
+    body: [Buffer.from(body)],
+    requestId: "r1",
+    key: undefined,
+    caller: new Presence(),
+  };
 }
 
 /** Sells by card, and gives the result that /check then has, with what befell the sale's answer. */

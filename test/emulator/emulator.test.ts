@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { validateReply } from "../../src/contract/schema.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
 import { signOf } from "../../src/envelope/sign.ts";
@@ -12,9 +12,17 @@ import { packagesLoadedBy } from "../contract/imports.ts";
 
 const merchantId = "MERCHANT-1";
 
-function ask(emulator: Emulator, service: ServiceName, route: string, body: string | undefined = undefined) {
+function ask(emulator: Emulator, service: ContractName, route: string, body: string | undefined = undefined) {
   const pieces = body === undefined ? [] : [Buffer.from(body)];
-  const { reply } = emulator.answer({ service, route, body: pieces, requestId: "r1", key: undefined, caller: new Presence() });
+  const { reply } = emulator.answer({
+    service,
+    contract: service,
+    route,
+    body: pieces,
+    requestId: "r1",
+    key: undefined,
+    caller: new Presence(),
+  });
   const json: Record<string, unknown> = JSON.parse(Buffer.concat(reply.payload).toString());
   assert.equal(reply.status, json["status"]);
   assert.equal(reply.code, json["code"]);
@@ -78,6 +86,7 @@ test("Emulator keeps an amount of 64 bits to the last digit", () => {
   ask(emulator, "fiscal", "/deposit", form(`{}`).replace(/data=[^&]*/, `data=${btoa(`{"amount":${amount}}`)}`));
   const { reply } = emulator.answer({
     service: "fiscal",
+    contract: "fiscal",
     route: "/check_shift",
     body: [Buffer.from(form({}))],
     requestId: "r2",

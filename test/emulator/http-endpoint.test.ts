@@ -35,6 +35,7 @@ class Caller extends Presence {
 
 const callOf = (caller: Presence): Call => ({
   service: "bank",
+  contract: "bank",
   route: "/sale",
   body: [],
   requestId: "r",

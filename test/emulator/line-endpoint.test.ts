@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { Call, ServiceName } from "../../src/core/call.ts";
+import type { Call, ContractName } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import type { EmulatedReply } from "../../src/emulator/emulator.ts";
 import type { FrameFault } from "../../src/emulator/faults/frame-faults.ts";
@@ -27,11 +27,11 @@ function answering(...faults: readonly (WireFault | undefined)[]) {
   return { answer, asked };
 }
 
-function callOf(service: ServiceName = "bank"): Call {
-  return { service, route: "/sale", body: [], requestId: "r", key: undefined, caller: new Presence() };
+function callOf(service: ContractName = "bank"): Call {
+  return { service, contract: service, route: "/sale", body: [], requestId: "r", key: undefined, caller: new Presence() };
 }
 
-const framed = (payload: readonly Buffer[], service: ServiceName = "bank") =>
+const framed = (payload: readonly Buffer[], service: ContractName = "bank") =>
   frameOf(contracts[service].framing, payload, "arc");
 
 const frameFaults: readonly FrameFault[] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { validateReply } from "../../src/contract/schema.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import type { ServiceAnswer } from "../../src/emulator/answer.ts";
 import { parseExact, writeExact } from "../../src/emulator/exact-json.ts";
@@ -36,11 +36,11 @@ export class TestContext implements ServiceContext {
 /** A service in a context of its own, asked as over a line: every body and answer goes through its text. */
 export class ServiceUnderTest {
   readonly context = new TestContext();
-  readonly #name: ServiceName;
+  readonly #name: ContractName;
   readonly #make: (context: ServiceContext) => EmulatedService;
   service: EmulatedService;
 
-  constructor(name: ServiceName, make: (context: ServiceContext) => EmulatedService) {
+  constructor(name: ContractName, make: (context: ServiceContext) => EmulatedService) {
     this.#name = name;
     this.#make = make;
     this.service = make(this.context);

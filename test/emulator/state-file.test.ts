@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { type Call, type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type Call, type ContractName, contractNames } from "../../src/core/call.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { fieldsOf } from "../../src/emulator/answer.ts";
@@ -46,7 +46,7 @@ class FakeService implements EmulatedService {
   }
 }
 
-function fakeKept(): EmulatorState & { readonly services: Record<ServiceName, FakeService> } {
+function fakeKept(): EmulatorState & { readonly services: Record<ContractName, FakeService> } {
   const services = { fiscal: new FakeService(), bank: new FakeService(), qr: new FakeService() };
   let aheadMs = 0;
   return {
@@ -156,11 +156,11 @@ test("writeStateFile() tells a place where nothing can be written, and leaves no
   );
 });
 
-const callOf = (service: ServiceName, route: string, json: object): Call => {
+const callOf = (service: ContractName, route: string, json: object): Call => {
   const text = JSON.stringify(json);
   const data = Buffer.from(text).toString("base64");
   const body = [Buffer.from(service === "fiscal" ? `data=${encodeURIComponent(data)}&sign=eA%3D%3D` : text)];
-  return { service, route, body, requestId: "r", key: undefined, caller: new Presence() };
+  return { service, contract: service, route, body, requestId: "r", key: undefined, caller: new Presence() };
 };
 
 const bankSale = { pay_id: "P-1", amount: 1500, currency_name: "EUR" };
@@ -238,7 +238,7 @@ test("readStateFile() takes any damage to a real state for what it is, or goes o
     assert.doesNotThrow(() => {
       for (const call of day) emulator.answer(call);
       const saved = parseExact(writeExact(emulator.saved())) ?? {};
-      for (const service of serviceNames) new Emulator({ clock }).services[service].restore(fieldsOf(saved[service]));
+      for (const service of contractNames) new Emulator({ clock }).services[service].restore(fieldsOf(saved[service]));
     }, text);
   }
   assert.ok(refusals > 1_000, `${refusals} refusals`);

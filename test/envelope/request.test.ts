@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { validateRequest } from "../../src/contract/schema.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { Fault, type FaultKind } from "../../src/core/fault.ts";
 import { type RequestRules, readHttpBody } from "../../src/envelope/request.ts";
 import { signOf } from "../../src/envelope/sign.ts";
@@ -16,7 +16,7 @@ const strict: RequestRules = { ...lenient, merchantId };
 const blind: RequestRules = { ...lenient, check: "none" };
 const whole: RequestRules = { ...lenient, check: "contract", validate: validateRequest };
 
-function read(service: ServiceName, path: string, body: string | readonly Buffer[], rules = lenient) {
+function read(service: ContractName, path: string, body: string | readonly Buffer[], rules = lenient) {
   const route = routeOf(contracts[service], path);
   assert.ok(route);
   return readHttpBody(contracts[service], route, typeof body === "string" ? [Buffer.from(body, "latin1")] : body, rules);
@@ -262,7 +262,7 @@ test("readHttpBody() takes every character of UTF-8, escaped and not", () => {
   assert.equal(read("fiscal", "/sale", dataForm(json), strict).key, "ÄÖ");
 });
 
-const twice: readonly [service: ServiceName, path: string, json: string][] = [
+const twice: readonly [service: ContractName, path: string, json: string][] = [
   ["bank", "/sale", '{"pay_id":"A","amount":1,"pay_id":"B"}'],
   ["bank", "/sale", '{"pay_id":"A","amount":1,"amount":1000}'],
   ["bank", "/sale", '{"pay_id":"A","pay\\u005fid":"B"}'],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { Call, Reply, ServiceName } from "../../src/core/call.ts";
+import type { Call, ContractName, Reply } from "../../src/core/call.ts";
 import { Fault, type FaultKind } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { type HttpCallerOptions, httpCaller } from "../../src/http/caller.ts";
@@ -41,15 +41,24 @@ export async function bareServer(take: (socket: Socket) => void): Promise<string
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-export function callOf(service: ServiceName, route: string, body = "", more: Partial<Call> = {}): Call {
+export function callOf(service: ContractName, route: string, body = "", more: Partial<Call> = {}): Call {
   const pieces = body === "" ? [] : [Buffer.from(body)];
-  return { service, route, body: pieces, requestId: "id-1", key: undefined, caller: new Presence(), ...more };
+  return {
+    service,
+    contract: service,
+    route,
+    body: pieces,
+    requestId: "id-1",
+    key: undefined,
+    caller: new Presence(),
+    ...more,
+  };
 }
 
 /** Bytes of an answer that are taken, unless a test says otherwise. */
 export const replyBytesMax = 65_536;
 
-export function callerOf(service: ServiceName, upstream: string, more: Partial<HttpCallerOptions> = {}) {
+export function callerOf(service: ContractName, upstream: string, more: Partial<HttpCallerOptions> = {}) {
   const contract = contracts[service];
   const timeouts = Object.fromEntries(contract.routes.map(({ path }) => [path, replyTimeoutMs]));
   return httpCaller({ contract, upstream, replyTimeoutMs: timeouts, replyBytesMax, apiKey: undefined, ...more });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import { serviceNames } from "../../src/core/call.ts";
+import { contractNames } from "../../src/core/call.ts";
 import { Fault, type FaultKind, faultClasses } from "../../src/core/fault.ts";
 import { readingOf, trueReadings } from "../support/body-till.ts";
 import { type Answer, ask, Client, closeAll, held, type Served, serve } from "./served.ts";
@@ -15,7 +15,7 @@ const kinds = Object.keys(faultClasses) as FaultKind[];
 
 const message = "Cannot do it: a test: do something else";
 
-for (const service of serviceNames) {
+for (const service of contractNames) {
   for (const faultStatus of [undefined, 200] as const) {
     const where = faultStatus === undefined ? "HTTP" : "HTTP with faultStatus 200";
     test(`no fault of ${service} over ${where} lets a till that reads the body alone take a doubt for an end`, async () => {

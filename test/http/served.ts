@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { ServiceConfig } from "../../src/config/config.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { Call, Handler, Reply, ServiceName } from "../../src/core/call.ts";
+import type { Call, ContractName, Handler, Reply } from "../../src/core/call.ts";
 import { type FaultKind, faultClasses } from "../../src/core/fault.ts";
 import type { ExchangeRecord } from "../../src/core/log.ts";
 import { HttpListener, type HttpListenerOptions } from "../../src/http/listener.ts";
@@ -49,7 +49,7 @@ export function settingsOf({
   return { config, handler, rules, ...(refusal === undefined ? {} : { refusal }) };
 }
 
-export function listenerOf(service: ServiceName, options: ServeOptions = {}): Omit<Served, "port"> {
+export function listenerOf(service: ContractName, options: ServeOptions = {}): Omit<Served, "port"> {
   const calls: Call[] = [];
   const records: ExchangeRecord[] = [];
   const errors: unknown[] = [];
@@ -75,7 +75,7 @@ export function listenerOf(service: ServiceName, options: ServeOptions = {}): Om
 const open: { listener: HttpListener; sockets: Set<Socket> }[] = [];
 const sockets = new Set<Socket>();
 
-export async function serve(service: ServiceName, options: ServeOptions = {}): Promise<Served> {
+export async function serve(service: ContractName, options: ServeOptions = {}): Promise<Served> {
   const made = listenerOf(service, options);
   open.push({ listener: made.listener, sockets });
   const { port } = await made.listener.listen();

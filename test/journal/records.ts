@@ -1,6 +1,6 @@
 import type { Route } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { Call, ServiceName } from "../../src/core/call.ts";
+import type { Call, ContractName } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import type { UnknownOperation } from "../../src/journal/record.ts";
 import type { JournalReport } from "../../src/journal/recorder.ts";
@@ -12,15 +12,23 @@ export const bytes = 64 * 1024;
 
 /** A call for money. */
 export function callOf(key: string, { service = "bank", body = `{"pay_id":"${key}","amount":100}` }: CallSettings = {}): Call {
-  return { service, route: "/sale", body: [Buffer.from(body)], requestId: `r-${key}`, key, caller: new Presence() };
+  return {
+    service,
+    contract: service,
+    route: "/sale",
+    body: [Buffer.from(body)],
+    requestId: `r-${key}`,
+    key,
+    caller: new Presence(),
+  };
 }
 
 interface CallSettings {
-  readonly service?: ServiceName;
+  readonly service?: ContractName;
   readonly body?: string;
 }
 
-export function routeTo(path = "/sale", service: ServiceName = "bank"): Route {
+export function routeTo(path = "/sale", service: ContractName = "bank"): Route {
   const route = contracts[service].routes.find((each) => each.path === path);
   if (route === undefined) throw new Error(`${service} has no ${path}`);
   return route;

@@ -56,7 +56,15 @@ async function bench(answers = true) {
   await time.until(() => line.state === "idle");
   const ask = lineCaller({ contract: contracts.bank, line, replyTimeoutMs: { "/sale": 4_000 }, merchantId: undefined, ledger });
   const run = async (route: string, caller = new Presence()) => {
-    const call: Call = { service: "bank", route, body: [Buffer.from("{}")], requestId: "r", key: "K", caller };
+    const call: Call = {
+      service: "bank",
+      contract: "bank",
+      route,
+      body: [Buffer.from("{}")],
+      requestId: "r",
+      key: "K",
+      caller,
+    };
     const outcome = (await ask(call).catch((error: unknown) => error)) as Reply | Fault;
     ledger.told.push(outcome instanceof Fault ? `told ${outcome.outcome}` : `told ${outcome.code}`);
   };

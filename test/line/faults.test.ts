@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { Fault, type FaultKind, faultClasses } from "../../src/core/fault.ts";
 import { type LineExchange, LineListener } from "../../src/line/listener.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
@@ -30,13 +30,13 @@ async function failing() {
     config: configOf(),
     open: device.open,
     answering: "newest",
-    services: serviceNames.map((service) => ({ contract: contracts[service], handler: () => Promise.reject(fault) })),
+    services: contractNames.map((service) => ({ contract: contracts[service], handler: () => Promise.reject(fault) })),
     report: { discard: () => {}, state: () => {}, exchange: (exchange) => exchanges.push(exchange) },
   });
   listener.start();
   await time.advance(silenceMs + 1);
   /** What is answered to this on the line; undefined when nothing is. */
-  const ask = async (service: ServiceName, path: string, given: Fault): Promise<string | undefined> => {
+  const ask = async (service: ContractName, path: string, given: Fault): Promise<string | undefined> => {
     fault = given;
     const { framing, linePrefix } = contracts[service];
     device.reply(framing, framing === "stx" ? `command=${path}&data=e30=&sign=AAAA` : `${linePrefix}${path}\n{}`);
@@ -52,7 +52,7 @@ async function failing() {
   return { ask, exchanges, stop: () => listener.stop() };
 }
 
-for (const service of serviceNames) {
+for (const service of contractNames) {
   test(`no fault of ${service} on a line lets a till take a doubt for an end`, async () => {
     const { ask, exchanges, stop } = await failing();
     for (const { path } of contracts[service].routes) {

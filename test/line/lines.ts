@@ -1,7 +1,7 @@
 import type { LineConfig } from "../../src/config/config.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import type { Cause } from "../../src/device/open-errors.ts";
@@ -51,11 +51,11 @@ export class Told implements LineReport {
 }
 
 export interface LineSetup {
-  readonly services?: readonly ServiceName[];
+  readonly services?: readonly ContractName[];
   readonly config?: Partial<LineConfig>;
   readonly merchantId?: string | undefined;
   /** Bytes of the largest reply, where not the default. */
-  readonly replyBytesMax?: Readonly<Partial<Record<ServiceName, number>>>;
+  readonly replyBytesMax?: Readonly<Partial<Record<ContractName, number>>>;
 }
 
 export function lineOver(open: OpenTransport, setup: LineSetup = {}): { readonly line: Line; readonly told: Told } {
@@ -71,7 +71,10 @@ export function lineOver(open: OpenTransport, setup: LineSetup = {}): { readonly
 }
 
 /** A request for money, named by its id. */
-export function requestFor(id: string, settings: Partial<LineRequest> & { readonly route?: string } = {}): LineRequest {
+export function requestFor(
+  id: string,
+  settings: Partial<LineRequest> & { readonly service?: ContractName; readonly route?: string } = {},
+): LineRequest {
   const { route = "/sale", service = "bank", ...rest } = settings;
   const { framing, linePrefix } = contracts[service];
   const text = framing === "stx" ? `command=${route}&{"id":"${id}"}` : `${linePrefix}${route}\n{"id":"${id}"}`;

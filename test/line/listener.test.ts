@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { Call, Handler, ServiceName } from "../../src/core/call.ts";
+import type { Call, ContractName, Handler } from "../../src/core/call.ts";
 import { checkFirst, Fault } from "../../src/core/fault.ts";
 import { writeMsMin } from "../../src/line/limits.ts";
 import { LineListener } from "../../src/line/listener.ts";
@@ -33,7 +33,7 @@ class Till {
   #read = 0;
   readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
 
-  constructor(services: readonly ServiceName[], handler: Handler = async () => replyOf('{"status":"success"}')) {
+  constructor(services: readonly ContractName[], handler: Handler = async () => replyOf('{"status":"success"}')) {
     this.listener = new LineListener({
       config: configOf(),
       open: this.device.open,

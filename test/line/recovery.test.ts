@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { lineService } from "../../src/line/caller.ts";
 import { drainMs } from "../../src/line/limits.ts";
 import { Recovery } from "../../src/line/recovery.ts";
@@ -11,13 +11,13 @@ import { merchantId } from "./lines.ts";
 
 const lateReplyMs = 30_000;
 const probeIntervalMs = 2_000;
-const answers: Readonly<Record<ServiceName, readonly [Framing, string]>> = {
+const answers: Readonly<Record<ContractName, readonly [Framing, string]>> = {
   fiscal: ["stx", probeReplies.supported],
   bank: ["length", probeReplies.bankSupported],
   qr: ["length", probeReplies.connection],
 };
 
-function serviceAsked(probe: string): ServiceName {
+function serviceAsked(probe: string): ContractName {
   if (probe.includes("command=")) return "fiscal";
   return probe.includes("/check_connection") ? "qr" : "bank";
 }
@@ -27,7 +27,7 @@ class Proof {
   now = 1_000_000;
   readonly recovery: Recovery;
 
-  constructor(services: readonly ServiceName[], signed = true) {
+  constructor(services: readonly ContractName[], signed = true) {
     const rules = { crc16: "arc" as const, quiet: false, merchantId: signed ? merchantId : undefined };
     this.recovery = new Recovery(
       services.map((service) => lineService(contracts[service], rules)),
@@ -53,7 +53,7 @@ class Proof {
     return kind === "answer" ? service : "late";
   }
 
-  answer(service: ServiceName): string {
+  answer(service: ContractName): string {
     return this.hear(...answers[service]);
   }
 
@@ -69,7 +69,7 @@ class Proof {
     return this.recovery.isClean(this.now);
   }
 
-  fail(service: ServiceName, probeShaped = false): this {
+  fail(service: ContractName, probeShaped = false): this {
     this.recovery.owe(service, probeShaped);
     this.recovery.begin(this.now);
     return this;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -31,7 +31,7 @@ async function shared() {
   const { line, told } = lineOver(device.open, { services: ["bank", "fiscal"], merchantId, replyBytesMax });
   line.start();
   assert.ok(await time.until(() => line.state === "idle"));
-  const ask = async (service: ServiceName, text: string) => {
+  const ask = async (service: ContractName, text: string) => {
     assert.ok(await time.until(() => line.state === "idle"));
     reply = text;
     const end = ending(line, requestFor("A", { service }));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { idleProbeMsMin } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { lineService } from "../../src/line/caller.ts";
 import type { Ending, LineRequest } from "../../src/line/exchange.ts";
@@ -34,7 +34,7 @@ interface Fate {
 type Step =
   | {
       readonly do: "call";
-      readonly service: ServiceName;
+      readonly service: ContractName;
       readonly kind: "money" | "query" | "probe-shaped";
       readonly timeoutMs: number;
       /** What precedes its first byte, for a call for money: how long it takes, and how it ends. */
@@ -223,7 +223,7 @@ class Life {
     );
     // A torn frame from before may still have its time.
     this.#time.advance(10_000);
-    for (const service of serviceNames) this.#call({ do: "call", service, kind: "money", timeoutMs: 5_000 });
+    for (const service of contractNames) this.#call({ do: "call", service, kind: "money", timeoutMs: 5_000 });
     assert.ok(this.#time.until(haveEnded), "the last calls end");
     this.#check();
     for (const { ending } of [...this.#calls.values()].slice(-3)) {
@@ -237,7 +237,7 @@ class Life {
     const idleProbeMs = this.#world.probes ? idleProbeMsMin : 0;
     const line = new SimulatedLine({
       config: configOf({ lateReplyMs, queueWaitMs: 60_000, queueCallsMax: 8, idleProbeMs }),
-      services: serviceNames.map((service) => lineService(contracts[service], rules)),
+      services: contractNames.map((service) => lineService(contracts[service], rules)),
       time: this.#time,
       device: this.#terminal.device,
       record: (request, done) => this.#record(request, done),

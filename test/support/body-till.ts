@@ -1,4 +1,4 @@
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 
 /**
  * How a till understands an answer that reads the body alone, as one on a line must and many over HTTP do. Written from the text of
@@ -20,7 +20,7 @@ interface Body {
 }
 
 /** @param text What came; undefined when nothing did. */
-export function readingOf(service: ServiceName, route: string, text: string | undefined): Reading {
+export function readingOf(service: ContractName, route: string, text: string | undefined): Reading {
   const body = text === undefined ? undefined : bodyOf(text);
   return body === undefined ? "none" : readers[service](route, body);
 }
@@ -96,10 +96,10 @@ function readFiscal(route: string, { status, code, docStatus }: Body): Reading {
 const readers = { qr: readQr, bank: readBank, fiscal: readFiscal };
 
 /** Questions about an operation: it goes on whatever becomes of them. */
-const questions: Readonly<Record<ServiceName, string>> = { qr: "/check", bank: "/check", fiscal: "/check_status" };
+const questions: Readonly<Record<ContractName, string>> = { qr: "/check", bank: "/check", fiscal: "/check_status" };
 
 /** What of these readings is true of a fault with that outcome. */
-export function trueReadings(service: ServiceName, route: string, outcome: "not-sent" | "unknown"): readonly Reading[] {
+export function trueReadings(service: ContractName, route: string, outcome: "not-sent" | "unknown"): readonly Reading[] {
   // Where nothing is known, nothing has ended, and only what is harmless may be sent again
   const doubts: readonly Reading[] = ["open", "resend", "none", "nothing"];
   if (outcome === "unknown") return doubts;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ServiceName, serviceNames } from "../../src/core/call.ts";
+import { contractNames, type ServiceName } from "../../src/core/call.ts";
 import type { LineState } from "../../src/line/states.ts";
 import { type LogLine, PoslineProcess } from "./posline-process.ts";
 
@@ -21,7 +21,7 @@ export function scratchFolder(prefix = "posline-"): { readonly path: string; rem
 }
 
 export interface BridgeOptions {
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** The state in which `startedBridge` waits for its lines to be, in place of idle. */
   readonly lineState?: LineState;
 }
@@ -35,7 +35,7 @@ export class BridgeProcess extends PoslineProcess {
     const file = join(folder.path, "posline.json");
     writeFileSync(file, JSON.stringify(config));
     // The port of a service that isn't configured can't be set.
-    const unset = serviceNames
+    const unset = contractNames
       .filter((name) => !(name in servicesOf(config)))
       .map((name) => `POSLINE_${name.toUpperCase()}_PORT`);
     const noPorts = Object.fromEntries([...unset, "POSLINE_ADMIN_PORT"].map((name) => [name, undefined]));
@@ -105,7 +105,7 @@ export async function startedBridge(
 ): Promise<BridgeProcess> {
   const bridge = new BridgeProcess(config, options);
   try {
-    for (const service of serviceNames) if (service in config.services) await bridge.port(service);
+    for (const service of Object.keys(config.services)) await bridge.port(service);
     for (const line of Object.keys(config.lines)) await bridge.state(line, options.lineState ?? "idle");
     return bridge;
   } catch (error) {

@@ -89,8 +89,8 @@ export class PoslineProcess {
     return this.until(() => this.log.find((line, index) => index >= after && fits(line)), what);
   }
 
-  /** The port of a service, or of the control API. */
-  async port(of: "fiscal" | "bank" | "qr" | "admin"): Promise<number> {
+  /** @param of A service by its name, or `admin`. */
+  async port(of: string): Promise<number> {
     const fits = (line: LogLine) =>
       of === "admin" ? line["msg"] === "admin listens" : line["msg"] === "listening" && line["service"] === of;
     return Number((await this.logged(fits, `${of} to listen`))["port"]);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ServiceName } from "../../src/core/call.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import type { LineState } from "../../src/line/states.ts";
 import { type BridgeProcess, scratchFolder, startedBridge } from "./bridge-process.ts";
 import { type Behaviour, Terminal } from "./terminal.ts";
@@ -14,7 +14,7 @@ export interface PairConfig {
   /** The line's settings, beside its path. */
   readonly line?: object;
   /** The services on the line, with their settings beside it. */
-  readonly services: Readonly<Partial<Record<ServiceName, object>>>;
+  readonly services: Readonly<Partial<Record<ContractName, object>>>;
   /** The state in which the line is waited for; idle, unless the terminal never lets it be. */
   readonly lineState?: LineState;
 }

@@ -1,7 +1,7 @@
 import type { LineConfig } from "../../src/config/config.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { type Call, type Reply, serviceNames } from "../../src/core/call.ts";
+import { type Call, contractNames, type Reply } from "../../src/core/call.ts";
 import { msPerByte } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 
@@ -60,7 +60,7 @@ export class CabledTerminal {
     this.#listener = new LineListener({
       config,
       open: cable(this.#path, msPerByte(config), this.#pull.signal),
-      services: serviceNames.map((service) => ({ contract: contracts[service], handler: (call) => this.#answer(call) })),
+      services: contractNames.map((service) => ({ contract: contracts[service], handler: (call) => this.#answer(call) })),
       report: { discard: () => {}, state: () => {} },
     });
     this.#listener.start();
