@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { ContractName } from "../../src/core/call.ts";
@@ -26,6 +26,9 @@ const terminals = new Map<string, Terminal>();
 const file = join(folder.path, "posline.json");
 let bridge: BridgeProcess;
 let adminPort: number;
+
+/** No port but those of the file. */
+const asConfigured = Object.fromEntries(["FISCAL", "BANK", "QR", "ADMIN"].map((name) => [`POSLINE_${name}_PORT`, undefined]));
 
 /** Says on which line it was asked. */
 const answerOn = (line: string) => (asked: Asked, terminal: Terminal) =>
@@ -55,9 +58,9 @@ before(async () => {
     admin: { port: adminPort },
     journal: { folder: join(folder.path, "journal") },
   };
+  mkdirSync(join(folder.path, "journal"));
   writeFileSync(file, JSON.stringify(config));
-  const unset = ["POSLINE_FISCAL_PORT", "POSLINE_BANK_PORT", "POSLINE_QR_PORT", "POSLINE_ADMIN_PORT", "POSLINE_JOURNAL"];
-  bridge = await startedBridge(config, { env: Object.fromEntries(unset.map((name) => [name, undefined])) });
+  bridge = await startedBridge(config, { env: asConfigured });
 });
 
 after(async () => {
@@ -103,9 +106,34 @@ test("status, journal and posline call go by the names of services", async () =>
   assert.equal(JSON.parse(called.stdout).data.line, "bar");
 });
 
-test("posline doctor probes named services beside nobody, and says which is which", async () => {
-  const doctor = new PoslineProcess(["doctor", "--config", file, "--json"]);
+test("posline doctor names each service at its own port", async () => {
+  const doctor = new PoslineProcess(["doctor", "--config", file, "--json"], { env: asConfigured });
   await doctor.ended();
-  const text = doctor.stdout;
-  for (const name of Object.keys(services)) assert.ok(text.includes(`"${name}"`) || text.includes(name), `${name} in ${text}`);
+  const report: { readonly findings: readonly { readonly check: string; readonly service?: string }[] } = JSON.parse(
+    doctor.stdout,
+  );
+  const ports = report.findings.filter(({ check }) => check === "port").flatMap(({ service }) => service ?? []);
+  assert.deepEqual(ports.sort(), Object.keys(services).sort());
+});
+
+test("a line whose terminal falls silent holds up no other line, and no service of another line of its contract", async () => {
+  const bar = terminals.get("bar");
+  assert.ok(bar);
+  bar.behaviour = () => {};
+  const others = Object.entries(services).filter(([, [line, contract]]) => line !== "bar" && contract !== "fiscal");
+  const unanswered = bridge.post("bank-2", "/check", bodyFor("bank", "SILENT"), {});
+  const clients = Array.from({ length: 60 }, async (_, n) => {
+    const [name, [line, contract]] = others[n % others.length] ?? assert.fail("there are others");
+    for (let i = 0; i < 10; i++) {
+      const { status, text } = await bridge.post(name, "/check", bodyFor(contract, `${name}-${n}-${i}`));
+      assert.equal(status, 200, text);
+      assert.equal(JSON.parse(text).data.line, line, name);
+    }
+  });
+  await Promise.all(clients);
+  assert.equal(bar.calls.at(-1)?.text.includes("SILENT"), true, "it was asked, and is still waited for");
+  bar.unplug();
+  const lost = await unanswered;
+  assert.equal(lost.headers["x-posline-outcome"], "unknown");
+  assert.equal(lost.headers["x-posline-reason"], "line-lost");
 });
