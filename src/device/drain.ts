@@ -1,7 +1,7 @@
 import { nowMs } from "../core/clock.ts";
 
 /**
- * Waits until the system has sent what a port took over. The system call for that, tcdrain, has no timeout: while a device holds
+ * Waits until the system has sent what a port accepted. The system call for that, tcdrain, has no timeout: while a device holds
  * the flow up it blocks one of the few threads that also write the journal, and the process can't exit before it returns. Flushing
  * ends it with most drivers, but those of USB adapters (usb-serial) have nothing to flush. So it has a limit here, few run at a
  * time, and none begins while CTS says that the device takes nothing.

@@ -29,7 +29,7 @@ const lockFolder = "/run/lock";
 const writeBytesMax = 1_024;
 
 /**
- * Bytes that may lie in the system when the last byte of a frame was taken over: drivers hold a page of memory, which is 16 KiB at
+ * Bytes that may lie in the system when the last byte of a frame was accepted: drivers hold a page of memory, which is 16 KiB at
  * most on the boxes that posline is built for.
  */
 const kernelBytesMax = 16_384;
@@ -137,7 +137,7 @@ class SerialConnection implements Connection {
   wroteBytes = 0;
   readonly #msPerByte: number;
   readonly #rtscts: boolean;
-  /** Until when what was taken over may lie in the system: twice its time on the wire, since a device may hold the flow up. */
+  /** Until when what was accepted may lie in the kernel: twice its time on the wire, since a device may hold the flow up. */
   #leavesByMs = 0;
   readonly device: string;
 
@@ -198,7 +198,7 @@ class SerialConnection implements Connection {
     await this.#lock.release();
   }
 
-  /** Lets what was taken over leave. False when some of it is left, or may be. */
+  /** Lets what was accepted leave. False when some of it is left, or may be. */
   async #drained(): Promise<boolean> {
     const dueMs = Math.max(this.#leavesByMs, nowMs()) + drainMsMin;
     if (!(await drained(this.#port, dueMs, this.#rtscts))) return false;

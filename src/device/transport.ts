@@ -20,7 +20,7 @@ export interface ConnectionHandler {
    * lie so long.
    */
   coalesceMs?(): number;
-  /** The last byte of what was written was taken over by the operating system. */
+  /** The last byte of what was written was accepted by the kernel. */
   onWritten(): void;
   /** The connection is lost and of no more use; nothing further is called. */
   onClosed(reason: string): void;
@@ -29,15 +29,15 @@ export interface ConnectionHandler {
 /** One use of a transport. */
 export interface Connection {
   /**
-   * Writes pieces in order, and calls `onWritten()` when the last byte was taken over, at once where it can. One write at a time.
+   * Writes pieces in order, and calls `onWritten()` when the kernel accepted the last byte, at once where it can. One write at a time.
    */
   write(pieces: readonly Buffer[]): void;
-  /** Bytes of the write under way that were taken over so far. */
+  /** Bytes of the write under way that the kernel accepted so far. */
   readonly wroteBytes: number;
   /** The device that it came to, as a real path (`/dev/ttyUSB0`): what was configured may lead to another one next time. */
   readonly device?: string;
   /**
-   * Gives the transport back. What was taken over of whole writes leaves first, for as long as twice its time on the wire at most; what
+   * Gives the transport back. What the kernel accepted of whole writes leaves first, for as long as twice its time on the wire at most; what
    * is left then is dropped. A write under way, or a loss, drops all of it at once. Beside that it settles within a second; it never
    * rejects.
    */

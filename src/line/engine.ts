@@ -24,8 +24,8 @@ import { type LineState, nextState, type StateEvent } from "./states.ts";
  * out, in order. One request is in flight; the line is proven clean before the next; what a frame is to the line is decided here and
  * nowhere else. Bytes, their frames and the clocks of a frame that has begun are the framed link's.
  *
- * The same class runs over a device, over memory and in simulated worlds: a recording of its events with their times is the whole
- * truth about an incident. The table of states (`states.ts`) says which event may come in which state.
+ * The same class runs over a device, over memory and in simulated worlds: the same events at the same times have the same effects.
+ * The table of states (`states.ts`) says which event may come in which state.
  */
 
 /** What may happen to a line. */
@@ -36,11 +36,11 @@ export type LineEvent =
   | { readonly at: "drained" }
   /** It could not be opened, and is tried again. */
   | { readonly at: "open failed"; readonly reason: string }
-  /** The device is lost. `untouched`: no byte of the write under way was taken over. */
-  | { readonly at: "closed"; readonly reason: string; readonly untouched: boolean; readonly discards: readonly Discard[] }
+  /** The device is lost. `nothingWritten`: the kernel accepted no byte of the write under way. */
+  | { readonly at: "lost"; readonly reason: string; readonly nothingWritten: boolean; readonly discards: readonly Discard[] }
   /** Bytes came, or what was pending has had its time; `items` is what became of them, often nothing yet. */
   | { readonly at: "received"; readonly items: readonly Decoded[]; readonly receiving: Receiving }
-  /** The system took over the last byte of the write. */
+  /** The kernel accepted the last byte of the write. */
   | { readonly at: "wrote" }
   /** A call comes. */
   | { readonly at: "call"; readonly exchange: Exchange }
@@ -103,12 +103,12 @@ export class LineEngine {
   #receiving: Receiving = { phase: "idle", heardMs: 0, burstUntilMs: 0 };
   /** What is in flight. */
   #current: Exchange | undefined;
-  /** What is in flight is an idle line's own question, for which nobody waits. */
-  #isProbing = false;
+  /** What is in flight is an idle line's own probe, for which nobody waits. */
+  #isIdleProbe = false;
   /** Whose probe was sent last. */
   #probed: LineService | undefined;
   /** When a call, an opening or a recovery was last under way. */
-  #busyMs = 0;
+  #lastBusyMs = 0;
   /** When each service was last probed on an idle line. */
   readonly #idleProbedMs = new Map<ServiceName, number>();
   #whyStopping: string | undefined;
@@ -136,7 +136,7 @@ export class LineEngine {
     return this.#queue.size;
   }
 
-  /** Something is awaited, so that `nextDueMs` or the link must have a moment for it. */
+  /** Something is awaited, so that `nextDueMs` or the link must have a due time for it. */
   get isAwaiting(): boolean {
     return this.#current !== undefined || this.#isRecovering || this.#queue.hasReady;
   }
@@ -163,7 +163,7 @@ export class LineEngine {
     if (
       this.isStopping &&
       this.#state !== "closed" &&
-      (this.#current === undefined || this.#isProbing || now >= this.#stopDueMs)
+      (this.#current === undefined || this.#isIdleProbe || now >= this.#stopDueMs)
     ) {
       this.#close(now);
     }
@@ -185,7 +185,7 @@ export class LineEngine {
       case "open failed":
         this.#openFailed(event.reason, now);
         break;
-      case "closed":
+      case "lost":
         this.#lost(event, now);
         break;
       case "received":
@@ -226,7 +226,7 @@ export class LineEngine {
     this.#recovery.begin(now);
     this.#liveness.opened();
     this.#idleProbedMs.clear();
-    this.#busyMs = now;
+    this.#lastBusyMs = now;
   }
 
   #drained(now: number): void {
@@ -243,16 +243,16 @@ export class LineEngine {
   }
 
   /** The call in flight fails at once as unknown, those that wait as not sent. */
-  #lost({ reason, untouched, discards }: LineEvent & { at: "closed" }, now: number): void {
+  #lost({ reason, nothingWritten, discards }: LineEvent & { at: "lost" }, now: number): void {
     const current = this.#current;
     this.#current = undefined;
     this.#isDrained = false;
     this.#isWriting = false;
-    if (current !== undefined && !untouched) this.#recovery.owe(current.request.service, current.request.probeShaped);
+    if (current !== undefined && !nothingWritten) this.#recovery.owe(current.request.service, current.request.probeShaped);
     this.#take("down", reason);
     for (const discard of discards) this.#report({ is: "discard", discard });
     const why = `it is down (${reason})`;
-    if (current !== undefined && untouched) {
+    if (current !== undefined && nothingWritten) {
       current.unsent();
       this.#settle(current, current.refusal("line-down", why, now));
     } else if (current !== undefined) {
@@ -333,7 +333,7 @@ export class LineEngine {
   }
 
   #refuseAll(reason: FaultReason, state: string, now: number): void {
-    for (const exchange of this.#queue.drain()) this.#settle(exchange, exchange.refusal(reason, state, now));
+    for (const exchange of this.#queue.takeAll()) this.#settle(exchange, exchange.refusal(reason, state, now));
   }
 
   /** Clean, nothing in flight, no byte of an unknown frame pending, and none about to come. */
@@ -361,9 +361,9 @@ export class LineEngine {
     }
   }
 
-  #send(exchange: Exchange, isProbing: boolean, now: number): void {
+  #send(exchange: Exchange, isIdleProbe: boolean, now: number): void {
     this.#take("send");
-    this.#isProbing = isProbing;
+    this.#isIdleProbe = isIdleProbe;
     this.#current = exchange;
     exchange.sent(now);
     this.#write(exchange.frame);
@@ -377,7 +377,7 @@ export class LineEngine {
   #wrote(now: number): void {
     this.#isWriting = false;
     if (this.#current !== undefined) this.#current.wrote(now, this.#msPerByte);
-    else this.#settled(now);
+    else this.#afterBytes(now);
   }
 
   // --- frames
@@ -389,11 +389,11 @@ export class LineEngine {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
     }
-    this.#settled(now);
+    this.#afterBytes(now);
   }
 
-  /** Looked for once the whole read is decoded: a frame behind the probe's answer counts too. */
-  #settled(now: number): void {
+  /** Recovery ends only after the whole read, since a frame behind the probe's answer counts too; then what waits goes out. */
+  #afterBytes(now: number): void {
     this.#lookClean(now, "the terminal answered: the line is ready");
     this.#proceed(now);
   }
@@ -431,7 +431,7 @@ export class LineEngine {
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (!probeShaped) this.#recovery.replied(service);
-    if (!this.#isProbing) this.#busyMs = now;
+    if (!this.#isIdleProbe) this.#lastBusyMs = now;
     this.#settle(current, current.reply(frame, read, now));
     // An answer may be owed all the same, by a frame that strayed in before this one.
     if (this.#recovery.owes) this.#outOfStep(now);
@@ -525,7 +525,7 @@ export class LineEngine {
     if (this.#current !== undefined) this.#replyDue(this.#current, now);
     else if (this.#isRecovering) this.#recoveryDue(now);
     else if (this.#maySend(now) && this.#queue.isEmpty) this.#probeIdle(now);
-    this.#settled(now);
+    this.#afterBytes(now);
   }
 
   #expire(exchange: Exchange, now: number): void {
@@ -576,7 +576,7 @@ export class LineEngine {
   #lookClean(now: number, why: string): boolean {
     if (!this.#isStill || !this.#isRecovering || !this.#recovery.isClean(now)) return false;
     this.#take("clean", why);
-    this.#busyMs = now;
+    this.#lastBusyMs = now;
     return true;
   }
 
@@ -596,9 +596,9 @@ export class LineEngine {
 
   #idleProbeOf(service: ServiceName): number {
     const probedMs = this.#idleProbedMs.get(service);
-    if (probedMs === undefined && !this.#liveness.wasHeard(service)) return this.#busyMs;
+    if (probedMs === undefined && !this.#liveness.wasHeard(service)) return this.#lastBusyMs;
     const { idleProbeMs } = this.#config;
-    return idleProbeMs === 0 ? never : Math.max(this.#busyMs, probedMs ?? 0) + idleProbeMs;
+    return idleProbeMs === 0 ? never : Math.max(this.#lastBusyMs, probedMs ?? 0) + idleProbeMs;
   }
 
   /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */
@@ -653,7 +653,7 @@ export class LineEngine {
     this.#report({ is: "state", state: this.#state, reason });
   }
 
-  /** An idle line's own question has an ending that nobody waits for: what it proves was noted where the answer came, or stayed out. */
+  /** Nobody waits for an idle line's own probe, so its ending is dropped: what it proves was noted where the answer came, or stayed out. */
   #settle(exchange: Exchange, ending: Ending): void {
     if (exchange.request.caller !== nobody) this.#effects.push({ do: "settle", exchange, ending });
   }

@@ -103,12 +103,12 @@ export class Exchange implements Queued {
     this.#sendings++;
   }
 
-  /** The system took over its last byte; the wire takes its time. */
+  /** The kernel accepted its last byte; the wire takes its time. */
   wrote(now: number, msPerByte: number): void {
     this.#replyDueMs = now + this.request.replyTimeoutMs + this.#frameBytes * msPerByte;
   }
 
-  /** No byte of this sending was taken over after all. */
+  /** The kernel accepted no byte of this sending after all. */
   unsent(): void {
     this.#sendings--;
   }

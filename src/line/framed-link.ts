@@ -23,10 +23,10 @@ export interface FramedLinkUser {
   drained(): void;
   /** Bytes came, or what was pending has had its time; `items` is what became of them, often nothing yet. */
   received(items: readonly Decoded[], receiving: Receiving): void;
-  /** The system took over the last byte of the write. */
+  /** The kernel accepted the last byte of the write. */
   wrote(): void;
-  /** The device is lost; `untouched` when no byte of the write under way was taken over. */
-  closed(reason: string, loss: { readonly untouched: boolean; readonly discards: readonly Discard[] }): void;
+  /** The device is lost; `nothingWritten` when the kernel accepted no byte of the write under way. */
+  lost(reason: string, loss: { readonly nothingWritten: boolean; readonly discards: readonly Discard[] }): void;
   /** It could not be opened, and is tried again. */
   openFailed(reason: string): void;
 }
@@ -47,7 +47,7 @@ export class FramedLink {
   readonly #deadline = new Deadline(() => this.#due(nowMs()));
   #opening: Connection | undefined;
   #reader: FrameReader;
-  /** True until the last byte of what is being written was taken over. */
+  /** True until the kernel accepted the last byte of what is being written. */
   #writing = false;
   #writeDueMs = 0;
   /** Until when the silence after an opening must last; undefined when it did. */
@@ -155,12 +155,12 @@ export class FramedLink {
   #lost(reason: string): void {
     const opening = this.#opening;
     if (opening === undefined) return;
-    const untouched = this.#writing && opening.wroteBytes === 0;
+    const nothingWritten = this.#writing && opening.wroteBytes === 0;
     this.#opening = undefined;
     this.#writing = false;
     this.#deadline.clear();
     const closed = opening.close();
-    this.#user.closed(reason, { untouched, discards: this.#reader.reset() });
+    this.#user.lost(reason, { nothingWritten, discards: this.#reader.reset() });
     this.#reconnector.again(closed);
   }
 

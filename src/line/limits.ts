@@ -33,7 +33,7 @@ export const evidenceMs = 10_000;
  */
 export const probeReplyMs = 5_000;
 
-/** Milliseconds a frame may take at least to be taken over by the system; long ones get twice their time on the wire more. */
+/** Milliseconds the kernel may take at least to accept a frame; long ones get twice their time on the wire more. */
 export const writeMsMin = 5_000;
 
 /** Milliseconds after which an opening that doesn't return is reported: an unplug can fall into it. */

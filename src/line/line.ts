@@ -73,7 +73,7 @@ export class Line {
       drained: () => this.#feed({ at: "drained" }),
       received: (items, receiving) => this.#feed({ at: "received", items, receiving }),
       wrote: () => this.#feed({ at: "wrote" }),
-      closed: (reason, loss) => this.#feed({ at: "closed", reason, ...loss }),
+      lost: (reason, loss) => this.#feed({ at: "lost", reason, ...loss }),
       openFailed: (reason) => this.#feed({ at: "open failed", reason }),
     });
   }
@@ -103,7 +103,7 @@ export class Line {
 
   /**
    * For how many milliseconds something that was due on this line has not happened: the watchdog's question. 0 when all is well,
-   * and while the device is merely away; a few on a busy machine. Whatever is awaited has a moment; where something is awaited and no
+   * and while the device is merely away; a few on a busy machine. Whatever is awaited has a due time; where something is awaited and no
    * timer is set, a wake-up was lost, and it will never come.
    */
   stalledMs(now: number): number {
@@ -134,6 +134,7 @@ export class Line {
       const settle = (ending: Ending) => (ending instanceof Fault ? reject(ending) : resolve(ending));
       exchange.onEnded = settle;
       this.#feed({ at: "call", exchange });
+      // Sent, or ended: its caller's leaving changes nothing any more.
       if (exchange.wasSent || exchange.onEnded === undefined) return;
       const leave = () => this.#feed({ at: "caller gone", exchange });
       request.caller.signal.addEventListener("abort", leave);

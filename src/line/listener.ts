@@ -93,7 +93,7 @@ export class LineListener {
       drained: () => {},
       received: (items) => this.#heard(items),
       wrote: () => this.#wrote?.(),
-      closed: (reason, { discards }) => this.#lost(reason, discards),
+      lost: (reason, { discards }) => this.#lost(reason, discards),
       openFailed: (reason) => report.state(reason, false),
     });
   }

@@ -147,7 +147,7 @@ export class Recovery {
   /** When a probe was sent last. */
   #probedMs = 0;
   /** True when nobody owes and stale answers may still be on their way. */
-  #draining = false;
+  #awaitsStale = false;
 
   constructor(services: readonly LineService[], limits: RecoveryLimits) {
     this.#limits = limits;
@@ -166,7 +166,7 @@ export class Recovery {
 
   /** Whether nobody owes an answer any more, and no stale one comes. */
   isClean(now: number): boolean {
-    return !this.owes && (!this.#draining || now >= this.#silentSinceMs + drainMs);
+    return !this.owes && (!this.#awaitsStale || now >= this.#silentSinceMs + drainMs);
   }
 
   /**
@@ -198,7 +198,7 @@ export class Recovery {
       account.setStale(this.#stillOut(account, now));
       account.renew();
     }
-    this.#draining = false;
+    this.#awaitsStale = false;
     this.#silentSinceMs = now;
     this.#probeAtMs = now;
   }
@@ -306,7 +306,7 @@ export class Recovery {
   dueMs(still: boolean): number {
     let due = this.owes ? this.#probeAtMs : Number.POSITIVE_INFINITY;
     if (!still) return due;
-    if (!this.owes) return this.#silentSinceMs + (this.#draining ? drainMs : 0);
+    if (!this.owes) return this.#silentSinceMs + (this.#awaitsStale ? drainMs : 0);
     for (const account of this.#owing.values()) due = Math.min(due, this.#silentAtMs(account));
     return due;
   }
@@ -339,7 +339,7 @@ export class Recovery {
     const stillOut = this.#stillOut(account, now);
     account.setStale(stillOut);
     this.#owing.delete(account.service);
-    if (stillOut > 0) this.#draining = true;
+    if (stillOut > 0) this.#awaitsStale = true;
   }
 
   /**

@@ -106,7 +106,7 @@ export class SendQueue<T extends Queued> {
   }
 
   /** Takes out all, in order. */
-  drain(): readonly T[] {
+  takeAll(): readonly T[] {
     const head = this.#takeHead();
     return [...(head === undefined ? [] : [head]), ...this.#urgent.splice(0), ...this.#others.splice(0)];
   }

@@ -103,7 +103,7 @@ const cells: Readonly<Record<LineEvent["at"], Readonly<Record<LineState, Cell>>>
   opened: { down: "recovering", recovering: impossible, idle: impossible, awaiting: impossible, closed: "closed" },
   drained: { down: "down", recovering: "recovering", idle: "idle", awaiting: "awaiting", closed: "closed" },
   "open failed": { down: "down", recovering: "recovering", idle: "idle", awaiting: "awaiting", closed: "closed" },
-  closed: { down: impossible, recovering: "down", idle: "down", awaiting: "down", closed: "closed" },
+  lost: { down: impossible, recovering: "down", idle: "down", awaiting: "down", closed: "closed" },
   received: { down: impossible, recovering: "recovering", idle: "recovering", awaiting: "idle", closed: "closed" },
   wrote: { down: "down", recovering: "recovering", idle: "idle", awaiting: "awaiting", closed: "closed" },
   call: { down: "down", recovering: "recovering", idle: "awaiting", awaiting: "awaiting", closed: "closed" },
@@ -120,8 +120,8 @@ function eventOf(at: LineEvent["at"], bench: Bench): LineEvent {
   switch (at) {
     case "open failed":
       return { at, reason: "there is no device" };
-    case "closed":
-      return { at, reason: "unplugged", untouched: false, discards: [] };
+    case "lost":
+      return { at, reason: "unplugged", nothingWritten: false, discards: [] };
     case "received":
       return { at, items: [frame(sale)], receiving: { ...still, heardMs: bench.now } };
     case "call":
@@ -180,13 +180,13 @@ test("LineEngine.handle() gives the next request's write after the reply's settl
 test("LineEngine.handle() settles what is in flight as unknown and what waits as not sent when the device is lost", () => {
   const bench = inState("awaiting");
   bench.give({ at: "call", exchange: bench.exchange("NEXT") });
-  const effects = bench.give({ at: "closed", reason: "unplugged", untouched: false, discards: [] });
+  const effects = bench.give({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [] });
   assert.deepEqual(effects.map(wordsOf), ["report state", "settle unknown", "settle not-sent"]);
 });
 
 test("LineEngine.handle() settles as not sent what was in flight when no byte of it was taken over", () => {
   const bench = inState("awaiting");
-  const effects = bench.give({ at: "closed", reason: "unplugged", untouched: true, discards: [] });
+  const effects = bench.give({ at: "lost", reason: "unplugged", nothingWritten: true, discards: [] });
   assert.deepEqual(effects.map(wordsOf), ["report state", "settle not-sent"]);
 });
 
@@ -266,7 +266,7 @@ test("LineEngine.handle() names the reason of each call that was sent and has no
   assert.deepEqual(reasonsOf(inState("awaiting").receive("ERROR")), ["reply-corrupt"]);
   const large = `{"status":"success","x":"${"x".repeat(1024 * 1024)}"}`;
   assert.deepEqual(reasonsOf(inState("awaiting").receive(large)), ["reply-too-large"]);
-  const closed = { at: "closed", reason: "unplugged", untouched: false, discards: [] } as const;
+  const closed = { at: "lost", reason: "unplugged", nothingWritten: false, discards: [] } as const;
   assert.deepEqual(reasonsOf(inState("awaiting").give(closed)), ["line-lost"]);
   const stopped = inState("awaiting");
   stopped.give({ at: "stop", graceMs: 1_000, why: "stopping" });

@@ -22,7 +22,7 @@ test("SendQueue.next() gives first in first out", () => {
 
 test("SendQueue.next() gives urgent ones before all others, in their own order", () => {
   const queue = queueOf(item("a"), item("abort 1", 1_000, true), item("b"), item("abort 2", 1_000, true));
-  assert.equal(names(queue.drain()), "abort 1 abort 2 a b");
+  assert.equal(names(queue.takeAll()), "abort 1 abort 2 a b");
   assert.equal(queue.isEmpty, true);
 });
 
@@ -33,7 +33,7 @@ test("SendQueue.putFirst() goes before urgent ones, whatever the limit", () => {
   assert.equal(queue.isFull, true);
   queue.putFirst(item("again"));
   assert.equal(queue.size, 3);
-  assert.equal(names(queue.drain()), "again abort a");
+  assert.equal(names(queue.takeAll()), "again abort a");
 });
 
 test("SendQueue.add() throws when the queue is full, urgent or not", () => {
@@ -53,7 +53,7 @@ test("SendQueue.expired() gives each item that has waited too long, and nextDueM
   assert.equal(names(queue.expired(100)), "abort");
   for (const each of queue.expired(300)) queue.remove(each);
   assert.equal(queue.nextDueMs, 500);
-  assert.equal(names(queue.drain()), "b");
+  assert.equal(names(queue.takeAll()), "b");
   assert.equal(queue.nextDueMs, Number.POSITIVE_INFINITY);
 });
 

@@ -129,7 +129,7 @@ export class SimulatedLine {
   lose(): void {
     if (!this.#isOpen) return;
     this.#close();
-    this.#feed({ at: "closed", reason: "unplugged", untouched: false, discards: this.#reader.reset() });
+    this.#feed({ at: "lost", reason: "unplugged", nothingWritten: false, discards: this.#reader.reset() });
     this.#options.time.after(reopenMs.first, () => this.#open());
   }
 
