@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Config, LineConfig } from "../../src/config/config.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { ContractName } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { diagnoseLine } from "../../src/doctor/diagnosis.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { hostOf } from "../../src/doctor/host.ts";
@@ -25,10 +25,19 @@ function servicesOf(names: readonly ContractName[], signed = true): Config["serv
     allowOrigins: [],
     allowHosts: [],
   };
-  const entries = names.map((name) => [
-    name,
-    { ...common, check: "envelope", port: contracts[name].port, ...(name === "fiscal" && signed ? { merchantId } : {}) },
-  ]);
+  // In the order in which a configuration has them.
+  const entries = contractNames
+    .filter((name) => names.includes(name))
+    .map((name) => [
+      name,
+      {
+        contract: name,
+        ...common,
+        check: "envelope",
+        port: contracts[name].port,
+        ...(name === "fiscal" && signed ? { merchantId } : {}),
+      },
+    ]);
   return Object.fromEntries(entries);
 }
 
