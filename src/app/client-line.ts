@@ -93,7 +93,7 @@ class LineTransport implements Transport {
     );
   }
 
-  async send({ service, route, body, withdrawn }: TransportRequest, signal: AbortSignal): Promise<Answer> {
+  async send({ contract: service, route, body, withdrawn }: TransportRequest, signal: AbortSignal): Promise<Answer> {
     const handler = this.#handlers.get(service);
     if (handler === undefined) return failedAnswer("not-sent", `Cannot call ${service}: it is not among the line's services`);
     const left = [signal, ...(withdrawn === undefined ? [] : [withdrawn])];

@@ -1,8 +1,10 @@
 import {
   type Client,
+  type ClientWith,
   createClientOver,
   createHttpClient,
   type HttpClientOptions,
+  type NamedOptions,
   type ServicesOptions,
 } from "../client/client.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../client/transport.ts";
@@ -16,12 +18,16 @@ import type { LineClientOptions } from "./client-line.ts";
 export * from "../client/exports.ts";
 export type { LineClientOptions } from "./client-line.ts";
 
-export type ClientOptions = HttpClientOptions | (ServicesOptions & { readonly line: LineClientOptions });
+type LineOptions = ServicesOptions & { readonly line: LineClientOptions };
+
+export type ClientOptions = HttpClientOptions | LineOptions;
 
 /**
  * Makes a client. With `line` it speaks to the terminal itself: the line is opened by the first call and held until `close`.
  * @throws TypeError for a url or a key that no request can be built of.
  */
+export function createClient(options?: ClientOptions): Client;
+export function createClient<const O extends object>(options: O & NamedOptions<O>): ClientWith<O>;
 export function createClient(options: ClientOptions = {}): Client {
   if (!("line" in options)) return createHttpClient(options);
   const { line, ...services } = options;

@@ -3,7 +3,7 @@ import spinner, { type Spinner } from "yocto-spinner";
 import type { Client } from "../client/client.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
 import type { Settled, SettleEvent, SettleEventType } from "../client/settle-types.ts";
-import type { Token } from "../client/token.ts";
+import { contractOfToken, type Token } from "../client/token.ts";
 import type { Unreachable } from "../client/transport.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -117,7 +117,7 @@ export class CallFollower {
       return result === "not-sent" ? `nothing was sent ${limit}` : `no result ${limit}: the operation may go on`;
     }
     if (this.#unreachable === undefined) return message;
-    const text = unreachableText(this.#unreachable, token.service, this.#target);
+    const text = unreachableText(this.#unreachable, contractOfToken(token) ?? "bank", this.#target);
     return result === "not-sent" ? `${text}. Nothing was sent` : `${text}. It was not asked what became of the operation`;
   }
 
@@ -233,14 +233,19 @@ function resultOf({ result, data, code, message, token }: Settled): JsonObject {
 
 const resultText = (settled: Settled) => writeExactObject(resultOf(settled));
 
+function keyNameOf(token: Token): string | undefined {
+  const contract = contractOfToken(token);
+  return contract === undefined ? undefined : routeOf(contracts[contract], token.route)?.key;
+}
+
 /** The key of the operation; undefined where it has none. */
-function keyValueOf({ service, route, body }: Token): string | undefined {
-  const { key } = routeOf(contracts[service], route) ?? {};
-  return key === undefined ? undefined : scalarText(parseExactObject(body)?.[key]);
+function keyValueOf(token: Token): string | undefined {
+  const key = keyNameOf(token);
+  return key === undefined ? undefined : scalarText(parseExactObject(token.body)?.[key]);
 }
 
 function operationTitle(token: Token): string {
-  const { key } = routeOf(contracts[token.service], token.route) ?? {};
+  const key = keyNameOf(token);
   return `${token.service} ${token.route}: ${key ?? "key"} ${keyValueOf(token) ?? "none"}`;
 }
 

@@ -1,6 +1,6 @@
 import { contracts } from "../contract/contracts.ts";
 import { recoveries } from "../contract/recovery.ts";
-import type { ContractName } from "../core/call.ts";
+import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { checkTarget, HttpTransport } from "./http-transport.ts";
 import { newKey } from "./key.ts";
 import { type MerchantId, methodName, methodsOf, RemoteService } from "./remote-service.ts";
@@ -35,6 +35,27 @@ export interface ServicesOptions {
   readonly bank?: ServiceTarget & { readonly apiKey?: string };
   readonly qr?: ServiceTarget;
 }
+
+/** A service of a name of its own, where a box has several of one contract: `"bank-2": { contract: "bank", url: ... }`. */
+export type NamedTarget =
+  | (ServiceTarget & { readonly contract: "fiscal"; readonly merchantId?: MerchantId })
+  | (ServiceTarget & { readonly contract: "bank"; readonly apiKey?: string })
+  | (ServiceTarget & { readonly contract: "qr" });
+
+/** The names of its own that a client's options have. */
+type OwnNames<O> = Exclude<keyof O, keyof HttpClientOptions> & string;
+
+/** Options that have names of their own: what stands under each. `never` for those that have none, and are HttpClientOptions. */
+export type NamedOptions<O> = [OwnNames<O>] extends [never]
+  ? never
+  : HttpClientOptions & { readonly [Name in OwnNames<O>]: NamedTarget };
+
+/** The client with each of those services under its name. */
+export type ClientWith<O> = Client & {
+  readonly [Name in OwnNames<O>]: O[Name] extends { readonly contract: infer S extends ContractName }
+    ? ServiceClient<S>
+    : never;
+};
 
 export interface HttpClientOptions extends ServicesOptions {
   /** In place of the global one. */
@@ -72,35 +93,60 @@ export interface Client {
 
 /**
  * A client over HTTP.
- * @throws TypeError for a url, a key or a size that no request can be built of.
+ * @throws TypeError for a url, a key or a size that no request can be built of, and for a name of its own without a contract.
  */
+export function createHttpClient(options?: HttpClientOptions): Client;
+export function createHttpClient<const O extends object>(options: O & NamedOptions<O>): ClientWith<O>;
 export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOptions = {}): Client {
-  const target = (service: ContractName) => {
-    const { url = `http://127.0.0.1:${contracts[service].port}`, replyBytesMax } = services[service] ?? {};
-    return checkTarget(service, url, service === "bank" ? services.bank?.apiKey : undefined, replyBytesMax);
-  };
-  const targets = { fiscal: target("fiscal"), bank: target("bank"), qr: target("qr") };
-  return createClientOver(new HttpTransport(targets, fetchWith), services);
+  const all = servicesIn(services);
+  const targets = all.map(({ name, contract, url, replyBytesMax, apiKey }) => {
+    const address = url ?? `http://127.0.0.1:${contracts[contract].port}`;
+    return [name, checkTarget(name, address, contract === "bank" ? apiKey : undefined, replyBytesMax)] as const;
+  });
+  return clientOver(new HttpTransport(Object.fromEntries(targets), fetchWith), all);
 }
 
 /** A client over any transport. */
 export function createClientOver(transport: Transport, options: ServicesOptions = {}): Client {
-  const serviceOf = (service: ContractName) =>
-    new RemoteService({
-      contract: contracts[service],
-      transport,
-      merchantId: service === "fiscal" ? options.fiscal?.merchantId : undefined,
-      timeoutMs: options[service]?.timeoutMs,
-    });
-  const services = { fiscal: serviceOf("fiscal"), bank: serviceOf("bank"), qr: serviceOf("qr") };
-  return {
-    fiscal: typedClient(services.fiscal),
-    bank: typedClient(services.bank),
-    qr: typedClient(services.qr),
-    resume: (token, settleOptions = {}) => resume(services, token, settleOptions),
+  return clientOver(transport, servicesIn(options));
+}
+
+/** A service that a client has. */
+type NamedService = ServiceTarget & {
+  readonly name: ServiceName;
+  readonly contract: ContractName;
+  readonly merchantId?: MerchantId;
+  readonly apiKey?: string;
+};
+
+/** The three contracts' services, and those of names of their own. */
+function servicesIn(options: ServicesOptions): readonly NamedService[] {
+  const given: Readonly<Record<string, Partial<NamedService> | undefined>> = { ...options };
+  const own = Object.keys(given).filter((name) => !contractNames.some((each) => each === name));
+  return [...contractNames, ...own].map((name) => {
+    const contract = contractNames.find((each) => each === (given[name]?.contract ?? name));
+    if (contract === undefined) {
+      throw new TypeError(`Cannot make a client: ${name} says no contract: add contract: "fiscal", "bank" or "qr"`);
+    }
+    return { ...given[name], name, contract };
+  });
+}
+
+function clientOver(transport: Transport, all: readonly NamedService[]): Client {
+  const made = all.map(({ name, contract, merchantId, timeoutMs }) => {
+    const signs = contract === "fiscal" ? merchantId : undefined;
+    return [name, new RemoteService({ contract: contracts[contract], name, transport, merchantId: signs, timeoutMs })] as const;
+  });
+  const services = Object.fromEntries(made);
+  const typed = Object.fromEntries(made.map(([name, service]) => [name, typedClient(service)]));
+  const client = {
+    ...typed,
+    resume: (token: unknown, settleOptions: SettleOptions = {}) => resume(services, token, settleOptions),
     newKey,
     close: () => transport.close(),
   };
+  // The contracts' own services are always among them
+  return client as unknown as Client;
 }
 
 function typedClient<S extends ContractName>(service: RemoteService): ServiceClient<S> {

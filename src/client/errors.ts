@@ -1,4 +1,4 @@
-import type { ContractName } from "../core/call.ts";
+import type { ServiceName } from "../core/call.ts";
 import type { FaultReason, Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Unreachable } from "./transport.ts";
@@ -9,7 +9,7 @@ import type { Unreachable } from "./transport.ts";
  */
 
 export interface CallFailure {
-  readonly service: ContractName;
+  readonly service: ServiceName;
   /** With its leading slash. */
   readonly route: string;
   readonly message: string;
@@ -25,7 +25,7 @@ export interface CallFailure {
 /** What all failures of a call have in common. */
 export abstract class CallError extends Error {
   abstract readonly outcome: Outcome;
-  readonly service: ContractName;
+  readonly service: ServiceName;
   readonly route: string;
   readonly code: number | undefined;
   readonly httpStatus: number | undefined;

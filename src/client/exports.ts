@@ -1,6 +1,15 @@
 /** The package's public API, on a till as in a page; how a client is made is each entry's own. */
 
-export type { Client, HttpClientOptions, ServiceClient, ServicesOptions, ServiceTarget } from "./client.ts";
+export type {
+  Client,
+  ClientWith,
+  HttpClientOptions,
+  NamedOptions,
+  NamedTarget,
+  ServiceClient,
+  ServicesOptions,
+  ServiceTarget,
+} from "./client.ts";
 export { createClientOver } from "./client.ts";
 export { CallError, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 export { newKey } from "./key.ts";

@@ -1,5 +1,5 @@
 import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
-import type { ContractName } from "../core/call.ts";
+import type { ServiceName } from "../core/call.ts";
 import { isFaultReason, type Outcome } from "../core/fault.ts";
 import { parseExactObject } from "./exact-json.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest, type Unreachable } from "./transport.ts";
@@ -33,7 +33,7 @@ const refusedPorts: ReadonlySet<number> = new Set([
  * @throws TypeError for what no request can be built of.
  */
 export function checkTarget(
-  service: ContractName,
+  service: ServiceName,
   url: string,
   apiKey: string | undefined,
   replyBytesMax: number = serviceDefaults.replyBytesMax,
@@ -55,7 +55,7 @@ export function checkTarget(
   return { url: url.replace(/\/+$/, ""), apiKey, replyBytesMax };
 }
 
-function parseUrl(service: ContractName, url: string): URL {
+function parseUrl(service: ServiceName, url: string): URL {
   try {
     return new URL(url);
   } catch {
@@ -64,22 +64,24 @@ function parseUrl(service: ContractName, url: string): URL {
   }
 }
 
-function targetError(service: ContractName, what: string): TypeError {
+function targetError(service: ServiceName, what: string): TypeError {
   return new TypeError(`Cannot call ${service}: ${what}`);
 }
 
 export class HttpTransport implements Transport {
-  readonly #targets: Readonly<Record<ContractName, HttpTarget>>;
+  readonly #targets: Readonly<Record<ServiceName, HttpTarget>>;
   readonly #fetch: typeof fetch;
 
-  constructor(targets: Readonly<Record<ContractName, HttpTarget>>, fetchWith: typeof fetch = fetch) {
+  constructor(targets: Readonly<Record<ServiceName, HttpTarget>>, fetchWith: typeof fetch = fetch) {
     this.#targets = targets;
     // Called as a function of nothing: a browser's own fetch can't be called as a method.
     this.#fetch = (input, init) => fetchWith(input, init);
   }
 
   async send(request: TransportRequest, signal: AbortSignal): Promise<Answer> {
-    const { url, apiKey, replyBytesMax } = this.#targets[request.service];
+    const target = this.#targets[request.service];
+    if (target === undefined) return failedAnswer("not-sent", `the client has no service ${request.service}`);
+    const { url, apiKey, replyBytesMax } = target;
     const address = `${url}${request.route}`;
     const parts = requestInit(request, apiKey);
     try {
@@ -111,13 +113,13 @@ export class HttpTransport implements Transport {
   async close(): Promise<void> {}
 }
 
-function requestInit({ service, method, body }: TransportRequest, apiKey: string | undefined): RequestInit {
+function requestInit({ contract, method, body }: TransportRequest, apiKey: string | undefined): RequestInit {
   const headers: Record<string, string> = {};
   if (apiKey !== undefined) headers["X-API-Key"] = apiKey;
   // A redirect would have the request sent a second time, to somebody else
   const rules = { method, headers, redirect: "manual", credentials: "omit" } as const;
   if (body === undefined) return rules;
-  headers["Content-Type"] = service === "fiscal" ? "application/x-www-form-urlencoded" : "application/json";
+  headers["Content-Type"] = contract === "fiscal" ? "application/x-www-form-urlencoded" : "application/json";
   return { ...rules, body };
 }
 

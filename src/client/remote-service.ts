@@ -1,5 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { adviceAfter } from "../contract/recovery.ts";
+import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { askAgain, checkFirst, type FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -36,6 +37,8 @@ export type MerchantId = string | (() => string | Promise<string>);
 
 export interface RemoteServiceOptions {
   readonly contract: Contract;
+  /** The service's name, where not its contract's. */
+  readonly name?: ServiceName;
   readonly transport: Transport;
   readonly merchantId: MerchantId | undefined;
   /** Milliseconds, in place of the default, for all routes. */
@@ -51,12 +54,14 @@ const timerMsMax = 2 ** 31 - 1;
 
 export class RemoteService {
   readonly contract: Contract;
+  readonly name: ServiceName;
   readonly #transport: Transport;
   readonly #merchantId: MerchantId | undefined;
   readonly #timeoutMs: number | undefined;
 
-  constructor({ contract, transport, merchantId, timeoutMs }: RemoteServiceOptions) {
+  constructor({ contract, name = contract.service, transport, merchantId, timeoutMs }: RemoteServiceOptions) {
     this.contract = contract;
+    this.name = name;
     this.#transport = transport;
     this.#merchantId = merchantId;
     this.#timeoutMs = timeoutMs;
@@ -89,7 +94,8 @@ export class RemoteService {
     if (signal?.aborted === true || withdrawn?.aborted === true)
       return notSent("the request was cancelled before it was sent", true);
     const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";
-    const request = { service: this.contract.service, route: route.path, method, body } as const;
+    const { name: service, contract } = this;
+    const request = { service, contract: contract.service, route: route.path, method, body } as const;
     const cancellable = withdrawn === undefined ? request : { ...request, withdrawn };
     return readAnswer(this.contract, route, await withTimeout(limitMs, signal, (limit) => this.#send(cancellable, limit)));
   }
@@ -119,7 +125,7 @@ export class RemoteService {
   }
 
   #toError(route: Route, result: CallResult): NotSentError | UnknownError | RejectedError {
-    const { service } = this.contract;
+    const { name: service, contract } = this;
     const { path } = route;
     const { code, httpStatus, reason } = result.summary;
     const message = result.summary.message ?? `${service} ${path}: ${result.outcome}, code ${code ?? "none"}`;
@@ -130,9 +136,9 @@ export class RemoteService {
         return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
       }
       case "unknown":
-        return new UnknownError(failure(route.effect === "none" ? askAgain : checkFirst[service]));
+        return new UnknownError(failure(route.effect === "none" ? askAgain : checkFirst[contract.service]));
       case "answered":
-        return new RejectedError(failure(adviceAfter(service, path, code)), result.reply);
+        return new RejectedError(failure(adviceAfter(contract.service, path, code)), result.reply);
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { RecoveryRules } from "../contract/recovery.ts";
-import type { ContractName } from "../core/call.ts";
+import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { writeExactObject } from "./exact-json.ts";
 import type { AnswerSummary, CallResult, RemoteService } from "./remote-service.ts";
@@ -22,7 +22,7 @@ import { nameField, newToken, readToken, type Token } from "./token.ts";
  * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON.
  */
 export async function settle(service: RemoteService, path: string, body: object, options: SettleOptions): Promise<Settled> {
-  return new SettleRun(service, newToken(service.contract, path, body), options).run(false);
+  return new SettleRun(service, newToken(service.contract, path, body, service.name), options).run(false);
 }
 
 /**
@@ -31,12 +31,16 @@ export async function settle(service: RemoteService, path: string, body: object,
  * @throws TypeError for what is not a token.
  */
 export async function resume(
-  services: Readonly<Record<ContractName, RemoteService>>,
+  services: Readonly<Record<ServiceName, RemoteService>>,
   value: unknown,
   options: SettleOptions,
 ): Promise<Settled> {
   const { token } = readToken(value);
-  return new SettleRun(services[token.service], { ...token, known: stateAtResume(token.known) }, options).run(true);
+  const service = services[token.service];
+  if (service === undefined) {
+    throw new TypeError(`Cannot resume: the client has no service ${token.service}: make it with that one`);
+  }
+  return new SettleRun(service, { ...token, known: stateAtResume(token.known) }, options).run(true);
 }
 
 class SettleRun {

@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
+import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { newKey } from "./key.ts";
@@ -14,7 +14,10 @@ import { phases, type SettleState } from "./settle-state.ts";
  */
 export interface Token {
   readonly v: 1;
-  readonly service: ContractName;
+  /** By its name: its contract's, or one of its own. */
+  readonly service: ServiceName;
+  /** The service's contract, where its name doesn't say it. */
+  readonly contract?: ContractName;
   /** With its leading slash. */
   readonly route: string;
   /** The body as JSON text: it goes out again exactly so. */
@@ -26,7 +29,7 @@ export interface Token {
  * An operation before anything of it was sent: its body to the letter, with a key, and what is to be asked first.
  * @throws TypeError for an operation that can't be followed or a body that is not JSON.
  */
-export function newToken(contract: Contract, path: string, body: object): Token {
+export function newToken(contract: Contract, path: string, body: object, name: ServiceName = contract.service): Token {
   const route = routeOf(contract, path);
   const recovery = route === undefined ? undefined : recoveryOf(contract.service, path);
   if (route === undefined || recovery === undefined) {
@@ -56,7 +59,8 @@ export function newToken(contract: Contract, path: string, body: object): Token 
     refusals: 0,
     askOnly: false,
   };
-  return { v: 1, service: contract.service, route: path, body: text, known };
+  const spoken = name === contract.service ? {} : { contract: contract.service };
+  return { v: 1, service: name, ...spoken, route: path, body: text, known };
 }
 
 function keyFieldOf(route: Route): string {
@@ -75,6 +79,11 @@ function fieldOf(text: string, field: string): unknown {
   return parseExactObject(text)?.[field];
 }
 
+/** The contract of a token's service. */
+export function contractOfToken({ service, contract }: Token): ContractName | undefined {
+  return contract ?? contractNames.find((each) => each === service);
+}
+
 /** A token that was read, with what its fields stand for. */
 export interface ParsedToken {
   readonly token: Token;
@@ -89,17 +98,18 @@ export interface ParsedToken {
  */
 export function readToken(value: unknown): ParsedToken {
   if (!isObject(value)) throw tokenError("it is not an object: pass the token itself, parsed if it was kept as text");
-  const { v, service: name, route: path, body: text, known } = value;
+  const { v, service, contract: spoken, route: path, body: text, known } = value;
   if (v !== 1) throw tokenError(`its v is ${String(v)}, and this client reads v 1`);
-  const service = contractNames.find((each) => each === name);
-  if (service === undefined) throw tokenError(`there is no service ${String(name)}`);
-  const route = typeof path === "string" ? routeOf(contracts[service], path) : undefined;
-  const recovery = route === undefined ? undefined : recoveryOf(service, route.path);
+  const contract = contractNames.find((each) => each === (spoken ?? service));
+  if (contract === undefined || typeof service !== "string") throw tokenError(`there is no service ${String(service)}`);
+  const route = typeof path === "string" ? routeOf(contracts[contract], path) : undefined;
+  const recovery = route === undefined ? undefined : recoveryOf(contract, route.path);
   if (route === undefined || recovery === undefined)
     throw tokenError(`${service} has no operation ${String(path)} to be followed`);
   const body = typeof text === "string" ? parseExactObject(text) : undefined;
   if (typeof text !== "string" || body === undefined) throw tokenError("its body is not the text of a JSON object");
-  return { token: { v, service, route: route.path, body: text, known: readState(known) }, route, recovery, body };
+  const named = spoken === undefined ? {} : { contract };
+  return { token: { v, service, ...named, route: route.path, body: text, known: readState(known) }, route, recovery, body };
 }
 
 function readState(value: unknown): SettleState {

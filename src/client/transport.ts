@@ -1,4 +1,4 @@
-import type { ContractName } from "../core/call.ts";
+import type { ContractName, ServiceName } from "../core/call.ts";
 import type { FaultReason, Outcome } from "../core/fault.ts";
 
 /**
@@ -6,7 +6,9 @@ import type { FaultReason, Outcome } from "../core/fault.ts";
  */
 
 export interface TransportRequest {
-  readonly service: ContractName;
+  /** By its name: its contract's, or one of its own. */
+  readonly service: ServiceName;
+  readonly contract: ContractName;
   /** With its leading slash. */
   readonly route: string;
   /** GET where the contract has it and there is nothing to say. */

@@ -348,3 +348,42 @@ for (const status of [400, 409, 422, 500]) {
     await assert.rejects(qr.check({ pay_id: "P-1", trans: "T-1", pay_system: "A" }), UnknownError);
   });
 }
+
+test("createHttpClient() reaches a service of a name of its own at its url, and resumes its operations there alone", async (t) => {
+  const asked: string[] = [];
+  const serve = (name: string) =>
+    served(t, (request, response) => {
+      asked.push(`${name} ${request.url} ${request.headers["x-api-key"] ?? "no key"}`);
+      response.end('{"status":"success","data":{"status":"APPROVED","rrn":"1"}}');
+    });
+  const [one, two] = [await serve("one"), await serve("two")];
+  const client = createHttpClient({ bank: { url: one }, "bank-2": { contract: "bank", url: two, apiKey: "K2" } });
+  await client.bank.sale(sale);
+  await client["bank-2"].sale(sale);
+  assert.deepEqual(asked, ["one /sale no key", "two /sale K2"]);
+  asked.length = 0;
+  let token: unknown;
+  const options = {
+    onProgress: (event: { readonly token: unknown }) => {
+      token = event.token;
+    },
+  };
+  assert.equal((await client["bank-2"].settle("sale", { ...sale, pay_id: "N-1" }, options)).result, "approved");
+  assert.ok(asked.length > 0 && asked.every((each) => each.startsWith("two ")), asked.join());
+  const kept: unknown = JSON.parse(JSON.stringify(token));
+  assert.ok(typeof kept === "object" && kept !== null && "service" in kept && "contract" in kept);
+  assert.deepEqual([kept.service, kept.contract], ["bank-2", "bank"]);
+  asked.length = 0;
+  await client.resume(kept);
+  assert.ok(asked.length > 0 && asked.every((each) => each.startsWith("two ")), asked.join());
+  const another = createHttpClient({ bank: { url: one } });
+  await assert.rejects(another.resume(kept), /Cannot resume: the client has no service bank-2/);
+});
+
+test("createHttpClient() refuses a name of its own without a contract, before anything is sent", () => {
+  const options: object = { "bank-2": { url: "http://127.0.0.1:1" } };
+  assert.throws(
+    () => createHttpClient(options),
+    /Cannot make a client: bank-2 says no contract: add contract: "fiscal", "bank" or "qr"/,
+  );
+});

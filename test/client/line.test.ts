@@ -211,7 +211,7 @@ test("LineTransport.send() with a signal that is aborted already, or withdrawn, 
   const open = () => Promise.reject(new OpenError("there is no device"));
   const transport = await openLine({ path: "/dev/none", services: ["bank"], open }, {});
   t.after(() => transport.close());
-  const request = { service: "bank", route: "/sale", method: "POST", body: "{}" } as const;
+  const request = { service: "bank", contract: "bank", route: "/sale", method: "POST", body: "{}" } as const;
   const left = await transport.send(request, AbortSignal.abort());
   const withdrawn = await transport.send({ ...request, withdrawn: AbortSignal.abort() }, new AbortController().signal);
   for (const { outcome, failure } of [left, withdrawn]) {

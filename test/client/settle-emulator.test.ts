@@ -24,7 +24,7 @@ class World {
   readonly clock = new TestClock();
   readonly emulator = new Emulator({ merchantId, clock: () => new Date(Date.UTC(2026, 0, 1) + this.clock.ms) });
 
-  carry({ service, route, body }: TransportRequest): Answer {
+  carry({ contract: service, route, body }: TransportRequest): Answer {
     const pieces = body === undefined ? [] : [Buffer.from(body)];
     const call = { service, contract: service, route, body: pieces, requestId: "r", key: undefined, caller: new Presence() };
     const { reply, fault } = this.emulator.answer(call);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Client } from "../../src/client/client.ts";
+import { type Client, createHttpClient } from "../../src/client/client.ts";
 
 /** Never called: the compiler reads it. A line that should not compile, and does, is an error. */
 export async function compiled({ bank, fiscal, qr }: Client): Promise<void> {
@@ -47,6 +47,24 @@ export async function compiled({ bank, fiscal, qr }: Client): Promise<void> {
   void [status, certain, success, id, rounded, undocumented, ended, closed, fiscalResult];
 }
 
+/** Never called, as above: services of names of their own have the methods of their contract. */
+export async function compiledNames(): Promise<void> {
+  const url = "http://127.0.0.1:8889";
+  const client = createHttpClient({ "bank-2": { contract: "bank", url, apiKey: "K" }, kiosk: { contract: "qr", url } });
+  await client["bank-2"].sale({ amount: 1, currency_name: "AZN" });
+  await client.bank.sale({ amount: 1, currency_name: "AZN" });
+  await client.kiosk.settle("showqrcode", { amount: 1, currency: "944", currency_name: "AZN", pay_system: "A" });
+  // @ts-expect-error: a bank has no such route
+  await client["bank-2"].checkStatus({ documentExtID: "D" });
+  // @ts-expect-error: no service has this name
+  await client["bank-3"].sale({ amount: 1, currency_name: "AZN" });
+  // @ts-expect-error: a name of its own says its contract
+  createHttpClient({ "bank-2": { url } });
+  // @ts-expect-error: no such contract
+  createHttpClient({ "bank-2": { contract: "card", url } });
+}
+
 test("the client's types accept what the contracts have and nothing else (checked by the compiler)", () => {
   assert.equal(typeof compiled, "function");
+  assert.equal(typeof compiledNames, "function");
 });
