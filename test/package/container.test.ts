@@ -89,7 +89,18 @@ const healthcheck = listOf("healthcheck.test").slice(1);
 test("compose.yaml takes every privilege away and has only the keys that it means", () => {
   const keys = new Set([...compose.keys()].map((key) => key.replace(own, "").split(".")[0]));
   const known = [
-    ["image", "build", "init", "restart", "stop_grace_period", "environment", "ports", "volumes", "device_cgroup_rules"],
+    [
+      "name",
+      "image",
+      "build",
+      "init",
+      "restart",
+      "stop_grace_period",
+      "environment",
+      "ports",
+      "volumes",
+      "device_cgroup_rules",
+    ],
     ["group_add", "read_only", "tmpfs", "cap_drop", "security_opt", "pids_limit", "ulimits", "healthcheck", "logging"],
   ].flat();
   assert.deepEqual([...keys].sort(), known.sort());
