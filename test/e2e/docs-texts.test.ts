@@ -241,6 +241,7 @@ const programs: Readonly<Record<string, (args: readonly string[]) => void>> = {
   systemctl: ([, ...args]) => unitsThere(args.filter((arg) => !arg.startsWith("-"))),
   journalctl: (args) => unitsThere(args.flatMap((arg, n) => (args[n - 1] === "-u" ? [arg] : []))),
   ssh: ([, program = "", ...args]) => programs[program]?.(args),
+  docker: ([, flag, file = ""]) => assert.ok(flag === "-f" && existsSync(new URL(file, root)), `there is no ${file}`),
   apt: ([verb = ""]) => assert.equal(verb, "install"),
   ...Object.fromEntries(["cp", "install", "jq", "mkdir", "printf", "sudoedit", "tee"].map((name) => [name, () => {}])),
 };
