@@ -10,7 +10,14 @@ import type { JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import { readableLines } from "./call-print.ts";
-import { type CallTarget, shellQuoted, targetFlags, unreachableText } from "./call-target.ts";
+import {
+  type CalledService,
+  type CallTarget,
+  clientService,
+  shellQuoted,
+  targetFlags,
+  unreachableText,
+} from "./call-target.ts";
 import { exitCodes, UsageError } from "./exit.ts";
 
 /**
@@ -36,7 +43,7 @@ interface FollowTarget extends CallTarget {
 }
 
 export class CallFollower {
-  readonly #target: FollowTarget;
+  #target: FollowTarget;
   readonly #stopFollowing = new AbortController();
   readonly #askOnly = new AbortController();
   #progress: Progress | undefined;
@@ -61,8 +68,12 @@ export class CallFollower {
     return token?.known.phase === "baseline" ? undefined : token;
   }
 
-  /** @returns the exit code. */
-  async follow(client: Client, run: SettleFunction): Promise<number> {
+  /**
+   * @param target Where the operation is sent: the printed command names it again.
+   * @returns the exit code.
+   */
+  async follow(client: Client, target: CallTarget, run: SettleFunction): Promise<number> {
+    this.#target = { ...this.#target, ...target };
     const progress = new Progress(process.stderr);
     this.#progress = progress;
     const interrupted = () => void this.#requestAbort(client);
@@ -117,7 +128,7 @@ export class CallFollower {
       return result === "not-sent" ? `nothing was sent ${limit}` : `no result ${limit}: the operation may go on`;
     }
     if (this.#unreachable === undefined) return message;
-    const text = unreachableText(this.#unreachable, contractOfToken(token) ?? "bank", this.#target);
+    const text = unreachableText(this.#unreachable, calledOf(token), this.#target);
     return result === "not-sent" ? `${text}. Nothing was sent` : `${text}. It was not asked what became of the operation`;
   }
 
@@ -130,9 +141,12 @@ export class CallFollower {
     const report = (text: string) => this.#progress?.say(`${text}; Ctrl-C again stops following`);
     const key = keyValueOf(token);
     try {
-      if (token.service === "bank" && key !== undefined) await client.bank.abort({ pay_id: key });
-      else if (token.service === "fiscal" && key !== undefined) await client.fiscal.abort({ documentExtID: key });
-      else return report(`${token.service} has no way to abort it: following on`);
+      const called = calledOf(token);
+      // Qr has no such route.
+      const { abort } = clientService(client, called) as unknown as { abort?(body: object): Promise<JsonObject> };
+      if (abort !== undefined && key !== undefined) {
+        await abort(called.contract === "fiscal" ? { documentExtID: key } : { pay_id: key });
+      } else return report(`${token.service} has no way to abort it: following on`);
       report("asked /abort, which was accepted: following to the end");
     } catch (error) {
       report(`asked /abort: ${error instanceof Error ? error.message : String(error)}: following on`);
@@ -232,6 +246,8 @@ function resultOf({ result, data, code, message, token }: Settled): JsonObject {
 }
 
 const resultText = (settled: Settled) => writeExactObject(resultOf(settled));
+
+const calledOf = (token: Token): CalledService => ({ name: token.service, contract: contractOfToken(token) ?? "bank" });
 
 function keyNameOf(token: Token): string | undefined {
   const contract = contractOfToken(token);

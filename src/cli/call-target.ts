@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
 import type { Unreachable } from "../client/transport.ts";
@@ -6,7 +7,8 @@ import type { Config } from "../config/config.ts";
 import { defaultFile, loadConfig } from "../config/load.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
+import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
+import { isObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
 import { quoted } from "./command.ts";
 import { UsageError } from "./exit.ts";
@@ -28,30 +30,62 @@ async function servicesIn(config: string | undefined): Promise<Config["services"
   return (await loadConfig({ env: process.env, flags: { config } })).config.services;
 }
 
-/** A service that is called: its contract, and the target by which it is reached. */
-export interface Called<T extends CallTarget> {
+/** A service that is called: by its name, and the contract that it speaks. */
+export interface CalledService {
+  readonly name: ServiceName;
   readonly contract: ContractName;
+}
+
+/** A service that is called, and the flags with what the configuration adds to them. */
+export interface Called<T extends CallTarget> {
+  readonly service: CalledService;
   readonly args: T;
 }
 
 /**
- * The contract of a service that is called by its name; one of the configuration's own names also says where it is reached.
+ * The service of a name. One of the configuration's own names is reached at the address that stands there, and that address goes on
+ * with the operation: another terminal of the same contract must never be asked for it, nor sell it a second time.
  * @throws UsageError for a name that neither a contract nor the configuration has; ConfigError.
  */
-export async function calledService<T extends CallTarget>(name: string, args: T): Promise<Called<T>> {
+export async function calledService<T extends CallTarget>(name: ServiceName, args: T): Promise<Called<T>> {
   const contract = contractNames.find((each) => each === name);
-  if (contract !== undefined) return { contract, args };
+  if (contract !== undefined) return { service: { name, contract }, args };
   const services = await servicesOrNone(args.config);
   const found = services[name];
-  if (found === undefined) {
-    const known = [...new Set([...contractNames, ...Object.keys(services)])];
-    const meant = nearest(name, known);
-    const advice = meant === undefined ? `use one of ${known.join(", ")}` : `did you mean "${meant}"?`;
-    throw new UsageError(`Unknown service ${quoted(name)}: ${advice}`);
-  }
-  const host = found.host.includes(":") ? `[${found.host}]` : found.host;
-  const url = args.url ?? (args.line === undefined ? `http://${host}:${found.port}` : undefined);
-  return { contract: found.contract, args: { ...args, url, named: { [found.contract]: found } } };
+  if (found === undefined) throw unknownService(name, services);
+  // A line of its own is one terminal, whatever the configuration calls it.
+  if (args.line !== undefined) return { service: { name: found.contract, contract: found.contract }, args };
+  const url = args.url ?? `http://${found.host.includes(":") ? `[${found.host}]` : found.host}:${found.port}`;
+  return { service: { name, contract: found.contract }, args: { ...args, url, named: { [found.contract]: found } } };
+}
+
+function unknownService(name: ServiceName, services: Config["services"]): UsageError {
+  const own = Object.keys(services).filter((each) => !contractNames.some((contract) => contract === each));
+  const meant = nearest(name, [...contractNames, ...own]);
+  // A number at its end makes it another service's name, not a typing error.
+  const isTypo = meant !== undefined && !/\d$/.test(name);
+  const advice = isTypo
+    ? `did you mean "${meant}"?`
+    : `use one of ${[...contractNames, ...own].join(", ")}; a name of the configuration needs --config FILE`;
+  return new UsageError(`Unknown service ${quoted(name)}: ${advice}`);
+}
+
+/**
+ * The service that a token's operation was sent to.
+ * @throws UsageError where its address isn't known: the operation must not go on at another one.
+ */
+export async function resumedService<T extends CallTarget>(token: unknown, args: T): Promise<Called<T>> {
+  const { service: name, contract: spoken } = isObject(token) ? token : {};
+  const contract = contractNames.find((each) => each === (spoken ?? name));
+  // What is wrong with it is said by whoever reads it whole.
+  if (typeof name !== "string" || contract === undefined) return { service: { name: "bank", contract: "bank" }, args };
+  if (name === contract || args.url !== undefined) return { service: { name, contract }, args };
+  const found = (await servicesOrNone(args.config))[name];
+  if (found?.contract === contract) return calledService(name, args);
+  throw new UsageError(
+    `Cannot resume: the token is of the service ${quoted(name)}: give its address with --url, or the configuration that has it ` +
+      "with --config FILE",
+  );
 }
 
 /** Those of the configuration; none where no file was named and the usual one isn't there. */
@@ -81,7 +115,7 @@ const inputBytesMax = 1_048_576;
  * Reads what the flags name.
  * @throws UsageError; ConfigError. `client` throws TypeError for an address that no request can be built of.
  */
-export async function readTarget(target: CallTarget, service: ContractName): Promise<Target> {
+export async function readTarget(target: CallTarget, { name: called, contract }: CalledService): Promise<Target> {
   const { config } = target;
   const configured: Config["services"] = target.named ?? (config === undefined ? {} : await servicesIn(config));
   const { merchantId, apiKey } = await secretsFor(target, configured);
@@ -94,9 +128,11 @@ export async function readTarget(target: CallTarget, service: ContractName): Pro
     bank: { ...common("bank"), ...(apiKey !== undefined && { apiKey }) },
     qr: common("qr"),
   };
+  // Under its name, so that its token says where it was sent.
+  const own: object = called === contract ? {} : { [called]: { ...services[contract], contract } };
   const { line: path, baud } = target;
   // Only the service that is called: a missing one would delay the line.
-  const line = path === undefined ? undefined : { path, services: [service], ...(baud !== undefined && { baudRate: baud }) };
+  const line = path === undefined ? undefined : { path, services: [contract], ...(baud !== undefined && { baudRate: baud }) };
   return {
     url: target.url,
     apiKey,
@@ -108,15 +144,22 @@ export async function readTarget(target: CallTarget, service: ContractName): Pro
           "FILE, or set POSLINE_MERCHANT_ID. Nothing was sent",
       );
     },
-    client: () => createClient(line === undefined ? services : { ...services, line }),
+    client: () => createClient(line === undefined ? { ...services, ...own } : { ...services, line }),
   };
 }
 
+/** The client's service that is called; the client was made with it. */
+export function clientService(client: Client, { name }: CalledService): Client[ContractName] {
+  const found = (client as unknown as Readonly<Record<string, Client[ContractName] | undefined>>)[name];
+  if (found === undefined) throw new Error(`the client was made without ${name}`);
+  return found;
+}
+
 /** What stands in the way of a connection, and what to do. */
-export function unreachableText(unreachable: Unreachable, service: ContractName, target: CallTarget): string {
-  const url = new URL(target.url ?? `http://127.0.0.1:${contracts[service].port}`);
+export function unreachableText(unreachable: Unreachable, { name, contract }: CalledService, target: CallTarget): string {
+  const url = new URL(target.url ?? `http://127.0.0.1:${contracts[contract].port}`);
   if (unreachable === "no-address") {
-    return `Cannot call ${service}: the host name ${quoted(url.hostname)} has no address: check --url`;
+    return `Cannot call ${name}: the host name ${quoted(url.hostname)} has no address: check --url`;
   }
   const port = url.port || (url.protocol === "https:" ? "443" : "80");
   const start =
@@ -130,12 +173,15 @@ export function targetFlags({ url, line, baud, config, merchantIdFile, apiKeyFil
     "--url": url,
     "--line": line,
     "--baud": baud,
-    "--config": config,
-    "--merchant-id-file": merchantIdFile,
-    "--api-key-file": apiKeyFile,
+    // Whole paths: the command may be pasted in another folder.
+    "--config": wholePath(config),
+    "--merchant-id-file": wholePath(merchantIdFile),
+    "--api-key-file": wholePath(apiKeyFile),
   });
   return flags.flatMap(([flag, value]) => (value === undefined ? [] : [` ${flag} ${shellQuoted(String(value))}`])).join("");
 }
+
+const wholePath = (path: string | undefined) => (path === undefined || path === "-" ? path : resolve(path));
 
 /** A word in single quotes, in which a shell expands nothing. */
 export function shellQuoted(word: string): string {

@@ -12,7 +12,16 @@ import { printableJson, printableLines } from "../core/shell-text.ts";
 import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
 import { CallFollower, declinedCode } from "./call-follow.ts";
 import { readableLines } from "./call-print.ts";
-import { type CallTarget, calledService, readTarget, textFrom, unreachableText } from "./call-target.ts";
+import {
+  type CalledService,
+  type CallTarget,
+  calledService,
+  clientService,
+  readTarget,
+  resumedService,
+  textFrom,
+  unreachableText,
+} from "./call-target.ts";
 import { defineCommand, quoted } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 
@@ -75,20 +84,25 @@ function resumedFile({ resume }: CallArguments): string | undefined {
 async function runNew(given: CallArguments, follower: CallFollower): Promise<number> {
   if (given.service === undefined)
     throw new UsageError(`Cannot call: name a service (${contractNames.join(", ")}) and a route`);
-  const { contract: service, args } = await calledService(given.service, given);
+  const { service: called, args } = await calledService(given.service, given);
+  const { contract: service } = called;
   const route = routeIn(service, args.route);
   const body = await bodyFor(args);
   const timeoutMs = timeoutMsOf(args);
   if (args.wait !== true) requireKey(service, route, body);
-  const target = await readTarget(args, service);
+  const target = await readTarget(args, called);
   if (args.curl === true) return printCurl({ service, route, body, target });
   if (needsMerchantId(args, service, route)) target.requireMerchantId();
   const client = target.client();
   try {
-    if (!args.wait) return await ask(client, { service, route, body, timeoutMs }, args);
+    if (!args.wait) return await ask(client, { called, route, body, timeoutMs }, args);
     // The operation's name is checked by settle, which knows all of them.
-    const settle = client[service].settle as (operation: string, body: object, options: object) => Promise<Settled>;
-    return await follower.follow(client, (options) =>
+    const settle = clientService(client, called).settle as (
+      operation: string,
+      body: object,
+      options: object,
+    ) => Promise<Settled>;
+    return await follower.follow(client, args, (options) =>
       settle(methodName(route.path), body ?? {}, { ...options, ...windowOf(args) }),
     );
   } finally {
@@ -112,18 +126,16 @@ function needsMerchantId({ line }: CallArguments, service: ContractName, { body 
   return service === "fiscal" && (line !== undefined || body !== "none");
 }
 
-async function runResumed(args: CallArguments, text: string, follower: CallFollower): Promise<number> {
-  if (args.service !== undefined || args.file !== undefined)
+async function runResumed(given: CallArguments, text: string, follower: CallFollower): Promise<number> {
+  if (given.service !== undefined || given.file !== undefined)
     throw new UsageError("Cannot resume: the token names service, route and body: leave them (and --file) out");
   const token = await tokenIn(text);
-  const named = contractNames.find(
-    (name) => typeof token === "object" && token !== null && "service" in token && token.service === name,
-  );
-  const target = await readTarget(args, named ?? "bank");
-  if (named === "fiscal") target.requireMerchantId();
+  const { service: called, args } = await resumedService(token, given);
+  const target = await readTarget(args, called);
+  if (called.contract === "fiscal") target.requireMerchantId();
   const client = target.client();
   try {
-    return await follower.follow(client, (options) => client.resume(token, { ...options, ...windowOf(args) }));
+    return await follower.follow(client, args, (options) => client.resume(token, { ...options, ...windowOf(args) }));
   } finally {
     await client.close();
   }
@@ -140,20 +152,20 @@ function requireKey(service: ContractName, { path, effect, key }: Route, body: J
 
 /** One request. */
 interface OneRequest {
-  readonly service: ContractName;
+  readonly called: CalledService;
   readonly route: Route;
   readonly body: JsonObject | undefined;
   readonly timeoutMs: number | undefined;
 }
 
 /** Sends it, and prints its answer on standard output. */
-async function ask(client: Client, { service, route, body, timeoutMs }: OneRequest, args: CallArguments): Promise<number> {
+async function ask(client: Client, { called, route, body, timeoutMs }: OneRequest, args: CallArguments): Promise<number> {
   // Made of the same table whose routes these are.
-  const methods = client[service] as unknown as Readonly<
+  const methods = clientService(client, called) as unknown as Readonly<
     Record<string, (...given: readonly (object | undefined)[]) => Promise<JsonObject>>
   >;
   const method = methods[methodName(route.path)];
-  if (method === undefined) throw new UsageError(`Cannot call ${service} ${route.path}: there is no such route`);
+  if (method === undefined) throw new UsageError(`Cannot call ${called.name} ${route.path}: there is no such route`);
   try {
     const options = timeoutMs === undefined ? {} : { timeoutMs };
     printReply(route.body === "none" ? await method(options) : await method(body ?? {}, options), args);
@@ -161,13 +173,13 @@ async function ask(client: Client, { service, route, body, timeoutMs }: OneReque
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
     if (error instanceof RejectedError) printReply(error.reply, args);
-    process.stderr.write(`${printableLines(failureText(error, service, args))}\n`);
+    process.stderr.write(`${printableLines(failureText(error, called, args))}\n`);
     if (error instanceof NotSentError) return exitCodes.unavailable;
     return error instanceof UnknownError ? exitCodes.unknown : declinedCode;
   }
 }
 
-function failureText(error: CallError, service: ContractName, args: CallArguments): string {
+function failureText(error: CallError, service: CalledService, args: CallArguments): string {
   if (!(error instanceof NotSentError)) return `${error.message}\n${error.advice}`;
   const { unreachable } = error;
   if (unreachable !== undefined) return `${unreachableText(unreachable, service, args)}. Nothing was sent`;

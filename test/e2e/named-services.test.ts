@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import type { ContractName } from "../../src/core/call.ts";
 import { ask, type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
 
 /** Six services on four lines, three of them banks: each call reaches its own terminal, and everything goes by the service's name. */
@@ -19,6 +21,9 @@ const services: Readonly<Record<string, readonly [line: string, contract: Contra
   "bank-3": ["terrace", "bank"],
   "qr-kiosk": ["kiosk", "qr"],
 };
+
+const run = promisify(execFile);
+const quotedWords = (...words: readonly string[]) => words.map((word) => `'${word}'`).join(" ");
 
 const lines = ["desk", "bar", "terrace", "kiosk"];
 const folder = scratchFolder();
@@ -114,6 +119,31 @@ test("posline doctor names each service at its own port", async () => {
   );
   const ports = report.findings.filter(({ check }) => check === "port").flatMap(({ service }) => service ?? []);
   assert.deepEqual(ports.sort(), Object.keys(services).sort());
+});
+
+test("posline call's printed command resumes at the terminal that was asked, from any folder, and never at another", async () => {
+  const [desk, bar] = [terminals.get("desk"), terminals.get("bar")];
+  assert.ok(desk && bar);
+  const usual = bar.behaviour;
+  bar.behaviour = (asked, terminal) => (asked.text.startsWith("/sale") ? undefined : usual(asked, terminal));
+  const before = desk.calls.length;
+  const sale = '{"amount":1531,"currency_name":"EUR"}';
+  const began = new PoslineProcess(["call", "bank-2", "sale", sale, "--wait", "--config", file], { env: asConfigured });
+  await began.until(() => (bar.calls.some(({ text }) => text.startsWith("/sale")) ? true : undefined), "the sale to be asked");
+  assert.equal(await began.ended("SIGTERM"), 75, began.stderr);
+  const printed = /^Resume it with: posline (call --resume .*)$/m.exec(began.stderr)?.[1];
+  assert.ok(printed !== undefined, began.stderr);
+  const token: { readonly service: string; readonly contract: string } = JSON.parse(/'(\{.*\})'/.exec(printed)?.[1] ?? "");
+  assert.deepEqual([token.service, token.contract], ["bank-2", "bank"]);
+  bar.behaviour = usual;
+  const resumed = await run("bash", ["-c", `cd / && ${quotedWords(process.execPath, bundle)} ${printed}`]);
+  assert.equal(JSON.parse(resumed.stdout).result, "approved", resumed.stderr);
+  assert.equal(desk.calls.length, before, "the other bank terminal was asked nothing");
+  // Without its address the operation goes on nowhere.
+  const nowhere = new PoslineProcess(["call", "--resume", JSON.stringify(token)], { env: asConfigured });
+  assert.equal(await nowhere.ended(), 64);
+  assert.match(nowhere.stderr, /^Cannot resume: the token is of the service "bank-2": give its address with --url/);
+  assert.equal(desk.calls.length, before);
 });
 
 test("a line whose terminal falls silent holds up no other line, and no service of another line of its contract", async () => {
