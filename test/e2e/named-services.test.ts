@@ -9,6 +9,7 @@ import { ask, type BridgeProcess, scratchFolder, startedBridge } from "../suppor
 import { freePorts } from "../support/free-port.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 
 /** Six services on four lines, three of them banks: each call reaches its own terminal, and everything goes by the service's name. */
 
@@ -129,7 +130,7 @@ test("posline call's printed command resumes at the terminal that was asked, fro
   const before = desk.calls.length;
   const sale = '{"amount":1531,"currency_name":"EUR"}';
   const began = new PoslineProcess(["call", "bank-2", "sale", sale, "--wait", "--config", file], { env: asConfigured });
-  await began.until(() => (bar.calls.some(({ text }) => text.startsWith("/sale")) ? true : undefined), "the sale to be asked");
+  await until(() => bar.calls.some(({ text }) => text.startsWith("/sale")), "the sale to be asked");
   assert.equal(await began.ended("SIGTERM"), 75, began.stderr);
   const printed = /^Resume it with: posline (call --resume .*)$/m.exec(began.stderr)?.[1];
   assert.ok(printed !== undefined, began.stderr);
