@@ -80,12 +80,9 @@ export interface JournalConfig {
 }
 
 /** The services by name, those of the contracts' own names first. */
-export interface ServiceConfigs {
-  readonly [name: ServiceName]: ServiceConfig;
-  readonly fiscal?: ServiceConfig;
-  readonly bank?: ServiceConfig;
-  readonly qr?: ServiceConfig;
-}
+export type ServiceConfigs = Readonly<Record<ServiceName, ServiceConfig>> & {
+  readonly [Name in ContractName]?: ServiceConfig;
+};
 
 export interface Config {
   readonly lines: Readonly<Record<string, LineConfig>>;

@@ -124,6 +124,7 @@ function draftWithoutFile(path: string, env: Environment, flags: Flags, problems
   throw new ConfigError([
     ...problems,
     `there is no file ${path}, and no line is named: name the device with --line /dev/ttyUSB0 (posline ports lists the devices), ` +
-      "try posline without hardware with --emulated, or write the file (posline config --schema describes it)",
+      `${flags.gateway === undefined ? "try posline without hardware with --emulated, " : ""}or write the file (posline config ` +
+      "--schema describes it)",
   ]);
 }

@@ -68,7 +68,8 @@ function resolveService(
   const contract = contractOf(name, service);
   const resolved: ServiceConfig = {
     line: "",
-    port: contracts[contract].port,
+    // A name of its own has no default; a missing port is among the problems.
+    port: name === contract ? contracts[contract].port : 0,
     ...serviceDefaults,
     allowOrigins: [],
     allowHosts: [],

@@ -140,7 +140,8 @@ function refuseSharedDevices(config: Config, problems: string[]): void {
     if (other === undefined) seen.set(device, name);
     else
       problems.push(
-        `lines.${name}.path: ${line.path} is also the device of line ${other}: put the services of both on one line`,
+        `lines.${name}.path: ${line.path} is also the device of line ${other}: a device leads to one terminal: remove one of the ` +
+          "two lines, or give it another device",
       );
   }
 }

@@ -74,7 +74,7 @@ test("refuseCrossed() tells two listeners on one host and port, wildcards and th
 test("refuseCrossed() tells two lines of one path, but not two emulated ones", () => {
   const services = { bank: serviceOf(1), qr: serviceOf(2, { contract: "qr", line: "bar" }) };
   assert.deepEqual(problemsOf({ services, lines: { till: lineOf(), bar: lineOf() } }), [
-    "lines.bar.path: /dev/absent0 is also the device of line till: put the services of both on one line",
+    "lines.bar.path: /dev/absent0 is also the device of line till: a device leads to one terminal: remove one of the two lines, or give it another device",
   ]);
   const emulated = lineOf({ path: emulatedPath });
   assert.deepEqual(problemsOf({ services, lines: { till: emulated, bar: emulated } }), []);
