@@ -30,6 +30,8 @@ export class Pty {
   constructor(heard: (bytes: Buffer) => void) {
     const { master, slave, pty } = native.open(80, 25);
     this.path = pty;
+    // Of a posline that was killed with the number's last holder; the number of its process may be somebody's by now.
+    rmSync(`/run/lock/LCK..${pty.slice("/dev/".length).replaceAll("/", "_")}`, { force: true });
     // Held open and never read: without it the master would fail while posline hasn't opened its side.
     this.#slave = new ReadStream(slave);
     this.#slaveFd = slave;
