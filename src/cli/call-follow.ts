@@ -4,7 +4,7 @@ import type { Client } from "../client/client.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
 import type { Settled, SettleEvent, SettleEventType } from "../client/settle-types.ts";
 import { contractOfToken, type Token } from "../client/token.ts";
-import type { Unreachable } from "../client/transport.ts";
+import type { UnreachableReason } from "../client/transport.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
@@ -50,7 +50,7 @@ export class CallFollower {
   #latest: SettleEvent | undefined;
   /** A request has left, or an answer come: from here on a service that can't be reached is waited for. */
   #reached = false;
-  #unreachable: Unreachable | undefined;
+  #unreachable: UnreachableReason | undefined;
   #timedOut = false;
 
   constructor(target: FollowTarget) {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
-import type { Unreachable } from "../client/transport.ts";
+import type { UnreachableReason } from "../client/transport.ts";
 import type { Config } from "../config/config.ts";
 import { defaultFile, loadConfig } from "../config/load.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
@@ -10,7 +10,7 @@ import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
-import { quoted } from "./command.ts";
+import { inQuotes } from "./command.ts";
 import { UsageError } from "./exit.ts";
 
 /** The target of `posline call`: where the service is, its secrets, and the flags that name the same target again. */
@@ -67,7 +67,7 @@ function unknownService(name: ServiceName, services: Config["services"]): UsageE
   const advice = isTypo
     ? `did you mean "${meant}"?`
     : `use one of ${[...contractNames, ...own].join(", ")}; a name of the configuration needs --config FILE`;
-  return new UsageError(`Unknown service ${quoted(name)}: ${advice}`);
+  return new UsageError(`Unknown service ${inQuotes(name)}: ${advice}`);
 }
 
 /**
@@ -83,7 +83,7 @@ export async function resumedService<T extends CallTarget>(token: unknown, args:
   const found = (await servicesOrNone(args.config))[name];
   if (found?.contract === contract) return calledService(name, args);
   throw new UsageError(
-    `Cannot resume: the token is of the service ${quoted(name)}: give its address with --url, or the configuration that has it ` +
+    `Cannot resume: the token is of the service ${inQuotes(name)}: give its address with --url, or the configuration that has it ` +
       "with --config FILE",
   );
 }
@@ -156,10 +156,10 @@ export function clientService(client: Client, { name }: CalledService): Client[C
 }
 
 /** What stands in the way of a connection, and what to do. */
-export function unreachableText(unreachable: Unreachable, { name, contract }: CalledService, target: CallTarget): string {
+export function unreachableText(unreachable: UnreachableReason, { name, contract }: CalledService, target: CallTarget): string {
   const url = new URL(target.url ?? `http://127.0.0.1:${contracts[contract].port}`);
   if (unreachable === "no-address") {
-    return `Cannot call ${name}: the host name ${quoted(url.hostname)} has no address: check --url`;
+    return `Cannot call ${name}: the host name ${inQuotes(url.hostname)} has no address: check --url`;
   }
   const port = url.port || (url.protocol === "https:" ? "443" : "80");
   const start =

@@ -22,7 +22,7 @@ import {
   textFrom,
   unreachableText,
 } from "./call-target.ts";
-import { defineCommand, quoted } from "./command.ts";
+import { defineCommand, inQuotes } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
@@ -195,7 +195,7 @@ function routeIn(service: ContractName, route: string | undefined): Route {
   if (route === undefined) throw new UsageError(`Cannot call ${service}: name a route: ${all}`);
   const meant = nearest(route.replace(/^\//, ""), known);
   throw new UsageError(
-    `Unknown route ${quoted(route)} of ${service}: ${meant === undefined ? all : `did you mean "${meant}"?`}`,
+    `Unknown route ${inQuotes(route)} of ${service}: ${meant === undefined ? all : `did you mean "${meant}"?`}`,
   );
 }
 

@@ -158,13 +158,13 @@ function flagOf(command: string, flags: FlagTable, token: FlagToken): readonly [
   const switches = Object.entries(flags).flatMap(([flag, { type }]) => (type === "boolean" ? [`no-${flag}`] : []));
   const meant = rawName.startsWith("--") ? nearest(name, [...Object.keys(flags), ...switches, "help", "version"]) : undefined;
   const advice = meant === undefined ? `posline ${command} --help lists its flags` : `did you mean "--${meant}"?`;
-  throw new UsageError(`Unknown flag ${quoted(rawName)} of posline ${command}: ${advice}`);
+  throw new UsageError(`Unknown flag ${inQuotes(rawName)} of posline ${command}: ${advice}`);
 }
 
 function switchValue(rawName: string, value: string | undefined): boolean {
   if (value === undefined || value === "true") return true;
   if (value === "false") return false;
-  throw new UsageError(`${rawName} takes no value, and ${quoted(value)} was given: write ${rawName} alone`);
+  throw new UsageError(`${rawName} takes no value, and ${inQuotes(value)} was given: write ${rawName} alone`);
 }
 
 function flagValue(name: string, flag: ValueFlag, value: string | undefined, isInline: boolean): string | number {
@@ -179,21 +179,21 @@ function flagValue(name: string, flag: ValueFlag, value: string | undefined, isI
   if (type === "string") return oneOf(value, flag, `--${name}`);
   if (isNumber) return Number(value);
   const what = type === "whole" ? "whole number" : "number";
-  throw new UsageError(`--${name} ${quoted(value)} must be a ${what}, for example --${name} ${example}`);
+  throw new UsageError(`--${name} ${inQuotes(value)} must be a ${what}, for example --${name} ${example}`);
 }
 
 /** The value, where it is one of the choices or there are none. `what` is the start of the message for another. */
 function oneOf(value: string, option: Pick<Positional, "choices"> | undefined, what: string): string {
   const { choices } = option ?? {};
   if (choices === undefined || choices.includes(value)) return value;
-  if (what.startsWith("--")) throw new UsageError(`${what} ${quoted(value)} must be ${orList(choices)}`);
+  if (what.startsWith("--")) throw new UsageError(`${what} ${inQuotes(value)} must be ${orList(choices)}`);
   const meant = nearest(value, choices);
   const advice = meant === undefined ? `it must be ${orList(choices)}` : `did you mean "${meant}"?`;
-  throw new UsageError(`${what} ${quoted(value)}: ${advice}`);
+  throw new UsageError(`${what} ${inQuotes(value)}: ${advice}`);
 }
 
 function unexpectedText(name: string, word: string, flags: FlagTable, positionals: PositionalTable): string {
-  const head = `Unexpected argument ${quoted(word)} of posline ${name}`;
+  const head = `Unexpected argument ${inQuotes(word)} of posline ${name}`;
   const places = Object.keys(positionals);
   if (Object.hasOwn(flags, word)) return `${head}: did you mean "--${word}"?`;
   if (places.length === 0) return `${head}: it takes only flags, and posline ${name} --help lists them`;
@@ -209,7 +209,7 @@ function refuseConflicts(flags: FlagTable, values: Readonly<Record<string, unkno
 }
 
 /** What was typed, as a terminal may show it, and bounded. */
-export function quoted(word: string): string {
+export function inQuotes(word: string): string {
   const shown = word.length > quotedLengthMax ? `${word.slice(0, quotedLengthMax)}...` : word;
   return `"${printable(shown)}"`;
 }

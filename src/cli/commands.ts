@@ -2,7 +2,7 @@ import yargs, { type Options } from "yargs";
 import { nearest } from "../core/nearest.ts";
 import { version } from "../core/version.ts";
 import { callCommand, callCompletions } from "./call.ts";
-import { type Command, type Flag, quoted } from "./command.ts";
+import { type Command, type Flag, inQuotes } from "./command.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { emulateCommand } from "./emulate.ts";
@@ -64,11 +64,11 @@ function unknownText(args: readonly string[], word: string | undefined): string 
   if (first.startsWith("-")) {
     const meant = nearest(first, helpFlags);
     const advice = meant === undefined ? "posline --help lists them" : `did you mean "${meant}"?`;
-    return `Unknown flag ${quoted(first)} without a command: ${advice}`;
+    return `Unknown flag ${inQuotes(first)} without a command: ${advice}`;
   }
   const known = [...commandNames, ...yargsCommands];
   const meant = nearest(first, known);
-  return `Unknown command ${quoted(word ?? first)}: ${meant === undefined ? "posline --help lists them" : `did you mean "${meant}"?`}`;
+  return `Unknown command ${inQuotes(word ?? first)}: ${meant === undefined ? "posline --help lists them" : `did you mean "${meant}"?`}`;
 }
 
 /** Help, version and completions, by yargs. */

@@ -4,7 +4,7 @@ import { printableLines } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
 import { readSince, sinceExamples } from "../logs/since.ts";
 import { LogView } from "../logs/view.ts";
-import { defineCommand, quoted } from "./command.ts";
+import { defineCommand, inQuotes } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { JournaldLog } from "./journald-log.ts";
 import { readLogFile, readStream } from "./log-file.ts";
@@ -107,7 +107,7 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
 function sinceOf(text: string): number {
   const sinceMs = readSince(text, Date.now());
   if (sinceMs !== undefined) return sinceMs;
-  throw new UsageError(`Cannot show the log: --since ${quoted(text)} is not a time: write ${sinceExamples}`);
+  throw new UsageError(`Cannot show the log: --since ${inQuotes(text)} is not a time: write ${sinceExamples}`);
 }
 
 function linesOf(lines: number | undefined): number | undefined {

@@ -1,7 +1,7 @@
 import type { ServiceName } from "../core/call.ts";
 import type { FaultReason, Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import type { Unreachable } from "./transport.ts";
+import type { UnreachableReason } from "./transport.ts";
 
 /**
  * A call that didn't succeed is one of three things, and a till must never take one for another: it was not sent, its outcome is
@@ -52,9 +52,9 @@ export class NotSentError extends CallError {
   /** Milliseconds to wait before the next attempt, where the answer said so. */
   readonly retryAfterMs: number | undefined;
   /** Set where no connection could be made: nothing listens at the address, or the host's name has no address. */
-  readonly unreachable: Unreachable | undefined;
+  readonly unreachable: UnreachableReason | undefined;
 
-  constructor(failure: CallFailure, passing: boolean, retryAfterMs: number | undefined, unreachable?: Unreachable) {
+  constructor(failure: CallFailure, passing: boolean, retryAfterMs: number | undefined, unreachable?: UnreachableReason) {
     super(failure);
     this.passing = passing;
     this.retryAfterMs = retryAfterMs;

@@ -17,5 +17,5 @@ export type { MerchantId } from "./remote-service.ts";
 export type { Clock } from "./settle-clock.ts";
 export type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settle-types.ts";
 export type { Token } from "./token.ts";
-export type { Answer, Transport, TransportRequest, Unreachable } from "./transport.ts";
+export type { Answer, Transport, TransportRequest, UnreachableReason } from "./transport.ts";
 export type { BodyOf, CallOptions, DataOf, OperationBody, OperationOf, ReplyOf, ResultOf, RouteOf } from "./types.ts";

@@ -2,7 +2,7 @@ import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
 import { isFaultReason, type Outcome } from "../core/fault.ts";
 import { parseExactObject } from "./exact-json.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest, type Unreachable } from "./transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest, type UnreachableReason } from "./transport.ts";
 
 /**
  * Requests over HTTP, by `fetch` alone, so that it runs in a page as well. posline's own word for the outcome
@@ -176,7 +176,7 @@ function retryAfterMsIn(headers: Headers): number | undefined {
 }
 
 /** Error codes from before a connection: nothing listens at the address, or the name has none. */
-const connectErrorCodes: ReadonlyMap<unknown, Unreachable> = new Map([
+const connectErrorCodes: ReadonlyMap<unknown, UnreachableReason> = new Map([
   ["ECONNREFUSED", "refused"],
   ["ENOTFOUND", "no-address"],
   ["EAI_AGAIN", "no-address"],
@@ -186,7 +186,7 @@ const connectErrorCodes: ReadonlyMap<unknown, Unreachable> = new Map([
  * Why no connection could be made, where an error of fetch proves that no byte left. Node says why in `cause`; browsers never do, so
  * there it is unknown.
  */
-function unreachableBy(error: unknown): Unreachable | undefined {
+function unreachableBy(error: unknown): UnreachableReason | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   // One error for each address that a name has
   const each: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];

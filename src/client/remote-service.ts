@@ -6,7 +6,7 @@ import { askAgain, checkFirst, type FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest, type Unreachable } from "./transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest, type UnreachableReason } from "./transport.ts";
 import type { CallOptions } from "./types.ts";
 
 /** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
@@ -19,7 +19,7 @@ export type CallResult =
       /** True when waiting helps, false when the request has to be fixed. */
       readonly passing: boolean;
       readonly retryAfterMs: number | undefined;
-      readonly unreachable?: Unreachable | undefined;
+      readonly unreachable?: UnreachableReason | undefined;
       readonly summary: AnswerSummary;
     }
   | { readonly outcome: "unknown"; readonly summary: AnswerSummary };

@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import type { Clock } from "./settle-clock.ts";
 import type { Action } from "./settle-state.ts";
 import type { Token } from "./token.ts";
-import type { Unreachable } from "./transport.ts";
+import type { UnreachableReason } from "./transport.ts";
 
 /** The public types of `settle`: its options, its events, its steps and its result. */
 
@@ -24,7 +24,7 @@ export interface SettleEvent {
   readonly token: Token;
   readonly waitMs?: number;
   /** Of `not sent`: why no connection could be made, where that is the reason. */
-  readonly unreachable?: Unreachable | undefined;
+  readonly unreachable?: UnreachableReason | undefined;
   /** The answer that was just had: the payment's QR code may be in it. */
   readonly reply?: JsonObject | undefined;
 }

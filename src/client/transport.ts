@@ -32,11 +32,11 @@ export interface Answer {
   /** The same in words, where no body says it. */
   readonly failure: string | undefined;
   /** Why no connection could be made, where that is why it wasn't sent. */
-  readonly unreachable?: Unreachable | undefined;
+  readonly unreachable?: UnreachableReason | undefined;
 }
 
 /** Why no connection could be made: nothing listens at the address, or the host's name has no address. */
-export type Unreachable = "refused" | "no-address";
+export type UnreachableReason = "refused" | "no-address";
 
 export interface Transport {
   /**

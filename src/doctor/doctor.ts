@@ -10,7 +10,7 @@ import { type Host, type HostPlaces, hostOf } from "./host.ts";
 import { portFindings } from "./ports.ts";
 import { type Processes, readProcesses } from "./processes.ts";
 import { scanLine } from "./scan.ts";
-import { findService, lineStateFindings, type RunningService, serviceFindings } from "./service.ts";
+import { findService, lineStateFindings, type RunningPosline, serviceFindings } from "./service.ts";
 import { type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
 import { noUnits, readUnits, type SystemdUnits } from "./units.ts";
@@ -139,7 +139,7 @@ interface LineFacts {
   readonly line: LineConfig;
   readonly config: Config;
   /** The posline that runs with this configuration. */
-  readonly service: RunningService | undefined;
+  readonly service: RunningPosline | undefined;
 }
 
 /** The findings of a line, in portions as they are made. */

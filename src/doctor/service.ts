@@ -16,7 +16,7 @@ import type { SystemdUnits } from "./units.ts";
  * What the posline that runs with this configuration says on its admin port. It proves its lines clean before each call, so it knows
  * better than a probe from outside.
  */
-export interface RunningService {
+export interface RunningPosline {
   readonly pid: number;
   /** Its admin port's URL; undefined when it has none. */
   readonly base: string | undefined;
@@ -37,7 +37,7 @@ interface ServiceFacts {
 export async function findService(
   config: Config,
   { host, processes, units }: ServiceFacts,
-): Promise<RunningService | undefined> {
+): Promise<RunningPosline | undefined> {
   const holders = await pidsHolding(config, host, processes);
   const ports = configuredPorts(config).map(({ port }) => port);
   const isSocketOurs =
@@ -80,7 +80,7 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
 const isHidden = async ({ pid }: RunningProcess, { proc }: Host) => (await namesIn(proc, String(pid), "fd")).length === 0;
 
 /** @param admin Where it listens: the package's socket unit has the usual port, whatever the file says. */
-async function askService(pid: number, admin: Config["admin"], host: Host): Promise<RunningService> {
+async function askService(pid: number, admin: Config["admin"], host: Host): Promise<RunningPosline> {
   if (admin === undefined) return { pid, base: undefined, status: undefined };
   const address = admin.host === "0.0.0.0" ? "127.0.0.1" : admin.host === "::" ? "::1" : admin.host;
   const base = `http://${isIP(address) === 6 ? `[${address}]` : address}:${admin.port}`;
@@ -89,7 +89,7 @@ async function askService(pid: number, admin: Config["admin"], host: Host): Prom
 }
 
 /** What concerns the whole service: that it answers, and its journal of money. */
-export function serviceFindings(service: RunningService | undefined): Finding[] {
+export function serviceFindings(service: RunningPosline | undefined): Finding[] {
   if (service === undefined) return [];
   const { pid, base, status } = service;
   const name = `posline (process ${pid})`;
@@ -122,7 +122,7 @@ export function serviceFindings(service: RunningService | undefined): Finding[] 
 const usable = ["idle", "awaiting", "open"];
 
 /** What the service says of a line; nothing when it doesn't know the line. */
-export function lineStateFindings(line: string, service: RunningService | undefined): Finding[] {
+export function lineStateFindings(line: string, service: RunningPosline | undefined): Finding[] {
   const lines = service?.status?.["lines"];
   const shown = isObject(lines) ? lines[line] : undefined;
   if (service === undefined || !isObject(shown) || typeof shown["state"] !== "string") return [];
@@ -137,7 +137,7 @@ export function lineStateFindings(line: string, service: RunningService | undefi
 }
 
 /** The services of a line that the running posline does not hear, one finding a reason. Its line may be clean all the same. */
-function unheardFindings(line: string, { pid, status }: RunningService): Finding[] {
+function unheardFindings(line: string, { pid, status }: RunningPosline): Finding[] {
   const shown = status?.["services"];
   const byReason = new Map<string, { readonly services: string[]; readonly cure: string | undefined }>();
   for (const [service, each] of Object.entries(isObject(shown) ? shown : {})) {
