@@ -3,13 +3,14 @@ import { resolve } from "node:path";
 import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
 import type { UnreachableReason } from "../client/transport.ts";
-import type { Config } from "../config/config.ts";
+import type { Config, ServiceConfig } from "../config/config.ts";
 import { defaultFile, loadConfig } from "../config/load.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
+import { urlHost } from "../core/url-host.ts";
 import { inQuotes } from "./command.ts";
 import { UsageError } from "./exit.ts";
 
@@ -53,10 +54,15 @@ export async function calledService<T extends CallTarget>(name: ServiceName, arg
   const services = await servicesOrNone(args.config);
   const found = services[name];
   if (found === undefined) throw unknownService(name, services);
+  return calledByName(name, found, args);
+}
+
+function calledByName<T extends CallTarget>(name: ServiceName, found: ServiceConfig, args: T): Called<T> {
+  const { contract, host, port } = found;
   // A line of its own is one terminal, whatever the configuration calls it.
-  if (args.line !== undefined) return { service: { name: found.contract, contract: found.contract }, args };
-  const url = args.url ?? `http://${found.host.includes(":") ? `[${found.host}]` : found.host}:${found.port}`;
-  return { service: { name, contract: found.contract }, args: { ...args, url, named: { [found.contract]: found } } };
+  if (args.line !== undefined) return { service: { name: contract, contract }, args };
+  const url = args.url ?? `http://${urlHost(host)}:${port}`;
+  return { service: { name, contract }, args: { ...args, url, named: { [contract]: found } } };
 }
 
 function unknownService(name: ServiceName, services: Config["services"]): UsageError {
@@ -79,9 +85,11 @@ export async function resumedService<T extends CallTarget>(token: unknown, args:
   const contract = contractNames.find((each) => each === (spoken ?? name));
   // What is wrong with it is said by whoever reads it whole.
   if (typeof name !== "string" || contract === undefined) return { service: { name: "bank", contract: "bank" }, args };
-  if (name === contract || args.url !== undefined) return { service: { name, contract }, args };
+  // An address alone is enough; a configuration that is named beside it has the service's key.
+  if (name === contract || (args.url !== undefined && args.config === undefined)) return { service: { name, contract }, args };
   const found = (await servicesOrNone(args.config))[name];
-  if (found?.contract === contract) return calledService(name, args);
+  if (found?.contract === contract) return calledByName(name, found, args);
+  if (args.url !== undefined) return { service: { name, contract }, args };
   throw new UsageError(
     `Cannot resume: the token is of the service ${inQuotes(name)}: give its address with --url, or the configuration that has it ` +
       "with --config FILE",

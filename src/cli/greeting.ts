@@ -4,6 +4,7 @@ import type { Config, ServiceConfig } from "../config/config.ts";
 import { emulatedMerchantId } from "../config/overrides.ts";
 import type { ContractName } from "../core/call.ts";
 import { printableLines } from "../core/shell-text.ts";
+import { urlHost } from "../core/url-host.ts";
 import { signOf } from "../envelope/sign.ts";
 
 /** What a person is greeted with who starts an emulator: where it is reached, and commands that work when they are pasted. */
@@ -57,8 +58,6 @@ const tryLines = [
 
 /** Silent, and each answer on a line of its own. */
 const curl = "curl -s -w '\\n'";
-
-const urlHost = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
 const sale = (payId: string, amount: number) => JSON.stringify({ pay_id: payId, amount, currency_name: "EUR" });
 const fiscalSale = {

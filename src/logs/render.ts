@@ -1,5 +1,6 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { contractNames } from "../core/call.ts";
+import { urlHost } from "../core/url-host.ts";
 import type { ExchangeLogEvent, LineLogEvent, LogEvent, ProcessLogEvent } from "./event.ts";
 import { type Colourer, type Tone, terminalSafe } from "./terminal-text.ts";
 
@@ -221,7 +222,7 @@ function renderProcess({ level, message, service, key, rest }: ProcessLogEvent, 
   };
   const [dropped, error, host] = [take("dropped"), take("error"), take("host")];
   const text = `${dropped === undefined ? "" : `${dropped} `}${message}${error === undefined ? "" : `: ${error}`}`;
-  const address = host === undefined ? "" : `${host.includes(":") ? `[${host}]` : host}:${take("port") ?? ""}`;
+  const address = host === undefined ? "" : `${urlHost(host)}:${take("port") ?? ""}`;
   return joinColumns([
     subjectColumn(service ?? "posline"),
     headingOf(level, colour),

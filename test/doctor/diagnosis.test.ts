@@ -8,6 +8,7 @@ import { diagnoseLine } from "../../src/doctor/diagnosis.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { hostOf } from "../../src/doctor/host.ts";
 import { frameOf } from "../../src/wire/framing.ts";
+import { serviceConfigOf } from "../support/service-config.ts";
 import { probeReplies, probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { sampledAt } from "../support/wrong-speed.ts";
@@ -16,27 +17,16 @@ import { FakeLine } from "./fake-line.ts";
 const merchantId = "MERCHANT-1";
 
 function servicesOf(names: readonly ContractName[], signed = true): Config["services"] {
-  const common = {
-    line: "till",
-    host: "127.0.0.1",
-    replyTimeoutMs: {},
-    bodyBytesMax: 1024,
-    replyBytesMax: 65_536,
-    allowOrigins: [],
-    allowHosts: [],
-  };
   // In the order in which a configuration has them.
   const entries = contractNames
     .filter((name) => names.includes(name))
     .map((name) => [
       name,
-      {
+      serviceConfigOf({
         contract: name,
-        ...common,
-        check: "envelope",
         port: contracts[name].port,
         ...(name === "fiscal" && signed ? { merchantId } : {}),
-      },
+      }),
     ]);
   return Object.fromEntries(entries);
 }

@@ -9,6 +9,7 @@ import { diagnoseLine, type LineToProbe } from "../../src/doctor/diagnosis.ts";
 import { hostOf } from "../../src/doctor/host.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "../support/pty.ts";
+import { serviceConfigOf } from "../support/service-config.ts";
 import { answering, probeReplies, Terminal } from "../support/terminal.ts";
 
 /** Tests src/doctor/diagnosis.ts, src/doctor/probe-link.ts. */
@@ -16,20 +17,11 @@ import { answering, probeReplies, Terminal } from "../support/terminal.ts";
 const folder = mkdtempSync(join(tmpdir(), "posline-doctor-pty-"));
 after(() => rmSync(folder, { recursive: true }));
 
-const common = {
-  line: "till",
-  host: "127.0.0.1",
-  replyTimeoutMs: {},
-  bodyBytesMax: 1024,
-  replyBytesMax: 65_536,
-  allowOrigins: [],
-  allowHosts: [],
-} as const;
-const bank = { contract: "bank", ...common, check: "envelope", port: 8888 } as const;
+const bank = serviceConfigOf({ contract: "bank", port: 8888 });
 const services: LineToProbe["services"] = {
-  fiscal: { contract: "fiscal", ...common, check: "envelope", port: 8008, merchantId: "MERCHANT-1" },
+  fiscal: serviceConfigOf({ contract: "fiscal", port: 8008, merchantId: "MERCHANT-1" }),
   bank,
-  qr: { contract: "qr", ...common, check: "envelope", port: 8887 },
+  qr: serviceConfigOf({ contract: "qr", port: 8887 }),
 };
 
 /** Asks a terminal on a real tty, which this process itself holds the other end of. */

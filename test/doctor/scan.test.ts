@@ -15,6 +15,7 @@ import type { Crc16 } from "../../src/wire/crc16.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { Pty } from "../support/pty.ts";
+import { serviceConfigOf } from "../support/service-config.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { sampledAt } from "../support/wrong-speed.ts";
@@ -23,18 +24,9 @@ import { FakeLine } from "./fake-line.ts";
 const folder = mkdtempSync(join(tmpdir(), "posline-scan-"));
 after(() => rmSync(folder, { recursive: true }));
 
-const common = {
-  line: "till",
-  host: "127.0.0.1",
-  replyTimeoutMs: {},
-  bodyBytesMax: 1024,
-  replyBytesMax: 65_536,
-  allowOrigins: [],
-  allowHosts: [],
-} as const;
-const bank = { contract: "bank", ...common, check: "envelope", port: 8888 } as const;
-const qr = { contract: "qr", ...common, check: "envelope", port: 8887 } as const;
-const fiscal = { contract: "fiscal", ...common, check: "envelope", port: 8008, merchantId: "MERCHANT-1" } as const;
+const bank = serviceConfigOf({ contract: "bank", port: 8888 });
+const qr = serviceConfigOf({ contract: "qr", port: 8887 });
+const fiscal = serviceConfigOf({ contract: "fiscal", port: 8008, merchantId: "MERCHANT-1" });
 
 /** Each speed that a terminal's menu offers. */
 const speeds = [1_200, 2_400, 4_800, 9_600, 14_400, 19_200, 28_800, 38_400, 57_600, 115_200] as const;
