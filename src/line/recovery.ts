@@ -152,7 +152,7 @@ export class Recovery {
   constructor(services: readonly LineService[], limits: RecoveryLimits) {
     this.#limits = limits;
     this.#accounts = new Map(services.map((lineService) => [lineService.service, new ProbeAccount(lineService)]));
-    for (const { service } of services) this.owe(service);
+    for (const account of this.#accounts.values()) this.#owing.set(account.service, account);
   }
 
   get owing(): readonly ServiceName[] {
@@ -177,6 +177,8 @@ export class Recovery {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
     if (probeShaped) account.setStale(account.stale + 1);
+    // What the process before left was assumed small, as long as nothing of this one's could be behind it. Now something is.
+    account.assumeStaleAtLeast(this.#probesInSilence);
     if (this.#owing.has(service)) return;
     account.renew();
     this.#owing.set(service, account);

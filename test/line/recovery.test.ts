@@ -369,3 +369,21 @@ test("Recovery at start takes a silence's worth of answers for left over once a 
   proof.answer("bank");
   assert.equal(proof.recovery.owes, false);
 });
+
+test("Recovery after the first call's failure takes a silence's worth of answers for left over, as after no other", () => {
+  const proof = new Proof(["bank"]);
+  const answersUntilClean = () => {
+    let count = 0;
+    for (; proof.recovery.owes; count++) {
+      proof.ask();
+      proof.answer("bank");
+    }
+    return count;
+  };
+  assert.equal(answersUntilClean(), 3);
+  proof.recovery.owe("bank");
+  assert.equal(answersUntilClean(), lateReplyMs / probeIntervalMs + 1);
+  proof.recovery.replied("bank");
+  proof.recovery.owe("bank");
+  assert.equal(answersUntilClean(), 1);
+});

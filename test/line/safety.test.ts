@@ -342,10 +342,26 @@ const campaign = process.env["SAFETY_RUNS"];
 const numRuns = Number(campaign ?? 400);
 const seed = campaign === undefined ? { seed: 20_261_120 } : {};
 
+/** The process before left three answers, one more than is assumed at a start; the first call's own late answer is behind them. */
+const restartedInHang: World = {
+  fates: [1_500, 1, 1, 1, 1, 1, 4_000, 1, 1].map((ms) => ({ kind: "answer", delayMs: ms })),
+  steps: [
+    { do: "wait", ms: 7_508 },
+    { do: "restart" },
+    { do: "call", service: "qr", kind: "money", timeoutMs: 3_001 },
+    { do: "call", service: "qr", kind: "money", timeoutMs: 3_001 },
+    { do: "wait", ms: 3_764 },
+  ],
+  apart: true,
+  signed: true,
+  slowWhenQueued: true,
+  probes: false,
+};
+
 test("Line never gives a call another call's reply, over a terminal that hangs, loses and garbles", () => {
   fc.assert(
     fc.property(worldOf(garbling, true), (world) => new Life(world).run()),
-    { numRuns, ...seed, includeErrorInReport: true },
+    { numRuns, ...seed, includeErrorInReport: true, examples: [[restartedInHang]] },
   );
 });
 
