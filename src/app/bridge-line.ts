@@ -1,8 +1,9 @@
+import type { LineConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { lineService } from "../line/caller.ts";
-import type { LineReport } from "../line/line.ts";
-import { Line } from "../line/line.ts";
+import { Line, type LineObserve, type LineReport } from "../line/line.ts";
+import type { LineService } from "../line/recovery.ts";
 import type { OnLine, Place } from "./line-set.ts";
 import type { SharedLine } from "./served.ts";
 
@@ -10,6 +11,29 @@ import type { SharedLine } from "./served.ts";
 export interface LineTransport {
   readonly open: OpenTransport;
   readonly end?: () => Promise<void>;
+}
+
+/** A line as its watchers know it. */
+export interface WatchedLine {
+  readonly name: string;
+  readonly config: LineConfig;
+  readonly services: readonly LineService[];
+}
+
+/** Who watches what happens on lines. */
+export interface LineWatcher {
+  /** A line begins; one of the same name may have been before it. */
+  watch(line: WatchedLine): LineObserve;
+}
+
+/** All who watch a line as one; undefined where nobody does. */
+function observedBy(watchers: readonly LineWatcher[], line: WatchedLine): LineObserve | undefined {
+  const [first, ...others] = watchers.map((each) => each.watch(line));
+  if (first === undefined || others.length === 0) return first;
+  const all = [first, ...others];
+  return (event, effects, now) => {
+    for (const observe of all) observe(event, effects, now);
+  };
 }
 
 /** A line of a bridge. */
@@ -23,6 +47,7 @@ export function bridgeLine(
   place: Place,
   transport: LineTransport,
   told: LineReport,
+  watchers: readonly LineWatcher[],
 ): BridgeLine {
   const quiet = config.recovery === "quiet";
   const services = served.map(({ service, config: { contract, merchantId, replyBytesMax } }) =>
@@ -34,7 +59,14 @@ export function bridgeLine(
       if (place.isCurrent) told.state(state, reason);
     },
   };
-  const line = new Line({ name, config, services, open: place.open(transport.open), report });
+  const line = new Line({
+    name,
+    config,
+    services,
+    open: place.open(transport.open),
+    report,
+    observe: observedBy(watchers, { name, config, services }),
+  });
   return {
     line,
     start: () => line.start(),

@@ -13,7 +13,7 @@ import { lineCaller } from "../line/caller.ts";
 import type { Line, LineReport } from "../line/line.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
-import { type BridgeLine, bridgeLine } from "./bridge-line.ts";
+import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts";
 import { BridgePorts, type PreparedPorts, socketForAdmin, type WantedPort } from "./bridge-ports.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { growHeapOnce } from "./heap.ts";
@@ -94,6 +94,8 @@ class RunningBridge implements Bridge {
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
+  /** Who sees what happens on the lines, beside log and status. */
+  readonly #watchers: readonly LineWatcher[] = [];
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
@@ -110,7 +112,7 @@ class RunningBridge implements Bridge {
       error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
     };
     this.#lines = new LineSet({
-      make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name)),
+      make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
       // A line signs its own requests with the one, and its decoder is made for the other.
       lasting: ({ config: { merchantId, replyBytesMax } }) => [merchantId, replyBytesMax],
     });

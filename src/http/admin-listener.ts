@@ -21,8 +21,9 @@ export const adminBodyBytesMax = 64 * 1024;
 /** What a route answers. */
 export interface AdminAnswer {
   readonly status: number;
-  /** JSON. */
   readonly text: string;
+  /** Its media type, where not JSON. */
+  readonly contentType?: string;
 }
 
 /** Answers one route, from the request's body as text. */
@@ -121,8 +122,8 @@ export class AdminListener {
 
   #answer(response: ServerResponse, route: AdminRoute, body: string): void {
     try {
-      const { status, text } = route(body);
-      write(response, status, text, {});
+      const { status, text, contentType } = route(body);
+      write(response, status, text, contentType === undefined ? {} : { "Content-Type": contentType });
     } catch (error) {
       this.#refuse(response, error);
     }

@@ -30,6 +30,8 @@ export function lineCaller(options: LineCallerOptions): Handler {
   const { contract, service = contract.service, line, replyTimeoutMs, merchantId, ledger } = options;
   const requestOf = (call: Call, route: Route): LineRequest => ({
     service,
+    route: route.path,
+    requestId: call.requestId,
     framing: contract.framing,
     payload: toLine(contract, route.path, call.body, merchantId),
     replyTimeoutMs: replyTimeoutMs[route.path] ?? route.replyTimeoutMs,

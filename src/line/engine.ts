@@ -65,7 +65,13 @@ export type LineReported =
 
 /** What is to be done, in the order in which it is given. */
 export type LineEffect =
-  | { readonly do: "write"; readonly frame: readonly Buffer[] }
+  | {
+      readonly do: "write";
+      readonly frame: readonly Buffer[];
+      /** Which service is asked, and by which call; undefined for the line's own probe. */
+      readonly service: ServiceName;
+      readonly exchange: Exchange | undefined;
+    }
   /** What must precede the call's first byte is to be done; `recorded` or `record failed` follows. */
   | { readonly do: "record"; readonly exchange: Exchange }
   | { readonly do: "settle"; readonly exchange: Exchange; readonly ending: Ending }
@@ -366,12 +372,12 @@ export class LineEngine {
     this.#isIdleProbe = isIdleProbe;
     this.#current = exchange;
     exchange.sent(now);
-    this.#write(exchange.frame);
+    this.#write(exchange.frame, exchange.request.service, isIdleProbe ? undefined : exchange);
   }
 
-  #write(frame: readonly Buffer[]): void {
+  #write(frame: readonly Buffer[], service: ServiceName, exchange: Exchange | undefined): void {
     this.#isWriting = true;
-    this.#effects.push({ do: "write", frame });
+    this.#effects.push({ do: "write", frame, service, exchange });
   }
 
   #wrote(now: number): void {
@@ -569,7 +575,7 @@ export class LineEngine {
     if (lineService?.probe === undefined) return;
     this.#liveness.unanswered(lineService.service, now);
     this.#probed = lineService;
-    this.#write(lineService.probe);
+    this.#write(lineService.probe, lineService.service, undefined);
   }
 
   /** Ends the recovery if nobody owes an answer any more; true when it did. */
@@ -669,6 +675,8 @@ const nobody = new Presence();
 function probeOf({ service, framing }: LineService): LineRequest {
   return {
     service,
+    route: "",
+    requestId: "",
     framing,
     payload: [],
     replyTimeoutMs: probeReplyMs,

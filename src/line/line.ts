@@ -37,7 +37,17 @@ export interface LineOptions {
   readonly services: readonly LineService[];
   readonly open: OpenTransport;
   readonly report: LineReport;
+  /** Sees all that happens on the line, for a recording, a tap or a page; absent where nobody does. */
+  readonly observe?: LineObserve | undefined;
 }
+
+/**
+ * Sees each event that the engine was given, and what is to be done because of it, before it is done. The bytes in them are views
+ * of memory that is used again: what is kept must be copied. It must return at once and never throw, since it stands on the
+ * path of each call.
+ * @param now The moment of the event, on `nowMs`'s scale.
+ */
+export type LineObserve = (event: LineEvent, effects: readonly LineEffect[], now: number) => void;
 
 /**
  * One serial line, as its callers see it: a request is refused, waits for its turn, or goes out at once, and ends once. This is the
@@ -50,6 +60,7 @@ export class Line {
   readonly #engine: LineEngine;
   readonly #link: FramedLink;
   readonly #report: LineReport;
+  readonly #observe: LineObserve | undefined;
   readonly #deadline = new Deadline(() => this.#feed({ at: "tick" }));
   /** Events that came while an effect was carried out. */
   readonly #pending: LineEvent[] = [];
@@ -59,10 +70,11 @@ export class Line {
   #stopped: Promise<void> | undefined;
   #onStopped: (() => void) | undefined;
 
-  constructor({ name, config, services, open, report }: LineOptions) {
+  constructor({ name, config, services, open, report, observe }: LineOptions) {
     this.name = name;
     this.#config = config;
     this.#report = report;
+    this.#observe = observe;
     this.#engine = new LineEngine({ name, config, services });
     const traffic = {
       framings: new Set(services.map(({ framing }) => framing)),
@@ -170,7 +182,9 @@ export class Line {
       let next: LineEvent | undefined = event;
       while (next !== undefined) {
         this.#fedMs = nowMs();
-        for (const effect of this.#engine.handle(next, this.#fedMs)) this.#carryOut(effect);
+        const effects = this.#engine.handle(next, this.#fedMs);
+        this.#observe?.(next, effects, this.#fedMs);
+        for (const effect of effects) this.#carryOut(effect);
         next = this.#pending.shift();
       }
     } finally {

@@ -78,7 +78,14 @@ async function lineMs(path: string, folder: string): Promise<number> {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     const request = {
-      ...({ service: "bank", framing: contract.framing, linePrefix: contract.linePrefix, payload: [payload] } as const),
+      ...({
+        service: "bank",
+        route: "/sale",
+        requestId: "large",
+        framing: contract.framing,
+        linePrefix: contract.linePrefix,
+        payload: [payload],
+      } as const),
       ...{ replyTimeoutMs: limitMs, urgent: false, repeatable: false, probeShaped: false, adviceWhenUnknown: "" },
       caller: new Presence(),
     };

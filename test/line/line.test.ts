@@ -380,3 +380,23 @@ test("Line says beforehand with which fault it would refuse a call, in the same 
   void set.line.stop(0);
   await same("posline is shutting down");
 });
+
+test("Line lets its observer see each event with what follows from it, before it is done", async () => {
+  const seen: string[] = [];
+  const set = setOf((framing) => set.device.reply(framing, good("SALE")), {
+    observe: (event, effects) => {
+      const asked = effects.flatMap((effect) =>
+        effect.do === "write" ? [`${effect.service} ${effect.exchange?.request.requestId ?? "probe"}`] : [],
+      );
+      const done = effects.map((effect) => (effect.do === "report" ? effect.what.is : effect.do));
+      seen.push(`${event.at}: ${[...done, ...asked].join(", ")}`);
+      if (done.includes("write")) assert.equal(set.asked.length, writes++, "not written yet");
+    },
+  });
+  let writes = 0;
+  assert.ok(await idle(set));
+  seen.length = 0;
+  const end = ending(set.line, requestFor("SALE"));
+  assert.ok(await time.until(() => hasEnded(end)));
+  assert.deepEqual(seen, ["call: write, bank SALE", "wrote: ", "received: settle"]);
+});

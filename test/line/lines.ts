@@ -8,8 +8,7 @@ import type { Cause } from "../../src/device/open-errors.ts";
 import type { OpenTransport } from "../../src/device/transport.ts";
 import { lineService } from "../../src/line/caller.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
-import type { LineReport } from "../../src/line/line.ts";
-import { Line } from "../../src/line/line.ts";
+import { Line, type LineObserve, type LineReport } from "../../src/line/line.ts";
 
 /** Lines and requests for tests, with what the tests ask of them in common. */
 
@@ -56,6 +55,7 @@ export interface LineSetup {
   readonly merchantId?: string | undefined;
   /** Bytes of the largest reply, where not the default. */
   readonly replyBytesMax?: Readonly<Partial<Record<ContractName, number>>>;
+  readonly observe?: LineObserve;
 }
 
 export function lineOver(open: OpenTransport, setup: LineSetup = {}): { readonly line: Line; readonly told: Told } {
@@ -67,7 +67,7 @@ export function lineOver(open: OpenTransport, setup: LineSetup = {}): { readonly
     const replyBytesMax = setup.replyBytesMax?.[service];
     return lineService(contracts[service], { ...rules, ...(replyBytesMax === undefined ? {} : { replyBytesMax }) });
   });
-  return { line: new Line({ name: "till", config, services, open, report: told }), told };
+  return { line: new Line({ name: "till", config, services, open, report: told, observe: setup.observe }), told };
 }
 
 /** A request for money, named by its id. */
@@ -80,6 +80,8 @@ export function requestFor(
   const text = framing === "stx" ? `command=${route}&{"id":"${id}"}` : `${linePrefix}${route}\n{"id":"${id}"}`;
   return {
     service,
+    route,
+    requestId: id,
     framing,
     payload: [Buffer.from(text)],
     replyTimeoutMs: 10_000,
