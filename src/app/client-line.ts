@@ -1,5 +1,4 @@
 import type { ServicesOptions } from "../client/client.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../client/transport.ts";
 import type { LineConfig } from "../config/config.ts";
 import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
@@ -11,6 +10,7 @@ import { faultBody } from "../envelope/fault.ts";
 import { textOf } from "../envelope/json.ts";
 import { lineCaller, lineService } from "../line/caller.ts";
 import { Line } from "../line/line.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../settle/transport.ts";
 
 /** A client's own line: its requests go straight to the terminal, by the same line as the bridge's. */
 

@@ -7,7 +7,7 @@ import {
   type NamedOptions,
   type ServicesOptions,
 } from "../client/client.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../client/transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../settle/transport.ts";
 import type { LineClientOptions } from "./client-line.ts";
 
 /**

@@ -1,9 +1,9 @@
-import { writeExactObject } from "../client/exact-json.ts";
-import { signedForm } from "../client/remote-service.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { ContractName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { writeExactObject } from "../settle/exact-json.ts";
+import { signedForm } from "../settle/remote-service.ts";
 import { shellQuoted, type Target } from "./call-target.ts";
 
 /** `posline call --curl`: the request as a curl command. Nothing is sent. */

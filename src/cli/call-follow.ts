@@ -1,14 +1,14 @@
 import type { WriteStream } from "node:tty";
 import spinner, { type Spinner } from "yocto-spinner";
 import type { Client } from "../client/client.ts";
-import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
-import type { Settled, SettleEvent, SettleEventType } from "../client/settle-types.ts";
-import { contractOfToken, type Token } from "../client/token.ts";
-import type { UnreachableReason } from "../client/transport.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
+import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
+import { contractOfToken, type Token } from "../settle/token.ts";
+import type { UnreachableReason } from "../settle/transport.ts";
+import type { Settled, SettleEvent, SettleEventType } from "../settle/types.ts";
 import { readableLines } from "./call-print.ts";
 import {
   type CalledService,

@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
-import type { UnreachableReason } from "../client/transport.ts";
 import type { Config, ServiceConfig } from "../config/config.ts";
 import { defaultFile, loadConfig } from "../config/load.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
@@ -11,6 +10,7 @@ import { type ContractName, contractNames, type ServiceName } from "../core/call
 import { isObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
 import { urlHost } from "../core/url-host.ts";
+import type { UnreachableReason } from "../settle/transport.ts";
 import { inQuotes } from "./command.ts";
 import { UsageError } from "./exit.ts";
 

@@ -1,14 +1,14 @@
 import type { Client } from "../client/client.ts";
-import { CallError, NotSentError, RejectedError, UnknownError } from "../client/errors.ts";
-import { parseExactObject, scalarText, writeExactObject } from "../client/exact-json.ts";
-import { methodName } from "../client/remote-service.ts";
-import type { Settled } from "../client/settle-types.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
+import { CallError, NotSentError, RejectedError, UnknownError } from "../settle/errors.ts";
+import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
+import { methodName } from "../settle/remote-service.ts";
+import type { Settled } from "../settle/types.ts";
 import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
 import { CallFollower, declinedCode } from "./call-follow.ts";
 import { readableLines } from "./call-print.ts";

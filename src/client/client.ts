@@ -1,12 +1,12 @@
 import { contracts } from "../contract/contracts.ts";
 import { recoveries } from "../contract/recovery.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
+import { newKey } from "../settle/key.ts";
+import { type MerchantId, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
+import { resume, settle } from "../settle/settle.ts";
+import type { Transport } from "../settle/transport.ts";
+import type { Settled, SettleOptions } from "../settle/types.ts";
 import { checkTarget, HttpTransport } from "./http-transport.ts";
-import { newKey } from "./key.ts";
-import { type MerchantId, methodName, methodsOf, RemoteService } from "./remote-service.ts";
-import { resume, settle } from "./settle.ts";
-import type { Settled, SettleOptions } from "./settle-types.ts";
-import type { Transport } from "./transport.ts";
 import type { DataOf, Methods, OperationBody, OperationOf, ResultOf } from "./types.ts";
 
 /**

@@ -1,8 +1,14 @@
 import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
 import { isFaultReason, type Outcome } from "../core/fault.ts";
-import { parseExactObject } from "./exact-json.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest, type UnreachableReason } from "./transport.ts";
+import { parseExactObject } from "../settle/exact-json.ts";
+import {
+  type Answer,
+  failedAnswer,
+  type Transport,
+  type TransportRequest,
+  type UnreachableReason,
+} from "../settle/transport.ts";
 
 /**
  * Requests over HTTP, by `fetch` alone, so that it runs in a page as well. posline's own word for the outcome

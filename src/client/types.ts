@@ -3,6 +3,7 @@ import type { BankTransactionResult, bankSchemas } from "../contract/schema-bank
 import type { FiscalDocumentReply, fiscalSchemas } from "../contract/schema-fiscal.ts";
 import type { qrSchemas } from "../contract/schema-qr.ts";
 import type { ContractName } from "../core/call.ts";
+import type { CallOptions } from "../settle/remote-service.ts";
 
 /**
  * The client's types, made of the contracts' schemas: nothing here exists at run time, and no schema library reaches a page.
@@ -49,16 +50,6 @@ export type ReplyOf<S extends ContractName, Route extends RouteOf<S>> = SideOf<S
   readonly status: "success";
   readonly [field: string]: unknown;
 };
-
-/** How one call is made. */
-export interface CallOptions {
-  /** Ends the waiting: the call then rejects with UnknownError, for what was sent can't be taken back. */
-  readonly signal?: AbortSignal;
-  /** Milliseconds to wait for the answer; by default a little longer than the bridge itself waits for the terminal. */
-  readonly timeoutMs?: number;
-  /** From its abort on it isn't sent any more; one that has left is waited for. */
-  readonly withdrawn?: AbortSignal | undefined;
-}
 
 type Method<Body, Reply> = Body extends undefined
   ? (options?: CallOptions) => Promise<Reply>

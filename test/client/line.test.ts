@@ -3,7 +3,6 @@ import { type TestContext, test } from "node:test";
 import { createClient } from "../../src/app/client.ts";
 import { type LineClientOptions, openLine } from "../../src/app/client-line.ts";
 import { createClientOver } from "../../src/client/client.ts";
-import { NotSentError, RejectedError, UnknownError } from "../../src/client/errors.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, contractNames, type Handler, type Reply } from "../../src/core/call.ts";
@@ -11,8 +10,9 @@ import { OpenError } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { LineListener } from "../../src/line/listener.ts";
+import { NotSentError, RejectedError, UnknownError } from "../../src/settle/errors.ts";
+import { merchantId } from "../settle/scripted.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { merchantId } from "./scripted.ts";
 
 /**
  * Tests src/app/client-line.ts, src/app/client.ts.

@@ -1,8 +1,8 @@
 import type { Verdict } from "../contract/recovery.ts";
 import type { Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import type { Clock } from "./settle-clock.ts";
-import type { Action } from "./settle-state.ts";
+import type { Clock } from "./clock.ts";
+import type { Action } from "./state.ts";
 import type { Token } from "./token.ts";
 import type { UnreachableReason } from "./transport.ts";
 

@@ -5,7 +5,7 @@ import { signOf } from "../../src/envelope/sign.ts";
 import { absent, closed, open, sale, settled } from "./fiscal-settling.ts";
 import { error, lost, ok, over, repeat } from "./scripted.ts";
 
-/** Tests src/client/settle-machine.ts. */
+/** Tests src/settle/machine.ts. */
 
 for (const operation of ["sale", "refund"] as const) {
   const route = `/${operation}`;

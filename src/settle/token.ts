@@ -5,7 +5,7 @@ import { type ContractName, contractNames, type ServiceName } from "../core/call
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { newKey } from "./key.ts";
-import { phases, type SettleState } from "./settle-state.ts";
+import { phases, type SettleState } from "./state.ts";
 
 /**
  * An operation written down, so that another process can follow it on: what was to be sent, to the letter, and what is known of

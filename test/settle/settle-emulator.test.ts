@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { methodName } from "../../src/client/remote-service.ts";
-import type { Settled } from "../../src/client/settle-types.ts";
-import { type Answer, failedAnswer, type TransportRequest } from "../../src/client/transport.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
+import { methodName } from "../../src/settle/remote-service.ts";
+import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
+import type { Settled } from "../../src/settle/types.ts";
 import { merchantId, TestClock } from "./scripted.ts";
 import { Fateful, follow, type Mishap, schedule } from "./tills.ts";
 
 /**
- * Tests src/client/settle-machine.ts.
+ * Tests src/settle/machine.ts.
  *
  * How many schedules for each operation; a campaign sets more.
  */

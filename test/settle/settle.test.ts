@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SettleEvent } from "../../src/client/settle-types.ts";
-import { readToken } from "../../src/client/token.ts";
+import { readToken } from "../../src/settle/token.ts";
+import type { SettleEvent } from "../../src/settle/types.ts";
 import { busy, error, kept, lost, ok, over } from "./scripted.ts";
 
 const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { busy, error, lost, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
-/** Tests src/client/settle-machine.ts. */
+/** Tests src/settle/machine.ts. */
 
 const body = { pay_id: "P-1", amount: 1500, currency: "944", currency_name: "AZN", pay_system: "A" };
 const back = { ...body, trans: "T-1", rrn: "77" };

@@ -1,6 +1,5 @@
 import { openLine } from "../../src/app/client-line.ts";
 import { type Client, createClientOver, createHttpClient } from "../../src/client/client.ts";
-import type { Settled, SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { type Connection, msPerByte, OpenError, type OpenTransport } from "../../src/device/transport.ts";
@@ -10,6 +9,7 @@ import { memoryTransport } from "../../src/emulator/memory-transport.ts";
 import { HttpListener } from "../../src/http/listener.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import { LineListener } from "../../src/line/listener.ts";
+import type { Settled, SettleEvent, SettleOptions } from "../../src/settle/types.ts";
 import { configOf, lineOver } from "../line/lines.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 import { type Followed, methodOf } from "./followed.ts";

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { methodName } from "../../src/client/remote-service.ts";
-import type { Settled } from "../../src/client/settle-types.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
 import { contractNames } from "../../src/core/call.ts";
+import { methodName } from "../../src/settle/remote-service.ts";
+import type { Settled } from "../../src/settle/types.ts";
 import { type Fate, type Model, modelOf } from "./model.ts";
 import { bodyOf, reply, TestClock } from "./scripted.ts";
 import { Fateful, follow, schedule, scheduleWithDelays } from "./tills.ts";
 
 /**
- * Tests src/client/settle-machine.ts, src/contract/recovery.ts.
+ * Tests src/settle/machine.ts, src/contract/recovery.ts.
  *
  * How many schedules each law is held against for each operation; a campaign sets more.
  */

@@ -7,7 +7,6 @@ import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest, type UnreachableReason } from "./transport.ts";
-import type { CallOptions } from "./types.ts";
 
 /** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
 
@@ -34,6 +33,16 @@ export interface AnswerSummary {
 
 /** The fiscal merchant's id, or where to look it up; asked for each request, so that one that was corrected takes effect. */
 export type MerchantId = string | (() => string | Promise<string>);
+
+/** How one call is made. */
+export interface CallOptions {
+  /** Ends the waiting: the call then rejects with UnknownError, for what was sent can't be taken back. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds to wait for the answer; by default a little longer than the bridge itself waits for the terminal. */
+  readonly timeoutMs?: number;
+  /** From its abort on it isn't sent any more; one that has left is waited for. */
+  readonly withdrawn?: AbortSignal | undefined;
+}
 
 export interface RemoteServiceOptions {
   readonly contract: Contract;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { newKey } from "../../src/client/key.ts";
+import { newKey } from "../../src/settle/key.ts";
 
 test("newKey() makes 26 characters of 0-9 and A-Z, never the same twice", () => {
   const keys = Array.from({ length: 10_000 }, newKey);

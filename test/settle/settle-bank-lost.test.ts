@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { absent, absentTo30s, approved, settled } from "./bank-settling.ts";
 import { busy, error, lost, ok, repeat, type Script } from "./scripted.ts";
 
-/** Tests src/client/settle-machine.ts. */
+/** Tests src/settle/machine.ts. */
 
 test("bank.settle asks first after a lost start, and polls when it runs (rule 3)", async () => {
   const { result, done } = await settled("sale", [

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { signedForm } from "../../src/client/remote-service.ts";
 import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
 import { signMatches } from "../../src/envelope/sign.ts";
+import { signedForm } from "../../src/settle/remote-service.ts";
 
 async function check(json: string, merchantId: string): Promise<void> {
   const { data, sign, repeated } = parseForm(Buffer.from(await signedForm(json, merchantId)));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { absent, closed, open, settled } from "./fiscal-settling.ts";
 import { error, lost, ok } from "./scripted.ts";
 
-/** Tests src/client/settle-machine.ts. */
+/** Tests src/settle/machine.ts. */
 
 for (const operation of ["deposit", "withdraw"] as const) {
   const route = `/${operation}`;

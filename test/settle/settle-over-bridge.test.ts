@@ -5,7 +5,7 @@ import { Terminal } from "./terminal.ts";
 import { httpWorld } from "./worlds.ts";
 
 /**
- * Tests src/client/settle.ts.
+ * Tests src/settle/settle.ts.
  *
  * * The matrix over HTTP and a bridge: client, HttpListener, Line, a line in memory, LineListener, Emulator. Sockets live in real
  * time, which is why worlds live side by side and time-outs are short; but only where the answer is lost in any case, so that a

@@ -3,18 +3,18 @@ import { routeOf } from "../contract/contracts.ts";
 import type { RecoveryRules } from "../contract/recovery.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { type Clock, checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
+import { type Continue, type Done, nextStep } from "./machine.ts";
+import type { FollowedOperation } from "./proof.ts";
 import type { AnswerSummary, CallResult, RemoteService } from "./remote-service.ts";
-import { type Clock, checkedWindowMs, monotonicClock, Pauses } from "./settle-clock.ts";
-import { type Continue, type Done, nextStep } from "./settle-machine.ts";
-import type { FollowedOperation } from "./settle-proof.ts";
-import { type Action, actionOf, nothingBegun, stateAfterStop, stateAtResume, stateWithoutEffect } from "./settle-state.ts";
-import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./settle-types.ts";
+import { type Action, actionOf, nothingBegun, stateAfterStop, stateAtResume, stateWithoutEffect } from "./state.ts";
 import { nameField, newToken, readToken, type Token } from "./token.ts";
+import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
  * Follows an operation to its end over any number of requests, or says "unknown" and gives the token by which it can be followed
- * on. What an answer means is decided in `settle-machine.ts`; here is the I/O: sending, waiting, reporting.
+ * on. What an answer means is decided in `machine.ts`; here is the I/O: sending, waiting, reporting.
  */
 
 /**

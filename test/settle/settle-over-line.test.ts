@@ -13,7 +13,7 @@ import { Terminal } from "./terminal.ts";
 import { follow, lineWorld, type World } from "./worlds.ts";
 
 /**
- * Tests src/client/settle.ts.
+ * Tests src/settle/settle.ts.
  *
  * The matrix over a line of the till's own, and whatever else may befall tills there, in a time of its own.
  */

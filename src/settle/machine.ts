@@ -1,7 +1,6 @@
 import type { RecoveryRules, Verdict } from "../contract/recovery.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { scalarText } from "./exact-json.ts";
-import type { AnswerSummary, CallResult } from "./remote-service.ts";
 import {
   type AnsweredCall,
   type FollowedOperation,
@@ -14,8 +13,9 @@ import {
   saysPending,
   saysUnprinted,
   verdictIn,
-} from "./settle-proof.ts";
-import { actionOf, nothingBegun, type SettleState, stateToAskAbout } from "./settle-state.ts";
+} from "./proof.ts";
+import type { AnswerSummary, CallResult } from "./remote-service.ts";
+import { actionOf, nothingBegun, type SettleState, stateToAskAbout } from "./state.ts";
 
 /**
  * The settle machine: follows an operation to its end without a clock and without sending. State and answer go in, the next step

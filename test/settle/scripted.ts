@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { type Client, createClientOver } from "../../src/client/client.ts";
-import { parseExactObject } from "../../src/client/exact-json.ts";
-import type { Clock } from "../../src/client/settle-clock.ts";
-import type { SettleEvent, SettleOptions } from "../../src/client/settle-types.ts";
-import type { Token } from "../../src/client/token.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/client/transport.ts";
 import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
+import type { Clock } from "../../src/settle/clock.ts";
+import { parseExactObject } from "../../src/settle/exact-json.ts";
+import type { Token } from "../../src/settle/token.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/settle/transport.ts";
+import type { SettleEvent, SettleOptions } from "../../src/settle/types.ts";
 
 /** A service that answers as a test has written it down, and a clock that moves only while somebody sleeps. */
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../../src/client/exact-json.ts";
+import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../../src/settle/exact-json.ts";
 
 test("parseExactObject() gives a number where it is exact, and a bigint beyond", () => {
   const parsed = parseExactObject('{"a":9007199254740991,"b":9007199254740993,"c":-9223372036854775808,"d":1.5,"e":1e3}');

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { methodName } from "../../src/client/remote-service.ts";
-import type { Settled } from "../../src/client/settle-types.ts";
 import type { Verdict } from "../../src/contract/recovery.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import { methodName } from "../../src/settle/remote-service.ts";
+import type { Settled } from "../../src/settle/types.ts";
 import type { Arrival, Terminal } from "./terminal.ts";
 
 /**

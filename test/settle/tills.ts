@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { createClientOver } from "../../src/client/client.ts";
-import type { Settled, SettleEvent } from "../../src/client/settle-types.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/client/transport.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/settle/transport.ts";
+import type { Settled, SettleEvent } from "../../src/settle/types.ts";
 import { merchantId, type TestClock } from "./scripted.ts";
 
 /** A till whose requests and answers get lost, and whose process dies at any moment and is started again. */

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
-import { readToken } from "../../src/client/token.ts";
+import { readToken } from "../../src/settle/token.ts";
 import { absentFrom0To30s, absentTo30s } from "./bank-settling.ts";
 import { busy, error, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
 
-/** Tests src/client/settle-machine.ts. */
+/** Tests src/settle/machine.ts. */
 
 const sale = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const receipt = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };

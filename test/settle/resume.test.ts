@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SettleEvent } from "../../src/client/settle-types.ts";
-import { readToken } from "../../src/client/token.ts";
+import { readToken } from "../../src/settle/token.ts";
+import type { SettleEvent } from "../../src/settle/types.ts";
 import { absentFrom0To30s } from "./bank-settling.ts";
 import { busy, error, kept, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
-/** Tests src/client/settle.ts, src/client/token.ts. */
+/** Tests src/settle/settle.ts, src/settle/token.ts. */
 
 const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const sale = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
