@@ -1,0 +1,58 @@
+/**
+ * How an operation ended that posline followed to its end on the box (`Prefer: wait`): one word, which is all that a simple till
+ * reads. `approved`, `closed`, `declined`, `reversed`, `unprinted`: as the contract has it, by the terminal's own answer. `failed`:
+ * it is proven that nothing was carried out, and the same call may be sent again. `pending`: it goes on. `unknown`: nothing is
+ * proven yet. After the last two the same call is sent again, which only asks.
+ */
+export const operationResults = [
+  "approved",
+  "closed",
+  "declined",
+  "failed",
+  "reversed",
+  "unprinted",
+  "pending",
+  "unknown",
+] as const;
+
+export type OperationResult = (typeof operationResults)[number];
+
+/** The results that are proven, and stay. */
+export type OperationEnd = Exclude<OperationResult, "pending" | "unknown">;
+
+export function isOperationEnd(word: unknown): word is OperationEnd {
+  return word !== "pending" && word !== "unknown" && operationResults.some((each) => each === word);
+}
+
+/** What the answer to a followed call says beside the terminal's bytes. */
+export interface Followed {
+  readonly result: OperationResult;
+  /** The route whose answer is given, where it is not the call's own. */
+  readonly answerOf: string | undefined;
+  /** How many questions were asked. */
+  readonly polls: number;
+  /** Whether the same call is recognised when it comes again: not without a journal that can be read. */
+  readonly isGuarded: boolean;
+}
+
+/** An operation that was sent before, as far as the journal has it. */
+export interface PastOperation {
+  /** When it was sent, as milliseconds since 1970 by the box's clock. */
+  readonly sentMs: number;
+  /** Of its body: another digest is another operation under the same key. */
+  readonly digest: string;
+  /** How it is proven to have ended; undefined where nothing is proven. */
+  readonly end: OperationEnd | undefined;
+}
+
+/** The journal, as the following of operations sees it. */
+export interface OperationHistory {
+  /** False while it can't be read: then nothing can be found in it. */
+  readonly isReadable: boolean;
+  /** The last operation of this service and route under this key; undefined where there is none. */
+  find(service: string, route: string, key: string): PastOperation | undefined;
+  /** The digest by which bodies are told apart. */
+  digestOf(body: readonly Uint8Array[]): string;
+  /** An operation is proven to have ended: it is recorded, and no longer listed as unknown. Never fails. */
+  settled(service: string, route: string, key: string, end: OperationEnd): void;
+}
