@@ -16,6 +16,7 @@ import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts";
 import { BridgePorts, type PreparedPorts, socketForAdmin, type WantedPort } from "./bridge-ports.ts";
 import type { EmulationFlags } from "./emulation.ts";
+import { Followers } from "./followers.ts";
 import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
 import { lineReport, tee } from "./line-report.ts";
@@ -96,6 +97,7 @@ class RunningBridge implements Bridge {
   readonly #report: HttpListenerOptions["report"];
   /** Who sees what happens on the lines, beside log and status. */
   readonly #watchers: readonly LineWatcher[] = [];
+  readonly #followers: Followers;
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
@@ -103,6 +105,7 @@ class RunningBridge implements Bridge {
   constructor({ log, transportOf, sockets, journal }: RunningOptions) {
     this.#log = log;
     this.#journal = journal;
+    this.#followers = new Followers(undefined);
     this.#report = {
       exchange: (record) => {
         growHeapOnce();
@@ -163,6 +166,7 @@ class RunningBridge implements Bridge {
     }
     this.#ports.take(ports);
     this.#lines.take(lines);
+    this.#followers.take();
     this.#log.setLevel(config.log.level);
     this.#config = config;
     this.#show(config);
@@ -170,6 +174,7 @@ class RunningBridge implements Bridge {
 
   async stop(): Promise<void> {
     this.#status.stopping();
+    this.#followers.stop();
     const closed = this.#ports.close();
     await this.#lines.stop();
     await closed;
@@ -210,12 +215,14 @@ class RunningBridge implements Bridge {
     });
   }
 
-  #wanted({ service, config }: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): WantedPort {
+  #wanted(served: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): WantedPort {
+    const { service, config } = served;
     const line = lines.get(config.line)?.onLine.line;
     // The configuration refuses a service whose line isn't there.
     if (line === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);
     const contract = contracts[config.contract];
     const { merchantId, replyTimeoutMs } = config;
+    const caller = lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal });
     return {
       line: config.line,
       options: {
@@ -223,7 +230,8 @@ class RunningBridge implements Bridge {
         service,
         config,
         rules: { check: config.check, merchantId, validate },
-        handler: lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal }),
+        handler: this.#followers.prepare(served, caller),
+        isFollowed: true,
         refusal: () => line.refusal,
         report: this.#report,
       },

@@ -78,6 +78,7 @@ export const bank: Contract = {
     slow: -29,
     size: -29,
     headers: -29,
+    reused: -29,
     key: -29,
     origin: -29,
     host: -29,

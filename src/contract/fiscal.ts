@@ -111,6 +111,7 @@ export const fiscal: Contract = {
     slow: 2,
     size: 2,
     headers: 2,
+    reused: 2,
     missing: 3,
     key: 5,
     origin: 5,

@@ -61,6 +61,7 @@ export const qr: Contract = {
     slow: 1,
     size: 1,
     headers: 1,
+    reused: 1,
     key: 1,
     origin: 1,
     host: 1,

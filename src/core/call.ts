@@ -1,3 +1,4 @@
+import type { Followed } from "./followed.ts";
 import type { Presence } from "./presence.ts";
 
 /**
@@ -31,6 +32,10 @@ export interface Call {
   /** What the sender calls the operation, for logs: pay_id or documentExtID. */
   readonly key: string | undefined;
   readonly caller: Presence;
+  /** Milliseconds for which its caller waits for the operation's end (`Prefer: wait`); undefined: for its own answer alone. */
+  readonly followMs?: number | undefined;
+  /** Asked by posline itself: sent only when no other call waits. */
+  readonly background?: boolean;
 }
 
 /** What the service answered, byte for byte. */
@@ -44,6 +49,10 @@ export interface Reply {
   readonly queueMs: number;
   /** Milliseconds from the first byte written to the last byte read. */
   readonly lineMs: number;
+  /** How the operation ended, where it was followed. */
+  readonly followed?: Followed;
+  /** It answers several identical calls at once. */
+  readonly isJoined?: true;
 }
 
 /**

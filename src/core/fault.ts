@@ -1,4 +1,5 @@
 import type { ContractName } from "./call.ts";
+import type { Followed } from "./followed.ts";
 
 /**
  * What posline itself answers when an exchange fails. The one question a till has is "was it sent?", so every fault
@@ -29,6 +30,8 @@ export const faultReasons = {
   "request-too-large": "the body is larger than `bodyBytesMax`",
   "headers-too-large": "the headers are too large",
   "too-many-requests": "too many requests of one connection, or bodies of all, wait",
+  "key-reused": "the same key was sent before with another body (`Prefer: wait` only)",
+  "too-many-followed": "as many operations of the service are followed as may be (`Prefer: wait` only)",
   "not-configured": "no service is configured on this port",
   "line-down": "the line's device is not open",
   recovering: "the line is not proven clean yet after a lost answer or an opening",
@@ -85,6 +88,8 @@ export const faultClasses = {
   slow: { httpStatus: 408, outcome: "not-sent", reason: "request-too-slow" },
   size: { httpStatus: 413, outcome: "not-sent", reason: "request-too-large" },
   host: { httpStatus: 421, outcome: "not-sent", reason: "host-not-allowed" },
+  /** The operation's key belongs to another call. */
+  reused: { httpStatus: 422, outcome: "not-sent", reason: "key-reused" },
   headers: { httpStatus: 431, outcome: "not-sent", reason: "headers-too-large" },
   /** Not sent because of posline or its line: down, recovering, queue full, waited too long, shutting down. */
   unavailable: { httpStatus: 503, outcome: "not-sent", reason: "internal-error" },
@@ -109,6 +114,10 @@ export interface FaultDetails {
   /** Milliseconds spent waiting and on the line before it failed. */
   readonly queueMs?: number;
   readonly lineMs?: number;
+  /** How the operation stands, where it was followed. */
+  readonly followed?: Followed;
+  /** It answers several identical calls at once. */
+  readonly isJoined?: true;
 }
 
 /** A failed exchange. Its message says the action, a colon, the state, and what to do next, with no full stop at the end. */

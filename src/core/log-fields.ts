@@ -1,4 +1,5 @@
 import type { FaultReason, Outcome } from "./fault.ts";
+import type { OperationResult } from "./followed.ts";
 import { logged, loggedSentence } from "./log-text.ts";
 
 /**
@@ -16,6 +17,8 @@ export interface ExchangeRecord {
   readonly outcome: Outcome;
   /** Why it was not answered. */
   readonly reason?: FaultReason | undefined;
+  /** How the operation stands, where it was followed. */
+  readonly result?: OperationResult | undefined;
   /** undefined for an answer that went over a line. */
   readonly httpStatus: number | undefined;
   /** `status` and `code` of the answer, the terminal's or posline's. */
@@ -84,6 +87,7 @@ export function exchangeFields(record: ExchangeRecord) {
     key: key === undefined ? undefined : logged(key),
     outcome: record.outcome,
     reason: record.reason,
+    result: record.result,
     httpStatus: record.httpStatus,
     status: status === undefined || statusForm.test(status) ? status : "?",
     // Codes are int32 (fiscal.md, Response model); a longer number is not a code and might be anything.

@@ -68,3 +68,6 @@ export const responseMsMin = 1_000;
 
 /** Bytes of the headers of an upstream's response: what Node takes by default, and cookies of proxies fit. */
 export const responseHeadersBytesMax = 16 * 1024;
+
+/** The longest for which a caller may want an operation followed, in milliseconds: a customer who takes ten minutes has left. */
+export const followMsMax = 600_000;

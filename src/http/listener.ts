@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
+import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
-import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
+import { checkFirst, Fault, type FaultKind, nothingSent } from "../core/fault.ts";
+import type { Followed } from "../core/followed.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { waitingRequestsMax } from "./limits.ts";
+import { followMsOf } from "./prefer.ts";
 import {
   ClientPresence,
   type ExchangeResult,
@@ -78,6 +81,7 @@ export class HttpListener {
       origin: undefined,
       route: undefined,
       key: undefined,
+      followMs: undefined,
       requestBytes: 0,
       heldBytes: 0,
       bodyComplete: false,
@@ -92,7 +96,8 @@ export class HttpListener {
     try {
       if (this.#server.connections.isOverLimit(context)) throw tooManyPending();
       if (!this.#admit(context)) return;
-      refuseNow(settings);
+      // A call that is followed may be one that was sent before, and is only asked about: its follower decides.
+      if (context.followMs === undefined) refuseNow(settings);
       settings.bodies.read(
         request,
         context,
@@ -110,7 +115,7 @@ export class HttpListener {
     const {
       request,
       path,
-      settings: { contract, guard, responses },
+      settings: { contract, guard, responses, isFollowed },
     } = context;
     context.origin = guard.admit(request);
     if (request.method === "OPTIONS" && context.origin !== undefined) {
@@ -122,6 +127,9 @@ export class HttpListener {
     const route = routeOf(contract, path);
     if (route === undefined) throw new Fault("route", `Cannot accept the request: ${noSuchRoute(contract, path)}`);
     context.route = route;
+    if (isFollowed === true && recoveryOf(contract.service, route.path) !== undefined) {
+      context.followMs = followMsOf(request.headers["prefer"]);
+    }
     if (route.methods.some((method) => method === request.method)) return true;
     const methods = route.methods.join(" or ");
     throw new Fault("method", `Cannot accept the request: ${path} takes ${methods}, not ${request.method}`, {
@@ -139,7 +147,7 @@ export class HttpListener {
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
       // Once more, since the body may have taken its time: what is refused anyway isn't parsed.
-      refuseNow(context.settings);
+      if (context.followMs === undefined) refuseNow(context.settings);
       const { body, key } = readHttpBody(contract, route, pieces, rules);
       context.key = key;
       context.dispatched = true;
@@ -151,6 +159,7 @@ export class HttpListener {
         requestId,
         key,
         caller: client,
+        followMs: context.followMs,
       };
       const reply = await handler(call);
       context.closesConnection = this.#server.connections.closesAfter(context);
@@ -158,6 +167,7 @@ export class HttpListener {
       const replyBytes = responses.writeReply(context, reply);
       this.#report(context, {
         outcome: "answered",
+        result: reply.followed?.result,
         httpStatus: 200,
         status,
         code,
@@ -172,7 +182,7 @@ export class HttpListener {
   }
 
   #failed(context: RequestContext, error: unknown): void {
-    const fault = error instanceof Fault ? error : faultOfBug(error, context);
+    const fault = withResult(error instanceof Fault ? error : faultOfBug(error, context), context);
     context.closesConnection = this.#server.connections.closesAfter(context);
     this.#reportFault(context, fault, context.settings.responses.writeFault(context, fault));
   }
@@ -208,9 +218,10 @@ export class HttpListener {
     { outcome, reason, message, details }: Fault,
     summary: ResponseSummary,
   ): void {
-    const { queueMs = 0, lineMs = 0 } = details;
+    const { queueMs = 0, lineMs = 0, followed } = details;
     const { httpStatus, status, code, bytes } = summary;
-    this.#report(received, { outcome, reason, httpStatus, status, code, queueMs, lineMs, replyBytes: bytes, message });
+    const result = followed?.result;
+    this.#report(received, { outcome, reason, result, httpStatus, status, code, queueMs, lineMs, replyBytes: bytes, message });
   }
 
   /** A log that fails must not change an answer. */
@@ -223,6 +234,18 @@ export class HttpListener {
     }
   }
 }
+
+/**
+ * A call that can't be accepted as it is can't have been sent before either: to a client that reads the result alone it has failed. Of
+ * other refusals that isn't known.
+ */
+function withResult(fault: Fault, { followMs }: RequestContext): Fault {
+  if (followMs === undefined || fault.details.followed !== undefined || !neverAccepted.has(fault.kind)) return fault;
+  const followed: Followed = { result: "failed", answerOf: undefined, polls: 0, isGuarded: true };
+  return new Fault(fault.kind, fault.message, { ...fault.details, followed });
+}
+
+const neverAccepted: ReadonlySet<FaultKind> = new Set(["malformed", "missing", "reused"]);
 
 /** @throws Fault when any call would be refused now. */
 function refuseNow({ refusal }: AppliedSettings): void {

@@ -33,6 +33,8 @@ export interface RequestContext extends BodyState {
   origin: string | undefined;
   route: Route | undefined;
   key: string | undefined;
+  /** Milliseconds for which its client wants the operation followed. */
+  followMs: number | undefined;
   /** True once the handler has it: from then on only the handler's Fault may say that nothing was sent. */
   dispatched: boolean;
   /** True when the connection closes after the answer. */
@@ -50,7 +52,7 @@ export interface UnparsedRequest {
 /** What became of a request, for the log. */
 export type ExchangeResult = Pick<
   ExchangeRecord,
-  "outcome" | "reason" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
+  "outcome" | "reason" | "result" | "httpStatus" | "status" | "code" | "queueMs" | "lineMs" | "replyBytes" | "message"
 >;
 
 /** A request's record in the log. */
@@ -68,6 +70,7 @@ export function exchangeRecord(
     key: context?.key,
     outcome: result.outcome,
     reason: result.reason,
+    result: result.result,
     httpStatus: result.httpStatus,
     status: result.status,
     code: result.code,

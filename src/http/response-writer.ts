@@ -4,6 +4,7 @@ import type { Contract } from "../contract/contract.ts";
 import type { Reply } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { Fault } from "../core/fault.ts";
+import type { Followed } from "../core/followed.ts";
 import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts";
 import { headersBytesMax, headersMs, preflightMaxAgeS, requestMs } from "./limits.ts";
 
@@ -35,11 +36,25 @@ export const safetyHeaders = { "X-Content-Type-Options": "nosniff", "Cache-Contr
 const safetyList = Object.entries(safetyHeaders).flat();
 
 /** Headers that a page may read beside the usual ones. */
-const exposed = "X-Posline-Outcome, X-Posline-Reason, X-Request-Id, Server-Timing, Retry-After";
+const exposed =
+  "X-Posline-Outcome, X-Posline-Reason, X-Posline-Result, X-Posline-Answer-Of, X-Posline-Polls, X-Posline-Repeat-Guard, " +
+  "X-Posline-Joined, Preference-Applied, X-Request-Id, Server-Timing, Retry-After";
 
 const answered = ["X-Posline-Outcome", "answered"] as const;
 
 const outcomeHeaders = ({ outcome, reason }: Fault) => ["X-Posline-Outcome", outcome, "X-Posline-Reason", reason];
+
+const joined = ["X-Posline-Joined", "1"] as const;
+
+/** What the answer to a followed call says beside the terminal's bytes. */
+function followedHeaders({ result, answerOf, polls, isGuarded }: Followed): string[] {
+  return [
+    ...["Preference-Applied", "wait", "X-Posline-Result", result, "X-Posline-Polls", String(polls)],
+    ...(answerOf === undefined ? [] : ["X-Posline-Answer-Of", answerOf]),
+    // Without a journal the same call again would be sent again.
+    ...(isGuarded ? [] : ["X-Posline-Repeat-Guard", "off"]),
+  ];
+}
 
 export class ResponseWriter {
   readonly #contract: Contract;
@@ -55,7 +70,10 @@ export class ResponseWriter {
     let bytes = 0;
     for (const piece of reply.payload) bytes += piece.length;
     const { response } = target;
-    response.writeHead(200, this.#headers(target, answered, bytes, reply.queueMs, reply.lineMs));
+    const headers = this.#headers(target, answered, bytes, reply.queueMs, reply.lineMs);
+    if (reply.followed !== undefined) headers.push(...followedHeaders(reply.followed));
+    if (reply.isJoined === true) headers.push(...joined);
+    response.writeHead(200, headers);
     const last = reply.payload.length - 1;
     for (let i = 0; i < last; i++) response.write(reply.payload[i]);
     response.end(reply.payload[last]);
@@ -86,7 +104,7 @@ export class ResponseWriter {
     const headers = [
       ...["Access-Control-Allow-Origin", origin],
       ...["Access-Control-Allow-Methods", "GET, POST"],
-      ...["Access-Control-Allow-Headers", "Content-Type, X-API-Key, X-Request-Id"],
+      ...["Access-Control-Allow-Headers", "Content-Type, X-API-Key, X-Request-Id, Prefer"],
       ...["Access-Control-Max-Age", String(preflightMaxAgeS)],
       ...["Vary", "Origin"],
       ...safetyList,
@@ -102,10 +120,12 @@ export class ResponseWriter {
   #faultParts(target: Omit<ResponseTarget, "response">, fault: Fault) {
     const { word, status, code, payload } = faultBody(this.#contract, target.path, fault);
     const httpStatus = faultHttpStatus(this.#contract, word, fault, this.#faultStatus);
-    const { queueMs = 0, lineMs = 0, retryAfterS, allow } = fault.details;
+    const { queueMs = 0, lineMs = 0, retryAfterS, allow, followed, isJoined } = fault.details;
     const headers = this.#headers(target, outcomeHeaders(fault), payload.length, queueMs, lineMs);
     if (retryAfterS !== undefined) headers.push("Retry-After", String(retryAfterS));
     if (allow !== undefined) headers.push("Allow", allow.join(", "));
+    if (followed !== undefined) headers.push(...followedHeaders(followed));
+    if (isJoined === true) headers.push(...joined);
     const summary: ResponseSummary = { httpStatus, status, code, bytes: payload.length };
     return { summary, headers, payload };
   }

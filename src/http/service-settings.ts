@@ -17,6 +17,8 @@ export interface ServiceSettings {
   readonly config: ServiceConfig;
   readonly rules: RequestRules;
   readonly handler: Handler;
+  /** The handler follows operations to their end where a call wants it (`Prefer: wait`). */
+  readonly isFollowed?: boolean;
   /**
    * The fault with which the handler would refuse any call now, so that its body needn't be read; absent where that can't be known
    * in advance.

@@ -22,7 +22,16 @@ import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep }
  * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON.
  */
 export async function settle(service: RemoteService, path: string, body: object, options: SettleOptions): Promise<Settled> {
-  return new SettleRun(service, newToken(service.contract, path, body, service.name), options).run(false);
+  return settleFrom(service, newToken(service.contract, path, body, service.name), true, options);
+}
+
+/**
+ * Follows an operation from what is known of it.
+ * @param isNew Nothing of it was sent before this process; else it is asked about first.
+ */
+export function settleFrom(service: RemoteService, token: Token, isNew: boolean, options: SettleOptions): Promise<Settled> {
+  if (isNew) return new SettleRun(service, token, options).run(false);
+  return new SettleRun(service, { ...token, known: stateAtResume(token.known) }, options).run(true);
 }
 
 /**
@@ -40,7 +49,7 @@ export async function resume(
   if (service === undefined) {
     throw new TypeError(`Cannot resume: the client has no service ${token.service}: make it with that one`);
   }
-  return new SettleRun(service, { ...token, known: stateAtResume(token.known) }, options).run(true);
+  return settleFrom(service, token, false, options);
 }
 
 class SettleRun {

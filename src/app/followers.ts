@@ -1,0 +1,64 @@
+import { contracts } from "../contract/contracts.ts";
+import type { Handler, ServiceName } from "../core/call.ts";
+import type { OperationHistory } from "../core/followed.ts";
+import { Follower, type FollowerOptions } from "../follow/follower.ts";
+import { joined } from "../follow/joined.ts";
+import { Turns } from "../follow/turns.ts";
+import type { Served } from "./served.ts";
+
+/** The followers of a bridge's services. What they follow outlasts a new configuration, and is asked about as that one says. */
+export class Followers {
+  readonly #history: OperationHistory | undefined;
+  readonly #followers = new Map<ServiceName, Follower>();
+  /** By which their services are asked once the configuration that is being prepared is taken. */
+  readonly #prepared = new Map<ServiceName, FollowerOptions>();
+  /** By line. */
+  readonly #turns = new Map<string, Turns>();
+
+  constructor(history: OperationHistory | undefined) {
+    this.#history = history;
+  }
+
+  /** Prepares a service's handler: identical calls are one, and an operation is followed where its caller wants it. */
+  prepare({ service, config: { contract: name, line, merchantId } }: Served, caller: Handler): Handler {
+    const contract = contracts[name];
+    const options: FollowerOptions = {
+      contract,
+      service,
+      handler: joined(contract, caller),
+      merchantId,
+      history: this.#history,
+      turns: this.turnsOf(line),
+    };
+    this.#prepared.set(service, options);
+    return (call) => (call.followMs === undefined ? options.handler(call) : this.#followerOf(service, options).follow(call));
+  }
+
+  /** The configuration that was prepared is taken. */
+  take(): void {
+    for (const [service, options] of this.#prepared) this.#followers.get(service)?.use(options);
+    this.#prepared.clear();
+  }
+
+  #followerOf(service: ServiceName, options: FollowerOptions): Follower {
+    const follower = this.#followers.get(service) ?? new Follower(options);
+    this.#followers.set(service, follower);
+    return follower;
+  }
+
+  /** Whose turn it is to ask by itself on a line. */
+  turnsOf(line: string): Turns {
+    const turns = this.#turns.get(line) ?? new Turns();
+    this.#turns.set(line, turns);
+    return turns;
+  }
+
+  isFollowed(service: ServiceName, route: string, key: string): boolean {
+    return this.#followers.get(service)?.isFollowed(route, key) === true;
+  }
+
+  /** Each caller that waits is answered what is known. */
+  stop(): void {
+    for (const follower of this.#followers.values()) follower.stop();
+  }
+}

@@ -1,0 +1,232 @@
+import { createHash } from "node:crypto";
+import { setMaxListeners } from "node:events";
+import type { Contract, Route } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
+import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
+import type { OperationHistory, PastOperation } from "../core/followed.ts";
+import { parseForm, unescapeValue } from "../envelope/form.ts";
+import { textOf } from "../envelope/json.ts";
+import { type Clock, monotonicClock } from "../settle/clock.ts";
+import { parseExactObject } from "../settle/exact-json.ts";
+import { nameField, newToken, type Token } from "../settle/token.ts";
+import { Operation } from "./operation.ts";
+import type { Turns } from "./turns.ts";
+
+/**
+ * Settles on the box: a call that says how long its caller waits for the operation's end (`Prefer: wait`) is sent once, as without,
+ * and then followed by the contract's own questions until its end is proven or the time is over. The same call again isn't sent
+ * again: it is asked about, and ends as the first.
+ *
+ * It only asks. What the contract lets a till send again, after proof that the first one wasn't carried out, its till decides. This
+ * room knows no line and no HTTP: calls come in as to any handler, and leave by one.
+ */
+
+export interface FollowerOptions {
+  readonly contract: Contract;
+  readonly service: ServiceName;
+  /** Where calls leave for the terminal. */
+  readonly handler: Handler;
+  /** Signs the questions of a fiscal service. */
+  readonly merchantId: string | undefined;
+  /** What was sent before; absent where no journal is kept. */
+  readonly history: OperationHistory | undefined;
+  /** Shared by all who ask by themselves on the line. */
+  readonly turns: Turns;
+  /** The process's own unless a test has another. */
+  readonly clock?: Clock;
+}
+
+/** Operations of one service that are followed at a time: a till has one or two, and each asks every second or two. */
+const followedMax = 64;
+
+/** For how long the same call counts as the same operation, in milliseconds: a shop's day. */
+export const repeatMs = 24 * 60 * 60 * 1_000;
+
+/** Milliseconds for which an operation is followed at least, though its caller waits shorter, or has left. */
+const windowMsMin = 180_000;
+
+/** What of a call says which operation it is. */
+interface Asked {
+  readonly call: Call;
+  readonly route: Route;
+  readonly recovery: RecoveryRules;
+  readonly key: string;
+  readonly digest: string;
+}
+
+interface Active {
+  readonly operation: Operation;
+  readonly digest: string;
+}
+
+export class Follower {
+  #options: FollowerOptions;
+  readonly #clock: Clock;
+  readonly #active = new Map<string, Active>();
+  readonly #stop = new AbortController();
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? monotonicClock;
+    // Each operation and each caller listens to it, and Node takes more than ten for a leak.
+    setMaxListeners(0, this.#stop.signal);
+  }
+
+  /** Takes another configuration; what is followed already asks by it too. */
+  use(options: FollowerOptions): void {
+    this.#options = options;
+  }
+
+  /** Whether an operation is followed now. */
+  isFollowed(route: string, key: string): boolean {
+    return this.#active.has(nameOf(route, key));
+  }
+
+  /** Follows nothing any more: each caller that waits is answered what is known. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /**
+   * Sends a call and follows it, or asks about it where it was sent before.
+   * @throws Fault, which says how the operation stands.
+   */
+  async follow(call: Call): Promise<Reply> {
+    const asked = this.#asked(call);
+    // A route that can't be asked about is answered as without: no question, nothing to follow.
+    if (asked === undefined) return this.#options.handler(call);
+    const { followMs: waitMs = 0 } = call;
+    const untilMs = this.#clock.nowMs() + waitMs;
+    const { history } = this.#options;
+    const isGuarded = history?.isReadable === true;
+    const active = this.#active.get(nameOf(asked.route.path, asked.key));
+    if (active !== undefined) {
+      if (active.digest !== asked.digest) throw reused(asked, undefined);
+      return this.#answer(active.operation, call, untilMs, isGuarded, undefined);
+    }
+    const past = this.#past(asked);
+    if (past !== undefined && past.digest !== asked.digest) throw reused(asked, past);
+    // That nothing was carried out is proven, so the same call is a new one.
+    const isNew = past === undefined || past.end === "failed";
+    if (this.#active.size >= followedMax) throw tooMany(asked);
+    const pastEnd = isNew ? undefined : past.end;
+    // How it ended is known: one question brings the terminal's words for it.
+    const operation = this.#begin(asked, isNew, pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0);
+    return this.#answer(operation, call, untilMs, isGuarded, pastEnd);
+  }
+
+  /** @throws Fault where the call can't be followed, and must not be sent as one that is. */
+  #asked(call: Call): Asked | undefined {
+    const { contract, history, merchantId } = this.#options;
+    const route = routeOf(contract, call.route);
+    const recovery = recoveryOf(contract.service, call.route);
+    if (route === undefined || recovery === undefined) return undefined;
+    const { key } = call;
+    if (key === undefined) {
+      const state = `the body has no ${route.key}, and without one nothing can be asked: add ${route.key}`;
+      throw new Fault("missing", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
+    }
+    if (contract.envelope === "form" && merchantId === undefined) {
+      const state = "posline can't sign its questions: set merchantId of the service in its configuration";
+      throw new Fault("unavailable", `Cannot follow ${route.path}: ${state}. ${nothingSent}`, { reason: "not-configured" });
+    }
+    return { call, route, recovery, key, digest: history?.digestOf(call.body) ?? digestOf(call.body) };
+  }
+
+  /** What the journal has of it, if that is not too long ago. */
+  #past({ route, key }: Asked): PastOperation | undefined {
+    const { history, service } = this.#options;
+    const past = history?.find(service, route.path, key);
+    return past === undefined || Date.now() - past.sentMs > repeatMs ? undefined : past;
+  }
+
+  #begin({ call, route, recovery, key, digest }: Asked, isNew: boolean, windowMs: number): Operation {
+    const { contract, service, merchantId, turns, history } = this.#options;
+    const token = tokenOf(contract, service, route, recovery, call);
+    const operation = new Operation({
+      contract,
+      service,
+      route,
+      recovery,
+      merchantId,
+      handler: () => this.#options.handler,
+      turns,
+      clock: this.#clock,
+      stop: this.#stop.signal,
+      token: isNew ? token : sentBefore(token),
+      call: isNew ? call : undefined,
+      requestId: call.requestId,
+      windowMs,
+    });
+    const name = nameOf(route.path, key);
+    this.#active.set(name, { operation, digest });
+    void operation.ended.then(() => {
+      this.#active.delete(name);
+      if (operation.end !== undefined && operation.mayHaveBegun) history?.settled(service, route.path, key, operation.end);
+    });
+    return operation;
+  }
+
+  /** Waits for its end until then, but for the end of its sending in any case, as without. */
+  async #answer(
+    operation: Operation,
+    { caller }: Call,
+    untilMs: number,
+    isGuarded: boolean,
+    pastEnd: PastOperation["end"],
+  ): Promise<Reply> {
+    operation.join(caller);
+    await Promise.race([operation.started, operation.ended]);
+    const over = new AbortController();
+    const remainingMs = Math.max(0, untilMs - this.#clock.nowMs());
+    await Promise.race([operation.ended, this.#clock.sleep(remainingMs, AbortSignal.any([over.signal, this.#stop.signal]))]);
+    over.abort();
+    return operation.answer(isGuarded, pastEnd);
+  }
+}
+
+const nameOf = (route: string, key: string) => `${route} ${key}`;
+
+function digestOf(body: readonly Buffer[]): string {
+  const hash = createHash("sha256");
+  for (const piece of body) hash.update(piece);
+  return hash.digest("hex");
+}
+
+/** What is known of an operation that is about to be sent. Of its body only what names it: the rest goes out as it came. */
+function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: RecoveryRules, call: Call): Token {
+  const body = parseExactObject(jsonOf(contract, call.body)) ?? {};
+  const names = new Set([nameField(route, recovery, body), route.key, recovery.learns, ...(route.polling?.keys ?? [])]);
+  const named = Object.fromEntries(Object.entries(body).filter(([name]) => names.has(name)));
+  const token = newToken(contract, route.path, named, service);
+  // The copy of a receipt prints, and printing twice is the till's to decide.
+  return { ...token, known: { ...token.known, copied: true } };
+}
+
+/** The same of one that was sent before this process, or by a caller that didn't want it followed. */
+function sentBefore(token: Token): Token {
+  const baseline = token.known.phase === "baseline" ? undefined : "";
+  return { ...token, known: { ...token.known, phase: "lost", doubt: true, askOnly: true, baseline } };
+}
+
+function jsonOf(contract: Contract, body: readonly Buffer[]): string {
+  if (contract.envelope !== "form") return textOf(body);
+  const { data } = parseForm(Buffer.concat(body));
+  return data === undefined ? "" : Buffer.from(unescapeValue(data), "base64").toString("utf8");
+}
+
+function reused({ route, key, call }: Asked, past: PastOperation | undefined): Fault {
+  const when = past === undefined ? "is being followed" : `was sent at ${new Date(past.sentMs).toISOString()}`;
+  const state = `another body with the ${route.key} ${JSON.stringify(key)} ${when}: use a new ${route.key}`;
+  return new Fault("reused", `Cannot send ${call.route}: ${state}. ${nothingSent}`);
+}
+
+function tooMany({ call }: Asked): Fault {
+  const state = `${followedMax} operations of ${call.service} are followed, which is the limit`;
+  return new Fault("unavailable", `Cannot follow ${call.route}: ${state}. ${nothingSent}`, {
+    reason: "too-many-followed",
+    retryAfterS: 5,
+  });
+}

@@ -1,0 +1,124 @@
+import { contracts } from "../../src/contract/contracts.ts";
+import type { Call, ContractName, Reply } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import type { OperationEnd, OperationHistory, PastOperation } from "../../src/core/followed.ts";
+import { Presence } from "../../src/core/presence.ts";
+import { Follower, type FollowerOptions } from "../../src/follow/follower.ts";
+import { Turns } from "../../src/follow/turns.ts";
+
+/** A follower over a terminal that answers as a test says, and a journal in memory. */
+
+/** What a call is answered: the JSON of a reply, or a fault. */
+export type Answered = object | Fault;
+
+export const replyOf = (json: object): Reply => {
+  const { status, code } = json as { readonly status?: string; readonly code?: number };
+  return { payload: [Buffer.from(JSON.stringify(json))], status, code, queueMs: 0, lineMs: 10 };
+};
+
+export const lost = new Fault("timeout", "No valid reply from line till", { reason: "no-reply" });
+export const down = new Fault("unavailable", "Cannot send to line till: it is down", { reason: "line-down", retryAfterS: 1 });
+export const running = { status: "success" };
+export const approved = { status: "success", data: { status: "APPROVED", txn_id: "T-1" } };
+export const absent = { status: "error", code: -15 };
+
+/** A journal as the follower sees it. */
+export class History implements OperationHistory {
+  isReadable = true;
+  readonly past = new Map<string, PastOperation>();
+  readonly ends: string[] = [];
+
+  find(service: string, route: string, key: string): PastOperation | undefined {
+    return this.past.get(`${service} ${route} ${key}`);
+  }
+
+  digestOf(body: readonly Uint8Array[]): string {
+    return Buffer.concat(body).toString("hex");
+  }
+
+  settled(service: string, route: string, key: string, end: OperationEnd): void {
+    this.ends.push(`${service} ${route} ${key} ${end}`);
+    const past = this.find(service, route, key);
+    if (past !== undefined) this.past.set(`${service} ${route} ${key}`, { ...past, end });
+  }
+}
+
+export interface Following {
+  readonly follower: Follower;
+  readonly history: History;
+  /** Each call that left for the terminal: its route and body. */
+  readonly sent: { readonly route: string; readonly body: string; readonly background: boolean }[];
+  /** What a call is answered, and how its caller learns that the operation stands. */
+  ask(
+    body: object,
+    waitMs?: number,
+    caller?: Presence,
+  ): Promise<{ readonly json?: unknown; readonly fault?: Fault; stands: string }>;
+}
+
+const takesMs = 10;
+
+/** @param answer What the terminal answers; undefined for never. */
+export function following(
+  answer: (route: string, body: string, count: number) => Answered | undefined | Promise<Answered>,
+  more: Partial<FollowerOptions> & { readonly service?: ContractName; readonly route?: string } = {},
+): Following {
+  const { service = "bank", route = "/sale" } = more;
+  const contract = contracts[service];
+  const history = new History();
+  const sent: Following["sent"][number][] = [];
+  const handler = async (call: Call): Promise<Reply> => {
+    const body = Buffer.concat(call.body).toString();
+    sent.push({ route: call.route, body, background: call.background === true });
+    if (call.background !== true && call.key !== undefined) {
+      history.past.set(`${service} ${call.route} ${call.key}`, {
+        sentMs: Date.now(),
+        digest: history.digestOf(call.body),
+        end: undefined,
+      });
+    }
+    const count = sent.filter((each) => each.route === call.route).length;
+    const answered = await answer(call.route, body, count);
+    await new Promise((resolve) => setTimeout(resolve, takesMs));
+    if (answered === undefined) return new Promise(() => {});
+    if (answered instanceof Fault) throw answered;
+    return replyOf(answered);
+  };
+  const follower = new Follower({ contract, service, handler, merchantId: "MERCHANT-1", history, turns: new Turns(), ...more });
+  const keyField = contract.routes.find(({ path }) => path === route)?.key ?? "";
+  return {
+    follower,
+    history,
+    sent,
+    ask: async (body, waitMs = 60_000, caller = new Presence()) => {
+      const json = JSON.stringify(body);
+      const form = `data=${encodeURIComponent(Buffer.from(json).toString("base64"))}&sign=c2lnbg%3D%3D`;
+      const key = (body as Readonly<Record<string, string>>)[keyField];
+      const text = contract.envelope === "form" ? form : json;
+      const call = {
+        service,
+        contract: service,
+        route,
+        body: [Buffer.from(text)],
+        requestId: "r-1",
+        key,
+        caller,
+        followMs: waitMs,
+      };
+      try {
+        const { payload, followed } = await follower.follow(call);
+        return { json: JSON.parse(Buffer.concat(payload).toString()), stands: standsOf(followed) };
+      } catch (fault) {
+        if (!(fault instanceof Fault)) throw fault;
+        return { fault, stands: standsOf(fault.details.followed) };
+      }
+    },
+  };
+}
+
+/** "approved by /check after 2, guarded". */
+function standsOf(followed: Reply["followed"]): string {
+  if (followed === undefined) return "not followed";
+  const { result, answerOf, polls, isGuarded } = followed;
+  return `${result}${answerOf === undefined ? "" : ` by ${answerOf}`} after ${polls}${isGuarded ? "" : ", unguarded"}`;
+}

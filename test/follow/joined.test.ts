@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { Call, Reply } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { Presence } from "../../src/core/presence.ts";
+import { joined } from "../../src/follow/joined.ts";
+import { replyOf } from "./following.ts";
+
+/** A handler whose replies a test gives, and what it was asked. */
+function held() {
+  const asked: { readonly call: Call; reply(reply: Reply): void; fail(error: unknown): void }[] = [];
+  const handler = joined(contracts.bank, (call) => new Promise<Reply>((reply, fail) => asked.push({ call, reply, fail })));
+  const call = (route: string, body: string, key?: string): Call => ({
+    service: "bank",
+    contract: "bank",
+    route,
+    body: body === "" ? [] : [Buffer.from(body.slice(0, 3)), Buffer.from(body.slice(3))],
+    requestId: "r",
+    key,
+    caller: new Presence(),
+  });
+  return { asked, handler, call };
+}
+
+const body = '{"pay_id":"P-1","amount":1500}';
+const good = replyOf({ status: "success" });
+
+test("joined() gives identical calls one exchange, and each caller its answer", async () => {
+  const { asked, handler, call } = held();
+  const first = handler(call("/sale", body, "P-1"));
+  const whole = { ...call("/sale", body, "P-1"), body: [Buffer.from(body)] };
+  const others = [handler(call("/sale", body, "P-1")), handler(whole)];
+  assert.equal(asked.length, 1);
+  asked[0]?.reply(good);
+  assert.equal((await first).isJoined, undefined);
+  for (const other of others) {
+    const reply = await other;
+    assert.equal(reply.isJoined, true);
+    assert.equal(reply.payload, good.payload);
+  }
+});
+
+test("joined() joins a refusal and an unknown outcome as well, and no call that comes after the end", async () => {
+  const { asked, handler, call } = held();
+  const [first, second] = [handler(call("/sale", body, "P-1")), handler(call("/sale", body, "P-1"))];
+  asked[0]?.fail(new Fault("timeout", "no reply", { lineMs: 5 }));
+  await assert.rejects(first, (fault) => fault instanceof Fault && fault.details.isJoined === undefined);
+  await assert.rejects(
+    second,
+    (fault) => fault instanceof Fault && fault.details.isJoined === true && fault.details.lineMs === 5,
+  );
+  void handler(call("/sale", body, "P-1"));
+  assert.equal(asked.length, 2);
+});
+
+test("joined() leaves apart what is not the same: another route, another body, and an effect without a key", () => {
+  const { asked, handler, call } = held();
+  const calls = [
+    call("/sale", body, "P-1"),
+    call("/refund", body, "P-1"),
+    call("/sale", body.replace("1500", "1501"), "P-1"),
+    call("/sale", '{"amount":1500}'),
+    call("/sale", '{"amount":1500}'),
+    call("/terminate", ""),
+    call("/terminate", ""),
+    call("/nowhere", ""),
+    call("/nowhere", ""),
+  ];
+  for (const each of calls) void handler(each);
+  assert.equal(asked.length, calls.length);
+});
+
+test("joined() joins what only reads, without a key as well", () => {
+  const { asked, handler, call } = held();
+  for (const route of ["/terminals", "/terminals", "/supported_operations", "/supported_operations"]) {
+    void handler(call(route, ""));
+  }
+  assert.deepEqual(
+    asked.map(({ call: { route } }) => route),
+    ["/terminals", "/supported_operations"],
+  );
+});
+
+test("joined() lets an exchange wait for its line while any of its callers waits", () => {
+  const { asked, handler, call } = held();
+  const calls = [call("/sale", body, "P-1"), call("/sale", body, "P-1"), call("/sale", body, "P-1")];
+  for (const each of calls) void handler(each);
+  const [first, second, third] = calls.map(({ caller }) => caller);
+  first?.leave();
+  third?.leave();
+  assert.equal(asked[0]?.call.caller.gone, false);
+  second?.leave();
+  assert.equal(asked[0]?.call.caller.gone, true);
+});
