@@ -16,6 +16,7 @@ test("faultClasses is the design's table: each kind with its HTTP status and whe
     "slow 408 not-sent",
     "size 413 not-sent",
     "host 421 not-sent",
+    "reused 422 not-sent",
     "headers 431 not-sent",
     "unavailable 503 not-sent",
     "timeout 504 unknown",
