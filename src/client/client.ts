@@ -1,6 +1,7 @@
 import { contracts } from "../contract/contracts.ts";
 import { recoveries } from "../contract/recovery.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
+import { settleByBridge } from "../settle/by-bridge.ts";
 import { newKey } from "../settle/key.ts";
 import { type MerchantId, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
 import { resume, settle } from "../settle/settle.ts";
@@ -27,6 +28,9 @@ export interface ServiceTarget {
   /** Bytes of the largest answer that is taken; the outcome of a larger one is unknown. Default: 1 MiB, as the bridge's. */
   readonly replyBytesMax?: number;
 }
+
+/** Who follows an operation. */
+export type SettleBy = "client" | "bridge";
 
 /** The secrets of the services, and how long to wait for them. */
 export interface ServicesOptions {
@@ -58,6 +62,11 @@ export type ClientWith<O> = Client & {
 };
 
 export interface HttpClientOptions extends ServicesOptions {
+  /**
+   * Who follows an operation that is settled: the client by its own questions, which is the default, or the bridge (`Prefer: wait`). A
+   * service that doesn't know the header, or would send a repetition again, is asked by the client all the same.
+   */
+  readonly settle?: SettleBy;
   /** In place of the global one. */
   readonly fetch?: typeof fetch;
 }
@@ -97,18 +106,18 @@ export interface Client {
  */
 export function createHttpClient(options?: HttpClientOptions): Client;
 export function createHttpClient<const O extends object>(options: O & NamedOptions<O>): ClientWith<O>;
-export function createHttpClient({ fetch: fetchWith, ...services }: HttpClientOptions = {}): Client {
+export function createHttpClient({ fetch: fetchWith, settle: by = "client", ...services }: HttpClientOptions = {}): Client {
   const all = servicesIn(services);
   const targets = all.map(({ name, contract, url, replyBytesMax, apiKey }) => {
     const address = url ?? `http://127.0.0.1:${contracts[contract].port}`;
     return [name, checkTarget(name, address, contract === "bank" ? apiKey : undefined, replyBytesMax)] as const;
   });
-  return clientOver(new HttpTransport(Object.fromEntries(targets), fetchWith), all);
+  return clientOver(new HttpTransport(Object.fromEntries(targets), fetchWith), all, by);
 }
 
 /** A client over any transport. */
 export function createClientOver(transport: Transport, options: ServicesOptions = {}): Client {
-  return clientOver(transport, servicesIn(options));
+  return clientOver(transport, servicesIn(options), "client");
 }
 
 /** A service that a client has. */
@@ -132,13 +141,13 @@ function servicesIn(options: ServicesOptions): readonly NamedService[] {
   });
 }
 
-function clientOver(transport: Transport, all: readonly NamedService[]): Client {
+function clientOver(transport: Transport, all: readonly NamedService[], by: SettleBy): Client {
   const made = all.map(({ name, contract, merchantId, timeoutMs }) => {
     const signs = contract === "fiscal" ? merchantId : undefined;
     return [name, new RemoteService({ contract: contracts[contract], name, transport, merchantId: signs, timeoutMs })] as const;
   });
   const services = Object.fromEntries(made);
-  const typed = Object.fromEntries(made.map(([name, service]) => [name, typedClient(service)]));
+  const typed = Object.fromEntries(made.map(([name, service]) => [name, typedClient(service, by)]));
   const client = {
     ...typed,
     resume: (token: unknown, settleOptions: SettleOptions = {}) => resume(services, token, settleOptions),
@@ -149,13 +158,14 @@ function clientOver(transport: Transport, all: readonly NamedService[]): Client 
   return client as unknown as Client;
 }
 
-function typedClient<S extends ContractName>(service: RemoteService): ServiceClient<S> {
+function typedClient<S extends ContractName>(service: RemoteService, by: SettleBy): ServiceClient<S> {
   const { service: name } = service.contract;
+  const settleBy = by === "bridge" ? settleByBridge : settle;
   const routes = new Map(recoveries[name].map(({ route }) => [methodName(route), route]));
   const made = {
     ...methodsOf(service),
     settle: async (operation: string, body: object, options: SettleOptions = {}) =>
-      settle(service, routes.get(operation) ?? operation, body, options),
+      settleBy(service, routes.get(operation) ?? operation, body, options),
   };
   // The methods are made at run time of the same table whose schemas the type is made of; a test holds the two equal
   return made as unknown as ServiceClient<S>;

@@ -1,9 +1,11 @@
 import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
 import { isFaultReason, type Outcome } from "../core/fault.ts";
+import { operationResults } from "../core/followed.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
 import {
   type Answer,
+  type FollowedAnswer,
   failedAnswer,
   type Transport,
   type TransportRequest,
@@ -119,8 +121,9 @@ export class HttpTransport implements Transport {
   async close(): Promise<void> {}
 }
 
-function requestInit({ contract, method, body }: TransportRequest, apiKey: string | undefined): RequestInit {
+function requestInit({ contract, method, body, waitS }: TransportRequest, apiKey: string | undefined): RequestInit {
   const headers: Record<string, string> = {};
+  if (waitS !== undefined) headers["Prefer"] = `wait=${waitS}`;
   if (apiKey !== undefined) headers["X-API-Key"] = apiKey;
   // A redirect would have the request sent a second time, to somebody else
   const rules = { method, headers, redirect: "manual", credentials: "omit" } as const;
@@ -152,7 +155,13 @@ function toAnswer(response: Response, text: string): Answer {
   const outcome = outcomeInHeader(headers) ?? outcomeByStatus(status, text);
   const word = headers.get("X-Posline-Reason");
   const reason = isFaultReason(word) ? word : undefined;
-  return { outcome, text, httpStatus: status, retryAfterMs: retryAfterMsIn(headers), reason, failure: undefined };
+  const retryAfterMs = retryAfterMsIn(headers);
+  return { outcome, text, httpStatus: status, retryAfterMs, reason, failure: undefined, followed: followedIn(headers) };
+}
+
+function followedIn(headers: Headers): FollowedAnswer | undefined {
+  const result = operationResults.find((each) => each === headers.get("X-Posline-Result"));
+  return result === undefined ? undefined : { result, isGuarded: headers.get("X-Posline-Repeat-Guard") === null };
 }
 
 function outcomeInHeader(headers: Headers): Outcome | undefined {

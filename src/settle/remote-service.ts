@@ -6,7 +6,14 @@ import { askAgain, checkFirst, type FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest, type UnreachableReason } from "./transport.ts";
+import {
+  type Answer,
+  type FollowedAnswer,
+  failedAnswer,
+  type Transport,
+  type TransportRequest,
+  type UnreachableReason,
+} from "./transport.ts";
 
 /** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
 
@@ -29,6 +36,8 @@ export interface AnswerSummary {
   readonly message: string | undefined;
   readonly httpStatus: number | undefined;
   readonly reason: FaultReason | undefined;
+  /** How the operation stands, where the bridge followed it. */
+  readonly followed?: FollowedAnswer | undefined;
 }
 
 /** The fiscal merchant's id, or where to look it up; asked for each request, so that one that was corrected takes effect. */
@@ -42,6 +51,8 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   /** From its abort on it isn't sent any more; one that has left is waited for. */
   readonly withdrawn?: AbortSignal | undefined;
+  /** Seconds for which the bridge is asked to follow the operation. */
+  readonly waitS?: number | undefined;
 }
 
 export interface RemoteServiceOptions {
@@ -88,7 +99,11 @@ export class RemoteService {
   }
 
   /** Sends one request, once, and says what became of it. */
-  async tryCall(route: Route, json: string | undefined, { signal, timeoutMs, withdrawn }: CallOptions): Promise<CallResult> {
+  async tryCall(
+    route: Route,
+    json: string | undefined,
+    { signal, timeoutMs, withdrawn, waitS }: CallOptions,
+  ): Promise<CallResult> {
     const limitMs = timeoutMs ?? this.#timeoutMs ?? route.replyTimeoutMs + queueWaitMs + roundTripMs;
     let body = json;
     try {
@@ -104,7 +119,7 @@ export class RemoteService {
       return notSent("the request was cancelled before it was sent", true);
     const method = json === undefined && route.methods.includes("GET") ? "GET" : "POST";
     const { name: service, contract } = this;
-    const request = { service, contract: contract.service, route: route.path, method, body } as const;
+    const request = { service, contract: contract.service, route: route.path, method, body, waitS } as const;
     const cancellable = withdrawn === undefined ? request : { ...request, withdrawn };
     return readAnswer(this.contract, route, await withTimeout(limitMs, signal, (limit) => this.#send(cancellable, limit)));
   }
@@ -194,11 +209,11 @@ function notSent(message: string, passing: boolean): CallResult {
  * error whose HTTP status says that it may be a framework's or a proxy's (the route's `errorStatusMax`).
  */
 function readAnswer(contract: Contract, route: Route, answer: Answer): CallResult {
-  const { outcome, text, httpStatus, retryAfterMs, reason, failure, unreachable } = answer;
+  const { outcome, text, httpStatus, retryAfterMs, reason, failure, unreachable, followed } = answer;
   const reply = text === undefined ? undefined : parseExactObject(text);
   const status = reply?.["status"];
   const message = scalarText(reply?.["message"]) ?? failure;
-  const summary = { code: looseInteger(reply?.["code"]), message, httpStatus, reason };
+  const summary = { code: looseInteger(reply?.["code"]), message, httpStatus, reason, followed };
   if (outcome === "not-sent") {
     return { outcome, passing: isPassing(contract, summary, retryAfterMs), retryAfterMs, unreachable, summary };
   }

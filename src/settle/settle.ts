@@ -257,7 +257,7 @@ function integerId(value: unknown): unknown {
 }
 
 /** The document of a fiscal answer is the answer itself; the others have theirs in `data`. */
-function dataOf({ envelope }: Contract, reply: JsonObject | undefined): JsonObject | undefined {
+export function dataOf({ envelope }: Contract, reply: JsonObject | undefined): JsonObject | undefined {
   if (reply === undefined || envelope === "form") return reply;
   const data = reply["data"];
   return typeof data === "object" && data !== null ? { ...data } : undefined;

@@ -1,5 +1,6 @@
 import type { ContractName, ServiceName } from "../core/call.ts";
 import type { FaultReason, Outcome } from "../core/fault.ts";
+import type { OperationResult } from "../core/followed.ts";
 
 /**
  * What carries a request to a service and its answer back: HTTP, or a line. It sends each request once and says what became of it.
@@ -17,6 +18,8 @@ export interface TransportRequest {
   readonly body: string | undefined;
   /** From its abort on it may not be sent any more, and is `not-sent`; one that has left is waited for. */
   readonly withdrawn?: AbortSignal | undefined;
+  /** Seconds for which the bridge is asked to follow the operation (`Prefer: wait`), where the transport can ask it. */
+  readonly waitS?: number | undefined;
 }
 
 /** What became of a request. Whatever isn't proven to be unsent or answered is `unknown`. */
@@ -33,6 +36,15 @@ export interface Answer {
   readonly failure: string | undefined;
   /** Why no connection could be made, where that is why it wasn't sent. */
   readonly unreachable?: UnreachableReason | undefined;
+  /** How the operation stands, where the bridge followed it. */
+  readonly followed?: FollowedAnswer | undefined;
+}
+
+/** A bridge's word for an operation that it followed. */
+export interface FollowedAnswer {
+  readonly result: OperationResult;
+  /** The same call again is only asked about. */
+  readonly isGuarded: boolean;
 }
 
 /** Why no connection could be made: nothing listens at the address, or the host's name has no address. */

@@ -1,0 +1,154 @@
+import type { Route } from "../contract/contract.ts";
+import { routeOf } from "../contract/contracts.ts";
+import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
+import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import { checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
+import type { CallResult, RemoteService } from "./remote-service.ts";
+import { dataOf, settleFrom } from "./settle.ts";
+import { newToken, type Token } from "./token.ts";
+import type { UnreachableReason } from "./transport.ts";
+import type { Settled, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
+
+/**
+ * `settle` by the bridge's own following (`Prefer: wait`): the operation is sent, the bridge asks, and the same call is sent again while
+ * its word is pending or unknown. That is safe only while the bridge recognises the repetition. Where it doesn't, or doesn't
+ * know the header at all, the operation is asked about from here, as `settle` does without.
+ */
+
+/** The longest for which one call asks the bridge to follow, in seconds: its own limit. */
+const waitSMax = 600;
+
+/** Milliseconds that an answer may take beyond the bridge's following: its first exchange has a limit of its own. */
+const marginMs = 30_000;
+
+/** @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON. */
+export function settleByBridge(service: RemoteService, path: string, body: object, options: SettleOptions): Promise<Settled> {
+  return new BridgeRun(service, newToken(service.contract, path, body, service.name), options).run();
+}
+
+class BridgeRun {
+  readonly #service: RemoteService;
+  readonly #options: SettleOptions;
+  readonly #route: Route;
+  readonly #recovery: RecoveryRules;
+  readonly #steps: SettleStep[] = [];
+  #token: Token;
+
+  constructor(service: RemoteService, token: Token, options: SettleOptions) {
+    this.#service = service;
+    this.#options = options;
+    this.#token = token;
+    const route = routeOf(service.contract, token.route);
+    const recovery = recoveryOf(service.contract.service, token.route);
+    // `newToken` has refused what is no operation.
+    if (route === undefined || recovery === undefined)
+      throw new TypeError(`Cannot settle ${token.route}: it is not an operation`);
+    this.#route = route;
+    this.#recovery = recovery;
+  }
+
+  async run(): Promise<Settled> {
+    const { clock = monotonicClock, signal, askOnly } = this.#options;
+    const beganMs = clock.nowMs();
+    const untilMs = beganMs + checkedWindowMs(this.#options.windowMs);
+    const pauses = new Pauses(this.#route.polling?.intervalMs, this.#options.intervalMs);
+    // Nothing of it is known to the bridge until a call is not refused.
+    let isNew = true;
+    for (;;) {
+      if (isNew && (signal?.aborted === true || askOnly?.aborted === true))
+        return this.#notSent("it was stopped before it was sent");
+      // Before its handler stores the token: from then on it may have left, and whoever resumes it asks first.
+      if (isNew) this.#token = begun(this.#token);
+      await this.#notify(isNew ? "sent" : "resent", isNew);
+      const remainingMs = Math.max(0, untilMs - clock.nowMs());
+      const waitS = Math.min(waitSMax, Math.ceil(remainingMs / 1_000));
+      const atMs = clock.nowMs() - beganMs;
+      const result = await this.#service.tryCall(this.#route, this.#token.body, {
+        waitS,
+        timeoutMs: this.#route.replyTimeoutMs + waitS * 1_000 + marginMs,
+        ...(signal && { signal }),
+        ...(askOnly && isNew && { withdrawn: askOnly }),
+      });
+      this.#note(result, atMs);
+      const { followed } = result.summary;
+      const isRefused = isNew && result.outcome === "not-sent";
+      const isPassing = isRefused && result.passing;
+      if (!isPassing && followed !== undefined && isOperationEnd(followed.result)) return this.#end(followed.result, result);
+      if (isRefused) {
+        await this.#notify("not sent", false, result.unreachable);
+        if (!result.passing) return this.#notSent(result.summary.message);
+      } else {
+        isNew = false;
+        // Sent again it might reach the terminal again: from here on it is only asked about.
+        if (followed?.isGuarded !== true) return this.#askOn(untilMs - clock.nowMs());
+      }
+      const waitMs = pauses.nextMs(
+        isRefused ? { pause: "back-off", retryAfterMs: result.retryAfterMs } : { pause: "interval" },
+      );
+      if (signal?.aborted === true || clock.nowMs() + waitMs > untilMs) {
+        return isNew ? this.#notSent(result.summary.message) : this.#unknown(result);
+      }
+      await this.#notify("waiting", false, undefined, waitMs);
+      await clock.sleep(waitMs, signal);
+    }
+  }
+
+  async #askOn(windowMs: number): Promise<Settled> {
+    const options = { ...this.#options, windowMs: Math.max(0, windowMs) };
+    const settled = await settleFrom(this.#service, this.#token, false, options);
+    return { ...settled, steps: [...this.#steps, ...settled.steps] };
+  }
+
+  #note({ outcome, summary, ...result }: CallResult, atMs: number): void {
+    const status = "success" in result ? (result.success ? "success" : "error") : undefined;
+    this.#steps.push({ action: "start", route: this.#route.path, atMs, outcome, status, code: summary.code });
+  }
+
+  /** @param mayStop What its handler throws stops the operation: nothing was sent yet. */
+  async #notify(type: SettleEventType, mayStop: boolean, unreachable?: UnreachableReason, waitMs?: number): Promise<void> {
+    try {
+      await this.#options.onProgress?.({
+        type,
+        token: this.#token,
+        ...(unreachable === undefined ? {} : { unreachable }),
+        ...(waitMs === undefined ? {} : { waitMs }),
+      });
+    } catch (error) {
+      if (mayStop) throw error;
+    }
+  }
+
+  async #settled(result: Settled["result"], call: CallResult | undefined, message: string | undefined): Promise<Settled> {
+    await this.#notify("final", false);
+    const reply = call?.outcome === "answered" ? call.reply : undefined;
+    const { contract } = this.#service;
+    const { code } = call?.summary ?? {};
+    return { result, data: dataOf(contract, reply), code, message, steps: this.#steps, token: this.#token };
+  }
+
+  /** The bridge's `failed` is the contract's own word for it, unless nothing was ever sent. */
+  #end(end: OperationEnd, call: CallResult): Promise<Settled> {
+    const neverSent = end === "failed" && call.outcome === "not-sent";
+    if (neverSent) this.#token = unsent(this.#token);
+    const result = neverSent ? "not-sent" : end === "failed" ? this.#recovery.refused : end;
+    return this.#settled(result, call, call.summary.message);
+  }
+
+  #notSent(message: string | undefined): Promise<Settled> {
+    this.#token = unsent(this.#token);
+    return this.#settled("not-sent", undefined, message);
+  }
+
+  #unknown(call: CallResult): Promise<Settled> {
+    return this.#settled("unknown", call, call.summary.message);
+  }
+}
+
+/** What is known once a call has left: whoever resumes it asks first. */
+function begun(token: Token): Token {
+  return { ...token, known: { ...token.known, phase: "lost", doubt: true } };
+}
+
+function unsent(token: Token): Token {
+  return { ...token, known: { ...token.known, phase: "unsent", doubt: false } };
+}
