@@ -93,6 +93,7 @@ export class CallFollower {
         onProgress: (event) => this.#show(event),
       });
       const settled = { ...ended, message: this.#endText(ended) };
+      if (wasByBridge(ended)) progress.say("followed by the bridge (Prefer: wait)");
       progress.end(settled);
       const readable = this.#target.json !== true && process.stdout.isTTY === true;
       process.stdout.write(readable ? readableLines(resultOf(settled)) : `${printableJson(resultText(settled))}\n`);
@@ -231,6 +232,11 @@ const timerMsMax = 2 ** 31 - 1;
 
 /** The session or the service manager ends: the same as a second Ctrl-C. */
 const terminationSignals = ["SIGTERM", "SIGHUP"] as const;
+
+/** Whether the bridge followed it to its end; questions from here are shown as they are asked. */
+function wasByBridge({ steps }: Settled): boolean {
+  return steps.at(-1)?.byBridge === true;
+}
 
 function exitCodeOfResult({ result, token }: Settled): number {
   if (result === "unknown") return exitCodes.unknown;

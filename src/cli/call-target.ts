@@ -25,6 +25,8 @@ export interface CallTarget {
   readonly apiKeyFile?: string | undefined;
   /** The settings of a service that the configuration has under a name of its own, by its contract. */
   readonly named?: Config["services"] | undefined;
+  /** The running posline follows what is settled. */
+  readonly byBridge?: boolean | undefined;
 }
 
 async function servicesIn(config: string | undefined): Promise<Config["services"]> {
@@ -138,6 +140,7 @@ export async function readTarget(target: CallTarget, { name: called, contract }:
   };
   // Under its name, so that its token says where it was sent.
   const own: object = called === contract ? {} : { [called]: { ...services[contract], contract } };
+  const settle = target.byBridge === true ? ({ settle: "bridge" } as const) : {};
   const { line: path, baud } = target;
   // Only the service that is called: a missing one would delay the line.
   const line = path === undefined ? undefined : { path, services: [contract], ...(baud !== undefined && { baudRate: baud }) };
@@ -152,7 +155,7 @@ export async function readTarget(target: CallTarget, { name: called, contract }:
           "FILE, or set POSLINE_MERCHANT_ID. Nothing was sent",
       );
     },
-    client: () => createClient(line === undefined ? { ...services, ...own } : { ...services, line }),
+    client: () => createClient(line === undefined ? { ...services, ...own, ...settle } : { ...services, line }),
   };
 }
 

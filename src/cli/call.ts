@@ -61,7 +61,12 @@ export async function runCall(args: CallArguments): Promise<number> {
  * Flags that say how an operation is followed have no meaning for one request.
  * @throws UsageError naming the flag.
  */
-function refuseWithoutWait({ wait, resume, window, tokenFile }: CallArguments): void {
+function refuseWithoutWait({ wait, resume, window, tokenFile, byBridge, line }: CallArguments): void {
+  if (byBridge === true && (wait !== true || line !== undefined)) {
+    throw new UsageError(
+      "Cannot call: --by-bridge is only for an operation that is followed over HTTP: add --wait, without --line",
+    );
+  }
   if (wait === true || resume !== undefined) return;
   const flags = Object.entries({ "--window": window, "--token-file": tokenFile });
   const flag = flags.find(([, value]) => value !== undefined)?.[0];
@@ -260,6 +265,11 @@ export const callCommand = defineCommand({
     baud: { type: "whole", example: "9600", describe: "Speed of --line in baud (default 115200)" },
     file: { type: "string", example: "body.json", describe: "Read the body from this file; - is standard input" },
     wait: { type: "boolean", describe: "Follow the operation until it has ended: ask again, and never charge or print twice" },
+    "by-bridge": {
+      type: "boolean",
+      describe:
+        "With --wait: let the running posline follow it (Prefer: wait), and send the same call again until it has ended",
+    },
     timeout: {
       type: "number",
       example: "30",

@@ -101,7 +101,15 @@ class BridgeRun {
 
   #note({ outcome, summary, ...result }: CallResult, atMs: number): void {
     const status = "success" in result ? (result.success ? "success" : "error") : undefined;
-    this.#steps.push({ action: "start", route: this.#route.path, atMs, outcome, status, code: summary.code });
+    this.#steps.push({
+      action: "start",
+      route: this.#route.path,
+      atMs,
+      outcome,
+      status,
+      code: summary.code,
+      ...(summary.followed && { byBridge: true }),
+    });
   }
 
   /** @param mayStop What its handler throws stops the operation: nothing was sent yet. */

@@ -59,6 +59,8 @@ export interface SettleStep {
   readonly outcome: Outcome;
   readonly status: "success" | "error" | undefined;
   readonly code: number | undefined;
+  /** The bridge followed it from there. */
+  readonly byBridge?: true;
 }
 
 export interface Settled<Result extends string = Verdict | "unknown" | "not-sent", Data = JsonObject> {

@@ -378,3 +378,13 @@ test("posline call prints a service's words as a terminal may show them, and its
   assert.match(followed.stderr, /^bank \/sale: pay_id E/);
   service.close();
 });
+
+test("posline call --wait --by-bridge lets the running posline follow it, and says so; without --wait it is refused", async () => {
+  const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-BY", 1500), "--wait", "--by-bridge");
+  assert.equal(code, 0);
+  assert.match(stderr, /: sending\n.*: ended\nfollowed by the bridge \(Prefer: wait\)\napproved\n$/);
+  assert.equal(JSON.parse(stdout).result, "approved");
+  const refused = await call("bank", "sale", sale("CALL-BY-2", 1500), "--by-bridge");
+  assert.equal(refused.code, 64);
+  assert.match(refused.stderr, /--by-bridge is only for an operation that is followed over HTTP/);
+});
