@@ -1,0 +1,119 @@
+import type { ServiceName } from "../core/call.ts";
+import { bytesOf } from "../core/pieces.ts";
+import { readReply } from "../envelope/reply.ts";
+import type { LineEffect, LineEvent } from "../line/engine.ts";
+import type { LineObserve } from "../line/line.ts";
+import type { LineService } from "../line/recovery.ts";
+import type { Decoded, Framing } from "../wire/decoded.ts";
+
+/**
+ * How much went over each line: bytes, frames, and what became of posline's own probes. It adds up plain numbers where a line's
+ * observer is called, keeps no byte, and doesn't know who reads them.
+ */
+
+/** What became of a service's probes. Each is one of these once it is over. */
+export interface ProbeCounts {
+  answered: number;
+  /** Answered with an error, as a terminal does that doesn't know the question. */
+  refused: number;
+  unanswered: number;
+}
+
+/** What went over a line since posline began. */
+export interface TrafficCounts {
+  sentBytes: number;
+  sentFrames: number;
+  /** Those of whole frames and of discards; bytes of which neither is known yet aren't counted. */
+  receivedBytes: number;
+  receivedFrames: number;
+  readonly probes: Map<ServiceName, ProbeCounts>;
+}
+
+/** A line as far as its traffic goes. */
+export interface CountedLine {
+  readonly name: string;
+  readonly services: readonly LineService[];
+}
+
+/** Counts what goes over lines, by their names: a line that takes another's place goes on with its counts. */
+export class LineTraffic {
+  readonly #lines = new Map<string, TrafficCounts>();
+
+  watch({ name, services }: CountedLine): LineObserve {
+    const counts = this.of(name);
+    for (const { service } of services) probesOf(counts, service);
+    const framings = new Map(services.map(({ service, framing }) => [service, framing]));
+    const counter = new LineCounter(counts, framings);
+    return (event, effects) => counter.seen(event, effects);
+  }
+
+  /** What went over the line of a name. */
+  of(name: string): TrafficCounts {
+    const counts = this.#lines.get(name) ?? {
+      sentBytes: 0,
+      sentFrames: 0,
+      receivedBytes: 0,
+      receivedFrames: 0,
+      probes: new Map(),
+    };
+    this.#lines.set(name, counts);
+    return counts;
+  }
+}
+
+function probesOf({ probes }: TrafficCounts, service: ServiceName): ProbeCounts {
+  const counts = probes.get(service) ?? { answered: 0, refused: 0, unanswered: 0 };
+  probes.set(service, counts);
+  return counts;
+}
+
+/** Counts on one line. */
+class LineCounter {
+  readonly #counts: TrafficCounts;
+  readonly #framings: ReadonlyMap<ServiceName, Framing>;
+  /** Whose probe is out. */
+  #probed: ServiceName | undefined;
+
+  constructor(counts: TrafficCounts, framings: ReadonlyMap<ServiceName, Framing>) {
+    this.#counts = counts;
+    this.#framings = framings;
+  }
+
+  seen(event: LineEvent, effects: readonly LineEffect[]): void {
+    if (event.at === "received") this.#received(event.items, effects);
+    else if (event.at === "lost") {
+      this.#received(event.discards, effects);
+      this.#probeOver("unanswered");
+    }
+    for (const effect of effects) if (effect.do === "write") this.#sent(effect);
+  }
+
+  #sent({ frame, service, exchange }: LineEffect & { readonly do: "write" }): void {
+    this.#counts.sentFrames++;
+    this.#counts.sentBytes += bytesOf(frame);
+    // What is sent next is sent because the answer was given up.
+    this.#probeOver("unanswered");
+    if (exchange === undefined) this.#probed = service;
+  }
+
+  #received(items: readonly Decoded[], effects: readonly LineEffect[]): void {
+    for (const item of items) {
+      this.#counts.receivedBytes += item.wireBytes;
+      if (item.kind === "discard") continue;
+      this.#counts.receivedFrames++;
+      if (this.#probed === undefined || item.framing !== this.#framings.get(this.#probed)) continue;
+      const read = readReply(item.payload);
+      const isError = typeof read !== "string" && read.json["status"] === "error";
+      // An idle line's probe is answered as a call is; what answers nothing is reported as late.
+      const isLate = effects.some((each) => each.do === "report" && each.what.is === "late" && each.what.frame === item);
+      if (isError) this.#probeOver("refused");
+      else if (!isLate) this.#probeOver("answered");
+    }
+  }
+
+  #probeOver(how: keyof ProbeCounts): void {
+    if (this.#probed === undefined) return;
+    probesOf(this.#counts, this.#probed)[how]++;
+    this.#probed = undefined;
+  }
+}
