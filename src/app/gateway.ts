@@ -101,7 +101,8 @@ class RunningGateway implements Gateway {
           return onLine.view;
         },
       })),
-      services: this.asking,
+      services: this.asking.map((each) => ({ ...each, contract: config.services[each.service]?.contract })),
+      log: this.#log,
     });
   }
 
