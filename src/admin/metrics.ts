@@ -108,7 +108,7 @@ function heard({ source: { service, line } }: ViewedService, { lines, now }: Met
   return [[{}, heardMs === undefined ? 0 : unixSeconds(heardMs, now)]];
 }
 
-/** What became of probes, of the services that a line probes. */
+/** What became of a service's probes; nothing where posline is asked and asks nobody, as in a gateway. */
 function probes({ source: { service, line } }: ViewedService, { lines }: MetricsView): readonly Sample[] {
   const counts = lines.find(({ source }) => source.name === line)?.source.traffic?.probes.get(service);
   if (counts === undefined) return [];

@@ -47,7 +47,7 @@ export interface LineSource {
   readonly path: string;
   /** Calls that may wait. */
   readonly queueCallsMax?: number | undefined;
-  /** Absent where it isn't counted, as in a gateway. */
+  /** Absent where it isn't counted. */
   readonly traffic?: LineTrafficCounts | undefined;
   readonly live: LiveLine;
 }

@@ -3,6 +3,7 @@ import { bytesOf } from "../core/pieces.ts";
 import { readReply } from "../envelope/reply.ts";
 import type { LineEffect, LineEvent } from "../line/engine.ts";
 import type { LineObserve } from "../line/line.ts";
+import type { LineListenerReport } from "../line/listener.ts";
 import type { LineService } from "../line/recovery.ts";
 import type { Decoded, Framing } from "../wire/decoded.ts";
 
@@ -39,6 +40,13 @@ export interface CountedLine {
 export class LineTraffic {
   readonly #lines = new Map<string, TrafficCounts>();
 
+  /** Counts on a line that is asked, where no probe is sent. */
+  listening(name: string): Required<Pick<LineListenerReport, "received" | "writes">> {
+    const counts = this.of(name);
+    return { received: (items) => countReceived(counts, items), writes: (frame) => countSent(counts, frame) };
+  }
+
+  /** Counts on a line that asks. */
   watch({ name, services }: CountedLine): LineObserve {
     const counts = this.of(name);
     for (const { service } of services) probesOf(counts, service);
@@ -67,7 +75,19 @@ function probesOf({ probes }: TrafficCounts, service: ServiceName): ProbeCounts 
   return counts;
 }
 
-/** Counts on one line. */
+function countSent(counts: TrafficCounts, frame: readonly Buffer[]): void {
+  counts.sentFrames++;
+  counts.sentBytes += bytesOf(frame);
+}
+
+function countReceived(counts: TrafficCounts, items: readonly Decoded[]): void {
+  for (const { kind, wireBytes } of items) {
+    counts.receivedBytes += wireBytes;
+    if (kind === "frame") counts.receivedFrames++;
+  }
+}
+
+/** Counts on one line that asks. */
 class LineCounter {
   readonly #counts: TrafficCounts;
   readonly #framings: ReadonlyMap<ServiceName, Framing>;
@@ -89,19 +109,17 @@ class LineCounter {
   }
 
   #sent({ frame, service, exchange }: LineEffect & { readonly do: "write" }): void {
-    this.#counts.sentFrames++;
-    this.#counts.sentBytes += bytesOf(frame);
+    countSent(this.#counts, frame);
     // What is sent next is sent because the answer was given up.
     this.#probeOver("unanswered");
     if (exchange === undefined) this.#probed = service;
   }
 
   #received(items: readonly Decoded[], effects: readonly LineEffect[]): void {
+    countReceived(this.#counts, items);
     for (const item of items) {
-      this.#counts.receivedBytes += item.wireBytes;
-      if (item.kind === "discard") continue;
-      this.#counts.receivedFrames++;
-      if (this.#probed === undefined || item.framing !== this.#framings.get(this.#probed)) continue;
+      if (this.#probed === undefined) return;
+      if (item.kind === "discard" || item.framing !== this.#framings.get(this.#probed)) continue;
       const read = readReply(item.payload);
       const isError = typeof read !== "string" && read.json["status"] === "error";
       // An idle line's probe is answered as a call is; what answers nothing is reported as late.
