@@ -1,11 +1,11 @@
 /**
- * Durations counted by size, for /metrics. The counts are plain numbers: a duration costs a look through the bounds, a few nanoseconds, and nothing
- * is made of them until somebody reads.
+ * Durations counted by size, for /metrics. The counts are plain numbers: a duration costs a look through the bounds, some ten
+ * nanoseconds, and nothing is made of them until somebody reads.
  */
 
 /**
  * Upper bounds in milliseconds, each included. A question to a terminal takes some 10 ms, a receipt a second or two, a sale as
- * long as a customer looks for a card: two minutes, by the longest of the contracts' usual timeouts.
+ * long as a customer looks for a card: mostly less than two minutes, and what takes longer is counted beyond the last bound.
  */
 export const durationBoundsMs: readonly number[] = [
   5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 20_000, 30_000, 60_000, 90_000, 120_000,

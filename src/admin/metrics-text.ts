@@ -5,8 +5,8 @@ import { type DurationHistogram, durationBoundsMs } from "./duration-histogram.t
 import { type HistogramMetric, type Labels, type MetricsView, metrics, type NumberMetric } from "./metrics.ts";
 
 /**
- * Writes what is measured in Prometheus' text format. The only importer of the client library, of which registry, counter and gauge are
- * taken: the rest of it measures by itself, with timers. Each scrape fills a registry of its own, so nothing is kept in between.
+ * Writes what is measured in Prometheus' text format. The only importer of the client library, of which registry, counter and gauge
+ * are taken: the rest of it measures by itself, with timers. Each scrape fills a registry of its own, so nothing is kept in between.
  */
 
 /** The text, and its media type. */

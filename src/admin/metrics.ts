@@ -7,8 +7,8 @@ import type { ServiceMetrics } from "./service-metrics.ts";
 import type { LineSource, ServiceSource, StatusLineState, StatusSources } from "./status-sources.ts";
 
 /**
- * What /metrics says, as one table: each metric with its type, its labels, its words and where its numbers are read. The documentation's
- * table is printed from it. It writes no text of Prometheus', and counts nothing: all numbers are there already.
+ * What /metrics says, as one table: each metric with its type, its labels, its words and where its numbers are read. The
+ * documentation's table is printed from it. It counts nothing, since all numbers are there already, and writes no text.
  *
  * Labels are names of the configuration and words of closed lists, so that there are as many series as a box has lines, services and
  * routes. A series that may come begins at 0: Prometheus sees no growth in one that appears with its first event.

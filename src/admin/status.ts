@@ -11,8 +11,8 @@ import { ServiceMetrics } from "./service-metrics.ts";
 import type { JournalSource, LineSource, LiveService, ServiceSource, StatusSources } from "./status-sources.ts";
 
 /**
- * Health, readiness and status for operators: whether posline runs, whether a till's next request would be sent, and the state of
- * each line and service. It keeps counters, observes lines and exchanges as the log does, and reads the rest from its sources at
+ * Health, readiness, status and metrics for operators: whether posline runs, whether a till's next request would be sent, and the state
+ * of each line and service. It keeps counters, observes lines and exchanges as the log does, and reads the rest from its sources at
  * each request. It decides nothing, opens nothing, and imports no class of a line, port or journal: `status-sources` is all it knows.
  *
  * Times are as the box's clock had them, so that they agree with the log's; fields that end in `Ms` or `S` are monotonic. Text that

@@ -5,7 +5,7 @@ import type { LineEffect, LineEvent } from "../line/engine.ts";
 import type { LineObserve } from "../line/line.ts";
 import type { LineListenerReport } from "../line/listener.ts";
 import type { LineService } from "../line/recovery.ts";
-import type { Decoded, Framing } from "../wire/decoded.ts";
+import type { Decoded, Frame, Framing } from "../wire/decoded.ts";
 
 /**
  * How much went over each line: bytes, frames, and what became of posline's own probes. It adds up plain numbers where a line's
@@ -87,6 +87,17 @@ function countReceived(counts: TrafficCounts, items: readonly Decoded[]): void {
   }
 }
 
+/**
+ * Whether a frame, which is no error, answers the probe of a service, by what the engine makes of it. In a recovery it says whose
+ * probe was answered; an idle line's probe is answered as a call is. What answers nothing is reported as late.
+ */
+function isAnswerOf(probed: ServiceName, frame: Frame, effects: readonly LineEffect[]): boolean {
+  const reports = effects.flatMap((effect) => (effect.do === "report" ? [effect.what] : []));
+  if (reports.some((what) => what.is === "late" && what.frame === frame)) return false;
+  const answered = reports.flatMap((what) => (what.is === "probe answered" ? [what.service] : []));
+  return answered.length === 0 || answered.includes(probed);
+}
+
 /** Counts on one line that asks. */
 class LineCounter {
   readonly #counts: TrafficCounts;
@@ -118,14 +129,12 @@ class LineCounter {
   #received(items: readonly Decoded[], effects: readonly LineEffect[]): void {
     countReceived(this.#counts, items);
     for (const item of items) {
-      if (this.#probed === undefined) return;
-      if (item.kind === "discard" || item.framing !== this.#framings.get(this.#probed)) continue;
+      const probed = this.#probed;
+      if (probed === undefined) return;
+      if (item.kind === "discard" || item.framing !== this.#framings.get(probed)) continue;
       const read = readReply(item.payload);
-      const isError = typeof read !== "string" && read.json["status"] === "error";
-      // An idle line's probe is answered as a call is; what answers nothing is reported as late.
-      const isLate = effects.some((each) => each.do === "report" && each.what.is === "late" && each.what.frame === item);
-      if (isError) this.#probeOver("refused");
-      else if (!isLate) this.#probeOver("answered");
+      if (typeof read !== "string" && read.json["status"] === "error") this.#probeOver("refused");
+      else if (isAnswerOf(probed, item, effects)) this.#probeOver("answered");
     }
   }
 

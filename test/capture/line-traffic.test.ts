@@ -94,6 +94,29 @@ test("LineTraffic counts a probe as unanswered when the next frame goes out, or 
   assert.deepEqual(probes(), { answered: 0, refused: 0, unanswered: sent });
 });
 
+test("LineTraffic counts no answer for a service when another's probe is answered late", () => {
+  const traffic = new LineTraffic();
+  const rules = { crc16: "arc", quiet: false, merchantId: undefined } as const;
+  const services = [lineService(contracts.bank, rules), lineService(contracts.qr, rules)];
+  const observe = traffic.watch({ name: "till", services });
+  const probeOf = (service: "bank" | "qr") => ({ do: "write", frame: [], service, exchange: undefined }) as const;
+  const answer = { kind: "frame", framing: "length", payload: [Buffer.from(good)], payloadBytes: 20, wireBytes: 26 } as const;
+  const receiving = { phase: "idle", heardMs: 0, burstUntilMs: 0 } as const;
+  const answeredBy = (service: "bank" | "qr") =>
+    observe(
+      { at: "received", items: [answer], receiving },
+      [{ do: "report", what: { is: "probe answered", service, answer: {} } }],
+      0,
+    );
+  observe({ at: "tick" }, [probeOf("bank")], 0);
+  observe({ at: "tick" }, [probeOf("qr")], 0);
+  answeredBy("bank");
+  answeredBy("qr");
+  const { probes } = traffic.of("till");
+  assert.deepEqual(probes.get("bank"), { answered: 0, refused: 0, unanswered: 1 });
+  assert.deepEqual(probes.get("qr"), { answered: 1, refused: 0, unanswered: 0 });
+});
+
 test("LineTraffic goes on where a line takes another's place, and begins at 0 for what it doesn't know", () => {
   const { traffic, counts } = counted();
   counts.sentFrames = 7;
