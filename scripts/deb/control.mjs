@@ -94,6 +94,10 @@ const indented = (text) =>
     .map((line) => (line.trim() === "" ? " ." : ` ${line.trimEnd()}`))
     .join("\n");
 
+/** The Apache licence's text, which Debian has once for all packages and takes from none (Policy 12.5). */
+const apacheText = /^ *Apache License\n *Version 2\.0,[\s\S]*?limitations under the License\.$/gm;
+const apachePlace = "Apache License, Version 2.0: on Debian systems its text is /usr/share/common-licenses/Apache-2.0.";
+
 /** Machine-readable copyright: the project's licence, and those of what its bundle holds. */
 export function copyright(release, { licence, bundled }) {
   const holder = /^Copyright \(c\) (.*)$/m.exec(licence)?.[1] ?? "the posline authors";
@@ -105,7 +109,7 @@ export function copyright(release, { licence, bundled }) {
         release.standalone ? `\n Its Node.js has the licences of /usr/share/doc/${packageName(release)}/node-licences.gz.` : ""
       }`,
     `License: Expat\n${indented(licence.replace(/^MIT License\n+Copyright.*\n+/, ""))}`,
-    `License: bundled\n${indented(bundled)}`,
+    `License: bundled\n${indented(bundled.replaceAll(apacheText, apachePlace))}`,
   ];
   return `${parts.join("\n\n")}\n`;
 }

@@ -76,7 +76,10 @@ async function putDocuments(tree, root, release, runtimeLicence) {
 }
 
 async function examples(root) {
-  const names = ["systemd/kiosk/posline-chromium.json", "systemd/gateway.json"];
+  const watching = ["prometheus.yml", "posline.rules.yml", "grafana-dashboard.json"].map(
+    (name) => `scripts/prometheus/${name}`,
+  );
+  const names = ["systemd/kiosk/posline-chromium.json", "systemd/gateway.json", ...watching];
   return Promise.all(names.map(async (name) => [name.split("/").at(-1), await readFile(join(root, name))]));
 }
 

@@ -7,23 +7,32 @@ import type { Discard, DiscardReason, Frame } from "../wire/decoded.ts";
 import type { StatusLineState } from "./status-sources.ts";
 
 /** Requests, counted by outcome. */
-export interface OutcomeCounts {
+export interface OutcomeTotals {
   /** The terminal, or the upstream, answered, with success or not. */
   answered: number;
   /** Refused by posline, and never sent. */
   notSent: number;
   /** Sent, and no good reply came. */
   unknown: number;
+}
+
+/** The same, and why. */
+export interface OutcomeCounts extends OutcomeTotals {
   /** Those that were not answered, by why. */
   readonly reasons: Partial<Record<FaultReason, number>>;
 }
 
 export const noOutcomes = (): OutcomeCounts => ({ answered: 0, notSent: 0, unknown: 0, reasons: {} });
 
+/** Counts an outcome alone. */
+export function countTotal(totals: OutcomeTotals, outcome: ExchangeRecord["outcome"]): void {
+  if (outcome === "answered") totals.answered++;
+  else if (outcome === "unknown") totals.unknown++;
+  else totals.notSent++;
+}
+
 export function countOutcome(counts: OutcomeCounts, { outcome, reason }: Pick<ExchangeRecord, "outcome" | "reason">): void {
-  if (outcome === "answered") counts.answered++;
-  else if (outcome === "unknown") counts.unknown++;
-  else counts.notSent++;
+  countTotal(counts, outcome);
   if (reason !== undefined) counts.reasons[reason] = (counts.reasons[reason] ?? 0) + 1;
 }
 
@@ -86,6 +95,11 @@ export class LineMetrics {
   /** Milliseconds for which it has been in this state; idle and awaiting are one. 0 where the line has not reported it yet. */
   sinceMs(state: StatusLineState, now: number): number {
     return countedState(state) === countedState(this.#state) ? Math.max(0, now - this.#stateMs) : 0;
+  }
+
+  /** When it came into its state, on `nowMs`'s scale; idle and awaiting are one. */
+  get stateMs(): number {
+    return this.#stateMs;
   }
 
   counters() {

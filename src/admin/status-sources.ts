@@ -1,4 +1,5 @@
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName, ServiceName } from "../core/call.ts";
+import type { Log } from "../core/log.ts";
 
 /** What the status reads, as interfaces: lines, ports and a journal implement them without importing them. */
 
@@ -30,17 +31,31 @@ export interface LiveLine {
   liveness?(now: number): readonly LiveService[];
 }
 
+/** What went over a line since posline began; see `capture/line-traffic`. */
+export interface LineTrafficCounts {
+  readonly sentBytes: number;
+  readonly sentFrames: number;
+  readonly receivedBytes: number;
+  readonly receivedFrames: number;
+  /** What became of each service's probes. */
+  readonly probes: ReadonlyMap<ServiceName, Readonly<Record<"answered" | "refused" | "unanswered", number>>>;
+}
+
 export interface LineSource {
   readonly name: string;
   /** The device as configured. */
   readonly path: string;
   /** Calls that may wait. */
   readonly queueCallsMax?: number | undefined;
+  /** Absent where it isn't counted. */
+  readonly traffic?: LineTrafficCounts | undefined;
   readonly live: LiveLine;
 }
 
 export interface ServiceSource {
   readonly service: ServiceName;
+  /** Whose routes it has, where that is known. */
+  readonly contract?: ContractName | undefined;
   /** The name of its line. */
   readonly line: string;
   /** Where it is reached by tills, in a bridge. */
@@ -85,4 +100,6 @@ export interface StatusSources {
   readonly services: readonly ServiceSource[];
   /** undefined when no journal is kept. */
   readonly journal?: JournalSource | undefined;
+  /** The log, of which lines may be missing. */
+  readonly log?: Pick<Log, "dropped"> | undefined;
 }

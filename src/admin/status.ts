@@ -3,14 +3,16 @@ import { nowMs } from "../core/clock.ts";
 import type { ExchangeRecord } from "../core/log-fields.ts";
 import { logged, loggedSentence } from "../core/log-text.ts";
 import { printableJson } from "../core/shell-text.ts";
-import { type Capabilities, readCapabilities } from "./capabilities.ts";
-import { countOutcome, LineMetrics, type LineObserver, noOutcomes, type OutcomeCounts } from "./line-metrics.ts";
+import { readCapabilities } from "./capabilities.ts";
+import { LineMetrics, type LineObserver } from "./line-metrics.ts";
+import type { MetricsView } from "./metrics.ts";
 import { notReady, unprovenServices } from "./readiness.ts";
+import { ServiceMetrics } from "./service-metrics.ts";
 import type { JournalSource, LineSource, LiveService, ServiceSource, StatusSources } from "./status-sources.ts";
 
 /**
- * Health, readiness and status for operators: whether posline runs, whether a till's next request would be sent, and the state of
- * each line and service. It keeps counters, observes lines and exchanges as the log does, and reads the rest from its sources at
+ * Health, readiness, status and metrics for operators: whether posline runs, whether a till's next request would be sent, and the state
+ * of each line and service. It keeps counters, observes lines and exchanges as the log does, and reads the rest from its sources at
  * each request. It decides nothing, opens nothing, and imports no class of a line, port or journal: `status-sources` is all it knows.
  *
  * Times are as the box's clock had them, so that they agree with the log's; fields that end in `Ms` or `S` are monotonic. Text that
@@ -22,15 +24,14 @@ const unknownMax = 100;
 
 export interface StatusAnswer {
   readonly status: 200 | 503;
-  /** JSON. */
+  /** JSON, unless a media type says otherwise. */
   readonly text: string;
+  readonly contentType?: string;
 }
 
-interface ServiceMetrics {
-  readonly counts: OutcomeCounts;
-  /** What it can do, by the answer to its last probe. */
-  capabilities: (Capabilities & { readonly toldAt: string }) | undefined;
-}
+/** What the admin port answers, by method and path. */
+type StatusRoutes = Readonly<Record<"GET /healthz" | "GET /readyz" | "GET /status", () => StatusAnswer>> &
+  Readonly<Record<"GET /metrics", () => Promise<StatusAnswer>>>;
 
 export class Status {
   readonly #version: string;
@@ -48,8 +49,13 @@ export class Status {
   }
 
   /** What the admin port answers by method and path. */
-  get routes(): Readonly<Record<"GET /healthz" | "GET /readyz" | "GET /status", () => StatusAnswer>> {
-    return { "GET /healthz": () => this.healthz(), "GET /readyz": () => this.readyz(), "GET /status": () => this.status() };
+  get routes(): StatusRoutes {
+    return {
+      "GET /healthz": () => this.healthz(),
+      "GET /readyz": () => this.readyz(),
+      "GET /status": () => this.status(),
+      "GET /metrics": () => this.metrics(),
+    };
   }
 
   /**
@@ -66,7 +72,7 @@ export class Status {
 
   /** A request has ended, with any outcome. */
   exchange(record: ExchangeRecord): void {
-    countOutcome(this.#service(record.service).counts, record);
+    this.#service(record.service).exchange(record);
     this.#lineOf.get(record.service)?.exchange(record);
   }
 
@@ -121,6 +127,26 @@ export class Status {
     return { status: 200, text: indentedJson(all) };
   }
 
+  /** The counters as Prometheus scrapes them. What writes them is loaded by the first scrape: most boxes have none. */
+  async metrics(): Promise<StatusAnswer> {
+    const { metricsText } = await import("./metrics-text.ts");
+    return { status: 200, ...(await metricsText(this.metricsView())) };
+  }
+
+  /** What there is to measure, as it is now. */
+  metricsView(): MetricsView {
+    const { lines, services, journal, log } = this.#sources;
+    return {
+      version: this.#version,
+      now: nowMs(),
+      ready: notReady(this.#sources, this.#stopping).length === 0,
+      lines: lines.map((source) => ({ source, metrics: this.#metricsOf(source.name) })),
+      services: services.map((source) => ({ source, metrics: this.#service(source.service) })),
+      journal,
+      log,
+    };
+  }
+
   #lineStatus({ name, path, queueCallsMax, live }: LineSource, now: number) {
     const metrics = this.#metricsOf(name);
     return {
@@ -150,7 +176,7 @@ export class Status {
   }
 
   #service(service: ServiceName | string): ServiceMetrics {
-    const metrics = this.#services.get(service) ?? { counts: noOutcomes(), capabilities: undefined };
+    const metrics = this.#services.get(service) ?? new ServiceMetrics();
     this.#services.set(service, metrics);
     return metrics;
   }

@@ -1,4 +1,5 @@
 import { Status } from "../admin/status.ts";
+import { LineTraffic } from "../capture/line-traffic.ts";
 import type { Config } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
@@ -96,8 +97,9 @@ class RunningBridge implements Bridge {
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
   /** Who sees what happens on the lines, beside log and status. */
-  readonly #watchers: readonly LineWatcher[] = [];
+  readonly #watchers: readonly LineWatcher[];
   readonly #followers: Followers;
+  readonly #traffic = new LineTraffic();
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
@@ -106,6 +108,7 @@ class RunningBridge implements Bridge {
     this.#log = log;
     this.#journal = journal;
     this.#followers = new Followers(undefined);
+    this.#watchers = [this.#traffic];
     this.#report = {
       exchange: (record) => {
         growHeapOnce();
@@ -201,17 +204,18 @@ class RunningBridge implements Bridge {
     };
   }
 
-  #show({ lines, journal }: Config): void {
+  #show({ lines, services, journal }: Config): void {
     this.#status.setSources({
       lines: this.lines.map((live) => {
         const { path, queueCallsMax } = lines[live.name] ?? {};
-        return { name: live.name, path: path ?? "", queueCallsMax, live };
+        return { name: live.name, path: path ?? "", queueCallsMax, traffic: this.#traffic.of(live.name), live };
       }),
-      services: this.listening.map(({ line = "", ...each }) => ({ ...each, line })),
+      services: this.listening.map(({ line = "", ...each }) => ({ ...each, line, contract: services[each.service]?.contract })),
       journal:
         this.#journal === undefined || journal === false || journal.folder === undefined
           ? undefined
           : { folder: journal.folder, onFailure: journal.onFailure, live: this.#journal },
+      log: this.#log,
     });
   }
 

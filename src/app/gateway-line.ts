@@ -27,7 +27,8 @@ export interface GatewayLine extends OnLine {
 }
 
 /** What it tells of itself. */
-export interface GatewayLineReport extends Pick<LineListenerReport, "discard" | "unaddressed" | "error"> {
+export interface GatewayLineReport
+  extends Pick<LineListenerReport, "discard" | "unaddressed" | "error" | "received" | "writes"> {
   state(state: GatewayView["state"], reason: string): void;
   exchange(record: ExchangeRecord): void;
 }

@@ -1,4 +1,5 @@
 import { Status } from "../admin/status.ts";
+import { LineTraffic } from "../capture/line-traffic.ts";
 import type { Config } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
@@ -58,6 +59,7 @@ class RunningGateway implements Gateway {
   readonly status = new Status(version);
   readonly #log: Log;
   readonly #lines: LineSet<GatewayLine>;
+  readonly #traffic = new LineTraffic();
   admin: Admin | undefined;
   asking: readonly Asking[] = [];
   #config: Config | undefined;
@@ -97,11 +99,13 @@ class RunningGateway implements Gateway {
       lines: this.#lines.all.map((onLine) => ({
         name: onLine.view.name,
         path: config.lines[onLine.view.name]?.path ?? "",
+        traffic: this.#traffic.of(onLine.view.name),
         get live() {
           return onLine.view;
         },
       })),
-      services: this.asking,
+      services: this.asking.map((each) => ({ ...each, contract: config.services[each.service]?.contract })),
+      log: this.#log,
     });
   }
 
@@ -115,6 +119,7 @@ class RunningGateway implements Gateway {
     const log = this.#log;
     const observer = this.status.line(line);
     return {
+      ...this.#traffic.listening(line),
       state: (state, reason) => {
         log.line(state === "open" ? "info" : "warn", "line", { line, state, reason });
         observer.state(state, reason);

@@ -40,6 +40,7 @@ export class LogWriter {
   /** What a write left over. */
   #rest: Buffer = empty;
   #dropped = 0;
+  #droppedEver = 0;
   /** Attempts in a row of which the reader took nothing. */
   #refusals = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -56,12 +57,18 @@ export class LogWriter {
     // Text beyond ASCII takes more bytes than this counts, at most three times as many: the bound is one of memory, not exact.
     if (this.#linesBytes + this.#rest.length + line.length > this.#options.heldBytesMax) {
       this.#dropped++;
+      this.#droppedEver++;
       return;
     }
     this.#lines.push(line);
     this.#linesBytes += line.length;
     if (this.#rest.length === 0 && this.#linesBytes >= writeBytes) this.#drain();
     else this.#timer ??= setTimeout(() => this.#drain(), holdMs);
+  }
+
+  /** Lines dropped since it was opened. */
+  get droppedEver(): number {
+    return this.#droppedEver;
   }
 
   /** Writes what is held, as far as the reader takes it within half a second. */

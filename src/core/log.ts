@@ -29,10 +29,20 @@ export type { ExchangeRecord, LineFields, ProcessFields } from "./log-fields.ts"
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
+/** Log lines that nobody can read, since the log was opened. */
+export interface LogDropped {
+  /** Left out by a budget; counted when the log says so itself. */
+  readonly budget: number;
+  /** Dropped since the reader took none. */
+  readonly reader: number;
+}
+
 export interface Log {
   exchange(record: ExchangeRecord): void;
   line(level: "info" | "warn", message: string, fields: LineFields): void;
   process(level: "info" | "warn" | "error", message: string, fields?: ProcessFields): void;
+  /** How many lines are missing in it by now. */
+  readonly dropped: LogDropped;
   /** The minimum level that is written from now on. */
   setLevel(level: LogLevel): void;
   /** Writes what is held back, before the process ends. */
@@ -92,8 +102,11 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
     prefixed ? Object.assign(lines, { [Symbol.for("pino.metadata")]: true }) : lines,
   );
   let exchanges = logger.isLevelEnabled("info");
-  const put = ({ level: at, fields, message }: Line, leftOut: number) =>
+  let leftOutEver = 0;
+  const put = ({ level: at, fields, message }: Line, leftOut: number) => {
+    leftOutEver += leftOut;
     logger[at](leftOut > 0 ? { ...fields, leftOut } : fields, message);
+  };
   const kinds = new LogBudgets(put);
   const texts = new LogBudgets(put, textsMax);
   return {
@@ -116,6 +129,9 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
       if (!logger.isLevelEnabled(at)) return;
       const line: Line = { level: at, fields: processFields(fields), message: loggedSentence(message) };
       texts.add(message, budgets.process, line);
+    },
+    get dropped() {
+      return { budget: leftOutEver, reader: writer.droppedEver };
     },
     setLevel(now) {
       logger.level = now;

@@ -43,6 +43,10 @@ export interface LineListenerReport {
   /** The line opened, could not be opened, or was lost. */
   state(reason: string, isOpen: boolean): void;
   exchange?(exchange: LineExchange): void;
+  /** What became of received bytes, before anything is made of it. */
+  received?(items: readonly Decoded[]): void;
+  /** A frame is about to be written. */
+  writes?(frame: readonly Buffer[]): void;
   /** A whole frame came that asks none of the services here. */
   unaddressed?(frame: Frame): void;
   /** Something failed that should not: a bug. */
@@ -125,6 +129,7 @@ export class LineListener {
   }
 
   #lost(reason: string, discards: readonly Discard[]): void {
+    this.#options.report.received?.(discards);
     for (const discard of discards) this.#options.report.discard(discard);
     this.#options.report.state(reason, false);
     this.#abandon();
@@ -143,6 +148,7 @@ export class LineListener {
 
   #heard(decoded: readonly Decoded[]): void {
     if (this.#stopped) return;
+    this.#options.report.received?.(decoded);
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
@@ -256,6 +262,7 @@ export class LineListener {
 
   #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {
     const frame = frameOf(contract.framing, payload, this.#options.config.crc16);
+    this.#options.report.writes?.(frame);
     this.#writing = new Promise((resolve) => {
       this.#wrote = () => {
         this.#wrote = undefined;

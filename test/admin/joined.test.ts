@@ -90,7 +90,10 @@ test("Status answers on the admin port: 200 and 503, HEAD for load balancers, no
     assert.equal((await ask(port, "POST", "/status")).status, 405);
     assert.equal((await ask(port, "GET", "/status", "", { Origin: "https://evil.example" })).status, 403);
     assert.equal((await ask(port, "GET", "/status", "", { Host: "evil.example" })).status, 421);
-    assert.match((await ask(port, "GET", "/metrics")).text, /use GET \/healthz or GET \/readyz or GET \/status/);
+    assert.match(
+      (await ask(port, "GET", "/nowhere")).text,
+      /use GET \/healthz or GET \/readyz or GET \/status or GET \/metrics/,
+    );
   } finally {
     await listener.close();
   }

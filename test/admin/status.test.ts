@@ -311,11 +311,11 @@ test("Status.healthz() is 200, and says so when the process stops", () => {
   assert.equal(statusOf(status).state, "stopping");
 });
 
-test("Status.routes has the three paths", () => {
+test("Status.routes has the four paths", async () => {
   const { status } = clean();
   const { routes } = status;
-  assert.deepEqual(Object.keys(routes), ["GET /healthz", "GET /readyz", "GET /status"]);
-  for (const route of Object.values(routes)) assert.equal(route().status, 200);
+  assert.deepEqual(Object.keys(routes), ["GET /healthz", "GET /readyz", "GET /status", "GET /metrics"]);
+  for (const route of Object.values(routes)) assert.equal((await route()).status, 200);
 });
 
 const outcomes = ["answered", "not-sent", "unknown"] as const;

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
-import { fstatSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { constants, fstatSync, openSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { ExchangeRecord, Log } from "../../src/core/log.ts";
+import { type ExchangeRecord, type Log, openLog } from "../../src/core/log.ts";
 import { LogBudget } from "../../src/core/log-budget.ts";
 import { isJournald, priorityPrefix } from "../../src/core/log-journald.ts";
 import { lineBytesMax } from "../../src/core/log-text.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { record, textOf, written } from "./written.ts";
 
@@ -164,5 +167,41 @@ test("LogBudget writes a burst, then so many a second, and tells within ten seco
     assert.equal(await time.until(() => false), false);
   } finally {
     time.restore();
+  }
+});
+
+test("Log.dropped counts the lines that a budget left out, as the log itself says", () => {
+  let counted: Log["dropped"] | undefined;
+  const lines = written("info", (log) => {
+    for (let n = 0; n < 150; n++) log.exchange({ ...record, key: undefined, httpStatus: 404, outcome: "not-sent" });
+    assert.equal(log.dropped.budget, 0, "none is missing until the log says so");
+    log.flush();
+    counted = log.dropped;
+  });
+  const leftOut = lines.map((line) => Number(line["leftOut"] ?? 0)).reduce((sum, n) => sum + n, 0);
+  assert.ok(leftOut > 0);
+  assert.deepEqual(counted, { budget: leftOut, reader: 0 });
+  assert.equal(lines.length + leftOut, 150);
+});
+
+test("Log.dropped counts the lines that a reader who stopped reading never took", () => {
+  const folder = scratchFolder();
+  try {
+    const path = join(folder.path, "fifo");
+    execFileSync("mkfifo", [path]);
+    // Open at both ends, so that it fills and nobody reads.
+    const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const log = openLog("info", { fd, journald: false });
+    const count = 10_000;
+    const line = { ...record, message: "m".repeat(1_000) };
+    for (let n = 0; n < count; n++) log.exchange(line);
+    const { budget, reader } = log.dropped;
+    assert.equal(budget, 0);
+    // It holds 1 MiB, and the kernel some more; a line has more than 1,000 bytes.
+    assert.ok(reader > count - 1_400 && reader < count, `${reader} of ${count}`);
+    for (let n = 0; n < 10; n++) log.exchange(line);
+    assert.equal(log.dropped.reader, reader + 10);
+  } finally {
+    folder.remove();
   }
 });

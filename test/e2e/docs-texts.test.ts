@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { metricTable } from "../../src/admin/metrics.ts";
 import { exitCodes } from "../../src/cli/exit.ts";
 import { journalDefaults } from "../../src/config/limits.ts";
 import { faultClasses, reasonTable } from "../../src/core/fault.ts";
@@ -53,9 +54,13 @@ test("emulator.md's table of endings is the emulator's", () => {
   assert.ok(page("docs/emulator.md").includes(magicAmountsTable()), `print it anew:\n${magicAmountsTable()}`);
 });
 
+test("operations.md's table of metrics is the code's", () => {
+  assert.ok(page("docs/operations.md").includes(metricTable()), `print it anew:\n${metricTable()}`);
+});
+
 test("a table that is printed from a file names one that there is", () => {
   const names = [...documentation.matchAll(/^<!-- \w+: printed from (\S+),/gm)].map(([, name = ""]) => name);
-  assert.equal(names.length, 4);
+  assert.equal(names.length, 5);
   for (const name of names) assert.ok(existsSync(new URL(name, root)), `there is no ${name}`);
 });
 

@@ -37,6 +37,7 @@ const impatient = {
 const admin: Readonly<Record<string, RegExp>> = {
   emulator: /"endings": \{/,
   healthz: /"status": "ok"/,
+  metrics: /^posline_ready 1$/m,
   readyz: /"status": "ready"/,
   status: /"lines": \{[\s\S]*"state": "idle"/,
 };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { certificate, key } from "../http/certificate.ts";
 import { type Answer, type Identity, Upstream } from "../http/upstream.ts";
-import { scratchFolder } from "../support/bridge-process.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { type LogLine, PoslineProcess } from "../support/posline-process.ts";
 import { Till } from "../support/till.ts";
 
@@ -106,6 +106,31 @@ test("posline gateway drops broken bank and qr frames, answers a broken fiscal o
     upstream.heard.map(({ path }) => path),
     ["/fiscal/check_shift"],
   );
+  await gateway.ended("SIGTERM");
+});
+
+test("posline gateway's /metrics count requests, and bytes and frames each way", async () => {
+  const { till, gateway } = await shopOf(byPath);
+  const admin = await gateway.port("admin");
+  const count = async (series: string) => {
+    const { text } = await ask(admin, "GET", "/metrics", "");
+    const found = new RegExp(`^posline_${series} (\\d+)$`, "m").exec(text);
+    assert.ok(found, `there is no ${series}`);
+    return Number(found[1]);
+  };
+  const each = ["received_bytes", "received_frames", "sent_bytes", "sent_frames"].map(
+    (name) => `line_${name}_total{line="till"}`,
+  );
+  const before = await Promise.all(each.map(count));
+  const request = '/sale\n{"pay_id":"A-1","amount":1}';
+  const answer = await till.ask("length", request);
+  const after = await Promise.all(each.map(count));
+  assert.deepEqual(
+    after.map((value, n) => value - (before[n] ?? 0)),
+    [till.frame("length", request).length, 1, till.frame("length", answer).length, 1],
+  );
+  assert.equal(await count('exchanges_total{service="bank",route="/sale",outcome="answered"}'), 1);
+  assert.equal(await count('exchange_line_seconds_count{service="bank"}'), 1);
   await gateway.ended("SIGTERM");
 });
 

@@ -49,7 +49,14 @@ async function touchedBy(session: Session, run: () => Promise<unknown>): Promise
   return paths.filter((path) => files.includes(path)).sort();
 }
 
-const silent: Log = { exchange: () => {}, line: () => {}, process: () => {}, setLevel: () => {}, flush: () => {} };
+const silent: Log = {
+  exchange: () => {},
+  line: () => {},
+  process: () => {},
+  dropped: { budget: 0, reader: 0 },
+  setLevel: () => {},
+  flush: () => {},
+};
 
 const folder = scratchFolder();
 const terminal = new Terminal(

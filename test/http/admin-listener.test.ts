@@ -47,6 +47,20 @@ test("AdminListener answers its routes with their own text and status", async ()
   assert.equal((await ask(port, "POST", "/thing")).status, 400);
 });
 
+test("AdminListener answers a route that answers later, with its own media type, and 500 where that fails", async () => {
+  const routes: AdminListenerOptions["routes"] = {
+    "GET /later": async () => ({ status: 200, text: "later", contentType: "text/plain" }),
+    "GET /never": async () => {
+      throw new Error("a bug");
+    },
+  };
+  const { port, errors } = await started({ routes });
+  const later = await ask(port, "GET", "/later");
+  assert.deepEqual([later.status, later.text, later.headers.get("content-type")], [200, "later", "text/plain"]);
+  assert.equal((await ask(port, "GET", "/never")).status, 500);
+  assert.equal(errors.length, 1);
+});
+
 test("AdminListener has nosniff and no-store on every answer, one on a bare connection too", async () => {
   const { port } = await started();
   for (const answer of [

@@ -53,7 +53,10 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     "/usr/share/man/man1/posline.1.gz",
     "/usr/share/man/man5/posline.json.5.gz",
     "/usr/share/posline/examples/gateway.json",
+    "/usr/share/posline/examples/grafana-dashboard.json",
     "/usr/share/posline/examples/posline-chromium.json",
+    "/usr/share/posline/examples/posline.rules.yml",
+    "/usr/share/posline/examples/prometheus.yml",
     "/usr/share/posline/posline.schema.json",
     "/usr/share/zsh/vendor-completions/_posline",
   ]);

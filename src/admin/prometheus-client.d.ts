@@ -1,0 +1,16 @@
+/** The parts of the library that are taken one by one; it has types for the whole alone. */
+
+declare module "@prometheus-io/client/lib/counter.js" {
+  import { Counter } from "@prometheus-io/client";
+  export default Counter;
+}
+
+declare module "@prometheus-io/client/lib/gauge.js" {
+  import { Gauge } from "@prometheus-io/client";
+  export default Gauge;
+}
+
+declare module "@prometheus-io/client/lib/registry.js" {
+  import { Registry } from "@prometheus-io/client";
+  export default Registry;
+}

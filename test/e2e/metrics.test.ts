@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { metrics } from "../../src/admin/metrics.ts";
+import { ask } from "../support/bridge-process.ts";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
+import { noPrometheus, PrometheusProcess, promtool } from "../support/prometheus.ts";
+import { until } from "../support/until.ts";
+import { fiscalForm, post, receipt, resultOf, saleOf } from "./emulating.ts";
+
+/** /metrics of the real bundle, and scripts/prometheus/, as Prometheus' own programs judge them. */
+
+const folder = fileURLToPath(new URL("../../scripts/prometheus", import.meta.url));
+const rules = readFileSync(join(folder, "posline.rules.yml"), "utf8");
+
+/** A card number in each field of a request that can carry one. */
+const card = "4111111111111111";
+
+let bridge: PoslineProcess;
+let admin = 0;
+before(async () => {
+  bridge = new PoslineProcess(["serve", "--emulated"]);
+  await bridge.logged((line) => line["state"] === "idle", "the line to be clean");
+  admin = await bridge.port("admin");
+  await traffic(1);
+  // What leads to discards and faults: noise before an answer, a wrong checksum, a wrong path, a body that isn't JSON.
+  const bank = await bridge.port("bank");
+  await post(bank, "/sale", saleOf("noise", 1538));
+  await post(bank, "/sale", saleOf("corrupt", 1534));
+  await post(bank, `/${card}`, "{}", { "X-Request-Id": card });
+  await post(bank, "/sale", `{"card_num":${card}`);
+  await post(bank, "/check", JSON.stringify({ pay_id: card }));
+});
+after(() => bridge.ended("SIGKILL"));
+
+/** What each service is asked on a day. */
+async function traffic(round: number): Promise<void> {
+  const bank = await bridge.port("bank");
+  await post(bank, "/sale", saleOf(`P-${round}`));
+  await resultOf(bank, `P-${round}`);
+  await post(await bridge.port("fiscal"), "/sale", fiscalForm(receipt(`R-${round}`)));
+  await post(await bridge.port("qr"), "/check_connection", "");
+}
+
+const scrape = async () => (await ask(admin, "GET", "/metrics", "")).text;
+
+/** The value of a series by its name and labels. */
+function numberOf(text: string, series: string): number {
+  const line = text.split("\n").find((each) => each.startsWith(`${series} `));
+  assert.ok(line !== undefined, `there is no ${series}`);
+  return Number(line.slice(series.length + 1));
+}
+
+test("/metrics of a bridge passes promtool's check", { skip: noPrometheus }, async () => {
+  assert.equal(promtool(["check", "metrics"], await scrape()), "");
+});
+
+test("/metrics has the metrics that the table names, and no other", async () => {
+  const names = [...(await scrape()).matchAll(/^# HELP (\S+) /gm)].map(([, name]) => name);
+  assert.deepEqual(
+    names,
+    metrics.map(({ name }) => name),
+  );
+});
+
+test("/metrics counts what was asked of a bridge, by outcome and reason", async () => {
+  const text = await scrape();
+  const exchanges = (service: string, route: string, outcome: string) =>
+    numberOf(text, `posline_exchanges_total{service="${service}",route="${route}",outcome="${outcome}"}`);
+  assert.equal(exchanges("bank", "/sale", "unknown"), 1, "the answer with a wrong checksum");
+  assert.equal(exchanges("bank", "/sale", "answered"), 2);
+  assert.equal(exchanges("bank", "/sale", "not-sent"), 1);
+  assert.equal(exchanges("bank", "other", "not-sent"), 1);
+  assert.equal(exchanges("qr", "/check_connection", "answered"), 1);
+  assert.equal(numberOf(text, 'posline_faults_total{service="bank",reason="reply-corrupt"}'), 1);
+  assert.equal(numberOf(text, 'posline_faults_total{service="bank",reason="unknown-route"}'), 1);
+  assert.ok(numberOf(text, 'posline_line_discards_total{line="emulated",reason="checksum"}') >= 1);
+  assert.ok(numberOf(text, 'posline_probes_total{service="bank",result="answered"}') >= 1);
+  assert.ok(numberOf(text, 'posline_line_received_bytes_total{line="emulated"}') > 500);
+  assert.ok(Math.abs(numberOf(text, 'posline_line_heard_timestamp_seconds{service="qr"}') - Date.now() / 1_000) < 60);
+});
+
+test("/metrics holds no path, key or card number that a request brought", async () => {
+  const text = await scrape();
+  for (const seed of ["4111", "P-1", "R-1", "1538", "EUR"]) assert.ok(!text.includes(seed), seed);
+});
+
+test("/metrics of a gateway passes promtool's check", { skip: noPrometheus }, async () => {
+  const noPorts = { POSLINE_FISCAL_PORT: undefined, POSLINE_BANK_PORT: undefined, POSLINE_QR_PORT: undefined };
+  const gateway = new PoslineProcess(["gateway", "--line", "/dev/none"], { env: noPorts });
+  try {
+    const { text } = await ask(await gateway.port("admin"), "GET", "/metrics", "");
+    assert.equal(promtool(["check", "metrics"], text), "");
+    assert.match(text, /^posline_line_state\{line="\w+",state="down"\} 1$/m);
+    assert.match(text, /^posline_exchanges_total\{service="bank",route="\/sale",outcome="answered"\} 0$/m);
+  } finally {
+    await gateway.ended("SIGKILL");
+  }
+});
+
+test("promtool finds no fault in the alerts, their tests pass, and the scrape example can be used", {
+  skip: noPrometheus,
+}, () => {
+  promtool(["check", "rules", join(folder, "posline.rules.yml")]);
+  promtool(["test", "rules", join(folder, "posline.rules.test.yml")]);
+  promtool(["check", "config", join(folder, "prometheus.yml")]);
+});
+
+test("each alert says what happened, what it means, and what to do by a command that there is", () => {
+  const help = execFileSync(process.execPath, [bundle, "--help"], { encoding: "utf8" });
+  const alerts = rules.split("- alert: ").slice(1);
+  assert.equal(alerts.length, 5);
+  for (const alert of alerts) {
+    for (const key of ["summary: ", "description: ", "action: "]) assert.ok(alert.includes(key), `${key} in ${alert}`);
+    const [, action = ""] = /action: ([\s\S]*)/.exec(alert) ?? [];
+    assert.match(action, /posline (?:doctor|journal|logs|config)|systemctl|curl/);
+    for (const [, command = ""] of action.matchAll(/posline (doctor|journal|logs|config)/g)) {
+      assert.match(help, new RegExp(`^ +posline ${command}\\b`, "m"), command);
+    }
+  }
+});
+
+/** What Prometheus is asked by alerts and dashboard names metrics that there are. */
+test("the alerts and the dashboard ask for metrics and labels that there are", () => {
+  const dashboard = readFileSync(join(folder, "grafana-dashboard.json"), "utf8");
+  const known = new Map(metrics.map(({ name, labels }) => [name, labels]));
+  const asked = [...`${rules}${dashboard}`.matchAll(/\b((?:posline|process)_\w+)(?:\{([^}]*)\})?/g)];
+  assert.ok(asked.length > 30);
+  for (const [, name = "", selector = ""] of asked) {
+    const labels = known.get(name.replace(/_(?:bucket|sum|count)$/, "")) ?? known.get(name);
+    assert.ok(labels !== undefined, `there is no metric ${name}`);
+    for (const [, label = ""] of selector.matchAll(/(\w+)=/g)) {
+      assert.ok(["job", "instance", ...labels].includes(label), `${name} has no label ${label}`);
+    }
+  }
+});
+
+interface Panel {
+  readonly title: string;
+  readonly description: string;
+  readonly datasource: { readonly uid: string };
+  readonly targets: readonly { readonly expr: string; readonly datasource: { readonly uid: string } }[];
+}
+
+interface Dashboard {
+  readonly templating: { readonly list: readonly { readonly name: string; readonly type: string }[] };
+  readonly panels: readonly Panel[];
+}
+
+// Grafana isn't in Debian: what its panels ask is asked of a Prometheus in its place.
+test("each query of the dashboard's panels gives data of a real run", { skip: noPrometheus, timeout: 90_000 }, async () => {
+  // The file is the test's own.
+  const dashboard = JSON.parse(readFileSync(join(folder, "grafana-dashboard.json"), "utf8")) as Dashboard;
+  assert.ok(dashboard.templating.list.some(({ name, type }) => name === "datasource" && type === "datasource"));
+  const prometheus = await PrometheusProcess.start(admin);
+  try {
+    const scrapes = 'count_over_time(posline_ready{job="posline"}[1m]) >= 2';
+    await until(async () => (await prometheus.query(scrapes)).data?.result.length === 1, "two scrapes", 20_000);
+    await traffic(2);
+    await post(await bridge.port("bank"), "/nowhere", "{}");
+    const moved = 'increase(posline_faults_total{service="bank",reason="unknown-route"}[1m]) > 0';
+    await until(async () => (await prometheus.query(moved)).data?.result.length === 1, "the traffic to be scraped", 20_000);
+    const queries = dashboard.panels.flatMap(({ title, description, datasource, targets }) => {
+      assert.notEqual(description, "", title);
+      for (const each of [{ datasource }, ...targets]) assert.equal(each.datasource.uid, `\${datasource}`, title);
+      return targets.map(({ expr }) => ({ title, expr }));
+    });
+    assert.ok(queries.length > 20);
+    for (const { title, expr } of queries) {
+      const query = expr.replaceAll("$__rate_interval", "1m").replaceAll("$instance", ".*");
+      const { status, error, data } = await prometheus.query(query);
+      assert.equal(status, "success", `${title}: ${error}`);
+      // The emulator's payments are in no journal.
+      if (!expr.includes("posline_journal_")) assert.ok((data?.result.length ?? 0) > 0, `${title}: no data for ${query}`);
+    }
+  } finally {
+    await prometheus.stop();
+  }
+});
