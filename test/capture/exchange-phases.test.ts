@@ -37,7 +37,7 @@ function watched(settings: Partial<LineConfig> = {}) {
       records.push({ requestId, service: of, lineMs });
     }
   };
-  const call = (id: string, ms: number, more: Partial<LineRequest> = {}) => {
+  const call = (id: string, ms: number, more: Omit<Partial<LineRequest>, "service" | "route"> = {}) => {
     const request = requestFor(id, more);
     const times = { cameMs: startMs + ms, waitUntilMs: startMs + ms + config.queueWaitMs };
     const exchange = new Exchange("till", request, frameOf("length", request.payload, "arc"), times);
