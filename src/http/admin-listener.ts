@@ -134,8 +134,9 @@ export class AdminListener {
           return;
         }
       }
-      const { name, route } = this.#routeOf(request);
+      const name = routeName(request);
       if (this.#options.tokenless?.includes(name) !== true) this.#guard.checkToken(request);
+      const route = this.#routeOf(name, request);
       this.#bodies.read(
         request,
         pending,
@@ -148,12 +149,10 @@ export class AdminListener {
     }
   }
 
-  #routeOf({ method, url }: IncomingMessage): { readonly name: string; readonly route: AdminRoute } {
-    const [path = "/"] = (url ?? "/").split("?");
-    // What HEAD is answered is what GET would be; its body is left out by Node.
-    const name = `${method === "HEAD" ? "GET" : method} ${path}`;
-    const route = this.#routes.get(name);
-    if (route !== undefined) return { name, route };
+  #routeOf(wanted: string, { method, url }: IncomingMessage): AdminRoute {
+    const route = this.#routes.get(wanted);
+    if (route !== undefined) return route;
+    const path = pathOf(url);
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
@@ -184,7 +183,10 @@ export class AdminListener {
   }
 
   #refuse(pending: ServedRequest, error: unknown): void {
-    if (pending.response.headersSent) return;
+    if (pending.response.headersSent) {
+      if (!(error instanceof Fault)) this.#options.error(error);
+      return;
+    }
     if (error instanceof Fault) {
       const { allow, retryAfterS } = error.details;
       write(pending, error.httpStatus, errorText(error.message), {
@@ -213,6 +215,13 @@ export class AdminListener {
     ];
     socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
   }
+}
+
+const pathOf = (url = "/") => url.split("?", 1)[0] ?? "/";
+
+/** As in the table of routes. What HEAD is answered is what GET would be; its body is left out by Node. */
+function routeName({ method, url }: IncomingMessage): string {
+  return `${method === "HEAD" ? "GET" : method} ${pathOf(url)}`;
 }
 
 function errorText(message: string): string {
