@@ -6,7 +6,7 @@ import { printableJson } from "../core/shell-text.ts";
 import { readCapabilities } from "./capabilities.ts";
 import { LineMetrics, type LineObserver } from "./line-metrics.ts";
 import type { MetricsView } from "./metrics.ts";
-import { notReady, unprovenServices } from "./readiness.ts";
+import { type NotReady, notReady, unprovenServices } from "./readiness.ts";
 import { ServiceMetrics } from "./service-metrics.ts";
 import type { JournalSource, LineSource, LiveService, ServiceSource, StatusSources } from "./status-sources.ts";
 
@@ -98,9 +98,14 @@ export class Status {
     return { status: 200, text: indentedJson({ status: this.#stopping ? "stopping" : "ok" }) };
   }
 
+  /** Each reason why the next request would not be sent at once. */
+  notReady(): readonly NotReady[] {
+    return notReady(this.#sources, this.#stopping);
+  }
+
   /** Whether the next request would be sent at once to a terminal that is there. */
   readyz(): StatusAnswer {
-    const reasons = notReady(this.#sources, this.#stopping);
+    const reasons = this.notReady();
     const unproven = unprovenServices(this.#sources);
     const notes = unproven.length === 0 ? {} : { notes: unproven };
     if (reasons.length === 0) return { status: 200, text: indentedJson({ status: "ready", ...notes }) };
@@ -119,7 +124,7 @@ export class Status {
       uptimeS: Math.floor((now - this.#startedMs) / 1_000),
       state: this.#stopping ? "stopping" : "running",
       /** As in /readyz. */
-      ready: notReady(this.#sources, this.#stopping).length === 0,
+      ready: this.notReady().length === 0,
       lines: Object.fromEntries(lines.map((line) => [line.name, this.#lineStatus(line, now)])),
       services: Object.fromEntries(services.map((service) => [service.service, this.#serviceStatus(service, now)])),
       journal: journalStatus(journal),

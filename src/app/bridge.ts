@@ -1,4 +1,6 @@
+import { Events } from "../admin/events.ts";
 import { Status } from "../admin/status.ts";
+import { ExchangePhases } from "../capture/exchange-phases.ts";
 import { LineTraffic } from "../capture/line-traffic.ts";
 import type { Config } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
@@ -20,7 +22,7 @@ import type { EmulationFlags } from "./emulation.ts";
 import { Followers } from "./followers.ts";
 import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
-import { lineReport, tee } from "./line-report.ts";
+import { lineReport, publishedLine, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
@@ -66,8 +68,12 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
   const transportOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
   const adminSocket = socketForAdmin(config, sockets);
-  const journal = await journalOf(config, log);
-  const bridge = new RunningBridge({ log, transportOf, journal, sockets: sockets.filter((each) => each !== adminSocket) });
+  const status = new Status(version);
+  const error = (reason: unknown) => reportBug(log, reason);
+  const events = new Events({ version, notReady: () => status.notReady(), error });
+  const journal = await journalOf(config, log, events);
+  const forServices = sockets.filter((each) => each !== adminSocket);
+  const bridge = new RunningBridge({ log, status, events, transportOf, journal, sockets: forServices });
   try {
     await bridge.reload(config);
     // Last, so that the usual admin port is never taken from a service that is to have it.
@@ -83,6 +89,8 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
 
 interface RunningOptions {
   readonly log: Log;
+  readonly status: Status;
+  readonly events: Events;
   readonly transportOf: TransportOf;
   /** For the services. */
   readonly sockets: readonly ListeningSocket[];
@@ -91,7 +99,9 @@ interface RunningOptions {
 
 class RunningBridge implements Bridge {
   readonly #log: Log;
-  readonly #status = new Status(version);
+  readonly #status: Status;
+  readonly #events: Events;
+  readonly #phases: ExchangePhases;
   readonly #journal: Journal | undefined;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
@@ -100,22 +110,29 @@ class RunningBridge implements Bridge {
   readonly #watchers: readonly LineWatcher[];
   readonly #followers: Followers;
   readonly #traffic = new LineTraffic();
+  /** The line of each service that listens. */
+  #lineOf: ReadonlyMap<string, string> = new Map();
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, transportOf, sockets, journal }: RunningOptions) {
+  constructor({ log, status, events, transportOf, sockets, journal }: RunningOptions) {
     this.#log = log;
+    this.#status = status;
+    this.#events = events;
+    this.#phases = new ExchangePhases((exchange, phase) => events.publish({ event: "exchange", exchange, phase }));
     this.#journal = journal;
     this.#followers = new Followers(undefined);
-    this.#watchers = [this.#traffic];
+    this.#watchers = [this.#traffic, this.#phases];
     this.#report = {
       exchange: (record) => {
         growHeapOnce();
         log.exchange(record);
-        this.#status.exchange(record);
+        status.exchange(record);
+        const line = this.#lineOf.get(record.service) ?? "";
+        events.publish({ event: "exchange", phase: "ended", line, record, parts: this.#phases.partsOf(record) });
       },
-      error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
+      error: (error) => reportBug(log, error),
     };
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
@@ -135,7 +152,7 @@ class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return this.#status.routes;
+    return { ...this.#status.routes, ...this.#events.routes };
   }
 
   summary(): string {
@@ -181,12 +198,13 @@ class RunningBridge implements Bridge {
     const closed = this.#ports.close();
     await this.#lines.stop();
     await closed;
+    this.#events.close();
     await this.admin?.close();
     await this.#journal?.close();
   }
 
   #reportOf(line: string): LineReport {
-    const report = tee(lineReport(line, this.#log), this.#status.line(line));
+    const report = tee(tee(lineReport(line, this.#log), this.#status.line(line)), publishedLine(line, this.#events));
     return {
       ...report,
       state: (state, reason) => {
@@ -205,6 +223,7 @@ class RunningBridge implements Bridge {
   }
 
   #show({ lines, services, journal }: Config): void {
+    this.#lineOf = new Map(this.listening.map(({ service, line = "" }) => [service, line]));
     this.#status.setSources({
       lines: this.lines.map((live) => {
         const { path, queueCallsMax } = lines[live.name] ?? {};
@@ -243,6 +262,10 @@ class RunningBridge implements Bridge {
   }
 }
 
+function reportBug(log: Log, error: unknown): void {
+  log.process("error", "internal error in posline: please report it", { error: String(error) });
+}
+
 /** A line as the summary shows it: a clean one may have a silent terminal. */
 function viewOf(line: Line): LineView {
   const unheard = line.liveness(nowMs()).find(({ state }) => state === "unheard");
@@ -250,10 +273,10 @@ function viewOf(line: Line): LineView {
   return { name, state, reason, unheard: unheard?.cause?.cause };
 }
 
-async function journalOf({ journal }: Config, log: Log): Promise<Journal | undefined> {
+async function journalOf({ journal }: Config, log: Log, events: Events): Promise<Journal | undefined> {
   refuseUnrecorded({ journal });
   if (journal === false || journal.folder === undefined) return undefined;
-  return openMoneyJournal(journal, journal.folder, log);
+  return openMoneyJournal(journal, journal.folder, log, (operation) => events.publish({ event: "operation", operation }));
 }
 
 /** The schema library is loaded only where a service asks for whole schemas. */

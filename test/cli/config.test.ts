@@ -23,6 +23,9 @@ writeFileSync(
   }),
 );
 
+const tokenFile = join(folder, "admin-token");
+writeFileSync(tokenFile, "GEHEIM-T-0123456789\n", { mode: 0o600 });
+
 async function run(args: ConfigArguments, env: Environment = {}): Promise<{ code: number; out: string; err: string }> {
   let out = "";
   let err = "";
@@ -85,9 +88,10 @@ test("posline config shows what most routes have in one row, and the others by r
 
 test("posline config masks every secret, as text and as JSON, from file and environment", async () => {
   for (const json of [false, true]) {
-    const { out } = await run({ config: file, json }, { POSLINE_API_KEY: "GEHEIM-E" });
+    const env = { POSLINE_API_KEY: "GEHEIM-E", POSLINE_ADMIN_TOKEN_FILE: tokenFile };
+    const { out } = await run({ config: file, json }, env);
     assert.doesNotMatch(out, /GEHEIM/);
-    assert.equal(out.match(/\*{4}/g)?.length, 2);
+    assert.equal(out.match(/\*{4}/g)?.length, 3);
   }
 });
 

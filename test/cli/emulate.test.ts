@@ -10,6 +10,7 @@ import { exitCodeOf, UsageError } from "../../src/cli/exit.ts";
 import { type Greeting, greeting } from "../../src/cli/greeting.ts";
 import { type ServeArguments, serveCommand } from "../../src/cli/serve.ts";
 import { ConfigError, emulatedPath } from "../../src/config/config.ts";
+import { adminDefaults } from "../../src/config/limits.ts";
 import { type EmulateFlags, type Environment, type Flags, loadConfig } from "../../src/config/load.ts";
 import { emulatedMerchantId } from "../../src/config/overrides.ts";
 import { wireFaultKinds } from "../../src/emulator/faults/wire-fault.ts";
@@ -136,7 +137,7 @@ test("posline emulate's flags go over the environment: admin port and the files 
     {},
     { POSLINE_ADMIN_PORT: "9", POSLINE_API_KEY: "OTHER", POSLINE_MERCHANT_ID: "OTHER" },
   );
-  assert.deepEqual(config.admin, { host: "127.0.0.1", port: 0 });
+  assert.deepEqual(config.admin, { ...adminDefaults, port: 0 });
   assert.equal(origins.get("admin.port"), "flag --admin-port");
   assert.equal(config.services.bank?.apiKey, "KEY");
   assert.equal(config.services.fiscal?.merchantId, "KEY");
