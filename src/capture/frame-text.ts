@@ -10,7 +10,7 @@ export const rowBytes = 16;
 export function hexRow(offset: number, bytes: Uint8Array): string {
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0"));
   const text = Array.from(bytes, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : ".")).join("");
-  const columns = `${hex.slice(0, 8).join(" ")}  ${hex.slice(8).join(" ")}`.padEnd(3 * rowBytes + 1);
+  const columns = `${hex.slice(0, 8).join(" ")}  ${hex.slice(8).join(" ")}`.padEnd(3 * rowBytes + 2);
   return `${offset.toString(16).padStart(8, "0")}  ${columns}|${text}|\n`;
 }
 
@@ -43,7 +43,8 @@ export function frameText(frame: CapturedFrame, hex: boolean): string {
     wireBytes > 0 ? `${wireBytes} bytes` : undefined,
     checksum === "none" ? undefined : `checksum ${checksum}${sums === undefined ? "" : ` (${sums})`}`,
     outcome,
-    reason,
+    // The verdict says it already.
+    reason === "checksum" ? undefined : reason,
     requestId === undefined || requestId === "" ? undefined : `id=${requestId}`,
   ];
   const head = words.filter((word) => word !== undefined).join(" ");

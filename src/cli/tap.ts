@@ -109,11 +109,13 @@ async function follow(args: TapArguments): Promise<number> {
   const writer = new PcapngWriter(upperPdu, `posline ${version}`);
   if (fd !== undefined) output.write(writer.start());
   process.stderr.write(`Tapping ${from}${args.unmask === true ? ": frames are NOT masked" : ""}\n`);
+  let isOver = false;
   const ended = new Promise<number>((resolve) => {
     process.on("SIGINT", () => resolve(exitCodes.ok));
     process.on("SIGTERM", () => resolve(exitCodes.ok));
     output.on("error", (error) => resolve(endOfWriting(error)));
     const gone = (why: string) => {
+      if (isOver) return;
       process.stderr.write(`Cannot go on: posline ended the tap${why}\n`);
       resolve(exitCodes.unavailable);
     };
@@ -132,6 +134,7 @@ async function follow(args: TapArguments): Promise<number> {
     output.once("drain", () => stream.resume());
   });
   const code = await ended;
+  isOver = true;
   stream.destroy();
   if (fd !== undefined && fd > 2) await new Promise<void>((resolve) => output.end(() => resolve()));
   return code;
