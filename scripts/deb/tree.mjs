@@ -77,7 +77,7 @@ async function putDocuments(tree, root, release, runtimeLicence) {
 }
 
 async function examples(root) {
-  const names = ["systemd/kiosk/posline-chromium.json", "systemd/gateway.json"];
+  const names = ["systemd/kiosk/posline-chromium.json", "systemd/gateway.json", "scripts/wireshark/posline.lua"];
   return Promise.all(names.map(async (name) => [name.split("/").at(-1), await readFile(join(root, name))]));
 }
 

@@ -1,20 +1,16 @@
-import { closeSync, openSync, readFileSync } from "node:fs";
-import { get, type IncomingMessage } from "node:http";
-import { get as getSecurely } from "node:https";
-import { connect } from "node:net";
+import { closeSync, createWriteStream, openSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { readCaptured } from "../capture/captured-frame.ts";
 import { frameText } from "../capture/frame-text.ts";
 import { PcapngWriter, upperPdu } from "../capture/pcapng.ts";
 import { upperPduOf } from "../capture/upper-pdu.ts";
-import { adminDefaults } from "../config/limits.ts";
 import { type Flags, loadConfig } from "../config/load.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
-import { urlHost } from "../core/url-host.ts";
 import { version } from "../core/version.ts";
 import { defineCommand } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { endOfWriting, listenRaw } from "./tap-raw.ts";
+import { maskedFrames, UnavailableError, unmaskedFrames, unmaskSocket } from "./tap-source.ts";
 
 /**
  * `posline tap`: what goes over the lines of a running posline, as text or as a capture for Wireshark. With `--raw` it listens at a
@@ -31,14 +27,8 @@ export interface TapArguments extends Flags {
   readonly socket?: string | undefined;
 }
 
-/** Where posline-tap.socket listens. */
-const unmaskSocket = "/run/posline/tap.sock";
-
 /** Characters that one frame may take: the largest reply in Base64, with room. */
 const lineCharsMax = 32 * 1024 * 1024;
-
-/** Milliseconds in which posline must answer: it is on this box, or one hop away. */
-const connectMsMax = 10_000;
 
 /**
  * Runs the command until it is signalled to stop, or nobody reads any more.
@@ -55,10 +45,6 @@ export async function runTap(args: TapArguments): Promise<number> {
     process.stderr.write(`${printableLines(error instanceof Error ? error.message : String(error))}\n`);
     return code;
   }
-}
-
-class UnavailableError extends Error {
-  readonly exitCode: number = exitCodes.unavailable;
 }
 
 function checkFlags({ raw, hex, write, url, tokenFile, unmask, socket, line }: TapArguments): void {
@@ -103,9 +89,9 @@ function openCapture(write: string): number {
 
 async function follow(args: TapArguments): Promise<number> {
   const { line: wanted, hex = false, write } = args;
-  const { from, stream } = args.unmask === true ? await unmaskedStream(args) : await adminStream(args);
+  const { from, stream } = args.unmask === true ? await unmaskedFrames(args.socket) : await maskedFrames(args, wanted);
   const fd = write === undefined ? undefined : openCapture(write);
-  const output = fd === undefined ? process.stdout : await fileStream(fd);
+  const output = fd === undefined || fd === 1 ? process.stdout : createWriteStream("", { fd });
   const writer = new PcapngWriter(upperPdu, `posline ${version}`);
   if (fd !== undefined) output.write(writer.start());
   process.stderr.write(`Tapping ${from}${args.unmask === true ? ": frames are NOT masked" : ""}\n`);
@@ -140,13 +126,6 @@ async function follow(args: TapArguments): Promise<number> {
   return code;
 }
 
-/** Standard output is a stream already; a file becomes one, which writes each block as it comes. */
-async function fileStream(fd: number): Promise<NodeJS.WritableStream> {
-  if (fd === 1) return process.stdout;
-  const { createWriteStream } = await import("node:fs");
-  return createWriteStream("", { fd });
-}
-
 function onLines(stream: Readable, take: (line: string) => void): void {
   let pending = "";
   stream.setEncoding("utf8");
@@ -156,78 +135,6 @@ function onLines(stream: Readable, take: (line: string) => void): void {
     if (pending.length > lineCharsMax) stream.destroy(new Error("a line is too long"));
     for (const line of lines) take(line);
   });
-}
-
-interface TapSource {
-  readonly from: string;
-  readonly stream: Readable;
-}
-
-async function unmaskedStream({ socket = unmaskSocket }: TapArguments): Promise<TapSource> {
-  const stream = connect(socket);
-  await new Promise<void>((resolve, reject) => {
-    stream.once("connect", resolve);
-    stream.once("error", (error) =>
-      reject(
-        new UnavailableError(
-          `Cannot tap ${socket}: ${String(error)}: frames are shown unmasked to members of the group posline, where ` +
-            "posline-tap.socket is enabled",
-        ),
-      ),
-    );
-  });
-  return { from: socket, stream };
-}
-
-async function adminStream(args: TapArguments): Promise<TapSource> {
-  const url = await tapUrl(args);
-  const from = url.href;
-  const token = args.tokenFile === undefined ? undefined : tokenIn(args.tokenFile);
-  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const request = (url.protocol === "https:" ? getSecurely : get)(url, { headers, timeout: connectMsMax }, (answer) => {
-      // From here on a line may be silent for hours.
-      request.setTimeout(0);
-      resolve(answer);
-    });
-    request.on("timeout", () => request.destroy(new Error("no answer within 10 s")));
-    request.on("error", (error) =>
-      reject(new UnavailableError(`Cannot tap ${from}: ${String(error)}: is posline running, with its admin port?`)),
-    );
-  });
-  if (response.statusCode === 200) return { from, stream: response };
-  response.destroy();
-  const fix = response.statusCode === 401 ? ": name the token's file with --token-file" : "";
-  throw new UnavailableError(`Cannot tap ${from}: the answer was HTTP ${response.statusCode}${fix}`);
-}
-
-async function tapUrl({ url, config: file, line }: TapArguments): Promise<URL> {
-  const base = url ?? (await adminUrl(file));
-  let tap: URL;
-  try {
-    tap = new URL("tap", base.endsWith("/") ? base : `${base}/`);
-  } catch {
-    throw new UsageError(`Cannot tap: --url ${JSON.stringify(base)} is not a URL: write for example http://127.0.0.1:8880`);
-  }
-  if (tap.protocol !== "http:" && tap.protocol !== "https:") {
-    throw new UsageError(`Cannot tap: --url ${JSON.stringify(base)} is not an HTTP address`);
-  }
-  if (line !== undefined) tap.searchParams.set("line", line);
-  return tap;
-}
-
-async function adminUrl(file: string | undefined): Promise<string> {
-  const { config } = await loadConfig({ env: process.env, flags: { config: file } });
-  const { host, port } = config.admin ?? adminDefaults;
-  return `http://${urlHost(host)}:${port}`;
-}
-
-function tokenIn(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch (error) {
-    throw new UnavailableError(`Cannot read the token ${JSON.stringify(file)}: ${String(error)}`);
-  }
 }
 
 export const tapCommand = defineCommand({

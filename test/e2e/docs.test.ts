@@ -144,9 +144,11 @@ interface Bench {
   readonly log: string;
   /** A state folder, with a sale in its journal that has no outcome. */
   readonly state: string;
+  /** The admin port of a running posline. */
+  readonly running: string;
 }
 
-const expected = ({ link, config, state }: Bench): Readonly<Record<string, Expected>> => ({
+const expected = ({ link, config, state, running }: Bench): Readonly<Record<string, Expected>> => ({
   "posline ports": { fits: /DEVICE|no serial device/ },
   "posline config": { fits: /lines\.till\.path .*flag --line/, more: ["--line", link] },
   "posline config --schema": { fits: /"\$schema"/ },
@@ -159,7 +161,18 @@ const expected = ({ link, config, state }: Bench): Readonly<Record<string, Expec
     fits: /"reason":"the device opened"/,
   },
   "posline serve --emulated --fault corrupt=0.05 --fault late:5000=0.01 --seed 7": { fits: /"msg":"listening"/ },
-  "posline tap --raw --line /dev/ttyUSB0": { fits: /^00000000 {2}41 54 0d/ },
+  "posline tap": {
+    fits: /^\d\d:\S+ till -> bank \/terminals request \d+ bytes checksum good id=\S+\n {4}\/terminals\n/m,
+    more: ["--url", running],
+  },
+  "posline tap --line till --hex": {
+    fits: /^00000000 {2}2f 74 65 72 6d 69 6e 61 {2}6c 73 +\|\/terminals\|$/m,
+    more: ["--url", running],
+  },
+  "posline tap --write till.pcapng": { fits: /^Tapping http/, more: ["--url", running] },
+  "posline tap --write -": { fits: /posline bank \/terminals request/, more: ["--url", running] },
+  "posline tap --unmask": { fits: /^Cannot tap \/run\/posline\/tap\.sock: ENOENT: systemd opens it: / },
+  "posline tap --raw --line /dev/ttyUSB0": { fits: /^Listening on \S+ at 115200 8N1\n00000000 {2}41 54 0d/ },
   "posline doctor": { fits: /^this box\n[\s\S]*^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline doctor --line till": { fits: /^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline journal --unknown": { fits: / A-7 .* unknown [\s\S]*1 operation: 1 unknown/, env: { STATE_DIRECTORY: state } },
@@ -174,7 +187,10 @@ const expected = ({ link, config, state }: Bench): Readonly<Record<string, Expec
 test("the documentation's posline commands run", async () => {
   const folder = scratchFolder();
   const at = (name: string) => join(folder.path, name);
-  const bench: Bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path };
+  const bridge = new PoslineProcess(["serve", "--emulated"]);
+  const running = `http://127.0.0.1:${await bridge.port("admin")}`;
+  const terminals = `http://127.0.0.1:${await bridge.port("bank")}/terminals`;
+  const bench: Bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path, running };
   const terminal = new Terminal(
     bench.link,
     answering(() => '{"status":"success"}'),
@@ -186,10 +202,15 @@ test("the documentation's posline commands run", async () => {
     assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command has its test");
     for (const [command, { fits, more = [], env = {} }] of Object.entries(wanted)) {
       const words = command.replace("/dev/ttyUSB0", bench.link).replace("/var/log/posline.log", bench.log).split(" ").slice(1);
-      const text = await output([...words, ...more], bench, { fits, env, talk: () => void terminal.send(Buffer.from("AT\r")) });
+      const talk = () => {
+        void terminal.send(Buffer.from("AT\r"));
+        if (more.includes(running)) void fetch(terminals, { method: "POST" });
+      };
+      const text = await output([...words, ...more], bench, { fits, env, talk });
       assert.match(text, fits, command);
     }
   } finally {
+    await bridge.ended("SIGTERM");
     terminal.unplug();
     folder.remove();
   }

@@ -239,7 +239,7 @@ test("posline tap refuses flags that don't go together", async () => {
     [["--socket", "/run/x"], /add --unmask/],
     [["--unmask", "--url", url], /leave --url and --token-file out/],
     [["--hex", "--write", "x"], /--hex is for text/],
-    [["--url", "ftp://x"], /is not an HTTP address/],
+    [["--url", "ftp://x"], /Cannot tap: --url "ftp:\/\/x" is not the URL of an admin port/],
   ] as const) {
     const refused = tap(...args);
     assert.equal(await refused.ended(), 64, refused.stderr);
@@ -263,7 +263,6 @@ test("posline tap --unmask shows what is there over systemd's socket alone, and 
     const open = tap("--unmask", "--socket", socket);
     await open.until(() => (open.stderr.includes("NOT masked") ? true : undefined), "the tap");
     await systemd.until(() => systemd.log.includes("an unmasked tap was connected"), "the log");
-    await open.until(() => (open.stdout.includes("probe answer") ? true : undefined), "a probe's answer");
     await ask(bank, "POST", "/sale", bodies[0] ?? "");
     await open.until(() => (open.stdout.includes(" reply ") ? true : undefined), "the reply");
     assert.equal(await open.ended("SIGINT"), 0);

@@ -55,6 +55,7 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     "/usr/share/man/man5/posline.json.5.gz",
     "/usr/share/posline/examples/gateway.json",
     "/usr/share/posline/examples/posline-chromium.json",
+    "/usr/share/posline/examples/posline.lua",
     "/usr/share/posline/posline.schema.json",
     "/usr/share/zsh/vendor-completions/_posline",
   ]);
