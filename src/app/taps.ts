@@ -40,8 +40,12 @@ export class Taps implements LineWatcher {
         start: (stream) => {
           const wanted = query.get("line");
           stream.write(greeting(true));
-          const take = (frame: CapturedFrame) => {
-            if (wanted === null || frame.line === wanted) stream.write(writeCaptured(frame));
+          const take = (frames: readonly CapturedFrame[]) => {
+            const text = frames
+              .filter(({ line }) => wanted === null || line === wanted)
+              .map(writeCaptured)
+              .join("");
+            if (text !== "") stream.write(text);
           };
           return this.#tap.add({ unmasked: false, take });
         },
@@ -66,8 +70,8 @@ export class Taps implements LineWatcher {
     this.#sockets.add(socket);
     // Node can't ask the kernel whose process it is (SO_PEERCRED); who may connect, the socket's group and mode say.
     this.#log.process("warn", "an unmasked tap was connected: it sees card data and secrets", { count: this.#sockets.size });
-    const take = (frame: CapturedFrame) => {
-      if (socket.writableLength <= waitingBytesMax) socket.write(writeCaptured(frame));
+    const take = (frames: readonly CapturedFrame[]) => {
+      if (socket.writableLength <= waitingBytesMax) socket.write(frames.map(writeCaptured).join(""));
       else socket.destroy();
     };
     const end = this.#tap.add({ unmasked: true, take });

@@ -12,7 +12,7 @@ import { maskPayload, maskUnframed } from "./mask.ts";
 
 /**
  * The tap: what goes over the lines of a running posline, for those who watch. While nobody does, it looks at nothing. It copies a
- * payload at once, since its memory is used again, and masks and passes it on after the line has done its work.
+ * payload at once, since its memory is used again, and masks and passes it on later.
  */
 
 /** A line, as far as the tap must know it. */
@@ -25,8 +25,8 @@ export interface TappedLine {
 export interface TapWatcher {
   /** Whether it sees the bytes as they are. */
   readonly unmasked: boolean;
-  /** Takes one frame; must not throw. */
-  take(frame: CapturedFrame): void;
+  /** Takes frames in their order; must not throw. */
+  take(frames: readonly CapturedFrame[]): void;
 }
 
 /** A frame that waits to be masked, with the secrets of its line. */
@@ -35,12 +35,21 @@ interface Seen {
   readonly secrets: readonly string[];
 }
 
+/** Milliseconds for which frames are gathered before they are masked and passed on: a piece for each would cost the tills more. */
+const gatherMs = 20;
+
+/** Bytes that are gathered at most: a large reply goes on at once. */
+const gatheredBytesMax = 256 * 1024;
+
 /** Milliseconds by which the wall clock may drift before the times of frames follow it. */
 const driftMsMax = 5;
 
 export class LineTap {
   readonly #watchers = new Set<TapWatcher>();
   #seen: Seen[] = [];
+  #seenBytes = 0;
+  #gathering: NodeJS.Timeout | undefined;
+  #isHurried = false;
   /** From `nowMs` to the wall clock. */
   #offsetMs = Number.NEGATIVE_INFINITY;
 
@@ -75,18 +84,26 @@ export class LineTap {
   }
 
   #see(seen: Seen): void {
-    if (this.#seen.push(seen) === 1) setImmediate(() => this.#passOn());
+    this.#seen.push(seen);
+    this.#seenBytes += seen.frame.payload.length;
+    this.#gathering ??= setTimeout(() => this.#passOn(), gatherMs).unref();
+    if (this.#seenBytes < gatheredBytesMax || this.#isHurried) return;
+    this.#isHurried = true;
+    setImmediate(() => this.#passOn());
   }
 
   #passOn(): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    this.#isHurried = false;
+    this.#seenBytes = 0;
     const seen = this.#seen;
     this.#seen = [];
     const watchers = [...this.#watchers];
     const isMaskedWanted = watchers.some(({ unmasked }) => !unmasked);
-    for (const { frame, secrets } of seen) {
-      const masked = isMaskedWanted ? maskedFrame(frame, secrets) : frame;
-      for (const watcher of watchers) watcher.take(watcher.unmasked ? frame : masked);
-    }
+    const frames = seen.map(({ frame }) => frame);
+    const masked = isMaskedWanted ? seen.map(({ frame, secrets }) => maskedFrame(frame, secrets)) : frames;
+    for (const watcher of watchers) watcher.take(watcher.unmasked ? frames : masked);
   }
 
   /** Times follow the monotonic clock, so that a difference of two is right to the microsecond, and the wall clock where it was set. */

@@ -128,6 +128,14 @@ const isBase64 = (byte: number) => isLetter(byte) || isDigit(byte) || byte === 0
 
 /** What Base64 holds is masked within it; escapes, padding and line breaks stay where they are. */
 function maskBase64(value: Buffer, secrets: readonly string[]): void {
+  const plain = value.toString("latin1");
+  // As most tills write it, it has its like of the same length.
+  if (value.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(plain)) {
+    const content = Buffer.from(plain, "base64");
+    maskJson(content, secrets);
+    value.write(content.toString("base64"), "latin1");
+    return;
+  }
   const unescaped = unescapeForm(value);
   const text = unescaped.bytes.toString("latin1");
   if (!base64.test(text)) {
@@ -202,12 +210,22 @@ function isKey(text: Buffer, behind: number): boolean {
 
 /** A string's value, as a parser reads it; undefined where it isn't one. */
 function stringAt(text: Buffer, start: number, end: number): string | undefined {
+  if (end < text.length && isPlain(text, start + 1, end)) return text.toString("utf8", start + 1, end);
   try {
     const value: unknown = JSON.parse(text.toString("utf8", start, end + 1));
     return typeof value === "string" ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Whether a string's text stands for itself: most do, and a parser would take most of the masking's time. */
+function isPlain(text: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    const byte = text[at] ?? 0;
+    if (byte < 0x20 || byte === backslash) return false;
+  }
+  return true;
 }
 
 /** @returns the field's name, where it is one that is shown. */

@@ -18,7 +18,7 @@ function bench(answer: (device: FakeDevice, text: string) => void) {
   });
   const tap = new LineTap();
   const frames: CapturedFrame[] = [];
-  const stop = tap.add({ unmasked: false, take: (each) => frames.push(each) });
+  const stop = tap.add({ unmasked: false, take: (some) => frames.push(...some) });
   const observe = tap.watch({ name: "till", secrets: [seededSecrets.merchantId] });
   const { line } = lineOver(device.open, { observe, config: { lateReplyMs: 500 } });
   after(() => line.stop(0));
@@ -76,7 +76,7 @@ test("LineTap masks for each watcher but those who may see all, and looks at not
     device.reply("length", `{"status":"success","rrn":"${seededSecrets.card}"}`),
   );
   const open: CapturedFrame[] = [];
-  const stopOpen = tap.add({ unmasked: true, take: (each) => open.push(each) });
+  const stopOpen = tap.add({ unmasked: true, take: (some) => open.push(...some) });
   await line.run(requestFor(seededSecrets.card));
   await has("reply");
   assert.deepEqual(secretsIn(frames.map(writeCaptured).join("")), []);
@@ -88,7 +88,7 @@ test("LineTap masks for each watcher but those who may see all, and looks at not
   stopOpen();
   const seen = frames.length;
   await line.run(requestFor("A-2"));
-  await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setTimeout(resolve, 100));
   assert.deepEqual([frames.length, open.length], [seen, seen]);
 });
 

@@ -187,16 +187,16 @@ const expected = ({ link, config, state, running }: Bench): Readonly<Record<stri
 test("the documentation's posline commands run", async () => {
   const folder = scratchFolder();
   const at = (name: string) => join(folder.path, name);
-  const bridge = new PoslineProcess(["serve", "--emulated"]);
-  const running = `http://127.0.0.1:${await bridge.port("admin")}`;
-  const terminals = `http://127.0.0.1:${await bridge.port("bank")}/terminals`;
-  const bench: Bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path, running };
+  const bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path };
   const terminal = new Terminal(
     bench.link,
     answering(() => '{"status":"success"}'),
   );
   await prepare(bench);
-  const wanted = expected(bench);
+  const bridge = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_CONFIG: bench.config } });
+  const running = `http://127.0.0.1:${await bridge.port("admin")}`;
+  const terminals = `http://127.0.0.1:${await bridge.port("bank")}/terminals`;
+  const wanted = expected({ ...bench, running });
   try {
     const found = [...new Set(runs.filter((each) => each.startsWith("posline ") && !each.startsWith("posline call ")))];
     assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command has its test");
@@ -228,7 +228,7 @@ const anyPorts = {
 /** All that a command writes until it ends, or has written what fits. */
 async function output(
   args: readonly string[],
-  { log, state: cwd }: Bench,
+  { log, state: cwd }: Pick<Bench, "log" | "state">,
   { fits, env, talk }: { readonly fits: RegExp; readonly env: Readonly<Record<string, string>>; readonly talk: () => void },
 ): Promise<string> {
   const input = openSync(log, "r");
@@ -253,7 +253,7 @@ async function output(
   return text;
 }
 
-async function prepare({ link, config, log, state: folder }: Bench): Promise<void> {
+async function prepare({ link, config, log, state: folder }: Omit<Bench, "running">): Promise<void> {
   writeFileSync(config, JSON.stringify({ lines: { till: { path: link } }, services: impatient.services }));
   const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: new Told() });
   await journal.begin(callOf("A-7"), routeTo()).sent();
