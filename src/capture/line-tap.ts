@@ -64,7 +64,10 @@ export class LineTap {
     /** What was written last. */
     let written: (LineEffect & { do: "write" }) | undefined;
     return (event, effects, now) => {
-      if (this.#watchers.size === 0) return;
+      if (this.#watchers.size === 0) {
+        written = undefined;
+        return;
+      }
       const see = (frame: Omit<CapturedFrame, "timeMs" | "line" | "masked">) =>
         this.#see({ frame: { ...frame, timeMs: this.#wallMs(now), line: name, masked: false }, secrets });
       const ended = endingsIn(effects);
