@@ -57,6 +57,7 @@ const files = [
   ["/usr/lib/udev/rules.d/60-posline.rules", "Gives serial adapters to the service and keeps other programs from them."],
   ["/usr/share/posline/posline.schema.json", "The configuration's JSON Schema, for editors."],
   ["/usr/share/posline/examples/posline-chromium.json", "A policy that lets a kiosk's browser reach the services."],
+  ["/usr/share/posline/examples/posline.lua", "Wireshark's plugin for captures of posline tap."],
 ];
 
 const signals = [

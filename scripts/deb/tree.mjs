@@ -17,6 +17,7 @@ export const architectures = { amd64: "linux-x64", arm64: "linux-arm64", armhf: 
 const copies = [
   ["systemd/posline.service", "usr/lib/systemd/system/posline.service"],
   ["systemd/posline.socket", "usr/lib/systemd/system/posline.socket"],
+  ["systemd/posline-tap.socket", "usr/lib/systemd/system/posline-tap.socket"],
   ["systemd/posline-gateway.service", "usr/lib/systemd/system/posline-gateway.service"],
   ["systemd/60-posline.rules", "usr/lib/udev/rules.d/60-posline.rules"],
   ["systemd/91-posline-brltty.rules", "usr/lib/udev/rules.d/91-posline-brltty.rules"],
@@ -79,7 +80,7 @@ async function examples(root) {
   const watching = ["prometheus.yml", "posline.rules.yml", "grafana-dashboard.json"].map(
     (name) => `scripts/prometheus/${name}`,
   );
-  const names = ["systemd/kiosk/posline-chromium.json", "systemd/gateway.json", ...watching];
+  const names = ["systemd/kiosk/posline-chromium.json", "systemd/gateway.json", "scripts/wireshark/posline.lua", ...watching];
   return Promise.all(names.map(async (name) => [name.split("/").at(-1), await readFile(join(root, name))]));
 }
 

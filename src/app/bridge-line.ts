@@ -18,6 +18,8 @@ export interface WatchedLine {
   readonly name: string;
   readonly config: LineConfig;
   readonly services: readonly LineService[];
+  /** What nobody who watches it may see: the merchants' ids and the keys of its services. */
+  readonly secrets: readonly string[];
 }
 
 /** Who watches what happens on lines. */
@@ -53,6 +55,9 @@ export function bridgeLine(
   const services = served.map(({ service, config: { contract, merchantId, replyBytesMax } }) =>
     lineService(contracts[contract], { service, crc16: config.crc16, quiet, merchantId, replyBytesMax }),
   );
+  const secrets = served
+    .flatMap(({ config: { merchantId, apiKey } }) => [merchantId, apiKey])
+    .filter((each) => each !== undefined);
   const report: LineReport = {
     ...told,
     state: (state, reason) => {
@@ -65,7 +70,7 @@ export function bridgeLine(
     services,
     open: place.open(transport.open),
     report,
-    observe: observedBy(watchers, { name, config, services }),
+    observe: observedBy(watchers, { name, config, services, secrets }),
   });
   return {
     line,

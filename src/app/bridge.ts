@@ -28,6 +28,7 @@ import { refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
 import { type LineView, summaryOf } from "./summary.ts";
 import type { Supervised } from "./supervision.ts";
+import { Taps } from "./taps.ts";
 import { devices, emulatedLines, emulationOf, type TransportOf } from "./transports.ts";
 
 /**
@@ -44,6 +45,8 @@ export interface BridgeOptions {
   readonly emulated: EmulationFlags | undefined;
   /** What systemd listens on for posline; none where posline listens by itself. */
   readonly sockets: readonly ListeningSocket[];
+  /** The descriptor of systemd's Unix socket for unmasked taps, where there is one. */
+  readonly tap?: number | undefined;
 }
 
 export interface Bridge extends Supervised {
@@ -64,7 +67,7 @@ export interface Bridge extends Supervised {
  * Starts a bridge: its services listen, its lines open for ever.
  * @throws Error when a port can't be opened, or when the emulator can't start; nothing is left running.
  */
-export async function startBridge({ config, log, emulated, sockets }: BridgeOptions): Promise<Bridge> {
+export async function startBridge({ config, log, emulated, sockets, tap }: BridgeOptions): Promise<Bridge> {
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
   const transportOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
   const adminSocket = socketForAdmin(config, sockets);
@@ -76,6 +79,7 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
   const bridge = new RunningBridge({ log, status, events, transportOf, journal, sockets: forServices });
   try {
     await bridge.reload(config);
+    if (tap !== undefined) bridge.openTap(tap);
     // Last, so that the usual admin port is never taken from a service that is to have it.
     if (config.admin !== undefined || adminSocket !== undefined || emulation !== undefined) {
       bridge.admin = await openAdmin(config.admin, { ...bridge.routes, ...emulation?.routes }, log, adminSocket);
@@ -102,6 +106,7 @@ class RunningBridge implements Bridge {
   readonly #status: Status;
   readonly #events: Events;
   readonly #phases: ExchangePhases;
+  readonly #taps: Taps;
   readonly #journal: Journal | undefined;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
@@ -121,9 +126,10 @@ class RunningBridge implements Bridge {
     this.#status = status;
     this.#events = events;
     this.#phases = new ExchangePhases((exchange, phase) => events.publish({ event: "exchange", exchange, phase }));
+    this.#taps = new Taps(log);
     this.#journal = journal;
     this.#followers = new Followers(undefined);
-    this.#watchers = [this.#traffic, this.#phases];
+    this.#watchers = [this.#traffic, this.#phases, this.#taps];
     this.#report = {
       exchange: (record) => {
         growHeapOnce();
@@ -152,7 +158,12 @@ class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return { ...this.#status.routes, ...this.#events.routes };
+    return { ...this.#status.routes, ...this.#events.routes, ...this.#taps.routes };
+  }
+
+  /** Serves unmasked taps on a Unix socket that listens already. */
+  openTap(fd: number): void {
+    this.#taps.open(fd);
   }
 
   summary(): string {
@@ -199,6 +210,7 @@ class RunningBridge implements Bridge {
     await this.#lines.stop();
     await closed;
     this.#events.close();
+    this.#taps.close();
     await this.admin?.close();
     await this.#journal?.close();
   }

@@ -25,6 +25,8 @@ export interface Supervised {
 export class Supervision {
   /** What systemd listens on for this process. */
   readonly sockets: readonly ListeningSocket[];
+  /** The descriptor of the Unix socket for unmasked taps, where systemd opened it. */
+  readonly tap: number | undefined;
   readonly #log: Log;
   readonly #notifier: Notifier;
   readonly #periodMs: number | undefined;
@@ -37,7 +39,8 @@ export class Supervision {
 
   /** @throws Error when systemd's sockets can't be taken over. */
   constructor(env: Environment, log: Log) {
-    const { notify, sockets } = passedDescriptors(env);
+    const { notify, tap, sockets } = passedDescriptors(env);
+    this.tap = tap;
     this.sockets = sockets.map(socketAt);
     this.#log = log;
     this.#notifier = notifier(env, notify, (error) => log.process("warn", "systemd could not be notified", { error }));

@@ -1,17 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Config, ConfigError } from "../config/config.ts";
-import { adminDefaults } from "../config/limits.ts";
-import { loadConfig } from "../config/load.ts";
-import { adminToken } from "../config/schema.ts";
-import { readSecret } from "../config/secrets.ts";
 import { codeOf } from "../core/error-code.ts";
 import { isObject } from "../core/json-object.ts";
-import { urlHost } from "../core/url-host.ts";
 import { EventStreamReader, logLineOf } from "../logs/event-stream.ts";
 import { terminalSafe } from "../logs/terminal-text.ts";
 import type { LogSink } from "../logs/view.ts";
-import { inQuotes } from "./command.ts";
-import { UsageError } from "./exit.ts";
+import type { AdminTarget } from "./admin-target.ts";
 import { SourceError } from "./log-file.ts";
 
 /** The log of a running posline as it happens, over its admin port: for boxes that have no journald. */
@@ -31,59 +24,8 @@ const silenceMs = 45_000;
 /** Bytes of a refusal that are read, and characters that are shown: it is one sentence. */
 const refusalBytesMax = 4_096;
 
-export interface LiveLogOptions {
-  /** The admin port; a path is that of a reverse proxy. */
-  readonly url: URL;
-  readonly token: string | undefined;
+export interface LiveLogOptions extends AdminTarget {
   readonly err: (text: string) => void;
-}
-
-/** Where to look for a running posline, and with which token. */
-export interface LiveTarget {
-  readonly url?: string | undefined;
-  readonly tokenFile?: string | undefined;
-  readonly config?: string | undefined;
-}
-
-/**
- * Finds the admin port: where the URL says, or the configuration, or at the usual address.
- * @throws UsageError, or ConfigError for a token's file or a named configuration that can't be read.
- */
-export async function liveTarget({ url, tokenFile, config: file }: LiveTarget): Promise<Omit<LiveLogOptions, "err">> {
-  const given = tokenFile === undefined ? undefined : tokenIn(tokenFile);
-  if (url !== undefined) return { url: baseOf(url), token: given };
-  const { host, port, token }: NonNullable<Config["admin"]> = (await adminOf(file)) ?? adminDefaults;
-  const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return { url: new URL(`http://${urlHost(address)}:${port}/`), token: given ?? token };
-}
-
-function tokenIn(file: string): string {
-  const problems: string[] = [];
-  const token = readSecret(adminToken, file, "--token-file", problems);
-  if (token === undefined) throw new ConfigError(problems);
-  return token;
-}
-
-function baseOf(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "") {
-    throw new UsageError(
-      `Cannot show the log: --url ${inQuotes(text)} is not the URL of an admin port: write it as http://localhost:8880, without user, ` +
-        "password and ?",
-    );
-  }
-  if (!url.pathname.endsWith("/")) url.pathname += "/";
-  return url;
-}
-
-/** The configuration's admin port. The package's file can be read by few, and the usual address may do without it. */
-async function adminOf(file: string | undefined): Promise<Config["admin"]> {
-  try {
-    return (await loadConfig({ env: process.env, flags: file === undefined ? {} : { config: file } })).config.admin;
-  } catch (error) {
-    if (file === undefined && error instanceof ConfigError) return undefined;
-    throw error;
-  }
 }
 
 /** The connection is lost, or was refused in a way that may pass. */

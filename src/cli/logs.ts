@@ -4,10 +4,11 @@ import { printableLines } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
 import { readSince, sinceExamples } from "../logs/since.ts";
 import { LogView } from "../logs/view.ts";
+import { adminTarget } from "./admin-target.ts";
 import { defineCommand, inQuotes } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { JournaldLog } from "./journald-log.ts";
-import { LiveLog, liveTarget } from "./live-log.ts";
+import { LiveLog } from "./live-log.ts";
 import { readLogFile, readStream } from "./log-file.ts";
 
 /** `posline logs`: the log as a technician reads it, from journald, a file, standard input or a running posline. */
@@ -75,7 +76,8 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
   const criteria = { sinceMs, service, key, outcome, grep };
   const last = linesOf(args.lines) ?? (follow && sinceMs === undefined ? followLines : undefined);
   const source = sourceOf(args);
-  const live = source === "live" ? new LiveLog({ ...(await liveTarget(args)), err: toStandardError }) : undefined;
+  const live =
+    source === "live" ? new LiveLog({ ...(await adminTarget(args, "show the log")), err: toStandardError }) : undefined;
   if (source !== "journal" && source !== "live" && unit !== undefined) {
     throw new UsageError("Cannot show the log: --unit reads the system journal, and a file was named: leave one of them out");
   }

@@ -57,8 +57,13 @@ export interface ServiceCommand {
   readonly logFormat: LogFormat | undefined;
   /** The action that an error message names: "serve". */
   readonly verb: string;
-  /** Starts it, and says so. `sockets` are those that systemd listens on for it. */
-  readonly start: (loaded: Loaded, log: Log, sockets: readonly ListeningSocket[]) => Promise<RunningService>;
+  /** Starts it, and says so. `sockets` are those that systemd listens on for it, and `tap` one of its descriptors. */
+  readonly start: (
+    loaded: Loaded,
+    log: Log,
+    sockets: readonly ListeningSocket[],
+    tap: number | undefined,
+  ) => Promise<RunningService>;
 }
 
 /**
@@ -81,7 +86,7 @@ export async function runUntilStopped({ flags, logFormat, verb, start }: Service
   try {
     supervision = supervisionFrom(log);
     const signals = new ProcessSignals();
-    const running = await start(loaded, log, supervision?.sockets ?? []);
+    const running = await start(loaded, log, supervision?.sockets ?? [], supervision?.tap);
     await supervision?.ready(running);
     await signals.stop(() => reload(flags, log, running, supervision));
     log.process("info", "stopping: what is in flight may end, what waits is refused");

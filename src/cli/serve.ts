@@ -30,10 +30,10 @@ export async function runServe(flags: ServeArguments): Promise<number> {
     flags,
     logFormat: flags.logFormat,
     verb: "serve",
-    start: async (loaded, log, sockets) => {
+    start: async (loaded, log, sockets, tap) => {
       const { startBridge } = await import("../app/bridge.ts");
       const emulated = loaded.emulated ? flags : undefined;
-      const bridge = await startBridge({ config: loaded.config, log, emulated, sockets });
+      const bridge = await startBridge({ config: loaded.config, log, emulated, sockets, tap });
       logStart(log, "posline serves", loaded.warnings, bridge);
       if (loaded.emulated) await greet(loaded, bridge);
       return bridge;

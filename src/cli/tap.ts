@@ -1,130 +1,163 @@
-import { ByteLengthParser } from "@serialport/parser-byte-length";
-import { ConfigError, type LineConfig } from "../config/config.ts";
+import { closeSync, createWriteStream, openSync } from "node:fs";
+import type { Readable } from "node:stream";
+import { readCaptured } from "../capture/captured-frame.ts";
+import { frameText } from "../capture/frame-text.ts";
+import { PcapngWriter, upperPdu } from "../capture/pcapng.ts";
+import { upperPduOf } from "../capture/upper-pdu.ts";
 import { type Flags, loadConfig } from "../config/load.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
-import type { Connection } from "../device/transport.ts";
+import { version } from "../core/version.ts";
 import { defineCommand } from "./command.ts";
-import { sourceFlags } from "./config.ts";
-import { exitCodes } from "./exit.ts";
+import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
+import { endOfWriting, listenRaw } from "./tap-raw.ts";
+import { maskedFrames, UnavailableError, unmaskedFrames, unmaskSocket } from "./tap-source.ts";
 
 /**
- * `posline tap --raw`: the bytes that a device sends, as a hex dump. It opens the device for itself, so it refuses one that a
- * bridge holds.
+ * `posline tap`: what goes over the lines of a running posline, as text or as a capture for Wireshark. With `--raw` it listens at a
+ * device itself.
  */
-
-const rowBytes = 16;
-
-/** Milliseconds of silence after which a row that isn't full is shown: the end of a frame must not wait for the next one. */
-const rowWaitMs = 200;
 
 export interface TapArguments extends Flags {
   readonly raw?: boolean | undefined;
+  readonly hex?: boolean | undefined;
+  readonly write?: string | undefined;
+  readonly url?: string | undefined;
+  readonly tokenFile?: string | undefined;
+  readonly unmask?: boolean | undefined;
+  readonly socket?: string | undefined;
 }
 
-/** One row of a hex dump, as `hexdump -C` writes it. */
-export function hexRow(offset: number, bytes: Uint8Array): string {
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0"));
-  const text = Array.from(bytes, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : ".")).join("");
-  const columns = `${hex.slice(0, 8).join(" ")}  ${hex.slice(8).join(" ")}`.padEnd(3 * rowBytes + 1);
-  return `${offset.toString(16).padStart(8, "0")}  ${columns}|${text}|\n`;
-}
+/** Characters that one frame may take: the largest reply in Base64, with room. */
+const lineCharsMax = 32 * 1024 * 1024;
 
-/** Turns bytes as they come into rows. A row ends when it is full or the line fell silent. */
-export class HexDump {
-  readonly #out: (row: string) => void;
-  #rows = new ByteLengthParser({ length: rowBytes });
-  #pending = 0;
-  #offset = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(out: (row: string) => void) {
-    this.#out = out;
-    this.#listen();
-  }
-
-  push(bytes: Buffer): void {
-    clearTimeout(this.#timer);
-    this.#pending += bytes.length;
-    this.#rows.write(bytes);
-    this.#timer = setTimeout(() => this.end(), rowWaitMs);
-  }
-
-  /** Shows what is left of the last row. */
-  end(): void {
-    clearTimeout(this.#timer);
-    if (this.#pending === 0) return;
-    this.#rows.end();
-    this.#rows = new ByteLengthParser({ length: rowBytes });
-    this.#listen();
-  }
-
-  #listen(): void {
-    this.#rows.on("data", (row: Buffer) => {
-      this.#out(hexRow(this.#offset, row));
-      this.#offset += row.length;
-      this.#pending -= row.length;
-    });
-  }
-}
-
-/** @returns the exit code: 0 after Ctrl-C, 69 when the device can't be opened or is lost, 78 for the configuration. */
+/**
+ * Runs the command until it is signalled to stop, or nobody reads any more.
+ * @returns the exit code: 0; 64 for flags that don't go together; 69 when posline or the device can't be reached, or went away; 78
+ * for the configuration.
+ */
 export async function runTap(args: TapArguments): Promise<number> {
-  let line: LineConfig | undefined;
   try {
-    const { config } = await loadConfig({ env: process.env, flags: args });
-    [line] = Object.values(config.lines);
+    checkFlags(args);
+    return args.raw === true ? await tapDevice(args) : await follow(args);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${printableLines(error.message)}\n`);
-    return error.exitCode;
+    const code = exitCodeOf(error);
+    if (code === undefined) throw error;
+    process.stderr.write(`${printableLines(error instanceof Error ? error.message : String(error))}\n`);
+    return code;
   }
-  if (line === undefined || args.raw !== true) {
-    process.stderr.write("Cannot tap: write posline tap --raw --line DEVICE, for example --line /dev/ttyUSB0\n");
-    return exitCodes.usage;
-  }
-  return listen(line);
 }
 
-async function listen(line: LineConfig): Promise<number> {
-  const { serialPort } = await import("../device/serial-port.ts");
-  const dump = new HexDump((row) => process.stdout.write(row));
-  const space = Buffer.alloc(4_096);
-  let opening: Connection | undefined;
+function checkFlags({ raw, hex, write, url, tokenFile, unmask, socket, line }: TapArguments): void {
+  const refuse = (state: string) => {
+    throw new UsageError(`Cannot tap: ${state}`);
+  };
+  if (raw === true && (url ?? tokenFile ?? unmask ?? socket) !== undefined) {
+    refuse("--raw listens at a device itself: leave --url, --token-file, --unmask and --socket out");
+  }
+  if (raw !== true && line?.startsWith("/") === true) {
+    refuse(`--line ${JSON.stringify(line)} is a device: add --raw to listen at it, or name a line of the configuration`);
+  }
+  if (socket !== undefined && unmask !== true) refuse("--socket is where unmasked frames come from: add --unmask");
+  if (unmask === true && (url ?? tokenFile) !== undefined) {
+    refuse("--unmask reads a socket on this box: leave --url and --token-file out");
+  }
+  if (hex === true && write !== undefined) refuse("--hex is for text, and --write for a file: leave one of them out");
+}
+
+async function tapDevice({ write, ...flags }: TapArguments): Promise<number> {
+  const { config } = await loadConfig({ env: process.env, flags });
+  const [line] = Object.values(config.lines);
+  if (line === undefined) throw new UsageError("Cannot tap: --raw needs a device: add --line, for example --line /dev/ttyUSB0");
+  const fd = write === undefined ? undefined : openCapture(write);
+  try {
+    return await listenRaw(line, fd);
+  } finally {
+    if (fd !== undefined && fd > 2) closeSync(fd);
+  }
+}
+
+/** A capture holds what a till and its terminal say to each other: nobody else on the box needs to read it. */
+function openCapture(write: string): number {
+  // yargs makes an empty text of a lone dash.
+  if (write === "-" || write === "") return 1;
+  try {
+    return openSync(write, "w", 0o600);
+  } catch (error) {
+    throw new UnavailableError(`Cannot write ${JSON.stringify(write)}: ${String(error)}`);
+  }
+}
+
+async function follow(args: TapArguments): Promise<number> {
+  const { line: wanted, hex = false, write } = args;
+  const { from, stream } = args.unmask === true ? await unmaskedFrames(args.socket) : await maskedFrames(args, wanted);
+  const fd = write === undefined ? undefined : openCapture(write);
+  const output = fd === undefined || fd === 1 ? process.stdout : createWriteStream("", { fd });
+  const writer = new PcapngWriter(upperPdu, `posline ${version}`);
+  if (fd !== undefined) output.write(writer.start());
+  process.stderr.write(`Tapping ${from}${args.unmask === true ? ": frames are NOT masked" : ""}\n`);
+  let isOver = false;
   const ended = new Promise<number>((resolve) => {
     process.on("SIGINT", () => resolve(exitCodes.ok));
     process.on("SIGTERM", () => resolve(exitCodes.ok));
-    const handler = {
-      space: () => space,
-      // The row keeps its bytes longer than this memory does.
-      onBytes: (n: number) => dump.push(Buffer.from(space.subarray(0, n))),
-      onWritten: () => {},
-      onClosed: (reason: string) => {
-        process.stderr.write(`Cannot go on: ${printable(reason)}\n`);
-        resolve(exitCodes.unavailable);
-      },
+    output.on("error", (error) => resolve(endOfWriting(error)));
+    const gone = (why: string) => {
+      if (isOver) return;
+      process.stderr.write(`Cannot go on: posline ended the tap${why}\n`);
+      resolve(exitCodes.unavailable);
     };
-    serialPort(line)(handler).then(
-      (opened) => {
-        opening = opened;
-      },
-      (error: unknown) => {
-        process.stderr.write(`Cannot tap: ${printable(error instanceof Error ? error.message : String(error))}\n`);
-        resolve(exitCodes.unavailable);
-      },
-    );
+    stream.on("error", (error) => gone(`: ${printable(String(error))}`));
+    stream.on("close", () => gone(": it stopped, or this reader was too slow"));
+  });
+  onLines(stream, (text) => {
+    const frame = readCaptured(text);
+    if (frame === undefined || (wanted !== undefined && frame.line !== wanted)) return;
+    const piece =
+      fd === undefined
+        ? frameText(frame, hex)
+        : writer.packet({ line: frame.line, timeMs: frame.timeMs, direction: frame.direction, bytes: upperPduOf(frame) });
+    if (output.write(piece)) return;
+    stream.pause();
+    output.once("drain", () => stream.resume());
   });
   const code = await ended;
-  dump.end();
-  await opening?.close();
+  isOver = true;
+  stream.destroy();
+  if (fd !== undefined && fd > 2) await new Promise<void>((resolve) => output.end(() => resolve()));
   return code;
+}
+
+function onLines(stream: Readable, take: (line: string) => void): void {
+  let pending = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
+    const lines = (pending + text).split("\n");
+    pending = lines.pop() ?? "";
+    if (pending.length > lineCharsMax) stream.destroy(new Error("a line is too long"));
+    for (const line of lines) take(line);
+  });
 }
 
 export const tapCommand = defineCommand({
   name: "tap",
-  describe: "Show the bytes that a serial device sends",
+  describe: "Show the frames on the lines of a running posline, or the bytes that a device sends",
   flags: {
-    ...sourceFlags,
-    raw: { type: "boolean", describe: "Required: show them as a hex dump, without looking for frames" },
+    config: {
+      type: "string",
+      example: "posline.json",
+      describe: "Read the admin port from this configuration file (default /etc/posline/posline.json)",
+    },
+    line: { type: "string", example: "till", describe: "Only this line; with --raw the device to listen at" },
+    hex: { type: "boolean", describe: "Show the bytes as rows of hex, not as text" },
+    write: { type: "string", example: "till.pcapng", describe: "Write a capture for Wireshark to this file, or - for a pipe" },
+    url: { type: "string", example: "http://127.0.0.1:8880", describe: "Address of the admin port (default: as configured)" },
+    "token-file": { type: "string", example: "token", describe: "File with the admin port's token" },
+    unmask: {
+      type: "boolean",
+      describe: "Show card data and secrets as they are, over posline-tap.socket alone; it is logged",
+    },
+    socket: { type: "string", example: unmaskSocket, describe: `Socket for --unmask (default ${unmaskSocket})` },
+    raw: { type: "boolean", describe: "Listen at the device of --line itself, without looking for frames" },
+    baud: { type: "whole", example: "9600", describe: "Speed of that device in baud (default 115200)" },
   },
   run: (args: TapArguments) => runTap(args),
 });

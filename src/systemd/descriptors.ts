@@ -20,7 +20,9 @@ const descriptorsMax = 64;
 export interface Descriptors {
   /** A connection to systemd's notification socket (`OpenFile=/run/systemd/notify:notify`), from systemd 253 on. */
   readonly notify: number | undefined;
-  /** Sockets that are listened on, in no certain order. */
+  /** The Unix socket of unmasked taps (posline-tap.socket). */
+  readonly tap: number | undefined;
+  /** Other sockets that are listened on, in no certain order. */
   readonly sockets: readonly number[];
 }
 
@@ -30,7 +32,7 @@ export interface Descriptors {
  */
 export function passedDescriptors(env: Environment, pid = process.pid): Descriptors {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = "" } = env;
-  if (LISTEN_FDS === undefined || LISTEN_PID !== String(pid)) return { notify: undefined, sockets: [] };
+  if (LISTEN_FDS === undefined || LISTEN_PID !== String(pid)) return { notify: undefined, tap: undefined, sockets: [] };
   const count = Number(LISTEN_FDS);
   if (!Number.isInteger(count) || count < 0 || count > descriptorsMax) {
     throw new Error(`Cannot take over systemd's sockets: LISTEN_FDS is not a number from 0 to ${descriptorsMax}`);
@@ -39,7 +41,8 @@ export function passedDescriptors(env: Environment, pid = process.pid): Descript
   const all = Array.from({ length: count }, (_, n) => ({ fd: first + n, name: names[n] }));
   return {
     notify: all.find(({ name }) => name === "notify")?.fd,
-    sockets: all.filter(({ name }) => name !== "notify").map(({ fd }) => fd),
+    tap: all.find(({ name }) => name === "tap")?.fd,
+    sockets: all.filter(({ name }) => name !== "notify" && name !== "tap").map(({ fd }) => fd),
   };
 }
 

@@ -248,7 +248,9 @@ const programs: Readonly<Record<string, (args: readonly string[]) => void>> = {
   ssh: ([, program = "", ...args]) => programs[program]?.(args),
   docker: ([, flag, file = ""]) => assert.ok(flag === "-f" && existsSync(new URL(file, root)), `there is no ${file}`),
   apt: ([verb = ""]) => assert.equal(verb, "install"),
-  ...Object.fromEntries(["cp", "install", "jq", "mkdir", "printf", "sudoedit", "tee"].map((name) => [name, () => {}])),
+  ...Object.fromEntries(
+    ["cp", "install", "jq", "mkdir", "printf", "sudoedit", "tee", "wireshark"].map((name) => [name, () => {}]),
+  ),
 };
 
 /** A unit of ours, or one of the system's that the documentation speaks of. */

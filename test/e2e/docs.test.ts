@@ -145,9 +145,11 @@ interface Bench {
   readonly log: string;
   /** A state folder, with a sale in its journal that has no outcome. */
   readonly state: string;
+  /** The admin port of a running posline. */
+  readonly running: string;
 }
 
-const expected = ({ link, config, state }: Bench): Readonly<Record<string, Expected>> => ({
+const expected = ({ link, config, state, running }: Bench): Readonly<Record<string, Expected>> => ({
   "posline ports": { fits: /DEVICE|no serial device/ },
   "posline config": { fits: /lines\.till\.path .*flag --line/, more: ["--line", link] },
   "posline config --schema": { fits: /"\$schema"/ },
@@ -160,7 +162,18 @@ const expected = ({ link, config, state }: Bench): Readonly<Record<string, Expec
     fits: /"reason":"the device opened"/,
   },
   "posline serve --emulated --fault corrupt=0.05 --fault late:5000=0.01 --seed 7": { fits: /"msg":"listening"/ },
-  "posline tap --raw --line /dev/ttyUSB0": { fits: /^00000000 {2}41 54 0d/ },
+  "posline tap": {
+    fits: /^\d\d:\S+ till -> bank \/terminals request \d+ bytes checksum good id=\S+\n {4}\/terminals\n/m,
+    more: ["--url", running],
+  },
+  "posline tap --line till --hex": {
+    fits: /^00000000 {2}2f 74 65 72 6d 69 6e 61 {2}6c 73 +\|\/terminals\|$/m,
+    more: ["--url", running],
+  },
+  "posline tap --write till.pcapng": { fits: /^Tapping http/, more: ["--url", running] },
+  "posline tap --write -": { fits: /posline bank \/terminals request/, more: ["--url", running] },
+  "posline tap --unmask": { fits: /^Cannot tap \/run\/posline\/tap\.sock: ENOENT: systemd opens it: / },
+  "posline tap --raw --line /dev/ttyUSB0": { fits: /^Listening on \S+ at 115200 8N1\n00000000 {2}41 54 0d/ },
   "posline doctor": { fits: /^this box\n[\s\S]*^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline doctor --line till": { fits: /^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline journal --unknown": { fits: / A-7 .* unknown [\s\S]*1 operation: 1 unknown/, env: { STATE_DIRECTORY: state } },
@@ -175,22 +188,30 @@ const expected = ({ link, config, state }: Bench): Readonly<Record<string, Expec
 test("the documentation's posline commands run", async () => {
   const folder = scratchFolder();
   const at = (name: string) => join(folder.path, name);
-  const bench: Bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path };
+  const bench = { link: at("tty"), config: at("posline.json"), log: at("posline.log"), state: folder.path };
   const terminal = new Terminal(
     bench.link,
     answering(() => '{"status":"success"}'),
   );
   await prepare(bench);
-  const wanted = expected(bench);
+  const bridge = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_CONFIG: bench.config } });
+  const running = `http://127.0.0.1:${await bridge.port("admin")}`;
+  const terminals = `http://127.0.0.1:${await bridge.port("bank")}/terminals`;
+  const wanted = expected({ ...bench, running });
   try {
     const found = [...new Set(runs.filter((each) => each.startsWith("posline ") && !each.startsWith("posline call ")))];
     assert.deepEqual(found.sort(), Object.keys(wanted).sort(), "each command has its test");
     for (const [command, { fits, more = [], env = {} }] of Object.entries(wanted)) {
       const words = command.replace("/dev/ttyUSB0", bench.link).replace("/var/log/posline.log", bench.log).split(" ").slice(1);
-      const text = await output([...words, ...more], bench, { fits, env, talk: () => void terminal.send(Buffer.from("AT\r")) });
+      const talk = () => {
+        void terminal.send(Buffer.from("AT\r"));
+        if (more.includes(running)) void fetch(terminals, { method: "POST" });
+      };
+      const text = await output([...words, ...more], bench, { fits, env, talk });
       assert.match(text, fits, command);
     }
   } finally {
+    await bridge.ended("SIGTERM");
     terminal.unplug();
     folder.remove();
   }
@@ -208,7 +229,7 @@ const anyPorts = {
 /** All that a command writes until it ends, or has written what fits. */
 async function output(
   args: readonly string[],
-  { log, state: cwd }: Bench,
+  { log, state: cwd }: Pick<Bench, "log" | "state">,
   { fits, env, talk }: { readonly fits: RegExp; readonly env: Readonly<Record<string, string>>; readonly talk: () => void },
 ): Promise<string> {
   const input = openSync(log, "r");
@@ -233,7 +254,7 @@ async function output(
   return text;
 }
 
-async function prepare({ link, config, log, state: folder }: Bench): Promise<void> {
+async function prepare({ link, config, log, state: folder }: Omit<Bench, "running">): Promise<void> {
   writeFileSync(config, JSON.stringify({ lines: { till: { path: link } }, services: impatient.services }));
   const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: new Told() });
   await journal.begin(callOf("A-7"), routeTo()).sent();

@@ -40,7 +40,7 @@ for (const [name, tenths] of [
 }
 
 test("systemd takes the units as they are meant", { skip: noSystemd }, () => {
-  const units = ["posline.service", "posline.socket", "posline-gateway.service"].map(unit);
+  const units = ["posline.service", "posline.socket", "posline-tap.socket", "posline-gateway.service"].map(unit);
   const { stderr, error } = spawnSync("systemd-analyze", ["verify", "--man=no", ...units], { encoding: "utf8" });
   assert.equal(error, undefined);
   const complaints = stderr.split("\n").filter((line) => line.includes("posline"));
@@ -55,6 +55,15 @@ test("systemd takes the units as they are meant", { skip: noSystemd }, () => {
 test("posline.socket listens on the contracts' ports and the admin port, on loopback alone", () => {
   const ports = [...Object.values(contracts).map(({ port }) => port), adminDefaults.port];
   assert.deepEqual(new Set(settings("posline.socket").get("ListenStream")), new Set(ports.map((port) => `127.0.0.1:${port}`)));
+});
+
+test("posline-tap.socket is for root and posline's group, on a Unix socket that posline.service is given by its name", () => {
+  const tap = settings("posline-tap.socket");
+  assert.deepEqual(tap.get("ListenStream"), ["/run/posline/tap.sock"]);
+  const given = ["SocketUser", "SocketGroup", "SocketMode", "FileDescriptorName", "Service"].map((name) =>
+    tap.get(name)?.join(),
+  );
+  assert.deepEqual(given, ["root", "posline", "0660", "tap", "posline.service"]);
 });
 
 test("a unit isn't started again after the exit codes that a person must mend", () => {

@@ -1,6 +1,8 @@
 """Plays systemd for one service: opens its sockets, hands them over, and prints what the service tells, a JSON line each.
 
-  systemd.py fd|socket WATCHDOG_USEC [HOST:]PORT[,...] COMMAND...
+  systemd.py fd|socket WATCHDOG_USEC [HOST:]PORT[,...][,/PATH] COMMAND...
+
+A path is the Unix socket of posline-tap.socket.
 
 `fd` hands over a connected notification socket, as systemd 253 and later do; `socket` only names it, as before that. Commands on
 standard input: a signal's number goes to the service, "start" starts it again, end of input ends it.
@@ -28,7 +30,13 @@ notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 notify.bind(address)
 
 listening = []
+tap = None
 for place in ports.split(","):
+    if place.startswith("/"):
+        tap = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        tap.bind(place)
+        tap.listen(16)
+        continue
     host, _, port = place.rpartition(":")
     one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -40,6 +48,8 @@ say(ports=[one.getsockname()[1] for one in listening])
 
 def start():
     passed = [("posline.socket", one) for one in listening]
+    if tap is not None:
+        passed.insert(1, ("tap", tap))
     if how == "fd":
         told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         told.connect(address)

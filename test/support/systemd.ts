@@ -10,7 +10,7 @@ export interface SystemdOptions {
   readonly how: "fd" | "socket";
   readonly path?: string;
   readonly watchdogMs?: number;
-  /** TCP ports to listen on, of 127.0.0.1 unless an address stands before it: `127.0.0.2:8888`. */
+  /** TCP ports to listen on, of 127.0.0.1 unless an address stands before it: `127.0.0.2:8888`. A path is the Unix socket of posline-tap.socket. */
   readonly ports: readonly (number | string)[];
   /** The command and its flags. */
   readonly args: readonly string[];
