@@ -1,0 +1,282 @@
+import { fieldNames, isPlainWord, linePrefixes, routePaths, sentences, shownNumbers, shownTexts } from "./shown-fields.ts";
+
+/**
+ * Masks a payload for those who look at lines: tap, recording, archive. Card numbers, signs, keys of operations, amounts, names and
+ * whatever isn't known to be harmless become `x` and `9`; what is left says which route, how it ended, and what the bytes look like.
+ *
+ * The bytes stay as many as they were, and of the same kind: JSON stays JSON and a form a form, inside Base64 too; what is broken
+ * stays broken in the same way. So a line engine that is given masked frames decides as it did with the real ones.
+ */
+
+const x = 0x78;
+const nine = 0x39;
+const quote = 0x22;
+const backslash = 0x5c;
+
+/**
+ * The payload of a request or a reply, masked, in memory of its own. Any bytes are taken.
+ * @param secrets Texts that aren't shown wherever they stand, such as the merchant's id.
+ */
+export function maskPayload(pieces: readonly Buffer[], secrets: readonly string[]): Buffer {
+  const out = Buffer.concat(pieces);
+  const first = firstByte(out);
+  if (first === 0x2f || first === 0x3a) maskText(out, secrets);
+  else if (first === 0x7b || first === 0x5b || first === quote || !out.includes(0x3d)) maskJson(out, secrets);
+  else maskForm(out, secrets);
+  return out;
+}
+
+/** The first bytes of what became no frame: whatever may be a digit or a letter is masked, so that only their kind is left. */
+export function maskUnframed(bytes: Buffer): Buffer {
+  const out = Buffer.from(bytes);
+  hide(out, 0, out.length);
+  return out;
+}
+
+function firstByte(text: Buffer): number | undefined {
+  return text.find((byte) => !isSpace(byte));
+}
+
+const isSpace = (byte: number | undefined) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
+const isLetter = (byte: number) => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
+
+/** Hides letters, digits and what isn't ASCII; white space, control characters and punctuation stay. */
+function hide(out: Buffer, from: number, to: number): void {
+  for (let at = from; at < to; at++) {
+    const byte = out[at] ?? 0;
+    if (byte >= 0x80 || isLetter(byte) || isDigit(byte)) out[at] = x;
+  }
+}
+
+// --- a request of bank or qr: `<route>` or `<route>\n<JSON>`, with `:<port>` in front for qr
+
+function maskText(out: Buffer, secrets: readonly string[]): void {
+  const lineEnd = out.indexOf(0x0a);
+  const headEnd = lineEnd === -1 ? out.length : lineEnd;
+  const head = out.toString("latin1", 0, headEnd).trim();
+  const slash = head.indexOf("/");
+  const isKnown = slash !== -1 && linePrefixes.has(head.slice(0, slash)) && routePaths.has(head.slice(slash));
+  if (!isKnown) hide(out, 0, headEnd);
+  maskJson(out.subarray(headEnd), secrets);
+}
+
+// --- a fiscal request: pairs joined by `&`
+
+function maskForm(out: Buffer, secrets: readonly string[]): void {
+  for (let from = 0; from < out.length; ) {
+    const ampersand = out.indexOf(0x26, from);
+    const to = ampersand === -1 ? out.length : ampersand;
+    maskPair(out.subarray(from, to), secrets);
+    from = to + 1;
+  }
+}
+
+function maskPair(pair: Buffer, secrets: readonly string[]): void {
+  const equals = pair.indexOf(0x3d);
+  const name = pair.toString("latin1", 0, equals === -1 ? 0 : equals).trim();
+  const value = pair.subarray(equals + 1);
+  const isNamed = name === "command" || name === "data" || name === "sign";
+  if (!isNamed) hide(pair, 0, pair.length);
+  else if (name === "data") maskBase64(value, secrets);
+  else if (name === "sign" || !isRoute(value.toString("latin1").trim())) hideEscaped(value);
+}
+
+/** A command may lack its slash (FIELD-NOTES). */
+const isRoute = (command: string) => routePaths.has(command.startsWith("/") ? command : `/${command}`);
+
+/** A value's characters with the escapes undone, and where each was written: in one byte, or the three of its escape. */
+interface Unescaped {
+  readonly bytes: Buffer;
+  readonly at: readonly number[];
+}
+
+const isHex = (byte: number | undefined) => byte !== undefined && /[0-9A-Fa-f]/.test(String.fromCharCode(byte));
+
+function unescapeForm(value: Buffer): Unescaped {
+  const bytes = Buffer.allocUnsafe(value.length);
+  const at: number[] = [];
+  for (let from = 0; from < value.length; ) {
+    const isEscape = value[from] === 0x25 && isHex(value[from + 1]) && isHex(value[from + 2]);
+    bytes[at.length] = isEscape ? Number.parseInt(value.toString("latin1", from + 1, from + 3), 16) : (value[from] ?? 0);
+    at.push(from);
+    from += isEscape ? 3 : 1;
+  }
+  return { bytes: bytes.subarray(0, at.length), at };
+}
+
+/** Writes a character where another stood, escaped if that was. */
+function put(value: Buffer, { at }: Unescaped, i: number, byte: number): void {
+  const from = at[i] ?? 0;
+  const isEscape = (at[i + 1] ?? value.length) - from === 3;
+  if (isEscape) value.write(`%${byte.toString(16).toUpperCase().padStart(2, "0")}`, from, "latin1");
+  else value[from] = byte;
+}
+
+/** Hides a value; what is escaped stays an escape. */
+function hideEscaped(value: Buffer): void {
+  const unescaped = unescapeForm(value);
+  const hidden = Buffer.from(unescaped.bytes);
+  hide(hidden, 0, hidden.length);
+  for (const [i, byte] of hidden.entries()) put(value, unescaped, i, byte);
+}
+
+/** Base64, with the padding and the line breaks of MIME that may stand in it. */
+const base64 = /^[A-Za-z0-9+/=\s]*$/;
+
+const isBase64 = (byte: number) => isLetter(byte) || isDigit(byte) || byte === 0x2b || byte === 0x2f;
+
+/** What Base64 holds is masked within it; escapes, padding and line breaks stay where they are. */
+function maskBase64(value: Buffer, secrets: readonly string[]): void {
+  const unescaped = unescapeForm(value);
+  const text = unescaped.bytes.toString("latin1");
+  if (!base64.test(text)) {
+    hideEscaped(value);
+    return;
+  }
+  const content = Buffer.from(text.replaceAll(/[=\s]/g, ""), "base64");
+  maskJson(content, secrets);
+  const encoded = content.toString("base64").replaceAll("=", "");
+  let next = 0;
+  for (const [i, byte] of unescaped.bytes.entries()) {
+    if (!isBase64(byte)) continue;
+    // A last character that is too few for a byte says nothing.
+    put(value, unescaped, i, next < encoded.length ? encoded.charCodeAt(next) : 0x41);
+    next++;
+  }
+}
+
+// --- JSON, in one pass, whatever is wrong with it
+
+/** Levels whose fields are known by name; what lies deeper is masked, and refused by any reader of ours (`depthMax`). */
+const levelsMax = 64;
+
+/** The word JSON has beside strings and numbers; they say nothing of anybody. */
+const literals = new Set(["true", "false", "null"]);
+/** A longer number is something else than a code. */
+const codeForm = /^-?\d{1,4}$/;
+const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function maskJson(out: Buffer, secrets: readonly string[]): void {
+  // The field whose value is being read, by level; an array's elements belong to the array's field.
+  const fields: (string | undefined)[] = [];
+  let level = 0;
+  let field: string | undefined;
+  for (let at = 0; at < out.length; ) {
+    const byte = out[at] ?? 0;
+    if (byte === quote) {
+      const end = stringEnd(out, at + 1);
+      if (isKey(out, end + 1)) field = maskKey(out, at, end);
+      else maskString(out, at, end, level > levelsMax ? undefined : field, secrets);
+      at = end + 1;
+    } else if (isToken(byte)) {
+      const end = tokenEnd(out, at);
+      maskToken(out, at, end, field);
+      at = end;
+    } else {
+      if (byte === 0x7b || byte === 0x5b) {
+        if (level < levelsMax) fields[level] = field;
+        level++;
+        if (byte === 0x7b) field = undefined;
+      } else if (byte === 0x7d || byte === 0x5d) {
+        level = Math.max(0, level - 1);
+        field = level < levelsMax ? fields[level] : undefined;
+      }
+      at++;
+    }
+  }
+}
+
+/** Where a string ends whose text begins here: at its closing quote, or at the end of all. */
+function stringEnd(text: Buffer, from: number): number {
+  let at = from;
+  while (at < text.length && text[at] !== quote) at += text[at] === backslash ? 2 : 1;
+  return Math.min(at, text.length);
+}
+
+function isKey(text: Buffer, behind: number): boolean {
+  let at = behind;
+  while (isSpace(text[at])) at++;
+  return text[at] === 0x3a;
+}
+
+/** A string's value, as a parser reads it; undefined where it isn't one. */
+function stringAt(text: Buffer, start: number, end: number): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text.toString("utf8", start, end + 1));
+    return typeof value === "string" ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @returns the field's name, where it is one that is shown. */
+function maskKey(out: Buffer, start: number, end: number): string | undefined {
+  const name = stringAt(out, start, end);
+  if (name !== undefined && fieldNames.has(name)) return name;
+  hideString(out, start, end, name !== undefined);
+  return undefined;
+}
+
+function maskString(out: Buffer, start: number, end: number, field: string | undefined, secrets: readonly string[]): void {
+  const value = stringAt(out, start, end);
+  if (value !== undefined && field !== undefined) {
+    if (shownTexts.get(field)?.(value)) return;
+    if (sentences.has(field)) {
+      maskSentence(out, start + 1, end, secrets);
+      return;
+    }
+  }
+  hideString(out, start, end, value !== undefined);
+}
+
+/** One that isn't a string of JSON isn't one afterwards either: `\x` is an escape nowhere, and control characters stay. */
+function hideString(out: Buffer, start: number, end: number, isWhole: boolean): void {
+  if (isWhole) out.fill(x, start + 1, end);
+  else {
+    for (let at = start + 1; at < end; at++) {
+      const byte = out[at] ?? 0;
+      if (byte >= 0x20 && byte !== backslash) out[at] = x;
+    }
+  }
+}
+
+const spaces = /(?:[ ]|\\[nrt])+/g;
+
+function maskSentence(out: Buffer, from: number, to: number, secrets: readonly string[]): void {
+  let at = from;
+  const text = out.toString("utf8", from, to);
+  // Bytes that aren't UTF-8 would shift everything behind them.
+  if (Buffer.byteLength(text) !== to - from || secrets.some((secret) => secret !== "" && text.includes(secret))) {
+    out.fill(x, from, to);
+    return;
+  }
+  const words = text.split(spaces);
+  const gaps = text.match(spaces) ?? [];
+  words.forEach((word, i) => {
+    const bytes = Buffer.byteLength(word);
+    if (!isPlainWord(word)) out.fill(x, at, at + bytes);
+    at += bytes + (gaps[i]?.length ?? 0);
+  });
+}
+
+/** What may be part of a number, a literal, or of something that is neither. */
+const isToken = (byte: number) =>
+  byte >= 0x80 || isLetter(byte) || isDigit(byte) || byte === 0x2d || byte === 0x2b || byte === 0x2e;
+
+function tokenEnd(text: Buffer, from: number): number {
+  let at = from;
+  while (at < text.length && isToken(text[at] ?? 0)) at++;
+  return at;
+}
+
+function maskToken(out: Buffer, start: number, end: number, field: string | undefined): void {
+  const token = out.toString("latin1", start, end);
+  if (literals.has(token)) return;
+  if (!number.test(token)) {
+    hide(out, start, end);
+    return;
+  }
+  if (field !== undefined && shownNumbers.has(field) && codeForm.test(token)) return;
+  for (let at = start; at < end; at++) if (isDigit(out[at] ?? 0)) out[at] = nine;
+}
