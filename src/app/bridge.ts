@@ -1,4 +1,5 @@
 import { Status } from "../admin/status.ts";
+import { FlightRecorder } from "../capture/recorder.ts";
 import type { Config } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
@@ -6,7 +7,7 @@ import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { ValidateBody } from "../envelope/request.ts";
-import type { AdminRoute } from "../http/admin-listener.ts";
+import type { AdminAnswer, AdminRoute } from "../http/admin-listener.ts";
 import type { HttpListenerOptions } from "../http/listener.ts";
 import type { Journal } from "../journal/journal.ts";
 import { lineCaller } from "../line/caller.ts";
@@ -94,8 +95,9 @@ class RunningBridge implements Bridge {
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
+  readonly #recorder = new FlightRecorder();
   /** Who sees what happens on the lines, beside log and status. */
-  readonly #watchers: readonly LineWatcher[] = [];
+  readonly #watchers: readonly LineWatcher[] = [this.#recorder];
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
@@ -129,7 +131,14 @@ class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return this.#status.routes;
+    return { ...this.#status.routes, "GET /recording": () => this.#recording() };
+  }
+
+  /** What the lines' engines were given last, masked, for `posline replay`. */
+  #recording(): AdminAnswer {
+    const services = Object.values(this.#config?.services ?? {});
+    const secrets = services.flatMap(({ merchantId, apiKey }) => [merchantId, apiKey].filter((each) => each !== undefined));
+    return { status: 200, text: this.#recorder.text(secrets), contentType: "application/x-ndjson" };
   }
 
   summary(): string {

@@ -1,6 +1,6 @@
-import { bytesOf } from "../core/pieces.ts";
-import { Fault, type FaultOutcome, type FaultReason } from "../core/fault.ts";
 import type { ServiceName } from "../core/call.ts";
+import { Fault, type FaultOutcome, type FaultReason } from "../core/fault.ts";
+import { bytesOf } from "../core/pieces.ts";
 import { wordsOf } from "../device/open-errors.ts";
 import type { LineEffect, LineReported } from "../line/engine.ts";
 import type { Ending } from "../line/exchange.ts";
@@ -15,7 +15,7 @@ import type { DiscardReason, Framing } from "../wire/decoded.ts";
 /** What a reply says of itself, as far as it decides anything. */
 export type StatusClass = "success" | "error" | "other";
 
-/** A small whole number as it came; nothing else is kept of a reply, since it might be anything. */
+/** A whole number of up to four digits as it came; a longer one might be anything. */
 export type CodeClass = number | "none" | "other";
 
 /** `call` is the number of a call in its recording; 0 is the line's own probe. */
@@ -31,27 +31,27 @@ export type Decision =
   | { readonly do: "heard again"; readonly service: ServiceName }
   | { readonly do: "close" };
 
-/** How a call ended. `left`: its caller had gone by then. */
+/** How a call ended. */
 export type Settled =
-  | { readonly do: "answer"; readonly call: number; readonly status: StatusClass; readonly code: CodeClass; readonly left: boolean }
+  | { readonly do: "answer"; readonly call: number; readonly status: StatusClass; readonly code: CodeClass }
   | {
       readonly do: "fail";
       readonly call: number;
       readonly outcome: FaultOutcome;
       readonly reason: FaultReason;
       readonly message: string;
-      readonly left: boolean;
     };
 
 export function statusClass(status: string | undefined): StatusClass {
   return status === "success" || status === "error" ? status : "other";
 }
 
-/** Ten digits at most, so that it can't be a card's number. */
 export function codeClass(code: number | undefined): CodeClass {
   if (code === undefined) return "none";
-  return code === (code | 0) ? code : "other";
+  return Number.isInteger(code) && Math.abs(code) <= codeMax ? code : "other";
 }
+
+const codeMax = 9_999;
 
 export function decisionOf(effect: LineEffect): Decision {
   switch (effect.do) {
@@ -65,7 +65,7 @@ export function decisionOf(effect: LineEffect): Decision {
     case "record":
       return { do: "record", call: effect.exchange.recordedAs };
     case "settle":
-      return settled(effect.exchange.recordedAs, effect.ending, effect.exchange.request.caller.gone);
+      return settled(effect.exchange.recordedAs, effect.ending);
     case "report":
       return reported(effect.what);
     case "close":
@@ -73,12 +73,12 @@ export function decisionOf(effect: LineEffect): Decision {
   }
 }
 
-function settled(call: number, ending: Ending, left: boolean): Settled {
+function settled(call: number, ending: Ending): Settled {
   if (!(ending instanceof Fault)) {
-    return { do: "answer", call, status: statusClass(ending.status), code: codeClass(ending.code), left };
+    return { do: "answer", call, status: statusClass(ending.status), code: codeClass(ending.code) };
   }
   const { outcome, reason, message } = ending;
-  return { do: "fail", call, outcome, reason, message, left };
+  return { do: "fail", call, outcome, reason, message };
 }
 
 function reported(what: LineReported): Decision {

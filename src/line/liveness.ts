@@ -223,7 +223,7 @@ export class Liveness {
 }
 
 /** Whether discarded bytes begin as a console's do: with the name of its system, or with its prompt. */
-function isConsole(head: string): boolean {
+export function isConsole(head: string): boolean {
   return /^[\r\n]*(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:)/.test(Buffer.from(head, "hex").toString("latin1"));
 }
 
