@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { AdminConfig } from "../config/config.ts";
 import { Fault } from "../core/fault.ts";
@@ -9,10 +9,12 @@ import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
 import { parseErrorFault, safetyHeaders } from "./response-writer.ts";
 import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
+import { type StreamAnswer, Streams } from "./streams.ts";
 
 /**
- * The admin port: JSON for operators, beside the services and under the same guard, limits and timeouts. A page of another site must
- * not control a till's emulator, any more than its terminal. It knows paths and text, and not what is behind them.
+ * The admin port: JSON and long-lived streams for operators, beside the services and under the same guard, limits and timeouts. A page
+ * of another site must not control a till's emulator, any more than its terminal. It knows paths, text and bytes, and not what is
+ * behind them.
  */
 
 /** Bytes of a request's body: requests to this port are short. */
@@ -26,38 +28,60 @@ export interface AdminAnswer {
   readonly contentType?: string;
 }
 
-/** Answers one route, from the request's body as text. */
-export type AdminRoute = (body: string) => AdminAnswer;
+/** What a route may know of its request beside the body. */
+export interface AdminRequest {
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Answers one route, from the request's body as text: once, or with a stream that goes on. */
+export type AdminRoute = (body: string, request: AdminRequest) => AdminAnswer | StreamAnswer;
+
+/** Its address, and who may ask: nobody but this box's programs, where nothing is said. */
+export type AdminSettings = Pick<AdminConfig, "host" | "port"> & Partial<AdminConfig>;
 
 export interface AdminListenerOptions {
-  readonly config: AdminConfig;
+  readonly config: AdminSettings;
   /** By method and path, as in `GET /emulator`; one that takes GET takes HEAD as well. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
+  /** Those of them that need no token. */
+  readonly tokenless?: readonly string[];
   /** Something failed that should not: a bug. */
   readonly error: (error: unknown) => void;
+  /** A watcher was dropped because it read too slowly; `dropped` counts them. */
+  readonly dropped?: (() => void) | undefined;
   /** How long a request may take to arrive, where not as `limits` says: a test can't wait that long. */
   readonly timeouts?: RequestTimeouts;
 }
 
 /** A request while it is being served. */
-interface AdminRequest extends BodyState, PendingRequest {
+interface ServedRequest extends BodyState, PendingRequest {
   bodyComplete: boolean;
+  /** Headers that let a page of an allowed origin read the answer. */
+  origin: Readonly<Record<string, string>>;
 }
 
 export class AdminListener {
   readonly #options: AdminListenerOptions;
   readonly #routes: ReadonlyMap<string, AdminRoute>;
-  readonly #guard = new Guard({ service: undefined, allowHosts: [], allowOrigins: [], apiKey: undefined });
+  readonly #guard: Guard;
   readonly #bodies = new BodyReader(adminBodyBytesMax, limits.bodiesMax * adminBodyBytesMax);
-  readonly #server: BoundedServer<AdminRequest>;
+  readonly #server: BoundedServer<ServedRequest>;
+  readonly #streams: Streams;
 
   constructor(options: AdminListenerOptions) {
     this.#options = options;
+    const { allowHosts = [], allowOrigins = [], token } = options.config;
+    this.#guard = new Guard({ service: undefined, allowHosts, allowOrigins, apiKey: undefined, token });
     this.#routes = new Map(Object.entries(options.routes));
-    this.#server = new BoundedServer<AdminRequest>(
+    this.#streams = new Streams(() => options.dropped?.());
+    this.#server = new BoundedServer<ServedRequest>(
       {
         onRequest: (request, response, continueAsked) => this.#onRequest(request, response, continueAsked),
-        onClientGone: (pending) => this.#bodies.release(pending),
+        onClientGone: (pending) => {
+          this.#bodies.release(pending);
+          this.#streams.gone(pending.response);
+        },
         onParseError: (socket, errorCode, pending) => this.#onParseError(socket, errorCode, pending),
         onError: (error) => options.error(error),
       },
@@ -73,13 +97,27 @@ export class AdminListener {
     return this.#server.listen(on);
   }
 
-  /** Ends at once: every complete request has its answer already. */
-  close(): Promise<void> {
-    return this.#server.end();
+  /** Who watches now, and how many watchers were dropped. */
+  get streams(): Pick<Streams, "size" | "dropped"> {
+    return this.#streams;
+  }
+
+  /** Ends at once, streams included: every other complete request has its answer already. */
+  async close(): Promise<void> {
+    await this.#streams.end();
+    await this.#server.end();
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
-    const pending: AdminRequest = { request, response, requestBytes: 0, heldBytes: 0, bodyComplete: false, bodyDone: false };
+    const pending: ServedRequest = {
+      request,
+      response,
+      requestBytes: 0,
+      heldBytes: 0,
+      bodyComplete: false,
+      bodyDone: false,
+      origin: {},
+    };
     this.#server.connections.requestStarted(pending);
     // A box without a battery clock doesn't know the date, and must not claim one (RFC 9110, 6.6.1).
     response.sendDate = false;
@@ -88,25 +126,34 @@ export class AdminListener {
       this.#server.connections.responseFinished(pending);
     });
     try {
-      this.#guard.admit(request);
-      const route = this.#routeOf(request);
+      const origin = this.#guard.admit(request);
+      if (origin !== undefined) {
+        pending.origin = { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
+        if (request.method === "OPTIONS") {
+          writePreflight(pending);
+          return;
+        }
+      }
+      const { name, route } = this.#routeOf(request);
+      if (this.#options.tokenless?.includes(name) !== true) this.#guard.checkToken(request);
       this.#bodies.read(
         request,
         pending,
-        (pieces) => this.#answer(response, route, Buffer.concat(pieces).toString("utf8")),
-        (fault) => this.#refuse(response, fault),
+        (pieces) => this.#answer(pending, route, Buffer.concat(pieces).toString("utf8")),
+        (fault) => this.#refuse(pending, fault),
       );
       if (continueAsked) response.writeContinue();
     } catch (error) {
-      this.#refuse(response, error);
+      this.#refuse(pending, error);
     }
   }
 
-  #routeOf({ method, url }: IncomingMessage): AdminRoute {
+  #routeOf({ method, url }: IncomingMessage): { readonly name: string; readonly route: AdminRoute } {
     const [path = "/"] = (url ?? "/").split("?");
     // What HEAD is answered is what GET would be; its body is left out by Node.
-    const route = this.#routes.get(`${method === "HEAD" ? "GET" : method} ${path}`);
-    if (route !== undefined) return route;
+    const name = `${method === "HEAD" ? "GET" : method} ${path}`;
+    const route = this.#routes.get(name);
+    if (route !== undefined) return { name, route };
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
@@ -120,31 +167,40 @@ export class AdminListener {
     });
   }
 
-  #answer(response: ServerResponse, route: AdminRoute, body: string): void {
+  #answer(pending: ServedRequest, route: AdminRoute, body: string): void {
+    const { request, response, origin } = pending;
     try {
-      const { status, text, contentType } = route(body);
-      write(response, status, text, contentType === undefined ? {} : { "Content-Type": contentType });
+      const [, query = ""] = (request.url ?? "").split("?", 2);
+      const answer = route(body, { query: new URLSearchParams(query), headers: request.headers });
+      if ("start" in answer) {
+        this.#streams.begin(request, response, answer, origin);
+        return;
+      }
+      const { status, text, contentType } = answer;
+      write(pending, status, text, contentType === undefined ? {} : { "Content-Type": contentType });
     } catch (error) {
-      this.#refuse(response, error);
+      this.#refuse(pending, error);
     }
   }
 
-  #refuse(response: ServerResponse, error: unknown): void {
-    if (response.headersSent) return;
+  #refuse(pending: ServedRequest, error: unknown): void {
+    if (pending.response.headersSent) return;
     if (error instanceof Fault) {
       const { allow, retryAfterS } = error.details;
-      write(response, error.httpStatus, errorText(error.message), {
+      write(pending, error.httpStatus, errorText(error.message), {
+        "X-Posline-Reason": error.reason,
+        ...(error.kind === "key" ? challenge : {}),
         ...(allow === undefined ? {} : { Allow: allow.join(", ") }),
         ...(retryAfterS === undefined ? {} : { "Retry-After": String(retryAfterS) }),
       });
     } else {
       this.#options.error(error);
-      write(response, 500, errorText("Cannot answer: internal error in posline: please report it"), {});
+      write(pending, 500, errorText("Cannot answer: internal error in posline: please report it"), {});
     }
   }
 
   /** What was received is not HTTP, or too slow or too large. */
-  #onParseError(socket: Socket, errorCode: string | undefined, pending: AdminRequest | undefined): void {
+  #onParseError(socket: Socket, errorCode: string | undefined, pending: ServedRequest | undefined): void {
     if (pending !== undefined) this.#bodies.release(pending);
     const fault = parseErrorFault(errorCode);
     const text = errorText(fault.message);
@@ -163,8 +219,26 @@ function errorText(message: string): string {
   return `${JSON.stringify({ error: message })}\n`;
 }
 
-function write(response: ServerResponse, status: number, text: string, more: Readonly<Record<string, string>>): void {
+/** What a browser needs in order to ask for the token; programs read the message. */
+const challenge = { "WWW-Authenticate": 'Bearer realm="posline", Basic realm="posline"' } as const;
+
+/** Answers a preflight of an origin that may read. */
+function writePreflight({ response, origin }: ServedRequest): void {
+  const headers = {
+    "Access-Control-Allow-Methods": "GET",
+    "Access-Control-Allow-Headers": "Authorization, Last-Event-ID",
+    "Access-Control-Max-Age": String(limits.preflightMaxAgeS),
+  };
+  response.writeHead(204, { ...headers, ...safetyHeaders, ...origin }).end();
+}
+
+function write(
+  { response, origin }: ServedRequest,
+  status: number,
+  text: string,
+  more: Readonly<Record<string, string>>,
+): void {
   const length = String(Buffer.byteLength(text));
-  const headers = { "Content-Type": "application/json", "Content-Length": length, ...safetyHeaders, ...more };
+  const headers = { "Content-Type": "application/json", "Content-Length": length, ...safetyHeaders, ...origin, ...more };
   response.writeHead(status, headers).end(text);
 }
