@@ -112,6 +112,11 @@ export interface Recording {
   readonly entries: readonly RecordedEntry[];
 }
 
+/** When something happened, by the wall clock, as ISO 8601. */
+export function timeOf({ readAt }: RecordingHead, t: number): string {
+  return new Date(Date.parse(readAt.time) - (readAt.t - t)).toISOString();
+}
+
 export function recordingText({ head, entries }: Recording): string {
   return [head, ...entries].map((each) => `${JSON.stringify(each)}\n`).join("");
 }
@@ -135,8 +140,10 @@ export function parseRecordings(text: string): readonly Recording[] {
   for (const [index, line] of text.split("\n").entries()) {
     if (line === "") continue;
     const value = objectIn(line, index + 1);
+    const current = recordings.at(-1);
     if ("recording" in value) recordings.push({ head: headIn(value, index + 1), entries: [] });
-    else recordings.at(-1)?.entries.push(entryIn(value, index + 1));
+    else if (current === undefined) throw notOne(index + 1, "a heading belongs there");
+    else current.entries.push(entryIn(value, index + 1));
   }
   if (recordings.length === 0) throw new RecordingError("Cannot read the recording: it is empty");
   return recordings;
