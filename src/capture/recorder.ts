@@ -139,8 +139,13 @@ export class LineRecorder {
   #noteRest(engine: Parameters<LineObserve>[3]): void {
     const { rest } = engine;
     if (rest === undefined) return;
-    if (this.#note(tags.rest, JSON.stringify(rest))) this.#needsRest = false;
-    else this.#turn();
+    const text = JSON.stringify(rest);
+    if (!this.#note(tags.rest, text)) {
+      this.#turn();
+      this.#note(tags.rest, text);
+    }
+    // One that fits into no segment isn't tried again with each event.
+    this.#needsRest = false;
   }
 
   #event(event: LineEvent, now: number): void {

@@ -34,7 +34,7 @@ async function runReplay(args: ReplayArguments): Promise<number> {
       else if (step.decided === undefined) tally.unknown++;
       else tally.same++;
     }
-    process.stdout.write(tallyText(tally));
+    process.stdout.write(tallyText(tally, recording.entries.slice(1).filter(({ at }) => at === "gap").length));
     if (tally.difference) code = differs;
     else if (tally.same === 0 && tally.unknown > 0 && code === exitCodes.ok) code = exitCodes.unavailable;
   }
@@ -125,18 +125,20 @@ function itemText(item: Extract<RecordedEvent, { readonly at: "received" }>["ite
   return `a frame comes, ${payloadBytes} bytes: ${content}`;
 }
 
-function tallyText({
-  same,
-  unknown,
-  difference,
-}: {
+interface Tally {
   readonly same: number;
   readonly unknown: number;
   readonly difference: boolean;
-}): string {
-  const before = unknown === 0 ? "" : `${unknown} events could not be replayed, since what was before them is lost; `;
-  if (difference) return `${before}${same} events: the same decisions; then the engine decides otherwise\n`;
-  return `${before}${same} events: the same decisions\n`;
+}
+
+/** @param gaps Events that were larger than the recorder's memory. */
+function tallyText({ same, unknown, difference }: Tally, gaps: number): string {
+  const notes = [
+    ...(unknown === 0 ? [] : [`${unknown} events could not be replayed, since what was before them is lost\n`]),
+    ...(gaps === 0 ? [] : [`Events that are missing, since they were too large to be recorded: ${gaps}\n`]),
+  ];
+  const end = difference ? "; then the engine decides otherwise" : "";
+  return `${notes.join("")}${same} events: the same decisions${end}\n`;
 }
 
 async function writeTest(file: string, recordings: readonly Recording[], at: number | undefined): Promise<number> {
