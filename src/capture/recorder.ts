@@ -49,12 +49,23 @@ export class FlightRecorder {
   readonly #lines: LineRecorder[] = [];
 
   watch(line: RecordedLine): LineObserve {
-    const former = this.#lines.filter(({ name }) => name === line.name);
+    const recorder = new LineRecorder(line);
+    let isKept = false;
+    return (event, effects, now, engine) => {
+      // A line that was made for a configuration that is then refused stops without having begun, and must push nothing out.
+      if (!isKept && event.at !== "stop") {
+        isKept = true;
+        this.#keep(recorder);
+      }
+      recorder.observe(event, effects, now, engine);
+    };
+  }
+
+  #keep(recorder: LineRecorder): void {
+    const former = this.#lines.filter(({ name }) => name === recorder.name);
     const [oldest] = former;
     if (oldest !== undefined && former.length > 1) this.#lines.splice(this.#lines.indexOf(oldest), 1);
-    const recorder = new LineRecorder(line);
     this.#lines.push(recorder);
-    return (event, effects, now, engine) => recorder.observe(event, effects, now, engine);
   }
 
   /**

@@ -221,6 +221,13 @@ test("FlightRecorder keeps a line's recording over one reload, and no longer", (
     const event: LineEvent = { at: "call", exchange };
     observe(event, engine.handle(event, 1), 1, engine);
   }
+  // Lines of configurations that were refused.
+  for (let n = 0; n < 3; n++) {
+    const observe = recorder.watch({ name: "till", config, services });
+    const engine = new LineEngine({ name: "till", config, services });
+    const event: LineEvent = { at: "stop", graceMs: 0, why: "the new configuration was refused" };
+    observe(event, engine.handle(event, 1), 1, engine);
+  }
   const recordings = parseRecordings(recorder.text([]));
   const ids = recordings.flatMap(({ entries }) => entries.flatMap((entry) => (entry.at === "call" ? [entry.requestId] : [])));
   assert.deepEqual(ids, ["second", "third"]);
