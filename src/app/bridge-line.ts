@@ -1,9 +1,8 @@
 import type { LineConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { OpenTransport } from "../device/transport.ts";
-import { lineService } from "../line/caller.ts";
+import { type ContractService, lineService } from "../line/caller.ts";
 import { Line, type LineObserve, type LineReport } from "../line/line.ts";
-import type { LineService } from "../line/recovery.ts";
 import type { OnLine, Place } from "./line-set.ts";
 import type { SharedLine } from "./served.ts";
 
@@ -17,7 +16,7 @@ export interface LineTransport {
 export interface WatchedLine {
   readonly name: string;
   readonly config: LineConfig;
-  readonly services: readonly LineService[];
+  readonly services: readonly ContractService[];
   /** What nobody who watches it may see: the merchants' ids and the keys of its services. */
   readonly secrets: readonly string[];
 }
@@ -33,8 +32,8 @@ function observedBy(watchers: readonly LineWatcher[], line: WatchedLine): LineOb
   const [first, ...others] = watchers.map((each) => each.watch(line));
   if (first === undefined || others.length === 0) return first;
   const all = [first, ...others];
-  return (event, effects, now) => {
-    for (const observe of all) observe(event, effects, now);
+  return (event, effects, now, engine) => {
+    for (const observe of all) observe(event, effects, now, engine);
   };
 }
 

@@ -2,6 +2,7 @@ import { Events } from "../admin/events.ts";
 import { Status } from "../admin/status.ts";
 import { ExchangePhases } from "../capture/exchange-phases.ts";
 import { LineTraffic } from "../capture/line-traffic.ts";
+import { FlightRecorder } from "../capture/recorder.ts";
 import type { Config } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
@@ -9,7 +10,7 @@ import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { ValidateBody } from "../envelope/request.ts";
-import type { AdminRoute } from "../http/admin-listener.ts";
+import type { AdminAnswer, AdminRoute } from "../http/admin-listener.ts";
 import type { HttpListenerOptions } from "../http/listener.ts";
 import type { Journal } from "../journal/journal.ts";
 import { lineCaller } from "../line/caller.ts";
@@ -111,6 +112,7 @@ class RunningBridge implements Bridge {
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
+  readonly #recorder = new FlightRecorder();
   /** Who sees what happens on the lines, beside log and status. */
   readonly #watchers: readonly LineWatcher[];
   readonly #followers: Followers;
@@ -129,7 +131,7 @@ class RunningBridge implements Bridge {
     this.#taps = new Taps(log);
     this.#journal = journal;
     this.#followers = new Followers(undefined);
-    this.#watchers = [this.#traffic, this.#phases, this.#taps];
+    this.#watchers = [this.#traffic, this.#phases, this.#taps, this.#recorder];
     this.#report = {
       exchange: (record) => {
         growHeapOnce();
@@ -158,12 +160,24 @@ class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return { ...this.#status.routes, ...this.#events.routes, ...this.#taps.routes };
+    return {
+      ...this.#status.routes,
+      ...this.#events.routes,
+      ...this.#taps.routes,
+      "GET /recording": () => this.#recording(),
+    };
   }
 
   /** Serves unmasked taps on a Unix socket that listens already. */
   openTap(fd: number): void {
     this.#taps.open(fd);
+  }
+
+  /** What the lines' engines were given last, masked, for `posline replay`. */
+  #recording(): AdminAnswer {
+    const services = Object.values(this.#config?.services ?? {});
+    const secrets = services.flatMap(({ merchantId, apiKey }) => [merchantId, apiKey].filter((each) => each !== undefined));
+    return { status: 200, text: this.#recorder.text(secrets), contentType: "application/x-ndjson" };
   }
 
   summary(): string {

@@ -11,7 +11,9 @@ import { gatewayCommand } from "./gateway.ts";
 import { journalCommand } from "./journal.ts";
 import { logsCommand } from "./logs.ts";
 import { portsCommand } from "./ports.ts";
+import { replayCommand } from "./replay.ts";
 import { serveCommand } from "./serve.ts";
+import { supportCommand } from "./support.ts";
 import { tapCommand } from "./tap.ts";
 
 /** All commands, in the order of the help. */
@@ -26,6 +28,8 @@ export const commands: readonly Command[] = [
   doctorCommand,
   configCommand,
   tapCommand,
+  supportCommand,
+  replayCommand,
 ];
 
 const commandNames: ReadonlySet<string> = new Set(commands.map(({ name }) => name));

@@ -2,7 +2,7 @@ import { serviceDefaults } from "../config/limits.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Ledger, LedgerEntry } from "../contract/operation-log.ts";
-import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
+import type { Call, ContractName, Handler, Reply, ServiceName } from "../core/call.ts";
 import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
 import type { Crc16 } from "../wire/crc16.ts";
@@ -89,18 +89,24 @@ export interface LineServiceRules {
   readonly service?: ServiceName | undefined;
 }
 
+/** A service on a line, with the contract by which it is asked. */
+export interface ContractService extends LineService {
+  readonly contract: ContractName;
+}
+
 /**
  * A service as its line's recovery sees it.
  *
  * Without the merchant's id a fiscal probe can't be signed, and the terminal would answer an error, which proves nothing: then
  * there is no probe.
  */
-export function lineService(contract: Contract, rules: LineServiceRules): LineService {
+export function lineService(contract: Contract, rules: LineServiceRules): ContractService {
   const { probe, framing } = contract;
   const signable = contract.envelope !== "form" || rules.merchantId !== undefined;
   const asks = signable && !rules.quiet;
   return {
     service: rules.service ?? contract.service,
+    contract: contract.service,
     framing,
     replyBytesMax: rules.replyBytesMax ?? serviceDefaults.replyBytesMax,
     probe: asks ? frameOf(framing, toLine(contract, probe.route, [], rules.merchantId), rules.crc16) : undefined,

@@ -13,9 +13,8 @@ import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
 import { probeReplyMs } from "./limits.ts";
-import { Liveness, type ServiceLiveness } from "./liveness.ts";
-import type { LineService } from "./recovery.ts";
-import { Recovery } from "./recovery.ts";
+import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "./liveness.ts";
+import { type LineService, Recovery, type RecoveryState } from "./recovery.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 
@@ -84,6 +83,26 @@ export interface LineEngineOptions {
   readonly config: LineConfig;
   /** The services on the line. */
   readonly services: readonly LineService[];
+  /** Where it goes on from; absent for one that begins. */
+  readonly rest?: EngineRest | undefined;
+}
+
+/**
+ * An engine at rest, as data: nothing is in flight, nothing waits, and it isn't stopping. With the same options, another one goes on
+ * from it with the same decisions.
+ */
+export interface EngineRest {
+  readonly state: LineState;
+  readonly reason: string;
+  readonly wasTried: boolean;
+  readonly isDrained: boolean;
+  readonly isWriting: boolean;
+  readonly receiving: Receiving;
+  readonly probed?: ServiceName | undefined;
+  readonly lastBusyMs: number;
+  readonly idleProbedMs: readonly (readonly [ServiceName, number])[];
+  readonly recovery: RecoveryState;
+  readonly liveness: LivenessSnapshot;
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -120,7 +139,7 @@ export class LineEngine {
   #whyStopping: string | undefined;
   #stopDueMs = never;
 
-  constructor({ name, config, services }: LineEngineOptions) {
+  constructor({ name, config, services, rest }: LineEngineOptions) {
     this.#name = name;
     this.#config = config;
     this.#msPerByte = msPerByte(config);
@@ -131,6 +150,39 @@ export class LineEngine {
       heardAgain: (service) => this.#report({ is: "heard again", service }),
     });
     this.#queue = new SendQueue(config.queueCallsMax);
+    if (rest !== undefined) this.#goOnFrom(rest, services);
+  }
+
+  /** Its state where it is at rest; undefined while a call is in flight or waits, and once it stops. */
+  get rest(): EngineRest | undefined {
+    if (this.#current !== undefined || !this.#queue.isEmpty || this.isStopping) return undefined;
+    return {
+      state: this.#state,
+      reason: this.#reason,
+      wasTried: this.#wasTried,
+      isDrained: this.#isDrained,
+      isWriting: this.#isWriting,
+      receiving: this.#receiving,
+      probed: this.#probed?.service,
+      lastBusyMs: this.#lastBusyMs,
+      idleProbedMs: [...this.#idleProbedMs],
+      recovery: this.#recovery.state,
+      liveness: this.#liveness.state,
+    };
+  }
+
+  #goOnFrom(rest: EngineRest, services: readonly LineService[]): void {
+    this.#state = rest.state;
+    this.#reason = rest.reason;
+    this.#wasTried = rest.wasTried;
+    this.#isDrained = rest.isDrained;
+    this.#isWriting = rest.isWriting;
+    this.#receiving = rest.receiving;
+    this.#probed = services.find(({ service }) => service === rest.probed);
+    this.#lastBusyMs = rest.lastBusyMs;
+    for (const [service, probedMs] of rest.idleProbedMs) this.#idleProbedMs.set(service, probedMs);
+    this.#recovery.state = rest.recovery;
+    this.#liveness.state = rest.liveness;
   }
 
   get state(): LineState {

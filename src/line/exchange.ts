@@ -60,6 +60,8 @@ export class Exchange implements Queued {
   readonly cameMs: number;
   /** Where its ending goes: the driver's, which sets it, and calls it once. A map from exchanges would keep each alive beyond its end. */
   onEnded: ((ending: Ending) => void) | undefined;
+  /** Its number in the line's recording, which sets it; 0 where none is kept. On itself, for the same reason. */
+  recordedAs = 0;
   readonly #line: string;
   readonly #frameBytes: number;
   #sentMs = 0;

@@ -46,8 +46,14 @@ export interface LineOptions {
  * of memory that is used again: what is kept must be copied. It must return at once and never throw, since it stands on the
  * path of each call.
  * @param now The moment of the event, on `nowMs`'s scale.
+ * @param engine The engine after the event, to read where it rests.
  */
-export type LineObserve = (event: LineEvent, effects: readonly LineEffect[], now: number) => void;
+export type LineObserve = (
+  event: LineEvent,
+  effects: readonly LineEffect[],
+  now: number,
+  engine: Pick<LineEngine, "rest">,
+) => void;
 
 /**
  * One serial line, as its callers see it: a request is refused, waits for its turn, or goes out at once, and ends once. This is the
@@ -183,7 +189,7 @@ export class Line {
       while (next !== undefined) {
         this.#fedMs = nowMs();
         const effects = this.#engine.handle(next, this.#fedMs);
-        this.#observe?.(next, effects, this.#fedMs);
+        this.#observe?.(next, effects, this.#fedMs, this.#engine);
         for (const effect of effects) this.#carryOut(effect);
         next = this.#pending.shift();
       }

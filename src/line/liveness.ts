@@ -37,7 +37,19 @@ export interface ServiceLiveness {
  */
 const evidences = ["login prompt", "echo", "other crc16", "noise", "checksum", "late"] as const;
 
-type Evidence = (typeof evidences)[number];
+export type Evidence = (typeof evidences)[number];
+
+/** All that is known of a line's services, as data, for a recording. */
+export interface LivenessSnapshot {
+  readonly services: readonly {
+    readonly name: ServiceName;
+    readonly heardMs?: number | undefined;
+    readonly silentSinceMs?: number | undefined;
+    readonly isReported: boolean;
+  }[];
+  /** When each kind came last. */
+  readonly evidence: readonly (readonly [Evidence, number])[];
+}
 
 interface Service {
   readonly name: ServiceName;
@@ -78,6 +90,28 @@ export class Liveness {
       silentSinceMs: undefined,
       isReported: false,
     }));
+  }
+
+  /** All that it knows, as data from which another goes on: a recording begins with it. */
+  get state(): LivenessSnapshot {
+    return {
+      services: this.#services.map(({ name, heardMs, silentSinceMs, isReported }) => ({
+        name,
+        heardMs,
+        silentSinceMs,
+        isReported,
+      })),
+      evidence: [...this.#evidence],
+    };
+  }
+
+  set state({ services, evidence }: LivenessSnapshot) {
+    for (const { name, heardMs, silentSinceMs, isReported } of services) {
+      const service = this.#serviceOf(name);
+      if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported });
+    }
+    this.#evidence.clear();
+    for (const [kind, lastMs] of evidence) this.#evidence.set(kind, lastMs);
   }
 
   /** Another device may be there now: nothing is known of it yet. */
@@ -189,7 +223,7 @@ export class Liveness {
 }
 
 /** Whether discarded bytes begin as a console's do: with the name of its system, or with its prompt. */
-function isConsole(head: string): boolean {
+export function isConsole(head: string): boolean {
   return /^[\r\n]*(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:)/.test(Buffer.from(head, "hex").toString("latin1"));
 }
 

@@ -60,6 +60,31 @@ export type Heard =
   | { readonly kind: "answer" | "refusal"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
 
+/** One service's probes as numbers, for a recording. */
+export interface ProbeAccountState {
+  readonly service: ServiceName;
+  readonly sent: number;
+  readonly answered: number;
+  readonly sentAtMs: number;
+  readonly refusals: number;
+  readonly isProven: boolean;
+  readonly staleKnown: number;
+  readonly staleAssumed: number;
+}
+
+/** All that a recovery knows, as data; its services and limits come from elsewhere. */
+export interface RecoveryState {
+  readonly accounts: readonly ProbeAccountState[];
+  /** Longest first. */
+  readonly owing: readonly ServiceName[];
+  /** In the order in which they were proven. */
+  readonly proven: readonly ServiceName[];
+  readonly silentSinceMs: number;
+  readonly probeAtMs: number;
+  readonly probedMs: number;
+  readonly awaitsStale: boolean;
+}
+
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
 class ProbeAccount {
   readonly lineService: LineService;
@@ -133,6 +158,24 @@ class ProbeAccount {
     this.#staleKnown = Math.max(0, this.stale - 1);
     this.#staleAssumed = 0;
   }
+
+  get state(): ProbeAccountState {
+    const { service, sent, answered, sentAtMs, refusals, isProven } = this;
+    return {
+      ...{ service, sent, answered, sentAtMs, refusals, isProven },
+      ...{ staleKnown: this.#staleKnown, staleAssumed: this.#staleAssumed },
+    };
+  }
+
+  set state({ sent, answered, sentAtMs, refusals, isProven, staleKnown, staleAssumed }: ProbeAccountState) {
+    this.sent = sent;
+    this.answered = answered;
+    this.sentAtMs = sentAtMs;
+    this.refusals = refusals;
+    this.isProven = isProven;
+    this.#staleKnown = staleKnown;
+    this.#staleAssumed = staleAssumed;
+  }
 }
 
 export class Recovery {
@@ -153,6 +196,34 @@ export class Recovery {
     this.#limits = limits;
     this.#accounts = new Map(services.map((lineService) => [lineService.service, new ProbeAccount(lineService)]));
     for (const account of this.#accounts.values()) this.#owing.set(account.service, account);
+  }
+
+  /** All that it knows, as data from which another goes on: a recording begins with it. */
+  get state(): RecoveryState {
+    return {
+      accounts: [...this.#accounts.values()].map(({ state }) => state),
+      owing: this.owing,
+      proven: this.#proven.map(({ service }) => service),
+      silentSinceMs: this.#silentSinceMs,
+      probeAtMs: this.#probeAtMs,
+      probedMs: this.#probedMs,
+      awaitsStale: this.#awaitsStale,
+    };
+  }
+
+  set state({ accounts, owing, proven, silentSinceMs, probeAtMs, probedMs, awaitsStale }: RecoveryState) {
+    for (const each of accounts) {
+      const account = this.#accounts.get(each.service);
+      if (account !== undefined) account.state = each;
+    }
+    const known = (names: readonly ServiceName[]) => names.flatMap((name) => this.#accounts.get(name) ?? []);
+    this.#owing.clear();
+    for (const account of known(owing)) this.#owing.set(account.service, account);
+    this.#proven.splice(0, this.#proven.length, ...known(proven).map(({ lineService }) => lineService));
+    this.#silentSinceMs = silentSinceMs;
+    this.#probeAtMs = probeAtMs;
+    this.#probedMs = probedMs;
+    this.#awaitsStale = awaitsStale;
   }
 
   get owing(): readonly ServiceName[] {

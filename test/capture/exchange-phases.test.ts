@@ -28,7 +28,7 @@ function watched(settings: Partial<LineConfig> = {}) {
   /** Gives an event at so many ms after the line was clean. */
   const feed = (event: LineEvent, ms: number) => {
     const effects = engine.handle(event, startMs + ms);
-    observe(event, effects, startMs + ms);
+    observe(event, effects, startMs + ms, engine);
     for (const effect of effects) {
       if (effect.do !== "settle") continue;
       const { requestId, service: of } = effect.exchange.request;

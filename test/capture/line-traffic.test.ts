@@ -4,7 +4,8 @@ import { LineTraffic } from "../../src/capture/line-traffic.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { bytesOf } from "../../src/core/pieces.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { ending, hasEnded, type LineSetup, lineOver, requestFor } from "../line/lines.ts";
+import { LineEngine } from "../../src/line/engine.ts";
+import { configOf, ending, hasEnded, type LineSetup, lineOver, requestFor } from "../line/lines.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -99,6 +100,7 @@ test("LineTraffic counts no answer for a service when another's probe is answere
   const rules = { crc16: "arc", quiet: false, merchantId: undefined } as const;
   const services = [lineService(contracts.bank, rules), lineService(contracts.qr, rules)];
   const observe = traffic.watch({ name: "till", services });
+  const engine = new LineEngine({ name: "till", config: configOf(), services });
   const probeOf = (service: "bank" | "qr") => ({ do: "write", frame: [], service, exchange: undefined }) as const;
   const answer = { kind: "frame", framing: "length", payload: [Buffer.from(good)], payloadBytes: 20, wireBytes: 26 } as const;
   const receiving = { phase: "idle", heardMs: 0, burstUntilMs: 0 } as const;
@@ -107,9 +109,10 @@ test("LineTraffic counts no answer for a service when another's probe is answere
       { at: "received", items: [answer], receiving },
       [{ do: "report", what: { is: "probe answered", service, answer: {} } }],
       0,
+      engine,
     );
-  observe({ at: "tick" }, [probeOf("bank")], 0);
-  observe({ at: "tick" }, [probeOf("qr")], 0);
+  observe({ at: "tick" }, [probeOf("bank")], 0, engine);
+  observe({ at: "tick" }, [probeOf("qr")], 0, engine);
   answeredBy("bank");
   answeredBy("qr");
   const { probes } = traffic.of("till");

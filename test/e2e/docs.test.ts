@@ -149,7 +149,7 @@ interface Bench {
   readonly running: string;
 }
 
-const expected = ({ link, config, state, running }: Bench): Readonly<Record<string, Expected>> => ({
+const expected = ({ link, config, log, state, running }: Bench): Readonly<Record<string, Expected>> => ({
   "posline ports": { fits: /DEVICE|no serial device/ },
   "posline config": { fits: /lines\.till\.path .*flag --line/, more: ["--line", link] },
   "posline config --schema": { fits: /"\$schema"/ },
@@ -176,6 +176,14 @@ const expected = ({ link, config, state, running }: Bench): Readonly<Record<stri
   "posline tap --raw --line /dev/ttyUSB0": { fits: /^Listening on \S+ at 115200 8N1\n00000000 {2}41 54 0d/ },
   "posline doctor": { fits: /^this box\n[\s\S]*^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
   "posline doctor --line till": { fits: /^line till: [\s\S]*^First: /m, env: { POSLINE_CONFIG: config } },
+  "posline support --list": {
+    fits: /^In the archive:\n[\s\S]*Nothing was written: /,
+    more: ["--log", log],
+  },
+  "posline support": {
+    fits: /^In the archive:\n[\s\S]*^Written: /m,
+    more: [join(state, "support.tar.gz"), "--log", log],
+  },
   "posline journal --unknown": { fits: / A-7 .* unknown [\s\S]*1 operation: 1 unknown/, env: { STATE_DIRECTORY: state } },
   "posline logs --since 2h --outcome unknown": { fits: /^[^\n]* A-2 +UNKNOWN 504 [^\n]*\n$/ },
   "posline logs -n 5": { fits: / A-1 [\s\S]* A-2 / },

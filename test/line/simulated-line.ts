@@ -5,6 +5,7 @@ import { type LineEffect, LineEngine, type LineEvent } from "../../src/line/engi
 import { type Ending, Exchange, type LineRequest } from "../../src/line/exchange.ts";
 import { FrameReader } from "../../src/line/frame-reader.ts";
 import { reopenMs, silenceMsMax } from "../../src/line/limits.ts";
+import type { LineObserve } from "../../src/line/line.ts";
 import type { LineService } from "../../src/line/recovery.ts";
 import type { LineState } from "../../src/line/states.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
@@ -70,6 +71,7 @@ export interface SimulatedLineOptions {
   readonly device: SimulatedDevice;
   /** What must precede a call's first byte, and what follows: undefined when it is done, or its fault. Perhaps never. */
   readonly record: (request: LineRequest, done: (fault: Fault | undefined) => void) => void;
+  readonly observe?: LineObserve | undefined;
 }
 
 export class SimulatedLine {
@@ -164,7 +166,10 @@ export class SimulatedLine {
     if (this.#isFeeding) return;
     this.#isFeeding = true;
     for (let next = this.#pending.shift(); next !== undefined; next = this.#pending.shift()) {
-      for (const effect of this.#engine.handle(next, this.#options.time.now)) this.#carryOut(effect);
+      const { now } = this.#options.time;
+      const effects = this.#engine.handle(next, now);
+      this.#options.observe?.(next, effects, now, this.#engine);
+      for (const effect of effects) this.#carryOut(effect);
     }
     this.#isFeeding = false;
     this.#schedule();

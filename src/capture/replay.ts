@@ -1,0 +1,158 @@
+import { isDeepStrictEqual } from "node:util";
+import { contracts } from "../contract/contracts.ts";
+import { Fault } from "../core/fault.ts";
+import { Presence } from "../core/presence.ts";
+import { depthMax, entriesMax, notAnObject } from "../envelope/bounded-json.ts";
+import { LineEngine, type LineEngineOptions, type LineEvent } from "../line/engine.ts";
+import { Exchange } from "../line/exchange.ts";
+import type { LineService } from "../line/recovery.ts";
+import type { Decoded } from "../wire/decoded.ts";
+import { type Decision, decisionOf } from "./decision.ts";
+import type { RecordedCall, RecordedEvent, RecordedFrame, Recording, RecordingHead } from "./recording.ts";
+
+/**
+ * Gives a recording to a line's engine of its own, at the recorded moments, and compares what it decides with what was decided then.
+ * No device, no timer and no terminal is needed, and an incident of hours takes milliseconds.
+ */
+
+/** An event of a recording, given to the engine. */
+export interface ReplayStep {
+  /** Its place among the recording's entries, from 1. */
+  readonly number: number;
+  readonly event: RecordedEvent;
+  /** What the engine decides now; undefined where its state isn't known, since the beginning of the recording is lost. */
+  readonly decided: readonly Decision[] | undefined;
+  /** What is otherwise than it was then, as a sentence; undefined where all is the same. */
+  readonly difference: string | undefined;
+}
+
+/** What the frame of a request that nobody reads is made of. */
+const noBytes = Buffer.alloc(0);
+
+/** Replays a recording, event by event, up to the first difference. */
+export function* replay({ head, entries }: Recording): Generator<ReplayStep> {
+  let player: Player | undefined;
+  for (const [index, entry] of entries.entries()) {
+    if (entry.at === "gap") player = undefined;
+    else if (entry.at === "rest") {
+      player ??= new Player(head, entry.rest ?? undefined);
+    } else {
+      const number = index + 1;
+      const next = entries[index + 1];
+      // The state that was noted behind an event must be the one that it led to.
+      const rest = next?.at === "rest" ? next.rest : undefined;
+      const step: ReplayStep =
+        player === undefined
+          ? { number, event: entry, decided: undefined, difference: undefined }
+          : { number, event: entry, ...player.step(entry, rest ?? undefined) };
+      yield step;
+      if (step.difference !== undefined) return;
+    }
+  }
+}
+
+class Player {
+  readonly #head: RecordingHead;
+  readonly #services: readonly LineService[];
+  readonly #engine: LineEngine;
+  readonly #calls = new Map<number, Exchange>();
+
+  constructor(head: RecordingHead, rest: LineEngineOptions["rest"]) {
+    this.#head = head;
+    this.#services = head.services.map(({ service, contract, replyBytesMax, probeBytes }, index) => ({
+      service,
+      framing: contracts[contract].framing,
+      replyBytesMax,
+      // Each of another byte, so that one isn't taken for another's echo.
+      probe: probeBytes === null ? undefined : [Buffer.alloc(probeBytes, 0x61 + index)],
+      isProbeAnswer: (reply) => contracts[contract].probe.isAnswer(reply),
+    }));
+    this.#engine = new LineEngine({ name: head.line, config: head.config, services: this.#services, rest });
+  }
+
+  /** @param rest The state that was noted behind the event; undefined where none was. */
+  step(event: RecordedEvent, rest: LineEngineOptions["rest"]): Pick<ReplayStep, "decided" | "difference"> {
+    for (const call of event.left ?? []) this.#calls.get(call)?.request.caller.leave();
+    const input = this.#eventOf(event);
+    if (input.at === "call" && event.left?.includes(input.exchange.recordedAs)) input.exchange.request.caller.leave();
+    let decided: readonly Decision[];
+    try {
+      decided = this.#engine.handle(input, event.t).map((effect) => {
+        if (effect.do === "settle") this.#calls.delete(effect.exchange.recordedAs);
+        return decisionOf(effect);
+      });
+    } catch (error) {
+      return { decided: [], difference: `the engine fails: ${String(error)}` };
+    }
+    if (!isDeepStrictEqual(decided, event.decided)) return { decided, difference: "it decides otherwise than it did then" };
+    const isSameRest = rest === undefined || isDeepStrictEqual(plain(this.#engine.rest), plain(rest));
+    return { decided, difference: isSameRest ? undefined : "its state is another than it was then" };
+  }
+
+  #eventOf(event: RecordedEvent): LineEvent {
+    switch (event.at) {
+      case "call": {
+        const exchange = this.#exchangeOf(event);
+        this.#calls.set(event.call, exchange);
+        return { at: "call", exchange };
+      }
+      case "recorded":
+      case "caller gone":
+        return { at: event.at, exchange: this.#calls.get(event.call) ?? this.#ended() };
+      case "record failed": {
+        const { kind, message, reason } = event.fault;
+        const exchange = this.#calls.get(event.call) ?? this.#ended();
+        return { at: "record failed", exchange, fault: new Fault(kind, message, { reason }) };
+      }
+      case "received":
+        return {
+          at: "received",
+          receiving: event.receiving,
+          items: event.items.map((item): Decoded => (item.kind === "discard" ? item : this.#frameOf(item))),
+        };
+      default:
+        return event;
+    }
+  }
+
+  #exchangeOf(call: RecordedCall): Exchange {
+    const { service, route, requestId, framing, replyTimeoutMs, urgent, repeatable, probeShaped, adviceWhenUnknown } = call;
+    const request = {
+      ...{ service, route, requestId, framing, replyTimeoutMs, urgent, repeatable, probeShaped, adviceWhenUnknown },
+      payload: [],
+      caller: new Presence(),
+      beforeSend: call.toRecord ? async () => {} : undefined,
+    };
+    const { cameMs, waitUntilMs, frameBytes } = call;
+    const exchange = new Exchange(this.#head.line, request, [Buffer.alloc(frameBytes)], { cameMs, waitUntilMs });
+    exchange.recordedAs = call.call;
+    return exchange;
+  }
+
+  /** Stands for a call that has ended: what comes of it later decides nothing. */
+  #ended(): Exchange {
+    const request = {
+      ...({ service: "", route: "", requestId: "", framing: "length", replyTimeoutMs: 0, adviceWhenUnknown: "" } as const),
+      ...{ payload: [], urgent: false, repeatable: false, probeShaped: false, caller: new Presence() },
+    };
+    return new Exchange(this.#head.line, request, [noBytes], { cameMs: 0, waitUntilMs: 0 });
+  }
+
+  #frameOf(frame: RecordedFrame): Decoded {
+    const { kind, framing, payloadBytes, wireBytes } = frame;
+    return { kind, framing, payloadBytes, wireBytes, payload: this.#payloadOf(frame) };
+  }
+
+  #payloadOf({ text, base64, like, unread, echoOf }: RecordedFrame): readonly Buffer[] {
+    if (text !== undefined) return [Buffer.from(text)];
+    if (base64 !== undefined) return [Buffer.from(base64, "base64")];
+    if (like !== undefined) return [Buffer.from(JSON.stringify(like))];
+    const echoed = this.#services.find(({ service }) => service === echoOf)?.probe;
+    if (echoed !== undefined) return echoed;
+    if (unread === undefined || unread === notAnObject) return [Buffer.from("?")];
+    return [Buffer.from(unread.startsWith("nested") ? "[".repeat(depthMax + 1) : ",".repeat(entriesMax + 1))];
+  }
+}
+
+/** As it is in a file: without what is undefined. */
+const plain = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));

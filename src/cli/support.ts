@@ -1,0 +1,126 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Support, SupportSources } from "../app/support.ts";
+import { type Config, ConfigError } from "../config/config.ts";
+import { type Loaded, loadConfig } from "../config/load.ts";
+import { codeOf } from "../core/error-code.ts";
+import { printable } from "../core/shell-text.ts";
+import { LogView } from "../logs/view.ts";
+import { defineCommand } from "./command.ts";
+import { renderSettingsJson, sourceFlags } from "./config.ts";
+import { exitCodes } from "./exit.ts";
+import { JournaldLog } from "./journald-log.ts";
+import { readLogFile } from "./log-file.ts";
+
+/** `posline support`: one archive with all that is needed to find out what happened on a box. */
+
+/** Lines of the log that go into it: some hours of a till. */
+const logLinesMax = 2_000;
+
+export interface SupportArguments {
+  readonly file?: string | undefined;
+  readonly list?: boolean | undefined;
+  readonly log?: string | undefined;
+  readonly unit?: string | undefined;
+  readonly config?: string | undefined;
+}
+
+/** What is in it and what isn't, as text. */
+export function renderManifest({ manifest: { files, missing, leftOut } }: Support): string {
+  const width = Math.max(...[...files, ...missing].map(({ name }) => name.length));
+  const row = (name: string, text: string) => `  ${name.padEnd(width)}  ${printable(text)}\n`;
+  const there = files.map(({ name, what, bytes }) => row(name, `${what}, ${bytes} bytes`));
+  const absent = missing.map(({ name, why }) => row(name, why));
+  const never = leftOut.map((what) => `  ${what}\n`);
+  return [
+    ...["In the archive:\n", ...there],
+    ...(absent.length === 0 ? [] : ["Missing:\n", ...absent]),
+    ...["Never in it:\n", ...never],
+  ].join("");
+}
+
+async function runSupport(args: SupportArguments): Promise<number> {
+  const { gatherSupport } = await import("../app/support.ts");
+  const { writeArchive } = await import("../app/support-archive.ts");
+  const support = await gatherSupport(await sourcesOf(args));
+  process.stdout.write(renderManifest(support));
+  if (args.list === true) {
+    process.stdout.write("Nothing was written: posline support writes it\n");
+    return exitCodes.ok;
+  }
+  const time = support.manifest.time.replaceAll(/[-:]|\.\d+/g, "");
+  const name = `posline-support-${hostname().replaceAll(/[^\w.-]/g, "_")}-${time}`;
+  const file = args.file ?? join(process.cwd(), `${name}.tar.gz`);
+  try {
+    writeArchive(file, name, support.files);
+  } catch (error) {
+    process.stderr.write(`Cannot write the archive ${printable(file)}: ${whyNot(error)}\n`);
+    return exitCodes.unavailable;
+  }
+  process.stdout.write(`Written: ${printable(file)}, which only you can read. posline replay shows its recording\n`);
+  return exitCodes.ok;
+}
+
+function whyNot(error: unknown): string {
+  const code = codeOf(error);
+  if (code === "EEXIST") return "there is such a file already: name another one";
+  if (code === "EACCES" || code === "EROFS") return "you may not write there: name a file in another folder";
+  return String(code ?? error);
+}
+
+async function sourcesOf(args: SupportArguments): Promise<SupportSources> {
+  const loaded = await loadedOr(args);
+  return {
+    config: isLoaded(loaded) ? loaded.config : undefined,
+    shownConfig: async () =>
+      isLoaded(loaded) ? renderSettingsJson(loaded) : `${JSON.stringify({ problems: loaded.message }, undefined, 2)}\n`,
+    examine: async () => (await import("../doctor/doctor.ts")).examine({ wanted: { config: args.config } }),
+    logLines: () => lastLogLines(args),
+  };
+}
+
+const isLoaded = (loaded: Loaded | ConfigError): loaded is Loaded & { readonly config: Config } =>
+  !(loaded instanceof ConfigError);
+
+/** A configuration that can't be used is a reason to ask for help. */
+async function loadedOr({ config }: SupportArguments): Promise<Loaded | ConfigError> {
+  try {
+    return await loadConfig({ env: process.env, flags: { config } });
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+}
+
+async function lastLogLines({ log, unit = "posline" }: SupportArguments): Promise<string> {
+  const shown: Buffer[] = [];
+  const complaints: string[] = [];
+  const journal = new JournaldLog({
+    ...{ unit, sinceMs: undefined, follow: false, last: logLinesMax, unfiltered: true },
+    err: (text) => complaints.push(text.trim()),
+  });
+  const view = new LogView({
+    criteria: { sinceMs: undefined, service: undefined, key: undefined, outcome: undefined, grep: undefined },
+    ...{ last: logLinesMax, json: false, colour: false, terminal: false },
+    ...(log === undefined ? { skips: (text: string) => journal.skips(text) } : {}),
+    out: (bytes) => shown.push(Buffer.from(bytes)),
+  });
+  const { signal } = new AbortController();
+  await (log === undefined ? journal.read(view, signal) : readLogFile(log, false, view, signal));
+  if (view.isEmpty)
+    throw new Error(complaints[0] ?? `there is no line in the journal of ${unit}: name the log with --log FILE`);
+  return Buffer.concat(shown).toString("utf8");
+}
+
+export const supportCommand = defineCommand({
+  name: "support",
+  describe: "Pack what is needed to find out what happened: recording, status, settings, findings, log; no secrets",
+  positionals: { file: { describe: "The archive to write (default: posline-support-HOST-TIME.tar.gz in this folder)" } },
+  flags: {
+    list: { type: "boolean", describe: "Show what would be in it, and write nothing" },
+    log: { type: "string", example: "posline.log", describe: "Take the log from this file, not from the system journal" },
+    unit: { type: "string", example: "posline", describe: "systemd unit whose journal is read (default posline)" },
+    config: sourceFlags.config,
+  },
+  run: (args: SupportArguments) => runSupport(args),
+});

@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FlightRecorder, LineRecorder } from "../../src/capture/recorder.ts";
+import { parseRecordings, type RecordedEvent, type Recording, recordingText } from "../../src/capture/recording.ts";
+import { replay } from "../../src/capture/replay.ts";
+import type { RingSize } from "../../src/capture/ring.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { contractNames } from "../../src/core/call.ts";
+import { lineService } from "../../src/line/caller.ts";
+import { LineEngine, type LineEvent } from "../../src/line/engine.ts";
+import { Exchange, type LineRequest } from "../../src/line/exchange.ts";
+import type { Decoded, Framing } from "../../src/wire/decoded.ts";
+import { frameOf } from "../../src/wire/framing.ts";
+import { configOf, merchantId, requestFor } from "../line/lines.ts";
+import { secretsIn, seededSecrets } from "../support/secrets.ts";
+import { probeReplies } from "../support/terminal.ts";
+
+const config = configOf({ idleProbeMs: 0, lateReplyMs: 4_000, queueCallsMax: 400 });
+const services = contractNames.map((name) => lineService(contracts[name], { crc16: "arc", quiet: false, merchantId }));
+
+/** An engine with its recorder, given events by hand, a millisecond apart. */
+class Recorded {
+  now = 1_000;
+  readonly recorder: LineRecorder;
+  readonly engine = new LineEngine({ name: "till", config, services });
+
+  constructor(size?: RingSize) {
+    this.recorder = new LineRecorder({ name: "till", config, services }, size);
+  }
+
+  give(event: LineEvent, afterMs = 1): void {
+    this.now += afterMs;
+    this.recorder.observe(event, this.engine.handle(event, this.now), this.now, this.engine);
+  }
+
+  call(id: string, settings: Partial<LineRequest> = {}): Exchange {
+    const request = { ...requestFor(id), ...settings };
+    const times = { cameMs: this.now, waitUntilMs: this.now + 15_000 };
+    const exchange = new Exchange("till", request, frameOf(request.framing, request.payload, "arc"), times);
+    this.give({ at: "call", exchange });
+    return exchange;
+  }
+
+  receive(...items: readonly Decoded[]): void {
+    this.give({ at: "received", items, receiving: { phase: "idle", heardMs: this.now, burstUntilMs: 0 } });
+  }
+
+  /** Opens the line, and lets a long silence prove it clean. */
+  open(): void {
+    this.give({ at: "opened" });
+    this.give({ at: "drained" });
+    while (this.engine.state !== "idle") {
+      this.give({ at: "tick" }, 2_000);
+      this.give({ at: "wrote" });
+    }
+  }
+
+  get recording(): Recording {
+    const [recording] = parseRecordings(recordingText(this.recorder.recording([])));
+    assert.ok(recording !== undefined);
+    return recording;
+  }
+}
+
+function frame(text: string | Buffer, framing: Framing = "length", wireBytes?: number): Decoded {
+  const payload = Buffer.from(text);
+  return {
+    kind: "frame",
+    framing,
+    payload: [payload],
+    payloadBytes: payload.length,
+    wireBytes: wireBytes ?? payload.length + 6,
+  };
+}
+
+/** Replays it whole, and gives its events. */
+function same(recording: Recording): readonly RecordedEvent[] {
+  return [...replay(recording)].map(({ event, decided, difference }) => {
+    assert.equal(difference, undefined, JSON.stringify([event, decided]));
+    assert.ok(decided !== undefined, `${event.at} isn't replayed`);
+    return event;
+  });
+}
+
+const itemsOf = (events: readonly RecordedEvent[]) => events.flatMap((event) => (event.at === "received" ? event.items : []));
+
+test("LineRecorder keeps of a long reply only what the engine reads in it", () => {
+  const life = new Recorded();
+  life.open();
+  for (const text of [
+    JSON.stringify({ status: "success", code: 7, data: { print: "x".repeat(100_000), operations: ["sale"] } }),
+    JSON.stringify({ status: "error", code: 123_456_789, print: "x".repeat(5_000) }),
+    "[".repeat(5_000),
+    `[${"1,".repeat(70_000)}1]`,
+    `{${"x".repeat(5_000)}`,
+  ]) {
+    life.call("A", { replyTimeoutMs: 4_000, probeShaped: true });
+    life.give({ at: "wrote" });
+    life.receive(frame(text));
+    while (life.engine.state !== "idle") life.give({ at: life.engine.rest?.isWriting === true ? "wrote" : "tick" }, 2_000);
+  }
+  const events = same(life.recording);
+  assert.ok(recordingText(life.recording).length < 30_000);
+  const kept = itemsOf(events).flatMap((item) => (item.kind === "frame" ? [item.like ?? item.unread] : []));
+  assert.deepEqual(kept, [
+    { status: "success", code: 7, data: { operations: [] } },
+    { status: "error", code: 99_999 },
+    "nested deeper than 64 levels",
+    "made of more than 65536 entries",
+    "not a JSON object",
+  ]);
+});
+
+test("LineRecorder tells an echo, a login prompt and noise apart, and shows no byte of them", () => {
+  const life = new Recorded();
+  life.give({ at: "opened" });
+  life.give({ at: "drained" });
+  life.give({ at: "tick" }, 50);
+  const probe = services.find(({ service }) => life.engine.rest?.probed === service)?.probe;
+  assert.ok(probe !== undefined);
+  life.give({ at: "wrote" });
+  const bytes = Buffer.concat(probe);
+  life.receive(frame(bytes.subarray(4, -2), "stx", bytes.length));
+  life.give({ at: "tick" }, 9_999);
+  life.give({ at: "wrote" });
+  const noise = { kind: "discard", reason: "noise", wireBytes: 20 } as const;
+  life.receive({ ...noise, head: Buffer.from("kiosk-77 login: ").toString("hex") });
+  life.receive({ ...noise, head: Buffer.from(seededSecrets.card).toString("hex") });
+  life.give({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [{ ...noise, head: "34353339" }] });
+  const { recording } = life;
+  const events = same(recording);
+  const text = recordingText(recording);
+  assert.match(JSON.stringify(events), /"echoOf":"fiscal".*\n?.*what posline sends comes back/);
+  for (const secret of ["kiosk-77", Buffer.from("kiosk-77").toString("hex"), "34353339"])
+    assert.ok(!text.includes(secret), secret);
+  assert.deepEqual(secretsIn(text), []);
+});
+
+test("LineRecorder notes when a caller's leaving decided something, though no event says it", () => {
+  const life = new Recorded();
+  life.open();
+  const query = life.call("Q", { repeatable: true });
+  life.give({ at: "wrote" });
+  query.request.caller.leave();
+  life.receive(frame("not JSON"));
+  const events = same(life.recording);
+  const last = events.at(-1);
+  assert.deepEqual(last?.left, [1]);
+  assert.match(JSON.stringify(last?.decided), /"do":"fail","call":1,"outcome":"unknown"/, "it isn't sent again for nobody");
+});
+
+test("LineRecorder passes over the tries to open a device that stays away, so that they push nothing out", () => {
+  const life = new Recorded();
+  life.open();
+  life.give({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [] });
+  for (let n = 0; n < 10_000; n++) life.give({ at: "open failed", reason: "there is no device" });
+  life.call("A");
+  const events = same(life.recording);
+  assert.equal(events.filter(({ at }) => at === "open failed").length, 1);
+  assert.equal(events[0]?.at, "opened");
+});
+
+test("LineRecorder says where one event was larger than its memory, and a replay goes on behind it", () => {
+  const life = new Recorded({ segmentBytes: 4_096, segmentsMax: 4 });
+  life.open();
+  for (let n = 0; n < 100; n++) life.call(`W${n}`);
+  // A hundred refusals in one event.
+  life.give({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [] });
+  life.open();
+  life.call("B");
+  const { recording } = life;
+  const events = same(recording);
+  assert.equal(recording.entries.filter(({ at }) => at === "gap").length, 1);
+  assert.ok(!events.some(({ at }) => at === "lost"));
+  assert.equal(events.at(-1)?.at, "call");
+});
+
+test("replay() gives no event to an engine while its state isn't known, and begins at the first rest", () => {
+  const life = new Recorded({ segmentBytes: 2_048, segmentsMax: 3 });
+  life.open();
+  life.call("A");
+  // Never at rest: the next one waits before this one is answered.
+  for (let n = 0; n < 90; n++) {
+    life.call(`W${n}`);
+    life.give({ at: "wrote" });
+    life.receive(frame('{"status":"success","code":0}'));
+  }
+  assert.ok(life.recording.entries[0]?.at === "gap");
+  for (const { decided, difference } of replay(life.recording)) assert.deepEqual([decided, difference], [undefined, undefined]);
+  life.give({ at: "wrote" });
+  life.receive(frame('{"status":"success","code":0}'));
+  life.call("B");
+  const steps = [...replay(life.recording)];
+  assert.deepEqual(steps.at(-1)?.decided, steps.at(-1)?.event.decided);
+});
+
+test("replay() finds a decision that is another, and stops there", () => {
+  const life = new Recorded();
+  life.open();
+  life.call("A");
+  life.give({ at: "wrote" });
+  life.receive(frame('{"status":"success","code":0}'));
+  life.call("B");
+  const text = recordingText(life.recording);
+  const [changed] = parseRecordings(
+    text.replace('"do":"answer","call":1,"status":"success"', '"do":"answer","call":1,"status":"error"'),
+  );
+  assert.ok(changed !== undefined);
+  const last = [...replay(changed)].at(-1);
+  assert.equal(last?.difference, "it decides otherwise than it did then");
+  assert.deepEqual(last?.decided, [{ do: "answer", call: 1, status: "success", code: 0 }]);
+});
+
+test("FlightRecorder keeps a line's recording over one reload, and no longer", () => {
+  const recorder = new FlightRecorder();
+  for (const requestId of ["first", "second", "third"]) {
+    const observe = recorder.watch({ name: "till", config, services });
+    const engine = new LineEngine({ name: "till", config, services });
+    const request = { ...requestFor("A"), requestId };
+    const exchange = new Exchange("till", request, [], { cameMs: 1, waitUntilMs: 2 });
+    const event: LineEvent = { at: "call", exchange };
+    observe(event, engine.handle(event, 1), 1, engine);
+  }
+  // Lines of configurations that were refused.
+  for (let n = 0; n < 3; n++) {
+    const observe = recorder.watch({ name: "till", config, services });
+    const engine = new LineEngine({ name: "till", config, services });
+    const event: LineEvent = { at: "stop", graceMs: 0, why: "the new configuration was refused" };
+    observe(event, engine.handle(event, 1), 1, engine);
+  }
+  const recordings = parseRecordings(recorder.text([]));
+  const ids = recordings.flatMap(({ entries }) => entries.flatMap((entry) => (entry.at === "call" ? [entry.requestId] : [])));
+  assert.deepEqual(ids, ["second", "third"]);
+  for (const recording of recordings) same(recording);
+});
+
+test("LineRecorder shows of replies nothing but what is harmless", () => {
+  const life = new Recorded();
+  life.open();
+  life.call("A", { requestId: seededSecrets.card });
+  life.give({ at: "wrote" });
+  life.receive(
+    frame(JSON.stringify({ status: "success", code: 0, seeded: seededSecrets, data: Object.values(seededSecrets) })),
+  );
+  life.receive(frame(probeReplies.bankSupported));
+  const { recording } = life;
+  assert.deepEqual(secretsIn(recordingText(recording)), []);
+  same(recording);
+});
