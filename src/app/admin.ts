@@ -31,6 +31,10 @@ export async function openAdmin(
     config: config ?? adminDefaults,
     routes,
     error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
+    dropped: () => {
+      const count = listener.streams.dropped;
+      log.process("warn", "a watcher of the admin port was dropped: it reads too slowly", { count });
+    },
   });
   let address: AddressInfo;
   try {

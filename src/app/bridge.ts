@@ -1,4 +1,6 @@
+import { Events } from "../admin/events.ts";
 import { Status } from "../admin/status.ts";
+import { ExchangePhases } from "../capture/exchange-phases.ts";
 import type { Config } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
@@ -18,7 +20,7 @@ import { BridgePorts, type PreparedPorts, socketForAdmin, type WantedPort } from
 import type { EmulationFlags } from "./emulation.ts";
 import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
-import { lineReport, tee } from "./line-report.ts";
+import { lineReport, publishedLine, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
@@ -64,8 +66,11 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
   const emulation = emulated === undefined ? undefined : await emulationOf(emulated, config, log);
   const transportOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
   const adminSocket = socketForAdmin(config, sockets);
-  const journal = await journalOf(config, log);
-  const bridge = new RunningBridge({ log, transportOf, journal, sockets: sockets.filter((each) => each !== adminSocket) });
+  const status = new Status(version);
+  const events = new Events({ version, notReady: () => status.notReady() });
+  const journal = await journalOf(config, log, events);
+  const forServices = sockets.filter((each) => each !== adminSocket);
+  const bridge = new RunningBridge({ log, status, events, transportOf, journal, sockets: forServices });
   try {
     await bridge.reload(config);
     // Last, so that the usual admin port is never taken from a service that is to have it.
@@ -81,6 +86,8 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
 
 interface RunningOptions {
   readonly log: Log;
+  readonly status: Status;
+  readonly events: Events;
   readonly transportOf: TransportOf;
   /** For the services. */
   readonly sockets: readonly ListeningSocket[];
@@ -89,25 +96,35 @@ interface RunningOptions {
 
 class RunningBridge implements Bridge {
   readonly #log: Log;
-  readonly #status = new Status(version);
+  readonly #status: Status;
+  readonly #events: Events;
+  readonly #phases: ExchangePhases;
   readonly #journal: Journal | undefined;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
   /** Who sees what happens on the lines, beside log and status. */
-  readonly #watchers: readonly LineWatcher[] = [];
+  readonly #watchers: readonly LineWatcher[];
+  /** The line of each service that listens. */
+  #lineOf: ReadonlyMap<string, string> = new Map();
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, transportOf, sockets, journal }: RunningOptions) {
+  constructor({ log, status, events, transportOf, sockets, journal }: RunningOptions) {
     this.#log = log;
+    this.#status = status;
+    this.#events = events;
+    this.#phases = new ExchangePhases((exchange, phase) => events.publish({ event: "exchange", exchange, phase }));
+    this.#watchers = [this.#phases];
     this.#journal = journal;
     this.#report = {
       exchange: (record) => {
         growHeapOnce();
         log.exchange(record);
-        this.#status.exchange(record);
+        status.exchange(record);
+        const line = this.#lineOf.get(record.service) ?? "";
+        events.publish({ event: "exchange", phase: "ended", line, record, parts: this.#phases.partsOf(record) });
       },
       error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
     };
@@ -129,7 +146,7 @@ class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return this.#status.routes;
+    return { ...this.#status.routes, ...this.#events.routes };
   }
 
   summary(): string {
@@ -173,12 +190,13 @@ class RunningBridge implements Bridge {
     const closed = this.#ports.close();
     await this.#lines.stop();
     await closed;
+    this.#events.close();
     await this.admin?.close();
     await this.#journal?.close();
   }
 
   #reportOf(line: string): LineReport {
-    const report = tee(lineReport(line, this.#log), this.#status.line(line));
+    const report = tee(tee(lineReport(line, this.#log), this.#status.line(line)), publishedLine(line, this.#events));
     return {
       ...report,
       state: (state, reason) => {
@@ -197,6 +215,7 @@ class RunningBridge implements Bridge {
   }
 
   #show({ lines, journal }: Config): void {
+    this.#lineOf = new Map(this.listening.map(({ service, line = "" }) => [service, line]));
     this.#status.setSources({
       lines: this.lines.map((live) => {
         const { path, queueCallsMax } = lines[live.name] ?? {};
@@ -238,10 +257,10 @@ function viewOf(line: Line): LineView {
   return { name, state, reason, unheard: unheard?.cause?.cause };
 }
 
-async function journalOf({ journal }: Config, log: Log): Promise<Journal | undefined> {
+async function journalOf({ journal }: Config, log: Log, events: Events): Promise<Journal | undefined> {
   refuseUnrecorded({ journal });
   if (journal === false || journal.folder === undefined) return undefined;
-  return openMoneyJournal(journal, journal.folder, log);
+  return openMoneyJournal(journal, journal.folder, log, (operation) => events.publish({ event: "operation", operation }));
 }
 
 /** The schema library is loaded only where a service asks for whole schemas. */

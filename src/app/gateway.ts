@@ -1,12 +1,14 @@
+import { Events } from "../admin/events.ts";
 import { Status } from "../admin/status.ts";
 import type { Config } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
+import type { AdminRoute } from "../http/admin-listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } from "./gateway-line.ts";
 import { growHeapOnce } from "./heap.ts";
-import { lineReport } from "./line-report.ts";
+import { lineReport, publishedLine } from "./line-report.ts";
 import { LineSet } from "./line-set.ts";
 import { refuseRestarts } from "./restarts.ts";
 import { servedBy, sharedLines } from "./served.ts";
@@ -49,13 +51,14 @@ export interface Gateway extends Supervised {
  */
 export async function startGateway({ config, log }: GatewayOptions): Promise<Gateway> {
   const gateway = new RunningGateway(log);
-  if (config.admin !== undefined) gateway.admin = await openAdmin(config.admin, gateway.status.routes, log);
+  if (config.admin !== undefined) gateway.admin = await openAdmin(config.admin, gateway.routes, log);
   gateway.take(config);
   return gateway;
 }
 
 class RunningGateway implements Gateway {
-  readonly status = new Status(version);
+  readonly #status = new Status(version);
+  readonly #events = new Events({ version, notReady: () => this.#status.notReady() });
   readonly #log: Log;
   readonly #lines: LineSet<GatewayLine>;
   admin: Admin | undefined;
@@ -69,6 +72,11 @@ class RunningGateway implements Gateway {
       make: (shared, place) => gatewayLine(shared, place, this.#reportOf(shared.name)),
       lasting: ({ config }) => [upstreamOf(config), config.apiKey, config.replyTimeoutMs, config.replyBytesMax],
     });
+  }
+
+  /** What the admin port answers. */
+  get routes(): Readonly<Record<string, AdminRoute>> {
+    return { ...this.#status.routes, ...this.#events.routes };
   }
 
   summary(): string {
@@ -93,7 +101,7 @@ class RunningGateway implements Gateway {
     }));
     this.#log.setLevel(config.log.level);
     this.#config = config;
-    this.status.setSources({
+    this.#status.setSources({
       lines: this.#lines.all.map((onLine) => ({
         name: onLine.view.name,
         path: config.lines[onLine.view.name]?.path ?? "",
@@ -106,28 +114,33 @@ class RunningGateway implements Gateway {
   }
 
   async stop(): Promise<void> {
-    this.status.stopping();
+    this.#status.stopping();
     await this.#lines.stop();
+    this.#events.close();
     await this.admin?.close();
   }
 
   #reportOf(line: string): GatewayLineReport {
     const log = this.#log;
-    const observer = this.status.line(line);
+    const observer = this.#status.line(line);
+    const published = publishedLine(line, this.#events);
     return {
       state: (state, reason) => {
         log.line(state === "open" ? "info" : "warn", "line", { line, state, reason });
         observer.state(state, reason);
+        this.#events.publish({ event: "line", fields: { line, state, reason } });
         this.#changed();
       },
       discard: (discard) => {
         lineReport(line, log).discard(discard);
         observer.discard(discard);
+        published.discard(discard);
       },
       exchange: (record) => {
         growHeapOnce();
         log.exchange(record);
-        this.status.exchange(record);
+        this.#status.exchange(record);
+        this.#events.publish({ event: "exchange", phase: "ended", line, record, parts: undefined });
       },
       unaddressed: ({ framing, wireBytes }) =>
         log.line("warn", "a request was refused: it is for no service of this line", {

@@ -6,8 +6,14 @@ import type { UnknownOperation } from "../journal/record.ts";
 /**
  * Opens the journal of money, and logs the unknown operations of the process before. It never fails: a journal that can't be written
  * is logged and retried with each request, and its operations are logged once it can be read.
+ * @param onUnknown Called with each operation whose outcome becomes unknown from now on.
  */
-export function openMoneyJournal({ bytes, onFailure }: JournalConfig, folder: string, log: Log): Promise<Journal> {
+export function openMoneyJournal(
+  { bytes, onFailure }: JournalConfig,
+  folder: string,
+  log: Log,
+  onUnknown?: (operation: UnknownOperation) => void,
+): Promise<Journal> {
   const then =
     onFailure === "relay"
       ? "requests are sent without a record"
@@ -18,6 +24,7 @@ export function openMoneyJournal({ bytes, onFailure }: JournalConfig, folder: st
     folder,
     bytes,
     onFailure,
+    onUnknown,
     report: {
       failed: (error) => {
         if (reported.has(error)) return;

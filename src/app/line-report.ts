@@ -1,3 +1,4 @@
+import type { Events } from "../admin/events.ts";
 import type { LineFields, Log } from "../core/log.ts";
 import { wordsOf } from "../device/open-errors.ts";
 import type { LineReport } from "../line/line.ts";
@@ -17,10 +18,25 @@ export function lineReport(line: string, log: Log): LineReport {
   };
 }
 
-/** Reports to both, in this order. */
-export function tee(one: LineReport, other: Omit<LineReport, "unheard" | "heardAgain">): LineReport {
+/** Publishes the events of a line to those who watch. */
+export function publishedLine(line: string, events: Events): LineReport {
   return {
-    ...one,
+    state: (state, reason) => events.publish({ event: "line", fields: { line, state, reason } }),
+    late: ({ framing, wireBytes }) => events.publish({ event: "late", fields: { line, framing, bytes: wireBytes } }),
+    discard: (discard) => events.publish({ event: "discard", fields: { line, ...discardFields(discard) } }),
+    probeAnswered: () => {},
+    unheard: (service, { cause, cure }) =>
+      events.publish({ event: "service", line, service, state: "unheard", reason: cause, cure }),
+    heardAgain: (service) => events.publish({ event: "service", line, service, state: "heard" }),
+  };
+}
+
+/** Reports to both, in this order; whether a service is heard only to the first, where the other doesn't ask for it. */
+export function tee(
+  one: LineReport,
+  other: Omit<LineReport, "unheard" | "heardAgain"> & Partial<Pick<LineReport, "unheard" | "heardAgain">>,
+): LineReport {
+  return {
     state: (state, reason) => {
       one.state(state, reason);
       other.state(state, reason);
@@ -36,6 +52,14 @@ export function tee(one: LineReport, other: Omit<LineReport, "unheard" | "heardA
     probeAnswered: (service, answer) => {
       one.probeAnswered(service, answer);
       other.probeAnswered(service, answer);
+    },
+    unheard: (service, cause) => {
+      one.unheard(service, cause);
+      other.unheard?.(service, cause);
+    },
+    heardAgain: (service) => {
+      one.heardAgain(service);
+      other.heardAgain?.(service);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { AdminConfig } from "../config/config.ts";
 import { Fault } from "../core/fault.ts";
@@ -9,10 +9,12 @@ import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
 import { parseErrorFault, safetyHeaders } from "./response-writer.ts";
 import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
+import { type StreamAnswer, Streams } from "./streams.ts";
 
 /**
- * The admin port: JSON for operators, beside the services and under the same guard, limits and timeouts. A page of another site must
- * not control a till's emulator, any more than its terminal. It knows paths and text, and not what is behind them.
+ * The admin port: JSON and long-lived streams for operators, beside the services and under the same guard, limits and timeouts. A page
+ * of another site must not control a till's emulator, any more than its terminal. It knows paths, text and bytes, and not what is
+ * behind them.
  */
 
 /** Bytes of a request's body: requests to this port are short. */
@@ -26,8 +28,14 @@ export interface AdminAnswer {
   readonly contentType?: string;
 }
 
-/** Answers one route, from the request's body as text. */
-export type AdminRoute = (body: string) => AdminAnswer;
+/** What a route may know of its request beside the body. */
+export interface AdminRequest {
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Answers one route, from the request's body as text: once, or with a stream that goes on. */
+export type AdminRoute = (body: string, request: AdminRequest) => AdminAnswer | StreamAnswer;
 
 export interface AdminListenerOptions {
   readonly config: AdminConfig;
@@ -35,12 +43,14 @@ export interface AdminListenerOptions {
   readonly routes: Readonly<Record<string, AdminRoute>>;
   /** Something failed that should not: a bug. */
   readonly error: (error: unknown) => void;
+  /** A watcher was dropped because it read too slowly; `dropped` counts them. */
+  readonly dropped?: (() => void) | undefined;
   /** How long a request may take to arrive, where not as `limits` says: a test can't wait that long. */
   readonly timeouts?: RequestTimeouts;
 }
 
 /** A request while it is being served. */
-interface AdminRequest extends BodyState, PendingRequest {
+interface ServedRequest extends BodyState, PendingRequest {
   bodyComplete: boolean;
 }
 
@@ -49,15 +59,20 @@ export class AdminListener {
   readonly #routes: ReadonlyMap<string, AdminRoute>;
   readonly #guard = new Guard({ service: undefined, allowHosts: [], allowOrigins: [], apiKey: undefined });
   readonly #bodies = new BodyReader(adminBodyBytesMax, limits.bodiesMax * adminBodyBytesMax);
-  readonly #server: BoundedServer<AdminRequest>;
+  readonly #server: BoundedServer<ServedRequest>;
+  readonly #streams: Streams;
 
   constructor(options: AdminListenerOptions) {
     this.#options = options;
     this.#routes = new Map(Object.entries(options.routes));
-    this.#server = new BoundedServer<AdminRequest>(
+    this.#streams = new Streams(() => options.dropped?.());
+    this.#server = new BoundedServer<ServedRequest>(
       {
         onRequest: (request, response, continueAsked) => this.#onRequest(request, response, continueAsked),
-        onClientGone: (pending) => this.#bodies.release(pending),
+        onClientGone: (pending) => {
+          this.#bodies.release(pending);
+          this.#streams.gone(pending.response);
+        },
         onParseError: (socket, errorCode, pending) => this.#onParseError(socket, errorCode, pending),
         onError: (error) => options.error(error),
       },
@@ -73,13 +88,19 @@ export class AdminListener {
     return this.#server.listen(on);
   }
 
-  /** Ends at once: every complete request has its answer already. */
-  close(): Promise<void> {
-    return this.#server.end();
+  /** Who watches now, and how many watchers were dropped. */
+  get streams(): Pick<Streams, "size" | "dropped"> {
+    return this.#streams;
+  }
+
+  /** Ends at once, streams included: every other complete request has its answer already. */
+  async close(): Promise<void> {
+    await this.#streams.end();
+    await this.#server.end();
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
-    const pending: AdminRequest = { request, response, requestBytes: 0, heldBytes: 0, bodyComplete: false, bodyDone: false };
+    const pending: ServedRequest = { request, response, requestBytes: 0, heldBytes: 0, bodyComplete: false, bodyDone: false };
     this.#server.connections.requestStarted(pending);
     // A box without a battery clock doesn't know the date, and must not claim one (RFC 9110, 6.6.1).
     response.sendDate = false;
@@ -93,7 +114,7 @@ export class AdminListener {
       this.#bodies.read(
         request,
         pending,
-        (pieces) => this.#answer(response, route, Buffer.concat(pieces).toString("utf8")),
+        (pieces) => this.#answer(pending, route, Buffer.concat(pieces).toString("utf8")),
         (fault) => this.#refuse(response, fault),
       );
       if (continueAsked) response.writeContinue();
@@ -120,9 +141,15 @@ export class AdminListener {
     });
   }
 
-  #answer(response: ServerResponse, route: AdminRoute, body: string): void {
+  #answer({ request, response }: ServedRequest, route: AdminRoute, body: string): void {
     try {
-      const { status, text, contentType } = route(body);
+      const [, query = ""] = (request.url ?? "").split("?", 2);
+      const answer = route(body, { query: new URLSearchParams(query), headers: request.headers });
+      if ("start" in answer) {
+        this.#streams.begin(request, response, answer);
+        return;
+      }
+      const { status, text, contentType } = answer;
       write(response, status, text, contentType === undefined ? {} : { "Content-Type": contentType });
     } catch (error) {
       this.#refuse(response, error);
@@ -134,6 +161,7 @@ export class AdminListener {
     if (error instanceof Fault) {
       const { allow, retryAfterS } = error.details;
       write(response, error.httpStatus, errorText(error.message), {
+        "X-Posline-Reason": error.reason,
         ...(allow === undefined ? {} : { Allow: allow.join(", ") }),
         ...(retryAfterS === undefined ? {} : { "Retry-After": String(retryAfterS) }),
       });
@@ -144,7 +172,7 @@ export class AdminListener {
   }
 
   /** What was received is not HTTP, or too slow or too large. */
-  #onParseError(socket: Socket, errorCode: string | undefined, pending: AdminRequest | undefined): void {
+  #onParseError(socket: Socket, errorCode: string | undefined, pending: ServedRequest | undefined): void {
     if (pending !== undefined) this.#bodies.release(pending);
     const fault = parseErrorFault(errorCode);
     const text = errorText(fault.message);

@@ -28,6 +28,8 @@ export interface JournalOptions {
   /** Whether requests that can't be recorded are refused, or sent without a record. */
   readonly onFailure: "refuse" | "relay";
   readonly report: JournalReport;
+  /** Called with each operation whose outcome a caller learns to be unknown. */
+  readonly onUnknown?: ((operation: UnknownOperation) => void) | undefined;
   /** The box's own unless a test has another. */
   readonly disk?: Disk | undefined;
 }
@@ -61,12 +63,14 @@ export class Journal {
   readonly #onFailure: JournalOptions["onFailure"];
   readonly #recorder: Recorder;
   readonly #report: JournalReport;
+  readonly #onUnknown: JournalOptions["onUnknown"];
   #unknown: UnknownOperation[] = [];
   #unknownTotal = 0;
 
-  constructor({ folder, bytes, onFailure, report, disk = nodeDisk }: JournalOptions) {
+  constructor({ folder, bytes, onFailure, report, onUnknown, disk = nodeDisk }: JournalOptions) {
     this.#onFailure = onFailure;
     this.#report = report;
+    this.#onUnknown = onUnknown;
     this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead: (records) => this.#found(records) });
   }
 
@@ -139,6 +143,7 @@ export class Journal {
   #add(operation: UnknownOperation): void {
     this.#unknown = [...this.#unknown, operation].slice(-unknownMax);
     this.#unknownTotal++;
+    this.#onUnknown?.(operation);
   }
 }
 

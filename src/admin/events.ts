@@ -1,0 +1,185 @@
+import { randomBytes } from "node:crypto";
+import { eventText, type PublishedEvent, sseText } from "./published-event.ts";
+import type { NotReady } from "./readiness.ts";
+
+/**
+ * `GET /events`: what happens, as server-sent events, to each who watches. Publishing stands on the path of money and nearly always
+ * nobody watches, so it only puts the event into a ring; text is made when it is sent, once for all who watch. What is published
+ * within `gatherMs` goes out together, since a write for each event would cost the tills more than the events themselves.
+ */
+
+/** Events that are kept for a watcher that was away: a hundred exchanges or so. */
+export const ringMax = 512;
+
+/** Milliseconds for which events are gathered before they are sent. Nobody sees it; a screen shows sixteen of its own. */
+const gatherMs = 25;
+
+/** Events after which they are sent sooner, so that none is overwritten in the ring before. */
+const gatheredMax = 128;
+
+/** Milliseconds between two signs of life: proxies cut connections that are silent for a minute, and some for half of one. */
+export const heartbeatMs = 15_000;
+
+/** Bytes sent at most of what a watcher missed, its newest events: as much as may wait behind one. */
+const missedBytesMax = 256 * 1024;
+
+export interface EventsOptions {
+  readonly version: string;
+  /** What /readyz says: looked at when something else is sent, and at each heartbeat, while somebody watches. */
+  readonly notReady: () => readonly NotReady[];
+}
+
+/** Where a watcher's text goes; see `http/streams`. */
+interface Watcher {
+  write(text: string): void;
+  end(): void;
+}
+
+/** What is asked of the stream. */
+interface EventsRequest {
+  readonly query: URLSearchParams;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+export class Events {
+  readonly #options: EventsOptions;
+  /** Tells this process's ids from another's, also on a box whose clock starts from the same moment at each boot. */
+  readonly #start = Date.now().toString(16) + randomBytes(2).toString("hex");
+  readonly #ring: (PublishedEvent | undefined)[] = new Array(ringMax).fill(undefined);
+  readonly #times = new Float64Array(ringMax);
+  /** Events published so far, and so the last one's number. */
+  #count = 0;
+  /** Up to which of them the watchers were sent. */
+  #sent = 0;
+  readonly #watchers = new Set<Watcher>();
+  #gathering: NodeJS.Timeout | undefined;
+  #isHurried = false;
+  #heartbeat: NodeJS.Timeout | undefined;
+  /** What was not ready when last looked at. */
+  #lastVerdict: string | undefined;
+
+  constructor(options: EventsOptions) {
+    this.#options = options;
+  }
+
+  /** What the admin port answers by method and path. */
+  get routes() {
+    return { "GET /events": (_: string, request: EventsRequest) => this.#answer(request) };
+  }
+
+  /** Takes an event, which must not be changed any more. It returns at once and never throws. */
+  publish(event: PublishedEvent): void {
+    const at = this.#count % ringMax;
+    this.#ring[at] = event;
+    this.#times[at] = Date.now();
+    this.#count++;
+    if (this.#watchers.size === 0) return;
+    this.#gathering ??= setTimeout(() => this.#send(), gatherMs).unref();
+    if (this.#count - this.#sent < gatheredMax || this.#isHurried) return;
+    this.#isHurried = true;
+    setImmediate(() => this.#send());
+  }
+
+  /** Sends what is left; the watchers' connections end with the port. */
+  close(): void {
+    if (this.#watchers.size > 0) this.#send();
+    for (const watcher of this.#watchers) watcher.end();
+  }
+
+  #answer({ query, headers }: EventsRequest) {
+    const recent = query.get("recent");
+    if (recent !== null && !/^\d{1,9}$/.test(recent)) {
+      const error = `Cannot send events: recent must be a whole number from 0 to ${ringMax}, not ${JSON.stringify(recent.slice(0, 64))}`;
+      return { status: 400, text: `${JSON.stringify({ error })}\n` };
+    }
+    const lastId = headers["last-event-id"] ?? query.get("lastEventId") ?? undefined;
+    const after = lastId === undefined ? undefined : this.#numberOf(String(lastId));
+    return {
+      contentType: "text/event-stream",
+      start: (watcher: Watcher) => this.#begin(watcher, after ?? this.#count - Number(recent ?? 0)),
+    };
+  }
+
+  /** The number of an id, or 0 where it isn't one of this process: then all that is kept is news. */
+  #numberOf(id: string): number {
+    const [, start, number] = /^([0-9a-f]+)-(\d{1,15})$/.exec(id) ?? [];
+    const known = start === this.#start && Number(number) <= this.#count;
+    return known ? Number(number) : 0;
+  }
+
+  /** Sends a new watcher what it missed, and from then on what comes. */
+  #begin(watcher: Watcher, after: number): () => void {
+    this.#look();
+    // The others are brought to the same place first.
+    this.#send();
+    const missed = this.#missed(after);
+    // Its id is where the watcher stands, so that one that is cut off before its first event misses nothing either.
+    const hello = { version: this.#options.version, pid: process.pid, time: new Date().toISOString() };
+    watcher.write(sseText(this.#idOf(this.#count - missed.length), "hello", hello) + missed.join(""));
+    this.#watchers.add(watcher);
+    this.#heartbeat ??= setInterval(() => this.#beat(), heartbeatMs).unref();
+    return () => this.#over(watcher);
+  }
+
+  #over(watcher: Watcher): void {
+    this.#watchers.delete(watcher);
+    if (this.#watchers.size > 0) return;
+    clearInterval(this.#heartbeat);
+    clearTimeout(this.#gathering);
+    this.#heartbeat = undefined;
+    this.#gathering = undefined;
+  }
+
+  #beat(): void {
+    this.#look();
+    for (const watcher of [...this.#watchers]) watcher.write(": heartbeat\n\n");
+  }
+
+  /** Publishes whether posline is ready, where that has changed. Texts may count seconds, so they aren't compared. */
+  #look(): void {
+    const reasons = this.#options.notReady();
+    const now = JSON.stringify(reasons.map(({ what, line, service, state }) => [what, line, service, state]));
+    if (now === this.#lastVerdict) return;
+    this.#lastVerdict = now;
+    this.publish({ event: "ready", ready: reasons.length === 0, reasons });
+  }
+
+  /** Sends what came since the last time to all who watch. */
+  #send(): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    this.#isHurried = false;
+    if (this.#watchers.size > 0 && this.#count > this.#sent) this.#look();
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    const from = Math.max(this.#sent, this.#count - ringMax);
+    this.#sent = this.#count;
+    if (this.#watchers.size === 0 || from === this.#count) return;
+    let text = "";
+    for (let number = from + 1; number <= this.#count; number++) text += this.#textOf(number);
+    for (const watcher of [...this.#watchers]) watcher.write(text);
+  }
+
+  /** The newest of the events after a number, as far as they are kept and not too large together. */
+  #missed(after: number): readonly string[] {
+    const texts: string[] = [];
+    const oldest = Math.max(after, this.#count - ringMax, 0);
+    for (let number = this.#count, bytes = 0; number > oldest; number--) {
+      const text = this.#textOf(number);
+      bytes += Buffer.byteLength(text);
+      if (bytes > missedBytesMax) break;
+      texts.push(text);
+    }
+    return texts.reverse();
+  }
+
+  #textOf(number: number): string {
+    const at = (number - 1) % ringMax;
+    const event = this.#ring[at];
+    return event === undefined ? "" : eventText(this.#idOf(number), this.#times[at] ?? 0, event);
+  }
+
+  #idOf(number: number): string {
+    return `${this.#start}-${number}`;
+  }
+}

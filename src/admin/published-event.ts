@@ -1,0 +1,113 @@
+import type { ExchangeName, ExchangeParts, ExchangePhase } from "../core/exchange-phase.ts";
+import { type ExchangeRecord, exchangeFields, type LineFields, lineFields } from "../core/log-fields.ts";
+import { logged, loggedSentence } from "../core/log-text.ts";
+import { printableJson } from "../core/shell-text.ts";
+import type { UnknownOperationSource } from "./status-sources.ts";
+
+/**
+ * What `GET /events` sends. An event is kept as what it was published with, and becomes text only where somebody watches; its texts are
+ * bounded and masked as in the log, field by field.
+ */
+
+/** An exchange that isn't over. */
+interface OpenExchange {
+  readonly event: "exchange";
+  readonly exchange: ExchangeName;
+  readonly phase: ExchangePhase;
+}
+
+interface EndedExchange {
+  readonly event: "exchange";
+  readonly phase: "ended";
+  readonly line: string;
+  readonly record: ExchangeRecord;
+  /** Where it was sent. */
+  readonly parts: ExchangeParts | undefined;
+}
+
+export type PublishedEvent =
+  | OpenExchange
+  | EndedExchange
+  | { readonly event: "line" | "discard" | "late"; readonly fields: LineFields }
+  | {
+      readonly event: "service";
+      readonly line: string;
+      readonly service: string;
+      readonly state: "heard" | "unheard";
+      readonly reason?: string;
+      readonly cure?: string;
+    }
+  | { readonly event: "operation"; readonly operation: UnknownOperationSource }
+  | { readonly event: "ready"; readonly ready: boolean; readonly reasons: readonly unknown[] };
+
+/** An event as the stream has it: with its id, on lines of its own, its data on one of them. */
+export function eventText(id: string, timeMs: number, published: PublishedEvent): string {
+  return sseText(id, published.event, { time: new Date(timeMs).toISOString(), ...dataOf(published) });
+}
+
+/** One event of a stream. JSON has no line break between values unless it is asked to. */
+export function sseText(id: string, event: string, data: object): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${printableJson(JSON.stringify(data))}\n\n`;
+}
+
+function dataOf(published: PublishedEvent): object {
+  switch (published.event) {
+    case "exchange":
+      return published.phase === "ended" ? endedData(published) : openData(published);
+    case "line":
+    case "discard":
+    case "late":
+      return lineFields(published.fields);
+    case "service": {
+      const { line, service, state, reason, cure } = published;
+      return { line, service, state, reason: reason && loggedSentence(reason), cure: cure && loggedSentence(cure) };
+    }
+    case "operation":
+      return operationData(published.operation);
+    case "ready":
+      return { ready: published.ready, reasons: published.reasons };
+  }
+}
+
+function openData({ exchange, phase }: OpenExchange): object {
+  const { requestId, service, line, route } = exchange;
+  return { requestId: logged(requestId), service, line, route, phase };
+}
+
+function endedData({ line, record, parts }: EndedExchange): object {
+  const fields = exchangeFields(record);
+  const { requestId, service, route, key, outcome, reason, status, code, httpStatus, queueMs, lineMs, message } = fields;
+  return {
+    requestId,
+    service,
+    line,
+    route,
+    phase: "ended",
+    key,
+    outcome,
+    reason,
+    status,
+    code,
+    httpStatus,
+    queueMs,
+    lineMs,
+    requestMs: parts && hundredths(parts.requestMs),
+    terminalMs: parts && hundredths(parts.terminalMs),
+    replyMs: parts && hundredths(parts.replyMs),
+    message,
+  };
+}
+
+function operationData({ requestId, service, route, key, amount, cause }: UnknownOperationSource): object {
+  return {
+    requestId: logged(requestId),
+    service,
+    route,
+    key: key === undefined ? undefined : logged(key),
+    amount: amount === undefined ? undefined : logged(amount),
+    state: "unknown",
+    cause,
+  };
+}
+
+const hundredths = (ms: number) => Math.round(ms * 100) / 100;

@@ -1,0 +1,126 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Fault } from "../core/fault.ts";
+import { safetyHeaders } from "./response-writer.ts";
+
+/**
+ * Long-lived answers: what is written to them goes out as it comes, until either end closes. Somebody who watches must never cost a
+ * till anything, so their number is bounded, and what waits behind a slow one; that one is dropped.
+ */
+
+/** Watchers at one time: a page, a tap, a log and a scrape on two or three screens. Each takes a socket and what waits behind it. */
+export const streamsMax = 8;
+
+/** Bytes that may wait behind one watcher before it is dropped: some 700 events, minutes of a busy till. */
+export const waitingBytesMax = 256 * 1024;
+
+/** Seconds after which a refused watcher may try again: by then a page that was closed has let go of its place. */
+const retryAfterS = 5;
+
+/** Milliseconds of silence after which the system asks whether the other end is still there. */
+const keepAliveAfterMs = 30_000;
+
+/** One long-lived answer while it lasts. Neither function ever throws. */
+export interface AdminStream {
+  /** Sends text or bytes; does nothing once it is over. A watcher behind which too much waits is dropped. */
+  write(piece: string | Uint8Array): void;
+  /** Ends it, after what was written. */
+  end(): void;
+}
+
+/** What a route answers that goes on. */
+export interface StreamAnswer {
+  readonly contentType: string;
+  /**
+   * Begins it.
+   * @returns called once when it is over, whichever end closed it.
+   */
+  start(stream: AdminStream): () => void;
+}
+
+export class Streams {
+  readonly #onDropped: () => void;
+  /** Those under way, each with what ends it. */
+  readonly #streams = new Map<ServerResponse, () => void>();
+  #dropped = 0;
+
+  /** @param onDropped Called after each that was dropped for being slow. */
+  constructor(onDropped: () => void) {
+    this.#onDropped = onDropped;
+  }
+
+  /** How many there are now. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** How many were dropped for being slow since the port opened. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /**
+   * Answers a request with one.
+   * @throws Fault `unavailable` when there are as many as may be.
+   */
+  begin(request: IncomingMessage, response: ServerResponse, answer: StreamAnswer): void {
+    if (this.#streams.size >= streamsMax) {
+      const state = `${this.#streams.size} watchers are connected, which is the limit: close one of them`;
+      throw new Fault("unavailable", `Cannot watch: ${state}`, { reason: "too-many-requests", retryAfterS });
+    }
+    request.socket.setKeepAlive(true, keepAliveAfterMs);
+    // A proxy (nginx) would otherwise hold events back until it has many.
+    response.writeHead(200, { "Content-Type": answer.contentType, ...safetyHeaders, "X-Accel-Buffering": "no" });
+    if (request.method === "HEAD") {
+      response.end();
+      return;
+    }
+    // Its closing says the same, and follows.
+    response.on("error", () => {});
+    let isOver = false;
+    let over: (() => void) | undefined;
+    const finish = () => {
+      if (isOver) return;
+      isOver = true;
+      this.#streams.delete(response);
+      over?.();
+    };
+    const stream: AdminStream = {
+      write: (piece) => {
+        if (isOver) return;
+        // Looked at before the writing: what is written only now has had no time to leave.
+        if (response.writableLength <= waitingBytesMax) response.write(piece);
+        else {
+          finish();
+          response.destroy();
+          this.#dropped++;
+          this.#onDropped();
+        }
+      },
+      end: () => {
+        if (isOver) return;
+        finish();
+        response.end();
+      },
+    };
+    this.#streams.set(response, finish);
+    response.on("close", finish);
+    over = answer.start(stream);
+    // It may have ended while it began.
+    if (isOver) over();
+  }
+
+  /** The connection of an answer closed. Node says so only of the first answer of a connection. */
+  gone(response: ServerResponse): void {
+    this.#streams.get(response)?.();
+  }
+
+  /** Ends all of them; what was written has left for the system when this settles, as far as the other ends read. */
+  async end(): Promise<void> {
+    for (const [response, finish] of [...this.#streams]) {
+      finish();
+      response.end();
+    }
+    // The last piece is handed to the system at the end of this turn.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
