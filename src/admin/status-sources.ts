@@ -1,4 +1,4 @@
-import type { ServiceName } from "../core/call.ts";
+import type { ContractName, ServiceName } from "../core/call.ts";
 
 /** What the status reads, as interfaces: lines, ports and a journal implement them without importing them. */
 
@@ -41,6 +41,7 @@ export interface LineSource {
 
 export interface ServiceSource {
   readonly service: ServiceName;
+  readonly contract?: ContractName | undefined;
   /** The name of its line. */
   readonly line: string;
   /** Where it is reached by tills, in a bridge. */

@@ -214,14 +214,14 @@ class RunningBridge implements Bridge {
     };
   }
 
-  #show({ lines, journal }: Config): void {
+  #show({ lines, services, journal }: Config): void {
     this.#lineOf = new Map(this.listening.map(({ service, line = "" }) => [service, line]));
     this.#status.setSources({
       lines: this.lines.map((live) => {
         const { path, queueCallsMax } = lines[live.name] ?? {};
         return { name: live.name, path: path ?? "", queueCallsMax, live };
       }),
-      services: this.listening.map(({ line = "", ...each }) => ({ ...each, line })),
+      services: this.listening.map(({ line = "", ...each }) => ({ ...each, contract: services[each.service]?.contract, line })),
       journal:
         this.#journal === undefined || journal === false || journal.folder === undefined
           ? undefined

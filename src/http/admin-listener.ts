@@ -26,6 +26,8 @@ export interface AdminAnswer {
   readonly text: string;
   /** Its media type, where not JSON. */
   readonly contentType?: string;
+  /** More headers. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** What a route may know of its request beside the body. */
@@ -41,6 +43,8 @@ export interface AdminListenerOptions {
   readonly config: AdminConfig;
   /** By method and path, as in `GET /emulator`; one that takes GET takes HEAD as well. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
+  /** The status page's files by path; see `page-files.ts`. */
+  readonly files?: ReadonlyMap<string, AdminAnswer> | undefined;
   /** Something failed that should not: a bug. */
   readonly error: (error: unknown) => void;
   /** A watcher was dropped because it read too slowly; `dropped` counts them. */
@@ -128,6 +132,8 @@ export class AdminListener {
     // What HEAD is answered is what GET would be; its body is left out by Node.
     const route = this.#routes.get(`${method === "HEAD" ? "GET" : method} ${path}`);
     if (route !== undefined) return route;
+    const file = method === "GET" || method === "HEAD" ? this.#options.files?.get(path) : undefined;
+    if (file !== undefined) return () => file;
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
@@ -149,8 +155,8 @@ export class AdminListener {
         this.#streams.begin(request, response, answer);
         return;
       }
-      const { status, text, contentType } = answer;
-      write(response, status, text, contentType === undefined ? {} : { "Content-Type": contentType });
+      const { status, text, contentType, headers } = answer;
+      write(response, status, text, { ...headers, ...(contentType === undefined ? {} : { "Content-Type": contentType }) });
     } catch (error) {
       this.#refuse(response, error);
     }

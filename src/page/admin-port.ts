@@ -88,7 +88,8 @@ export class AdminPort {
     for (;;) {
       const token = this.#token;
       const headers = { ...request.headers, ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
-      const response = await fetch(path, { ...request, headers, signal: signal() });
+      // With credentials, the browser would ask for a password by itself.
+      const response = await fetch(path, { ...request, headers, credentials: "omit", signal: signal() });
       if (response.status !== 401) return response;
       await response.body?.cancel();
       // Another request may have got a new one in the meantime.

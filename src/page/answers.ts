@@ -4,7 +4,10 @@ export interface Status {
   readonly version: string;
   readonly pid: number;
   readonly state: string;
-  readonly ready: boolean;
+  /** Why the next request would not be sent at once; none when all is well. */
+  readonly reasons: readonly NotReady[];
+  /** What posline can't know by itself. */
+  readonly notes: readonly string[];
   readonly lines: Readonly<Record<string, LineStatus>>;
   readonly services: Readonly<Record<string, ServiceStatus>>;
   readonly journal: JournalStatus;
@@ -49,12 +52,6 @@ export interface UnknownOperation {
   readonly key?: string;
   readonly amount?: string;
   readonly cause: string;
-}
-
-/** `/readyz`. */
-export interface Readiness {
-  readonly reasons?: readonly NotReady[];
-  readonly notes?: readonly string[];
 }
 
 export interface NotReady {

@@ -7,12 +7,12 @@ const width = 300;
 const height = 60;
 
 export class Curve {
-  readonly #figure = byId("curve", HTMLElement);
+  readonly #curve = byId("curve", SVGElement);
   readonly #words = byId("curve-words", HTMLElement);
 
   /** @param times Milliseconds, the newest last; at most as many as the list of exchanges has. */
   show(times: readonly number[]): void {
-    this.#figure.hidden = times.length < 2;
+    this.#curve.toggleAttribute("hidden", times.length < 2);
     const last = times.at(-1);
     if (last === undefined) {
       setText(this.#words, text("curveNone"));
@@ -25,7 +25,7 @@ export class Curve {
       const y = height - 2 - ((height - 4) * ms) / largest;
       return `${x.toFixed(1)} ${y.toFixed(1)}`;
     });
-    this.#figure.querySelector("path")?.setAttribute("d", `M${points.join("L")}`);
+    this.#curve.querySelector("path")?.setAttribute("d", `M${points.join("L")}`);
     const median = sorted[Math.floor(sorted.length / 2)] ?? last;
     setText(
       this.#words,

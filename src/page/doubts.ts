@@ -1,4 +1,4 @@
-import type { NotReady, Readiness, Status, UnknownOperation } from "./answers.ts";
+import type { NotReady, Status, UnknownOperation } from "./answers.ts";
 import { make, makeEnglish } from "./dom.ts";
 import { dayAndTime, optionalText, text } from "./texts.ts";
 
@@ -39,7 +39,7 @@ function doubtOf({ time, service, route, key, amount, cause }: UnknownOperation,
 }
 
 /** The reasons why posline isn't ready, its notes, and a journal that can't be written. */
-export function findingsOf({ reasons = [], notes = [] }: Readiness, { journal }: Status): readonly HTMLElement[] {
+export function findingsOf({ reasons, notes, journal }: Status): readonly HTMLElement[] {
   const items = [...reasons.map(findingOf), ...notes.map((note) => make("li", "note", makeEnglish("p", "", note)))];
   const isReported = reasons.some(({ what }) => what === "journal");
   if (journal.state !== "ok" && journal.state !== "off" && !isReported) {

@@ -1,5 +1,5 @@
 import { AdminPort, type StreamEvent } from "./admin-port.ts";
-import type { EmulatorView, ExchangeEvent, Readiness, Status } from "./answers.ts";
+import type { EmulatorView, ExchangeEvent, Status } from "./answers.ts";
 import { Curve } from "./curve.ts";
 import { byId, make, setText } from "./dom.ts";
 import { doubtsOf, findingsOf } from "./doubts.ts";
@@ -33,9 +33,8 @@ class Page {
   readonly #emulator = new EmulatorControls(this.#port);
   /** What this port has: a bridge has status and events, `posline emulate` an emulator alone. */
   #paths: readonly string[] = [];
-  #process: { readonly version: string; readonly pid: number } | undefined;
+  #version: string | undefined;
   #status: Status | undefined;
-  #readiness: Readiness = {};
   #emulatorView: EmulatorView | undefined;
   #statusMs = 0;
   readonly #repliedMs = new Map<string, number>();
@@ -86,19 +85,18 @@ class Page {
   }
 
   #event({ id, event, data }: StreamEvent): void {
+    // The greeting's id is that of the event before the next one.
+    if (isGap(this.#lastId, id, event === "hello" ? 0 : 1)) this.#exchanges.loseSight();
+    this.#lastId = id;
     if (event === "hello") {
       // A new posline has a new page.
-      const { version, pid } = data as { version: string; pid: number };
-      if (this.#process !== undefined && version !== this.#process.version) location.reload();
-      // What was under way in another process has no end here.
-      if (this.#process !== undefined && pid !== this.#process.pid) this.#exchanges.loseSight();
-      this.#process = { version, pid };
+      const { version } = data as { version: string };
+      this.#version ??= version;
+      if (version !== this.#version) location.reload();
       // Only an answer shows that what is on the page is so; until it is there, the page says that posline isn't heard.
       this.#askIn(0);
       return;
     }
-    if (isGap(this.#lastId, id)) this.#exchanges.loseSight();
-    this.#lastId = id;
     if (event !== "exchange") {
       this.#askIn(askSoonMs);
       return;
@@ -133,13 +131,8 @@ class Page {
     if (this.#isAsking || document.hidden) return;
     this.#isAsking = true;
     try {
-      const [status, readiness, emulator] = await Promise.all([
-        this.#jsonOf<Status>("/status"),
-        this.#jsonOf<Readiness>("/readyz"),
-        this.#jsonOf<EmulatorView>("/emulator"),
-      ]);
+      const [status, emulator] = await Promise.all([this.#jsonOf<Status>("/status"), this.#jsonOf<EmulatorView>("/emulator")]);
       this.#status = status;
-      this.#readiness = readiness ?? {};
       this.#emulatorView = emulator;
       this.#statusMs = performance.now();
       this.#lastNews = new Date();
@@ -167,7 +160,7 @@ class Page {
     if (status === undefined) return;
     setText(byId("version", HTMLElement), status.version);
     showList("doubts", doubtsOf(status));
-    showList("findings", findingsOf(this.#readiness, status));
+    showList("findings", findingsOf(status));
     showList("counters", countersOf(status));
   }
 
@@ -177,6 +170,7 @@ class Page {
     const main = byId("main", HTMLElement);
     main.dataset["old"] = String(this.#isLost);
     main.hidden = this.#lastNews === undefined;
+    setText(byId("now-title", HTMLElement), text(this.#isLost ? "nowOld" : "now"));
     this.#exchanges.show(this.#isLost);
     byId("exchanges-none", HTMLElement).hidden = !this.#exchanges.isEmpty;
     this.#curve.show(this.#exchanges.lineTimes);
@@ -190,7 +184,6 @@ class Page {
       status &&
       this.#terminals.show({
         status,
-        reasons: this.#readiness.reasons ?? [],
         askedMs: this.#statusMs,
         lostSince,
         repliedMs: this.#repliedMs,
@@ -204,10 +197,10 @@ class Page {
 }
 
 /** Whether events were missed between these two, by their ids: `<process>-<count>`. */
-function isGap(before: string, id: string): boolean {
+function isGap(before: string, id: string, step: 0 | 1): boolean {
   const [process, count] = id.split("-");
   const [processBefore, countBefore] = before.split("-");
-  return before !== "" && (process !== processBefore || Number(count) !== Number(countBefore) + 1);
+  return before !== "" && (process !== processBefore || Number(count) !== Number(countBefore) + step);
 }
 
 function sayOf({ count, ready }: { readonly count: number; readonly ready: number }, doubts: number): void {

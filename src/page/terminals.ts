@@ -1,4 +1,4 @@
-import type { NotReady, ServiceStatus, Status } from "./answers.ts";
+import type { ServiceStatus, Status } from "./answers.ts";
 import { make, makeEnglish, setText } from "./dom.ts";
 import { agoText, text, timeOfDay } from "./texts.ts";
 
@@ -36,7 +36,6 @@ interface Card {
 /** What the cards are made of. */
 export interface TerminalsNow {
   readonly status: Status;
-  readonly reasons: readonly NotReady[];
   /** When the status came, by `performance.now()`. */
   readonly askedMs: number;
   /** Set while nothing is heard of posline: since when. */
@@ -138,9 +137,9 @@ function heardText(name: string, { heard }: ServiceStatus, { askedMs, repliedMs 
 }
 
 /** Why it is so and what to do, in posline's words, where something is wrong. */
-function detailsOf(known: TerminalState, name: string, service: ServiceStatus, { status, reasons }: TerminalsNow) {
+function detailsOf(known: TerminalState, name: string, service: ServiceStatus, { status }: TerminalsNow) {
   if (known === "ready" || known === "busy" || known === "unproven") return {};
-  const found = reasons.find(
+  const found = status.reasons.find(
     (each) => each.service === name || (each.service === undefined && each.line === service.line) || each.what === "process",
   );
   return found ?? { reason: service.heard?.reason ?? status.lines[service.line]?.reason, cure: service.heard?.cure };

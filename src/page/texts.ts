@@ -45,9 +45,11 @@ export async function useLanguage(language: Language): Promise<void> {
   if (!response.ok) throw new Error(`Cannot show the page in ${languages[language]}: HTTP ${response.status}`);
   // The file has the keys of en.json: a test compares them.
   texts = (await response.json()) as typeof english;
-  clock = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
-  dateAndTime = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
-  numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+  // Times as the browser has them, where it has this language.
+  const locale = navigator.languages.find((name) => name.startsWith(language)) ?? language;
+  clock = new Intl.DateTimeFormat(locale, { timeStyle: "medium" });
+  dateAndTime = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
+  numbers = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
   document.documentElement.lang = language;
   for (const each of document.querySelectorAll<HTMLElement>("[data-text]")) {
     each.textContent = optionalText(each.dataset["text"] ?? "") ?? "";
