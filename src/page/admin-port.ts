@@ -40,18 +40,16 @@ export class AdminPort {
   }
 
   /**
-   * A JSON answer. 503 is one too: /readyz says so that it isn't ready.
+   * A JSON answer.
    * @throws Error when nothing, or something else, is answered in time.
    */
   async json<T>(path: string, body?: object): Promise<T> {
     const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await this.#fetch(path, request, () => AbortSignal.timeout(answerMs));
     const text = await response.text();
-    if (response.ok || response.status === 503) {
-      // Its shape is that of this posline's answers: page and port are of one version.
-      return JSON.parse(text) as T;
-    }
-    throw new Error(errorIn(text) ?? `HTTP ${response.status}`);
+    if (!response.ok) throw new Error(errorIn(text) ?? `HTTP ${response.status}`);
+    // Its shape is that of this posline's answers: page and port are of one version.
+    return JSON.parse(text) as T;
   }
 
   /** Follows the stream for ever: each event, `alive` with each sign of life, and `lost` when there is none. */

@@ -72,7 +72,7 @@ export async function proxyBelow(
   const server: Server = createServer((incoming, outgoing) => {
     const url = incoming.url ?? "/";
     if (url === path) {
-      outgoing.writeHead(301, { Location: `.${path}/` }).end();
+      outgoing.writeHead(301, { Location: `${path.slice(path.lastIndexOf("/") + 1)}/` }).end();
       return;
     }
     if (!url.startsWith(`${path}/`)) {
