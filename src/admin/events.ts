@@ -96,7 +96,7 @@ export class Events {
     const after = lastId === undefined ? undefined : this.#numberOf(String(lastId));
     return {
       contentType: "text/event-stream",
-      start: (watcher: Watcher) => this.#begin(watcher, after ?? this.#count - Number(recent ?? 0)),
+      start: (watcher: Watcher) => this.#begin(watcher, after, Number(recent ?? 0)),
     };
   }
 
@@ -108,13 +108,13 @@ export class Events {
   }
 
   /** Sends a new watcher what it missed, and from then on what comes. */
-  #begin(watcher: Watcher, after: number): () => void {
+  #begin(watcher: Watcher, after: number | undefined, recent: number): () => void {
     this.#look();
     // The others are brought to the same place first.
     this.#send();
-    const missed = this.#missed(after);
+    const missed = this.#missed(after ?? this.#count - recent);
     // Its id is where the watcher stands, so that one that is cut off before its first event misses nothing either.
-    const hello = { version: this.#options.version, pid: process.pid, time: new Date().toISOString() };
+    const hello = { version: this.#options.version, pid: process.pid, time: new Date().toISOString(), missed: missed.length };
     watcher.write(sseText(this.#idOf(this.#count - missed.length), "hello", hello) + missed.join(""));
     this.#watchers.add(watcher);
     this.#heartbeat ??= setInterval(() => this.#beat(), heartbeatMs).unref();

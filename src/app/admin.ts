@@ -1,8 +1,7 @@
 import type { AddressInfo } from "node:net";
-import type { AdminConfig } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import type { Log } from "../core/log.ts";
-import { AdminListener, type AdminRoute } from "../http/admin-listener.ts";
+import { AdminListener, type AdminRoute, type AdminSettings } from "../http/admin-listener.ts";
 import { readPageFiles } from "../http/page-files.ts";
 import type { ListenOn } from "../http/server.ts";
 
@@ -26,7 +25,7 @@ export interface Admin {
  * @throws Error when the configured address, or the socket, can't be used.
  */
 export async function openAdmin(
-  config: AdminConfig | undefined,
+  config: AdminSettings | undefined,
   routes: Readonly<Record<string, AdminRoute>>,
   log: Log,
   on?: ListenOn,
@@ -36,6 +35,8 @@ export async function openAdmin(
     config: config ?? adminDefaults,
     routes,
     files: await readPageFiles(pageFolder, paths),
+    // It says that the process runs, and nothing else: what restarts a container has no token.
+    tokenless: ["GET /healthz"],
     error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
     dropped: () => {
       const count = listener.streams.dropped;

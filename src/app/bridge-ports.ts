@@ -1,4 +1,5 @@
 import type { Config } from "../config/config.ts";
+import { isLoopback, needsToken } from "../config/exposure.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { HttpListener, type HttpListenerOptions } from "../http/listener.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
@@ -178,10 +179,16 @@ function noSocket(path: string, port: number, sockets: readonly ListeningSocket[
 
 /**
  * The socket of systemd's that is the admin port's.
- * @throws SocketsError when systemd has none where it is configured.
+ * @throws SocketsError when systemd has none where it is configured, or one that the network reaches and that asks for no token.
  */
 export function socketForAdmin({ admin }: Config, sockets: readonly ListeningSocket[]): ListeningSocket | undefined {
   const socket = sockets.find(({ port }) => port === (admin ?? adminDefaults).port);
   if (socket === undefined && admin !== undefined && sockets.length > 0) throw noSocket("admin.port", admin.port, sockets);
+  if (socket !== undefined && !isLoopback(socket.host) && admin?.token === undefined) {
+    throw new SocketsError(
+      `Cannot use the configuration: posline.socket opens the admin port on ${socket.host}, where it ${needsToken}; or listen on ` +
+        `127.0.0.1:${socket.port}: sudo systemctl edit posline.socket, then sudo systemctl restart posline.socket posline`,
+    );
+  }
   return socket;
 }

@@ -107,7 +107,9 @@ function exitOf(child: ChildProcess): Promise<number | string> {
   return new Promise((resolve, reject) => {
     child.on("error", (error: NodeJS.ErrnoException) => {
       const why = error.code === "ENOENT" ? "there is no journalctl on this box" : error.message;
-      reject(new SourceError(`Cannot read the journal: ${why}: name the file the log goes to: posline logs FILE`));
+      reject(
+        new SourceError(`Cannot read the journal: ${why}: name the file the log goes to: posline logs FILE, or use --live`),
+      );
     });
     child.on("close", (code, signal) => resolve(code ?? signal ?? "nothing"));
   });

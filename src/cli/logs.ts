@@ -7,9 +7,10 @@ import { LogView } from "../logs/view.ts";
 import { defineCommand, inQuotes } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { JournaldLog } from "./journald-log.ts";
+import { LiveLog, liveTarget } from "./live-log.ts";
 import { readLogFile, readStream } from "./log-file.ts";
 
-/** `posline logs`: the log as a technician reads it, from journald, a file or standard input. */
+/** `posline logs`: the log as a technician reads it, from journald, a file, standard input or a running posline. */
 
 export interface LogsArguments {
   readonly file?: string | undefined;
@@ -23,6 +24,10 @@ export interface LogsArguments {
   readonly json?: boolean | undefined;
   readonly color?: boolean | undefined;
   readonly unit?: string | undefined;
+  readonly live?: boolean | undefined;
+  readonly url?: string | undefined;
+  readonly tokenFile?: string | undefined;
+  readonly config?: string | undefined;
 }
 
 /** Lines that are shown of what is there when the log is followed, as `tail` has it. */
@@ -64,12 +69,14 @@ async function runLogs(args: LogsArguments): Promise<number> {
 }
 
 async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
-  const { follow = false, service, key, outcome, grep, unit } = args;
+  const { service, key, outcome, grep, unit } = args;
+  const follow = args.follow === true || args.live === true;
   const sinceMs = args.since === undefined ? undefined : sinceOf(args.since);
   const criteria = { sinceMs, service, key, outcome, grep };
   const last = linesOf(args.lines) ?? (follow && sinceMs === undefined ? followLines : undefined);
   const source = sourceOf(args);
-  if (source !== "journal" && unit !== undefined) {
+  const live = source === "live" ? new LiveLog({ ...(await liveTarget(args)), err: toStandardError }) : undefined;
+  if (source !== "journal" && source !== "live" && unit !== undefined) {
     throw new UsageError("Cannot show the log: --unit reads the system journal, and a file was named: leave one of them out");
   }
   const unfiltered = matchesAll(criteria) && args.json !== true;
@@ -79,7 +86,7 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
     follow,
     last,
     unfiltered,
-    err: (text) => process.stderr.write(text),
+    err: toStandardError,
   });
   const terminal = process.stdout.isTTY === true;
   const view = new LogView({
@@ -94,6 +101,7 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
       if (!stop.aborted) process.stdout.write(bytes);
     },
   });
+  if (live !== undefined) return live.read(view, stop);
   if (source === "journal") {
     await journal.read(view, stop);
     const what = unfiltered ? "has nothing" : "has nothing that fits";
@@ -101,8 +109,10 @@ async function show(args: LogsArguments, stop: AbortSignal): Promise<void> {
     return;
   }
   if (source === "input") return readStream(process.stdin, follow, view, stop);
-  return readLogFile(source.file, follow, view, stop);
+  if (source !== "live") await readLogFile(source.file, follow, view, stop);
 }
+
+const toStandardError = (text: string) => process.stderr.write(text);
 
 function sinceOf(text: string): number {
   const sinceMs = readSince(text, Date.now());
@@ -115,8 +125,19 @@ function linesOf(lines: number | undefined): number | undefined {
   throw new UsageError(`Cannot show the log: --lines ${lines} must be a whole number from 0 to ${linesMax}`);
 }
 
-/** A file that is named; what is piped in, or standard input by its name; the journal. */
-function sourceOf({ file, unit }: LogsArguments): "journal" | "input" | { readonly file: string } {
+/** A running posline; a file that is named; what is piped in, or standard input by its name; the journal. */
+function sourceOf(args: LogsArguments): "live" | "journal" | "input" | { readonly file: string } {
+  const { file, unit } = args;
+  if (args.live === true) {
+    const other = file !== undefined ? "a file was named" : unit !== undefined ? "--unit reads the system journal" : undefined;
+    if (other === undefined) return "live";
+    throw new UsageError(`Cannot show the log: --live follows a running posline, and ${other}: leave one of them out`);
+  }
+  for (const name of ["url", "tokenFile", "config"] as const) {
+    if (args[name] === undefined) continue;
+    const flag = name === "tokenFile" ? "token-file" : name;
+    throw new UsageError(`Cannot show the log: --${flag} says where a running posline is: add --live`);
+  }
   // yargs makes an empty text of a lone dash.
   if (file !== undefined) return file === "-" || file === "" ? "input" : { file };
   return unit === undefined && isPipedIn() ? "input" : "journal";
@@ -154,6 +175,18 @@ export const logsCommand = defineCommand({
       type: "boolean",
       describe: "Use colours; --no-color turns them off (default: on a terminal, unless NO_COLOR is set)",
     },
+    live: { type: "boolean", describe: "Follow a running posline over its admin port, where there is no journal" },
+    url: {
+      type: "string",
+      example: "http://localhost:8880",
+      describe: "With --live: the admin port (default: the configuration's)",
+    },
+    "token-file": {
+      type: "string",
+      example: "/etc/posline/admin-token",
+      describe: "With --live: the file that holds its token",
+    },
+    config: { type: "string", example: "posline.json", describe: "With --live: the configuration file that names the port" },
     unit: { type: "string", example: "posline", describe: "systemd unit whose journal is read (default posline)" },
   },
   run: (args: LogsArguments) => runLogs(args),

@@ -64,9 +64,17 @@ export interface ServiceConfig {
   readonly apiKeyFile?: string;
 }
 
+/** The admin port, every setting resolved. */
 export interface AdminConfig {
   readonly host: string;
+  /** 0 means any free port, and can only come from the environment or a flag. */
   readonly port: number;
+  /** Pages of these origins may read. */
+  readonly allowOrigins: readonly string[];
+  readonly allowHosts: readonly string[];
+  /** What each request must carry, where it is set: the value, read from `tokenFile`. */
+  readonly token?: string;
+  readonly tokenFile?: string;
 }
 
 /** The record of what moved money, printed or changed state. */
@@ -97,7 +105,7 @@ export interface Config {
 export const emulatedPath = "emulated:";
 
 /** The settings whose value no message, log or listing may show. */
-export const secretKeys: ReadonlySet<string> = new Set(["merchantId", "apiKey"]);
+export const secretKeys: ReadonlySet<string> = new Set(["merchantId", "apiKey", "token"]);
 
 /** The configuration can't be used. Its message lists every problem; the process exits with `exitCode`. */
 export class ConfigError extends Error {

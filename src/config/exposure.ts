@@ -21,12 +21,13 @@ interface ReadFrom {
 }
 
 /** Files with secrets that every user can read: the configuration's own, and those that hold one secret each. */
-export function readableSecrets({ services }: Config, { file, origins, groups = "/etc/group" }: ReadFrom): string[] {
+export function readableSecrets({ services, admin }: Config, { file, origins, groups = "/etc/group" }: ReadFrom): string[] {
   const settingsOf = new Map<string, string[]>();
-  for (const [name, service] of Object.entries(services)) {
-    for (const [key, value] of Object.entries(service)) {
+  const all = Object.entries(services).map(([name, service]) => [`services.${name}`, service] as const);
+  for (const [path, settings] of [...all, ["admin", admin ?? {}] as const]) {
+    for (const [key, value] of Object.entries(settings)) {
       if (!secretKeys.has(key) || typeof value !== "string") continue;
-      const setting = `services.${name}.${key}`;
+      const setting = `${path}.${key}`;
       const origin = origins.get(setting) ?? "";
       const from = origin.startsWith("file ") ? origin.slice("file ".length) : undefined;
       if (from === undefined) continue;
@@ -98,19 +99,25 @@ export function exposedServices({ services }: Config): string[] {
   });
 }
 
-/** An admin port that the network reaches: it asks for no key. */
+/** An admin port that the network reaches. */
 export function exposedAdmin({ admin }: Config): string[] {
   if (admin === undefined || isLoopback(admin.host)) return [];
   const { host, port } = admin;
   return [
-    `admin.host: anyone on the network who can reach ${host} can read the status, with the keys of unknown operations: ` +
-      `set it to 127.0.0.1, and reach it through ${tunnel(port)}`,
+    `admin.host: the token is sent to ${host} unencrypted, so anyone on the network can read it: ` +
+      `set it to 127.0.0.1, behind a proxy with TLS or ${tunnel(port)}`,
   ];
 }
+
+/** What an admin port that the network reaches needs, and how to have it. */
+export const needsToken =
+  "needs a token, since anyone who can reach it could read the status: put one into a file " +
+  "(openssl rand -hex 24), and set admin.tokenFile or POSLINE_ADMIN_TOKEN_FILE to the file";
 
 /** What brings a port of this box to another one, encrypted. */
 const tunnel = (port: number) => `ssh -N -L ${port}:127.0.0.1:${port} USER@BOX`;
 
-function isLoopback(host: string): boolean {
+/** Whether only this box reaches an address. */
+export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -141,8 +141,8 @@ export const serviceDefaults = {
   check: "envelope",
 } as const;
 
-/** The admin page's address when `admin` is there without one. */
-export const adminDefaults = { host: "127.0.0.1", port: 8880 } as const;
+/** The admin port's settings in force when nobody set them. */
+export const adminDefaults = { host: "127.0.0.1", port: 8880, allowOrigins: [], allowHosts: [] } as const;
 
 /** The journal's settings in force when nobody set them: 8 MiB hold 8192 operations, which a till makes in weeks. */
 export const journalDefaults = { bytes: 8 * 1024 * 1024, onFailure: "relay" } as const;

@@ -129,6 +129,20 @@ const setAdminPort: Applied = (draft, label, origin, value, problems) => {
   draft.origins.set("admin.port", origin);
 };
 
+const setAdminHost: Applied = (draft, label, origin, value, problems) => {
+  const kept = check(fileSchema.properties.admin.properties.host, value, label, problems);
+  if (typeof kept !== "string") return;
+  draft.admin = { ...draft.admin, host: kept };
+  draft.origins.set("admin.host", origin);
+};
+
+const setAdminTokenFile: Applied = (draft, label, origin, value, problems) => {
+  const kept = check(fileSchema.properties.admin.properties.tokenFile, asPath(value), label, problems);
+  if (typeof kept !== "string") return;
+  draft.admin = { ...draft.admin, tokenFile: kept };
+  draft.origins.set("admin.tokenFile", origin);
+};
+
 const asPath = (value: string) => (value === "" ? value : resolve(value));
 const text = (value: string) => value;
 
@@ -151,6 +165,8 @@ const variables: Readonly<Record<string, Applied>> = {
   POSLINE_BANK_PORT: port("bank"),
   POSLINE_QR_PORT: port("qr"),
   POSLINE_ADMIN_PORT: setAdminPort,
+  POSLINE_ADMIN_HOST: setAdminHost,
+  POSLINE_ADMIN_TOKEN_FILE: setAdminTokenFile,
   POSLINE_FISCAL_UPSTREAM: setUpstream.fiscal,
   POSLINE_BANK_UPSTREAM: setUpstream.bank,
   POSLINE_QR_UPSTREAM: setUpstream.qr,

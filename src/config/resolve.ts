@@ -4,7 +4,7 @@ import type { ContractName, ServiceName } from "../core/call.ts";
 import type { AdminConfig, Config, JournalConfig, LineConfig, ServiceConfig } from "./config.ts";
 import { contractOf, type Draft, type LineDraft, type ServiceDraft, servicesOf } from "./draft.ts";
 import { adminDefaults, journalDefaults, lineDefaults, logDefaults, serviceDefaults } from "./limits.ts";
-import { fileSchema } from "./schema.ts";
+import { adminToken, fileSchema } from "./schema.ts";
 import { readSecret } from "./secrets.ts";
 
 /** What defaults hang on, beside the settings. */
@@ -23,12 +23,29 @@ export function resolveDraft(draft: Draft, resolving: Resolving, problems: strin
   for (const [name, line] of Object.entries(draft.lines)) lines.push([name, resolveLine(draft, name, line)]);
   const services: Record<ServiceName, ServiceConfig> = {};
   for (const [name, service] of servicesOf(draft)) services[name] = resolveService(draft, name, service, resolving, problems);
-  const admin: AdminConfig | undefined = draft.admin === undefined ? undefined : { ...adminDefaults, ...draft.admin };
-  if (admin !== undefined) noteDefaults(draft, "admin", admin);
+  const admin = draft.admin === undefined ? undefined : resolveAdmin(draft, draft.admin, resolving.file, problems);
   const log = { ...logDefaults, ...draft.log };
   noteDefaults(draft, "log", log);
   const journal = resolveJournal(draft, resolving.stateFolders);
   return { lines: Object.fromEntries(lines), services, ...(admin === undefined ? {} : { admin }), journal, log };
+}
+
+function resolveAdmin(
+  draft: Draft,
+  settings: NonNullable<Draft["admin"]>,
+  file: string | undefined,
+  problems: string[],
+): AdminConfig {
+  const { tokenFile, ...others } = settings;
+  let admin: AdminConfig = { ...adminDefaults, ...others };
+  if (tokenFile !== undefined) {
+    const where = resolve(folderOf(file), tokenFile);
+    const token = readSecret(adminToken, where, "admin.tokenFile", problems);
+    draft.origins.set("admin.token", `file ${where}`);
+    admin = { ...admin, tokenFile: where, ...(token === undefined ? {} : { token }) };
+  }
+  noteDefaults(draft, "admin", admin);
+  return admin;
 }
 
 function resolveJournal(draft: Draft, stateFolders: string | undefined): false | JournalConfig {
@@ -104,6 +121,9 @@ function timeouts(
   return resolved;
 }
 
+/** Where relative paths of a configuration start. */
+const folderOf = (file: string | undefined) => (file === undefined ? process.cwd() : dirname(file));
+
 /** The values that stand in files; a relative path starts at the folder of the configuration file. */
 function secrets(
   draft: Draft,
@@ -112,7 +132,7 @@ function secrets(
   file: string | undefined,
   problems: string[],
 ): { merchantId?: string; merchantIdFile?: string; apiKey?: string; apiKeyFile?: string } {
-  const folder = file === undefined ? process.cwd() : dirname(file);
+  const folder = folderOf(file);
   const { fiscal, bank } = fileSchema.properties.services.properties;
   const read = (key: "merchantId" | "apiKey", node: typeof fiscal.properties.merchantId | typeof bank.properties.apiKey) => {
     const from = service[`${key}File`];

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
-import { type Config, ConfigError, emulatedPath, type LineConfig, type ServiceConfig } from "./config.ts";
+import { type Config, ConfigError, emulatedPath, type LineConfig } from "./config.ts";
 import { readUsbName, writeUsbName } from "./device-name.ts";
-import { exposedAdmin, exposedServices } from "./exposure.ts";
+import { exposedAdmin, exposedServices, isLoopback, needsToken } from "./exposure.ts";
 import { idleProbeMsMin, queueBytesMax } from "./limits.ts";
 import { refuseUpstreams } from "./upstreams.ts";
 
@@ -16,7 +16,9 @@ export function refuseCrossed(config: Config, problems: string[]): void {
   refuseSharedContracts(config, problems);
   refuseSharedDevices(config, problems);
   refuseSharedPorts(config, problems);
-  for (const [name, service] of services(config)) refuseOrigins(name, service, problems);
+  for (const [name, { allowOrigins }] of services(config)) refuseOrigins(`services.${name}`, allowOrigins, problems);
+  if (config.admin !== undefined) refuseOrigins("admin", config.admin.allowOrigins, problems);
+  refuseOpenAdmin(config, problems);
   refuseUpstreams(config, problems);
 }
 
@@ -182,11 +184,21 @@ function meet(one: string, other: string): boolean {
   return addressOf(one) === addressOf(other) || wildcards.has(one) || wildcards.has(other);
 }
 
+/** An admin port that the network reaches asks for a token: it shows the keys of unknown operations, and may control an emulator. */
+function refuseOpenAdmin({ admin }: Config, problems: string[]): void {
+  // A file that can't be read is among the problems already.
+  if (admin === undefined || isLoopback(admin.host) || admin.tokenFile !== undefined) return;
+  problems.push(
+    `admin.host: the network reaches ${admin.host}, and there the admin port ${needsToken}; or set admin.host (POSLINE_ADMIN_HOST) ` +
+      "to 127.0.0.1",
+  );
+}
+
 /** A browser leaves a scheme's own port out of the origin that it sends: with it, the entry would never match. */
-function refuseOrigins(name: string, service: ServiceConfig, problems: string[]): void {
-  for (const [index, origin] of service.allowOrigins.entries()) {
+function refuseOrigins(settings: string, allowOrigins: readonly string[], problems: string[]): void {
+  for (const [index, origin] of allowOrigins.entries()) {
     if (!/^https?:/.test(origin)) continue;
-    const path = `services.${name}.allowOrigins[${index}]`;
+    const path = `${settings}.allowOrigins[${index}]`;
     if (!URL.canParse(origin))
       problems.push(`${path}: ${JSON.stringify(origin)} is not an origin: write it as https://till.shop`);
     else if (new URL(origin).origin !== origin) {

@@ -208,6 +208,45 @@ const services = {
   },
 } as const;
 
+/** The value that `admin.tokenFile` holds: too long to be guessed. */
+export const adminToken = secret(
+  "^[\\u0021-\\u007e]{16,}$",
+  "What each request to the admin port must carry.",
+  "it must be 16 to 256 characters of ASCII without spaces: openssl rand -hex 24 makes one",
+);
+
+const admin = {
+  type: "object",
+  description:
+    "The port of health, status, events and the emulator's control. Off unless configured, emulated, or opened by systemd.",
+  additionalProperties: false,
+  properties: {
+    host: { ...host, description: "The address to listen on. Anything but loopback needs tokenFile." },
+    port: port(adminDefaults.port),
+    tokenFile: {
+      ...secretFile,
+      examples: ["/etc/posline/admin-token"],
+      description:
+        "A file with the token that each request must carry, as bearer token or as password. Unset: none is asked for; required where " +
+        "host isn't loopback. A relative path starts at this file's folder.",
+    },
+    allowOrigins: {
+      ...common.allowOrigins,
+      items: {
+        ...common.allowOrigins.items,
+        $comment:
+          "it must be one origin in lower case without a path, such as https://till.shop; * and null are refused, because any page in " +
+          "the browser could then read the status",
+      },
+      description: "The web pages, by origin, whose scripts may read. None unless listed, beside the port's own page.",
+    },
+    allowHosts: {
+      ...common.allowHosts,
+      description: "Names by which the port is reached, beside localhost and its address (guards against DNS rebinding).",
+    },
+  },
+} as const;
+
 const journal = {
   anyOf: [
     {
@@ -270,13 +309,7 @@ export const fileSchema = {
       $comment: "name at least one line with its path",
     },
     services,
-    admin: {
-      type: "object",
-      description:
-        "The port of health, status and the emulator's control. Off unless configured, emulated, or opened by systemd.",
-      additionalProperties: false,
-      properties: { host, port: port(adminDefaults.port) },
-    },
+    admin,
     journal,
     log: {
       type: "object",

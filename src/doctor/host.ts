@@ -7,7 +7,10 @@ import { resolveDevice } from "../device/identity.ts";
 import type { OpenTransport } from "../device/transport.ts";
 
 /** What an HTTP service of this host answered; undefined when it can't be reached. */
-export type HttpGet = (url: string) => Promise<{ readonly status: number; readonly body: string } | undefined>;
+export type HttpGet = (
+  url: string,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<{ readonly status: number; readonly body: string } | undefined>;
 
 /** Where to look; whatever is left out is the real one. The tests build such hosts. */
 export interface HostPlaces extends DevicePlaces {
@@ -80,9 +83,9 @@ const httpGetMs = 2_000;
 /** Characters of an answer that are read: a status of a few lines. */
 const bodyCharsMax = 256 * 1024;
 
-const httpGet: HttpGet = async (url) => {
+const httpGet: HttpGet = async (url, headers = {}) => {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(httpGetMs), redirect: "error" });
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(httpGetMs), redirect: "error" });
     return { status: answer.status, body: (await answer.text()).slice(0, bodyCharsMax) };
   } catch {
     return undefined;

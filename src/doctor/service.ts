@@ -84,7 +84,10 @@ async function askService(pid: number, admin: Config["admin"], host: Host): Prom
   if (admin === undefined) return { pid, base: undefined, status: undefined };
   const address = admin.host === "0.0.0.0" ? "127.0.0.1" : admin.host === "::" ? "::1" : admin.host;
   const base = `http://${isIP(address) === 6 ? `[${address}]` : address}:${admin.port}`;
-  const answer = await host.httpGet(`${base}/status`);
+  const answer = await host.httpGet(
+    `${base}/status`,
+    admin.token === undefined ? {} : { Authorization: `Bearer ${admin.token}` },
+  );
   return { pid, base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
 }
 

@@ -39,12 +39,17 @@ export interface AdminRequest {
 /** Answers one route, from the request's body as text: once, or with a stream that goes on. */
 export type AdminRoute = (body: string, request: AdminRequest) => AdminAnswer | StreamAnswer;
 
+/** Its address, and who may ask: nobody but this box's programs, where nothing is said. */
+export type AdminSettings = Pick<AdminConfig, "host" | "port"> & Partial<AdminConfig>;
+
 export interface AdminListenerOptions {
-  readonly config: AdminConfig;
+  readonly config: AdminSettings;
   /** By method and path, as in `GET /emulator`; one that takes GET takes HEAD as well. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
-  /** The status page's files by path; see `page-files.ts`. */
-  readonly files?: ReadonlyMap<string, AdminAnswer> | undefined;
+  /** Those of them that need no token. */
+  readonly tokenless?: readonly string[];
+  /** The status page's files by path, which need no token either: see `page-files.ts`. */
+  readonly files?: ReadonlyMap<string, AdminAnswer>;
   /** Something failed that should not: a bug. */
   readonly error: (error: unknown) => void;
   /** A watcher was dropped because it read too slowly; `dropped` counts them. */
@@ -56,18 +61,22 @@ export interface AdminListenerOptions {
 /** A request while it is being served. */
 interface ServedRequest extends BodyState, PendingRequest {
   bodyComplete: boolean;
+  /** Headers that let a page of an allowed origin read the answer. */
+  origin: Readonly<Record<string, string>>;
 }
 
 export class AdminListener {
   readonly #options: AdminListenerOptions;
   readonly #routes: ReadonlyMap<string, AdminRoute>;
-  readonly #guard = new Guard({ service: undefined, allowHosts: [], allowOrigins: [], apiKey: undefined });
+  readonly #guard: Guard;
   readonly #bodies = new BodyReader(adminBodyBytesMax, limits.bodiesMax * adminBodyBytesMax);
   readonly #server: BoundedServer<ServedRequest>;
   readonly #streams: Streams;
 
   constructor(options: AdminListenerOptions) {
     this.#options = options;
+    const { allowHosts = [], allowOrigins = [], token } = options.config;
+    this.#guard = new Guard({ service: undefined, allowHosts, allowOrigins, apiKey: undefined, token });
     this.#routes = new Map(Object.entries(options.routes));
     this.#streams = new Streams(() => options.dropped?.());
     this.#server = new BoundedServer<ServedRequest>(
@@ -104,7 +113,15 @@ export class AdminListener {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
-    const pending: ServedRequest = { request, response, requestBytes: 0, heldBytes: 0, bodyComplete: false, bodyDone: false };
+    const pending: ServedRequest = {
+      request,
+      response,
+      requestBytes: 0,
+      heldBytes: 0,
+      bodyComplete: false,
+      bodyDone: false,
+      origin: {},
+    };
     this.#server.connections.requestStarted(pending);
     // A box without a battery clock doesn't know the date, and must not claim one (RFC 9110, 6.6.1).
     response.sendDate = false;
@@ -113,27 +130,38 @@ export class AdminListener {
       this.#server.connections.responseFinished(pending);
     });
     try {
-      this.#guard.admit(request);
-      const route = this.#routeOf(request);
+      const origin = this.#guard.admit(request);
+      if (origin !== undefined) {
+        pending.origin = { "Access-Control-Allow-Origin": origin, Vary: "Origin" };
+        if (request.method === "OPTIONS") {
+          writePreflight(pending);
+          return;
+        }
+      }
+      const { route, isOpen } = this.#routeOf(request);
+      if (!isOpen) this.#guard.checkToken(request);
       this.#bodies.read(
         request,
         pending,
         (pieces) => this.#answer(pending, route, Buffer.concat(pieces).toString("utf8")),
-        (fault) => this.#refuse(response, fault),
+        (fault) => this.#refuse(pending, fault),
       );
       if (continueAsked) response.writeContinue();
     } catch (error) {
-      this.#refuse(response, error);
+      this.#refuse(pending, error);
     }
   }
 
-  #routeOf({ method, url }: IncomingMessage): AdminRoute {
+  /** What answers a request, and whether it does so without a token. */
+  #routeOf({ method, url }: IncomingMessage): { readonly route: AdminRoute; readonly isOpen: boolean } {
     const [path = "/"] = (url ?? "/").split("?");
     // What HEAD is answered is what GET would be; its body is left out by Node.
-    const route = this.#routes.get(`${method === "HEAD" ? "GET" : method} ${path}`);
-    if (route !== undefined) return route;
-    const file = method === "GET" || method === "HEAD" ? this.#options.files?.get(path) : undefined;
-    if (file !== undefined) return () => file;
+    const asked = method === "HEAD" ? "GET" : method;
+    const name = `${asked} ${path}`;
+    const route = this.#routes.get(name);
+    if (route !== undefined) return { route, isOpen: this.#options.tokenless?.includes(name) === true };
+    const file = asked === "GET" ? this.#options.files?.get(path) : undefined;
+    if (file !== undefined) return { route: () => file, isOpen: true };
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
@@ -147,33 +175,35 @@ export class AdminListener {
     });
   }
 
-  #answer({ request, response }: ServedRequest, route: AdminRoute, body: string): void {
+  #answer(pending: ServedRequest, route: AdminRoute, body: string): void {
+    const { request, response, origin } = pending;
     try {
       const [, query = ""] = (request.url ?? "").split("?", 2);
       const answer = route(body, { query: new URLSearchParams(query), headers: request.headers });
       if ("start" in answer) {
-        this.#streams.begin(request, response, answer);
+        this.#streams.begin(request, response, answer, origin);
         return;
       }
       const { status, text, contentType, headers } = answer;
-      write(response, status, text, { ...headers, ...(contentType === undefined ? {} : { "Content-Type": contentType }) });
+      write(pending, status, text, { ...headers, ...(contentType === undefined ? {} : { "Content-Type": contentType }) });
     } catch (error) {
-      this.#refuse(response, error);
+      this.#refuse(pending, error);
     }
   }
 
-  #refuse(response: ServerResponse, error: unknown): void {
-    if (response.headersSent) return;
+  #refuse(pending: ServedRequest, error: unknown): void {
+    if (pending.response.headersSent) return;
     if (error instanceof Fault) {
       const { allow, retryAfterS } = error.details;
-      write(response, error.httpStatus, errorText(error.message), {
+      write(pending, error.httpStatus, errorText(error.message), {
         "X-Posline-Reason": error.reason,
+        ...(error.kind === "key" ? challenge : {}),
         ...(allow === undefined ? {} : { Allow: allow.join(", ") }),
         ...(retryAfterS === undefined ? {} : { "Retry-After": String(retryAfterS) }),
       });
     } else {
       this.#options.error(error);
-      write(response, 500, errorText("Cannot answer: internal error in posline: please report it"), {});
+      write(pending, 500, errorText("Cannot answer: internal error in posline: please report it"), {});
     }
   }
 
@@ -197,8 +227,26 @@ function errorText(message: string): string {
   return `${JSON.stringify({ error: message })}\n`;
 }
 
-function write(response: ServerResponse, status: number, text: string, more: Readonly<Record<string, string>>): void {
+/** What a browser needs in order to ask for the token; programs read the message. */
+const challenge = { "WWW-Authenticate": 'Bearer realm="posline", Basic realm="posline"' } as const;
+
+/** Answers a preflight of an origin that may read. */
+function writePreflight({ response, origin }: ServedRequest): void {
+  const headers = {
+    "Access-Control-Allow-Methods": "GET",
+    "Access-Control-Allow-Headers": "Authorization, Last-Event-ID",
+    "Access-Control-Max-Age": String(limits.preflightMaxAgeS),
+  };
+  response.writeHead(204, { ...headers, ...safetyHeaders, ...origin }).end();
+}
+
+function write(
+  { response, origin }: ServedRequest,
+  status: number,
+  text: string,
+  more: Readonly<Record<string, string>>,
+): void {
   const length = String(Buffer.byteLength(text));
-  const headers = { "Content-Type": "application/json", "Content-Length": length, ...safetyHeaders, ...more };
+  const headers = { "Content-Type": "application/json", "Content-Length": length, ...safetyHeaders, ...origin, ...more };
   response.writeHead(status, headers).end(text);
 }

@@ -13,6 +13,9 @@ import { Secret } from "../envelope/sign.ts";
  * from the configuration are answered. And a page of another site sends its Origin: whatever the method and content type, since a
  * form needs no preflight, only configured origins are answered. An image or a link of such a page asks without an Origin, but
  * browsers then say where it comes from (Sec-Fetch-Site). Programs send neither and pass.
+ *
+ * The admin port has a page of its own, whose origin is the very Host that it was asked by, and which may do all that a program may; the
+ * origins of its configuration may read. A link from elsewhere may open it, since who follows it reads it himself.
  */
 
 export interface GuardRules {
@@ -21,6 +24,8 @@ export interface GuardRules {
   readonly allowHosts: readonly string[];
   readonly allowOrigins: readonly string[];
   readonly apiKey: string | undefined;
+  /** What each request to the admin port must carry. */
+  readonly token?: string | undefined;
 }
 
 export class Guard {
@@ -28,6 +33,7 @@ export class Guard {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
   readonly #apiKey: Secret | undefined;
+  readonly #token: Secret | undefined;
   /** The Host that was last found to be ours by its name alone: a till sends the same one every time. */
   #lastHost: string | undefined;
 
@@ -36,6 +42,7 @@ export class Guard {
     this.#hosts = new Set(["localhost", ...rules.allowHosts.map((host) => host.toLowerCase())]);
     this.#origins = new Set(rules.allowOrigins);
     this.#apiKey = rules.apiKey === undefined ? undefined : new Secret(rules.apiKey);
+    this.#token = rules.token === undefined ? undefined : new Secret(rules.token);
   }
 
   /**
@@ -51,8 +58,13 @@ export class Guard {
     if (origin === undefined) {
       const site = request.headers["sec-fetch-site"];
       if (site === undefined || site === "none" || site === "same-origin") return undefined;
+      if (this.#isAdmin && isFollowedLink(request)) return undefined;
     } else if (this.#origins.has(origin)) {
+      if (this.#isAdmin && !isReading(request)) throw new Fault("origin", `Cannot accept the request: ${readsOnly(origin)}`);
       return origin;
+    } else if (this.#isAdmin && (origin === `http://${host}` || origin === `https://${host}`)) {
+      // A proxy with TLS passes on the Host that the page was asked by.
+      return undefined;
     }
     throw new Fault("origin", `Cannot accept the request: ${this.#originRefused(request)}`);
   }
@@ -72,23 +84,44 @@ export class Guard {
     );
   }
 
+  /**
+   * Looks at the admin port's token, where one is configured: a bearer token, or the password that a browser asks for, since a page can
+   * give none to an EventSource.
+   * @throws Fault `key`.
+   */
+  checkToken({ headers: { authorization } }: IncomingMessage): void {
+    if (this.#token === undefined) return;
+    const given = authorization === undefined ? undefined : tokenIn(authorization);
+    if (given !== undefined && this.#token.matches(given)) return;
+    const what = authorization === undefined ? "the header Authorization is missing" : "the token in Authorization is wrong";
+    throw new Fault(
+      "key",
+      `Cannot accept the request: ${what}: send "Authorization: Bearer TOKEN" with the token of admin.tokenFile, or give the token as ` +
+        "password to your browser",
+    );
+  }
+
+  get #isAdmin(): boolean {
+    return this.#service === undefined;
+  }
+
+  /** Whose settings they are, as the configuration has it. */
+  get #owner(): string {
+    return this.#service ?? "admin";
+  }
+
   #hostRefused(host: string | undefined): string {
     if (host === undefined) return "the header Host is missing: use HTTP/1.1 with a Host";
     const name = hostName(host);
     if (name === undefined) return `Host ${quotedName(host)} is not a host name: use localhost`;
-    const place = this.#service === undefined ? "the address" : `add ${quotedName(name)} to allowHosts of ${this.#service}`;
-    return `Host ${quotedName(host)} is not allowed: use localhost, or ${place}`;
+    return `Host ${quotedName(host)} is not allowed: use localhost, or add ${quotedName(name)} to allowHosts of ${this.#owner}`;
   }
 
   #originRefused({ headers }: IncomingMessage): string {
     const { origin } = headers;
-    const isAdmin = this.#service === undefined;
-    if (origin !== undefined) {
-      const advice = isAdmin ? programsOnly : `add it to allowOrigins of ${this.#service}`;
-      return `Origin ${quotedName(origin)} is not allowed: ${advice}`;
-    }
+    if (origin !== undefined) return `Origin ${quotedName(origin)} is not allowed: add it to allowOrigins of ${this.#owner}`;
     const site = quotedName(String(headers["sec-fetch-site"]));
-    const advice = isAdmin ? programsOnly : `send it by fetch, and add the page to allowOrigins of ${this.#service}`;
+    const advice = `send it by fetch, and add the page to allowOrigins of ${this.#owner}`;
     return `a web page of another site sent it (Sec-Fetch-Site ${site}) and names no Origin: ${advice}`;
   }
 
@@ -104,7 +137,24 @@ export class Guard {
   }
 }
 
-const programsOnly = "this port answers programs, not web pages";
+/** A page may read what its origin is allowed to, and ask whether it may. */
+const isReading = ({ method = "" }: IncomingMessage) => ["GET", "HEAD", "OPTIONS"].includes(method);
+
+const readsOnly = (origin: string) =>
+  `Origin ${quotedName(origin)} may only read: send this from posline's own page, or from a program`;
+
+/** A link that somebody followed, which shows the page to nobody else: not what a page loads into itself, such as an image or a frame. */
+function isFollowedLink({ method, headers }: IncomingMessage): boolean {
+  return method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
+}
+
+/** The token in an Authorization header: a bearer token, or a password, whatever the user's name. */
+function tokenIn(authorization: string): string | undefined {
+  const [, scheme = "", value = ""] = /^(bearer|basic) +([\x21-\x7e]+)$/i.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === "bearer") return value;
+  const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(value, "base64").toString("utf8")) ?? [];
+  return password;
+}
 
 /** The name in a Host header, lower case, without port and brackets; undefined when it is not a name. */
 function hostName(host: string): string | undefined {

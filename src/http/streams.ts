@@ -60,16 +60,22 @@ export class Streams {
 
   /**
    * Answers a request with one.
+   * @param headers Beside those that every answer has.
    * @throws Fault `unavailable` when there are as many as may be.
    */
-  begin(request: IncomingMessage, response: ServerResponse, answer: StreamAnswer): void {
+  begin(
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: StreamAnswer,
+    headers: Readonly<Record<string, string>>,
+  ): void {
     if (this.#streams.size >= streamsMax) {
       const state = `${this.#streams.size} watchers are connected, which is the limit: close one of them`;
       throw new Fault("unavailable", `Cannot watch: ${state}`, { reason: "too-many-requests", retryAfterS });
     }
     request.socket.setKeepAlive(true, keepAliveAfterMs);
     // A proxy (nginx) would otherwise hold events back until it has many.
-    response.writeHead(200, { "Content-Type": answer.contentType, ...safetyHeaders, "X-Accel-Buffering": "no" });
+    response.writeHead(200, { "Content-Type": answer.contentType, ...safetyHeaders, ...headers, "X-Accel-Buffering": "no" });
     if (request.method === "HEAD") {
       response.end();
       return;

@@ -87,24 +87,35 @@ test("loadConfig() is silent about files that some may read, that lie where othe
 });
 
 test("loadConfig() warns of an admin port and of a key on an address that the network reaches, with the way around", async () => {
+  const tokenFile = fileOf("GEHEIM-T-0123456789", 0o600);
   const services = { bank: { line: "till", apiKey: "GEHEIM-K", host: "10.0.0.7", port: 9888 } };
-  const file = fileOf({ lines, services, admin: { host: "0.0.0.0" } }, 0o640);
+  const file = fileOf({ lines, services, admin: { host: "0.0.0.0", tokenFile } }, 0o640);
   const [key = "", admin = "", ...others] = await warningsOf(file);
   assert.match(
     key,
     /^services\.bank\.host: .* API key to 10\.0\.0\.7 unencrypted.* ssh -N -L 9888:127\.0\.0\.1:9888 USER@BOX$/,
   );
-  assert.match(admin, /^admin\.host: .* 0\.0\.0\.0 .* ssh -N -L 8880:127\.0\.0\.1:8880 USER@BOX$/);
+  assert.match(admin, /^admin\.host: the token is sent to 0\.0\.0\.0 unencrypted.* ssh -N -L 8880:127\.0\.0\.1:8880 USER@BOX$/);
   assert.deepEqual(others, []);
   for (const host of ["127.0.0.1", "localhost", "::1"]) {
     assert.deepEqual(await warningsOf(fileOf({ lines, services: { bank: { line: "till" } }, admin: { host } }, 0o640)), []);
   }
-  const relaying = { lines, services: { bank: { line: "till", upstream, host: "0.0.0.0" } }, admin: { host: "10.0.0.7" } };
+  const admins = { host: "10.0.0.7", tokenFile };
+  const relaying = { lines, services: { bank: { line: "till", upstream, host: "0.0.0.0" } }, admin: admins };
   const gateway = await warningsOf(fileOf(relaying, 0o640), { flags: { gateway: {} } });
   assert.deepEqual(
     gateway.map((each) => each.split(":")[0]),
     ["admin.host"],
   );
+});
+
+test("loadConfig() warns of the admin port's token that every user may read", async () => {
+  const token = fileOf("GEHEIM-T-0123456789", 0o644);
+  const file = fileOf({ lines, services: { bank: { line: "till", upstream } }, admin: { tokenFile: token } }, 0o644);
+  const command = `sudo chgrp posline '${token}' && sudo chmod 640 '${token}'`;
+  const warning = `admin.tokenFile: every user of this box can read ${token}: ${command}`;
+  assert.deepEqual(await warningsOf(file), [warning]);
+  assert.deepEqual(await warningsOf(file, { flags: { gateway: {} } }), [warning]);
 });
 
 test("loadConfig() tells a user who may not read the file to use sudo, and how the service gets it back", async () => {

@@ -45,7 +45,8 @@ test("loadConfig() fills in the defaults, and the contracts' ports and time-outs
 });
 
 test("loadConfig() gives every resolved setting one origin, and no origin to anything else", async () => {
-  const { config, origins } = await load({ ...plain, admin: {} }, { POSLINE_HOST: "::1" });
+  const tokenFile = fileOf("GEHEIM-0123456789");
+  const { config, origins } = await load({ ...plain, admin: { tokenFile } }, { POSLINE_HOST: "::1" });
   const paths = [
     ...Object.entries(config.lines).flatMap(([name, line]) => Object.keys(line).map((key) => `lines.${name}.${key}`)),
     ...Object.entries(config.services).flatMap(([name, service]) => [
@@ -54,8 +55,7 @@ test("loadConfig() gives every resolved setting one origin, and no origin to any
         .map((key) => `services.${name}.${key}`),
       ...Object.keys(service.replyTimeoutMs).map((route) => `services.${name}.replyTimeoutMs.${route}`),
     ]),
-    "admin.host",
-    "admin.port",
+    ...Object.keys(config.admin ?? {}).map((key) => `admin.${key}`),
     "journal.folder",
     "journal.bytes",
     "journal.onFailure",
@@ -88,7 +88,12 @@ test("loadConfig() takes replyTimeoutMs as one number or by route, and leaves th
 });
 
 test("loadConfig() turns admin on by its key alone, on port 8880", async () => {
-  assert.deepEqual((await load({ ...plain, admin: {} })).config.admin, { host: "127.0.0.1", port: 8880 });
+  assert.deepEqual((await load({ ...plain, admin: {} })).config.admin, {
+    host: "127.0.0.1",
+    port: 8880,
+    allowOrigins: [],
+    allowHosts: [],
+  });
 });
 
 test("loadConfig() reads --config before POSLINE_CONFIG before the default file", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emulatedPath } from "../../src/config/config.ts";
-import { load, plain, problemsOf, two } from "./loading.ts";
+import { fileOf, load, plain, problemsOf, two } from "./loading.ts";
 
 test("loadConfig() overrides the path of the only line by --line, and refuses it for several", async () => {
   const { config, origins } = await load(plain, {}, { line: "/dev/ttyS7" });
@@ -68,6 +68,48 @@ test("loadConfig() takes each variable, and port 0 from the environment alone", 
     ],
   );
   assert.match((await problemsOf({ ...plain, admin: { port: 0 } }))[0] ?? "", /^admin\.port: must be from 1 to 65535, not 0/);
+});
+
+const openAdmin = (host: string) =>
+  `admin.host: the network reaches ${host}, and there the admin port needs a token, since anyone who can reach it could read the ` +
+  "status: put one into a file (openssl rand -hex 24), and set admin.tokenFile or POSLINE_ADMIN_TOKEN_FILE to the file; or set " +
+  "admin.host (POSLINE_ADMIN_HOST) to 127.0.0.1";
+
+test("loadConfig() takes the admin port's address and token from the environment, and refuses an open address without a token", async () => {
+  const file = fileOf("GEHEIM-0123456789\n");
+  const env = { POSLINE_ADMIN_HOST: "0.0.0.0", POSLINE_ADMIN_TOKEN_FILE: file };
+  const { config, origins } = await load(plain, env);
+  const { host, port, token, tokenFile } = config.admin ?? {};
+  assert.deepEqual([host, port, token, tokenFile], ["0.0.0.0", 8880, "GEHEIM-0123456789", file]);
+  assert.equal(origins.get("admin.host"), "environment POSLINE_ADMIN_HOST");
+  assert.equal(origins.get("admin.tokenFile"), "environment POSLINE_ADMIN_TOKEN_FILE");
+  assert.equal(origins.get("admin.token"), `file ${file}`);
+  assert.deepEqual(await problemsOf(plain, { POSLINE_ADMIN_HOST: "0.0.0.0" }), [openAdmin("0.0.0.0")]);
+  const gateway = { gateway: {}, line: "/dev/ttyS7" };
+  assert.deepEqual(await problemsOf(undefined, { POSLINE_ADMIN_HOST: "::" }, gateway), [openAdmin("::")]);
+  for (const more of [{}, { emulated: true }]) {
+    assert.deepEqual(await problemsOf({ ...plain, admin: { host: "box.lan" } }, {}, more), [openAdmin("box.lan")]);
+  }
+  for (const host of ["127.0.0.1", "localhost", "::1"]) {
+    assert.deepEqual(await problemsOf(plain, { POSLINE_ADMIN_HOST: host }), []);
+  }
+  assert.match((await problemsOf(plain, { POSLINE_ADMIN_HOST: "" }))[0] ?? "", /^POSLINE_ADMIN_HOST: must not be empty/);
+});
+
+test("loadConfig() refuses a token that can be guessed, or whose file is not there, and never shows it", async () => {
+  for (const text of ["GEHEIM", "GEHEIM with spaces in it", ""]) {
+    const [problem = "", ...others] = await problemsOf({ ...plain, admin: { host: "0.0.0.0", tokenFile: fileOf(text) } });
+    assert.match(problem, /^admin\.tokenFile \(.*\): .*: it must be 16 to 256 characters of ASCII .*openssl rand -hex 24/);
+    assert.doesNotMatch(problem, /GEHEIM/);
+    assert.deepEqual(others, []);
+  }
+  const [missing] = await problemsOf({ ...plain, admin: { tokenFile: "/absent/token" } });
+  assert.match(missing ?? "", /^admin\.tokenFile: cannot read \/absent\/token: there is no such file/);
+});
+
+test("loadConfig() refuses an origin of the admin port that no browser sends", async () => {
+  const [problem] = await problemsOf({ ...plain, admin: { allowOrigins: ["https://wall.example:443"] } });
+  assert.match(problem ?? "", /^admin\.allowOrigins\[0\]: browsers never send .*: write https:\/\/wall\.example$/);
 });
 
 test("loadConfig() refuses unknown, useless and unusable variables by their names", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Config, ConfigError, emulatedPath, type LineConfig, type ServiceConfig } from "../../src/config/config.ts";
-import { journalDefaults, lineDefaults, serviceDefaults } from "../../src/config/limits.ts";
+import { adminDefaults, journalDefaults, lineDefaults, serviceDefaults } from "../../src/config/limits.ts";
 import { refuseCrossed, refuseUnrecorded, warningsOf } from "../../src/config/rules.ts";
 
 function lineOf(settings: Partial<LineConfig> = {}): LineConfig {
@@ -65,7 +65,7 @@ test("refuseCrossed() tells two listeners on one host and port, wildcards and th
     ]);
   }
   assert.deepEqual(problemsOf(on("127.0.0.1", "10.0.0.7")), []);
-  assert.deepEqual(problemsOf({ admin: { host: "127.0.0.1", port: 8888 } }), [
+  assert.deepEqual(problemsOf({ admin: { ...adminDefaults, port: 8888 } }), [
     "admin.port: 8888 on 127.0.0.1 is already used by services.bank.port: give each its own port",
   ]);
   assert.deepEqual(problemsOf({ services: { bank: serviceOf(0), qr: serviceOf(0, { contract: "qr" }) } }), []);

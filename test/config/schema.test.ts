@@ -60,7 +60,13 @@ const whole = {
     bank: { ...service, port: 2, replyTimeoutMs: 9_000, apiKey: "k", apiKeyFile: "/k" },
     qr: { ...service, port: 3, replyTimeoutMs: { "/check": 9_000 } },
   },
-  admin: { host: "localhost", port: 65_535 },
+  admin: {
+    host: "localhost",
+    port: 65_535,
+    tokenFile: "admin-token",
+    allowOrigins: ["https://wall.example"],
+    allowHosts: ["box.lan"],
+  },
   journal: { folder: "/var/lib/posline", bytes: 1_048_576, onFailure: "refuse" },
   log: { level: "debug" },
 };

@@ -224,7 +224,7 @@ test("posline logs says what to do where the journal can't be read", () =>
     assert.equal(nowhere.code, 69);
     assert.equal(
       nowhere.stderr,
-      "Cannot read the journal: there is no journalctl on this box: name the file the log goes to: posline logs FILE\n",
+      "Cannot read the journal: there is no journalctl on this box: name the file the log goes to: posline logs FILE, or use --live\n",
     );
     const usage = await ended(shell(`posline logs ${file} --unit x; posline logs --since soon; posline logs -n -1`));
     assert.equal(usage.code, 64);

@@ -94,21 +94,110 @@ test("AdminListener refuses foreign Hosts, foreign Origins and pages of other si
   for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1.evil.example", "10.0.0.7", ""]) {
     const answer = await from({ Host: host });
     assert.equal(answer.status, 421, host);
-    const isNot = host === "" ? "a host name: use localhost" : "allowed: use localhost, or the address";
-    assert.equal(errorOf(answer.text), `Cannot accept the request: Host "${host}" is not ${isNot}`);
+    const name = host.replace(/:\d+$/, "");
+    const fix = `allowed: use localhost, or add "${name}" to allowHosts of admin`;
+    assert.equal(
+      errorOf(answer.text),
+      `Cannot accept the request: Host "${host}" is not ${host === "" ? "a host name: use localhost" : fix}`,
+    );
   }
   for (const origin of ["https://evil.example", "null", `http://localhost:${port}`, "http://127.0.0.1"]) {
     const answer = await from({ Origin: origin, "Content-Type": "text/plain" });
     assert.equal(answer.status, 403, origin);
-    const state = `Origin "${origin}" is not allowed: this port answers programs, not web pages`;
+    const state = `Origin "${origin}" is not allowed: add it to allowOrigins of admin`;
     assert.equal(errorOf(answer.text), `Cannot accept the request: ${state}`);
     assert.equal(answer.headers.get("access-control-allow-origin"), undefined);
   }
   const asked = await from({ "Sec-Fetch-Site": "cross-site" });
   assert.equal(asked.status, 403);
-  assert.match(errorOf(asked.text), /Sec-Fetch-Site "cross-site".*this port answers programs, not web pages$/);
+  assert.match(errorOf(asked.text), /Sec-Fetch-Site "cross-site".*add the page to allowOrigins of admin$/);
   assert.deepEqual(bodies, []);
   assert.equal((await from({ Host: `127.0.0.1:${port}` })).status, 200);
+});
+
+const token = "T-0123456789abcdef";
+const wall = "https://wall.example";
+const guarded = { config: { host: "127.0.0.1", port: 0, token, allowHosts: ["box.lan"], allowOrigins: [wall] } };
+
+test("AdminListener asks for its token as bearer token or as password, and says so to programs and browsers", async () => {
+  const { port, bodies } = await started({ ...guarded, tokenless: ["GET /broken"] });
+  const basic = (text: string) => ({ Authorization: `Basic ${Buffer.from(text).toString("base64")}` });
+  for (const headers of [{ Authorization: `Bearer ${token}` }, { Authorization: `bearer  ${token}` }, basic(`any:${token}`)]) {
+    assert.equal((await ask(port, "POST", "/thing", "{}", headers)).status, 200);
+  }
+  assert.equal(bodies.length, 3);
+  for (const headers of [
+    { Authorization: `Bearer ${token}x` },
+    { Authorization: "Bearer" },
+    { Authorization: token },
+    { Authorization: `Digest ${token}` },
+    { "X-API-Key": token },
+    basic(token),
+    basic(`${token}:`),
+    {},
+  ]) {
+    const answer = await ask(port, "POST", "/thing", "{}", headers);
+    assert.equal(answer.status, 401, JSON.stringify(headers));
+    assert.equal(answer.headers.get("www-authenticate"), 'Bearer realm="posline", Basic realm="posline"');
+    assert.equal(answer.headers.get("x-posline-reason"), "wrong-key");
+    assert.match(
+      errorOf(answer.text),
+      /^Cannot accept the request: the .*: send "Authorization: Bearer TOKEN" with the token of/,
+    );
+    assert.doesNotMatch(answer.text, new RegExp(token));
+  }
+  assert.equal(bodies.length, 3);
+  assert.equal((await ask(port, "GET", "/broken")).status, 500, "a route that needs no token");
+});
+
+test("AdminListener lets pages of allowOrigins read, with CORS, and change nothing", async () => {
+  const { port, bodies } = await started(guarded);
+  const headers = { Origin: wall, Authorization: `Bearer ${token}` };
+  const read = await ask(port, "GET", "/thing", "", headers);
+  assert.equal(read.status, 200);
+  assert.equal(read.headers.get("access-control-allow-origin"), wall);
+  assert.equal(read.headers.get("vary"), "Origin");
+  const preflight = await ask(port, "OPTIONS", "/thing", "", { Origin: wall });
+  assert.equal(preflight.status, 204);
+  assert.equal(preflight.headers.get("access-control-allow-methods"), "GET");
+  assert.equal(preflight.headers.get("access-control-allow-headers"), "Authorization, Last-Event-ID");
+  const changed = await ask(port, "POST", "/thing", "{}", headers);
+  assert.equal(changed.status, 403);
+  assert.match(errorOf(changed.text), /Origin "https:\/\/wall\.example" may only read: send this from posline's own page/);
+  assert.deepEqual(bodies, []);
+});
+
+test("AdminListener's own page may do what programs may: its Origin is the Host that it was asked by, in plain or behind TLS", async () => {
+  const { port, bodies } = await started({ config: { host: "127.0.0.1", port: 0, allowHosts: ["box.lan"] } });
+  const from = (origin: string, host: string) => ask(port, "POST", "/thing", "{}", { Origin: origin, Host: host });
+  for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, "box.lan"]) {
+    assert.equal((await from(`http://${host}`, host)).status, 200, host);
+    assert.equal((await from(`https://${host}`, host)).status, 200, host);
+  }
+  assert.equal(bodies.length, 6);
+  for (const [origin, host, status] of [
+    [`http://localhost:${port + 1}`, `localhost:${port}`, 403],
+    ["http://evil.example", "evil.example", 421],
+    ["http://box.lan", `localhost:${port}`, 403],
+    ["null", "box.lan", 403],
+  ] as const) {
+    assert.equal((await from(origin, host)).status, status, origin);
+  }
+  assert.equal(bodies.length, 6);
+});
+
+test("AdminListener opens by a link of another site, and loads nothing into one", async () => {
+  const { port } = await started();
+  const link = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document" };
+  assert.equal((await ask(port, "GET", "/thing", "", link)).status, 200);
+  for (const headers of [
+    { ...link, "Sec-Fetch-Dest": "iframe" },
+    { ...link, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image" },
+    { ...link, Origin: "https://evil.example" },
+  ]) {
+    assert.equal((await ask(port, "GET", "/thing", "", headers)).status, 403, JSON.stringify(headers));
+  }
+  assert.equal((await ask(port, "POST", "/thing", "{}", link)).status, 403);
 });
 
 test("AdminListener answers 413 to a body that is too large, announced or not, and goes on", async () => {

@@ -19,8 +19,9 @@ const noNginx =
   spawnSync(nginx, ["-v"]).error === undefined ? false : "there is no nginx here: sudo apt-get install nginx-light";
 
 /** A server with the documentation's block, which logs nothing and keeps its files in a folder of its own. */
-async function proxied(port: number, bank: number): Promise<ChildProcess> {
-  const [, block = ""] = /```nginx\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/operations.md"), "utf8")) ?? [];
+async function proxied(port: number, bank: number, admin: number): Promise<ChildProcess> {
+  const blocks = readFileSync(join(root, "docs/operations.md"), "utf8").matchAll(/```nginx\n([\s\S]*?)```/g);
+  const [block = "", adminBlock = ""] = [...blocks].map(([, text]) => text);
   const files = folder();
   writeFileSync(join(files, "box.pem"), certificate);
   writeFileSync(join(files, "box.key"), key);
@@ -30,6 +31,8 @@ async function proxied(port: number, bank: number): Promise<ChildProcess> {
     .replaceAll("box.example", "localhost")
     .replace("/etc/ssl/certs", files)
     .replace("/etc/ssl/private", files)
+    .replace("location / {", `${adminBlock} location / {`)
+    .replace("127.0.0.1:8880", `127.0.0.1:${admin}`)
     .replace("127.0.0.1:8888", `127.0.0.1:${bank}`);
   const temporary = ["fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${files}/other;`).join(" ");
   writeFileSync(
@@ -86,6 +89,29 @@ function overTls(port: number, method: string, path: string, body = "", headers:
   });
 }
 
+/** The first piece of an answer that goes on, and no more of it. */
+function firstPieceOverTls(port: number, path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: "localhost",
+      servername: "localhost",
+      family: 4,
+      port,
+      path,
+      ca: certificate,
+      agent: false as const,
+    };
+    const sent = request(options, (answer) => {
+      answer.setEncoding("utf8").once("data", (piece: string) => {
+        resolve(piece);
+        sent.destroy();
+      });
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
 test("nginx as operations.md configures it relays calls over TLS, and refuses another name", { skip: noNginx }, async () => {
   const posline = new PoslineProcess(["serve", "--emulated"]);
   let child: ChildProcess | undefined;
@@ -93,7 +119,8 @@ test("nginx as operations.md configures it relays calls over TLS, and refuses an
     const bank = await posline.port("bank");
     await until(async () => (await ask(bank, "POST", "/terminals", "")).status === 200, "the line");
     const [port = 0] = await freePorts(1);
-    child = await proxied(port, bank);
+    const admin = await posline.port("admin");
+    child = await proxied(port, bank, admin);
     const direct = await ask(bank, "POST", "/terminals", "");
     const relayed = await overTls(port, "POST", "/terminals");
     assert.deepEqual(relayed, { status: 200, outcome: "answered", text: direct.text });
@@ -106,6 +133,12 @@ test("nginx as operations.md configures it relays calls over TLS, and refuses an
     assert.deepEqual([misnamed.status, misnamed.outcome], [421, undefined]);
     const large = await overTls(port, "POST", "/sale", " ".repeat(300_000)).catch(() => undefined);
     if (large !== undefined) assert.deepEqual([large.status, large.outcome], [413, undefined]);
+    // The admin port, below a path.
+    assert.equal((await overTls(port, "GET", "/posline/healthz")).status, 200);
+    assert.match(await firstPieceOverTls(port, "/posline/events?recent=3"), /^id: [0-9a-f]+-\d+\nevent: hello\n/);
+    const control = (origin: string) => overTls(port, "POST", "/posline/emulator", '{"reset":true}', { Origin: origin });
+    assert.equal((await control(`https://localhost:${port}`)).status, 200);
+    assert.equal((await control("https://other.example")).status, 403);
   } finally {
     if (child !== undefined && child.exitCode === null) {
       const closed = once(child, "close");

@@ -35,7 +35,7 @@ export const wellStatus = {
 
 export class StreamDouble {
   status: object = wellStatus;
-  /** What `/status` and `/events` want as a bearer token. */
+  /** What the port wants as a bearer token, from its start on. */
   token: string | undefined;
   port = 0;
   process = "a1";
@@ -59,7 +59,7 @@ export class StreamDouble {
     };
     const files = await readPageFiles(builtPage, ["/status", "/events"]);
     this.#listener = new AdminListener({
-      config: { host: "127.0.0.1", port: this.port },
+      config: { host: "127.0.0.1", port: this.port, token: this.token },
       routes,
       files,
       error: (error) => {
@@ -95,11 +95,6 @@ export class StreamDouble {
   async stop(): Promise<void> {
     await this.#listener?.close();
     this.#listener = undefined;
-  }
-
-  #guarded<T>(given: string | undefined, answer: T): T | { status: number; text: string } {
-    if (this.token === undefined || given === `Bearer ${this.token}`) return answer;
-    return { status: 401, text: '{"error":"the token is missing or wrong"}' };
   }
 
   #text(event: string, data: object): string {

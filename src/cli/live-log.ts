@@ -1,0 +1,214 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type Config, ConfigError } from "../config/config.ts";
+import { adminDefaults } from "../config/limits.ts";
+import { loadConfig } from "../config/load.ts";
+import { adminToken } from "../config/schema.ts";
+import { readSecret } from "../config/secrets.ts";
+import { codeOf } from "../core/error-code.ts";
+import { isObject } from "../core/json-object.ts";
+import { urlHost } from "../core/url-host.ts";
+import { EventStreamReader, logLineOf } from "../logs/event-stream.ts";
+import { terminalSafe } from "../logs/terminal-text.ts";
+import type { LogSink } from "../logs/view.ts";
+import { inQuotes } from "./command.ts";
+import { UsageError } from "./exit.ts";
+import { SourceError } from "./log-file.ts";
+
+/** The log of a running posline as it happens, over its admin port: for boxes that have no journald. */
+
+/** Events of before that are asked for: all that posline keeps. */
+const recentMax = 512;
+
+/** Milliseconds between two attempts to connect again. */
+const retryMs = 1_000;
+
+/** Milliseconds after which it gives up connecting again: a restart waits for the exchange in flight, 75 s at most. */
+const giveUpMs = 120_000;
+
+/** Milliseconds without a byte after which a connection is taken to be lost: posline sends a sign of life each 15 s. */
+const silenceMs = 45_000;
+
+/** Bytes of a refusal that are read, and characters that are shown: it is one sentence. */
+const refusalBytesMax = 4_096;
+
+export interface LiveLogOptions {
+  /** The admin port; a path is that of a reverse proxy. */
+  readonly url: URL;
+  readonly token: string | undefined;
+  readonly err: (text: string) => void;
+}
+
+/** Where to look for a running posline, and with which token. */
+export interface LiveTarget {
+  readonly url?: string | undefined;
+  readonly tokenFile?: string | undefined;
+  readonly config?: string | undefined;
+}
+
+/**
+ * Finds the admin port: where the URL says, or the configuration, or at the usual address.
+ * @throws UsageError, or ConfigError for a token's file or a named configuration that can't be read.
+ */
+export async function liveTarget({ url, tokenFile, config: file }: LiveTarget): Promise<Omit<LiveLogOptions, "err">> {
+  const given = tokenFile === undefined ? undefined : tokenIn(tokenFile);
+  if (url !== undefined) return { url: baseOf(url), token: given };
+  const { host, port, token }: NonNullable<Config["admin"]> = (await adminOf(file)) ?? adminDefaults;
+  const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return { url: new URL(`http://${urlHost(address)}:${port}/`), token: given ?? token };
+}
+
+function tokenIn(file: string): string {
+  const problems: string[] = [];
+  const token = readSecret(adminToken, file, "--token-file", problems);
+  if (token === undefined) throw new ConfigError(problems);
+  return token;
+}
+
+function baseOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "") {
+    throw new UsageError(
+      `Cannot show the log: --url ${inQuotes(text)} is not the URL of an admin port: write it as http://localhost:8880, without user, ` +
+        "password and ?",
+    );
+  }
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  return url;
+}
+
+/** The configuration's admin port. The package's file can be read by few, and the usual address may do without it. */
+async function adminOf(file: string | undefined): Promise<Config["admin"]> {
+  try {
+    return (await loadConfig({ env: process.env, flags: file === undefined ? {} : { config: file } })).config.admin;
+  } catch (error) {
+    if (file === undefined && error instanceof ConfigError) return undefined;
+    throw error;
+  }
+}
+
+/** The connection is lost, or was refused in a way that may pass. */
+class ConnectionLost extends Error {}
+
+export class LiveLog {
+  readonly #options: LiveLogOptions;
+  #lastId: string | undefined;
+  /** Events of before that are still to come; undefined until that is known. */
+  #missed: number | undefined;
+  #isCaughtUp = false;
+
+  constructor(options: LiveLogOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Shows what posline still keeps, then what comes, until `stop` aborts. A connection that is lost is made again, and what was missed
+   * meanwhile comes first.
+   * @throws SourceError when it can't be reached, at the start at once.
+   */
+  async read(sink: LogSink, stop: AbortSignal): Promise<void> {
+    let lostMs: number | undefined;
+    while (!stop.aborted) {
+      try {
+        await this.#follow(sink, stop, () => {
+          if (lostMs !== undefined) this.#options.err("Connected again\n");
+          lostMs = undefined;
+        });
+      } catch (error) {
+        if (stop.aborted) return;
+        const isFirst = this.#lastId === undefined;
+        if (!(error instanceof ConnectionLost) || isFirst) throw asSourceError(error);
+        if (lostMs === undefined) this.#options.err(`${error.message}: trying again for ${giveUpMs / 1_000} s\n`);
+        lostMs ??= performance.now();
+        if (performance.now() - lostMs > giveUpMs) throw asSourceError(error);
+        await pause(retryMs, undefined, { signal: stop }).catch(() => {});
+      }
+    }
+  }
+
+  /** Follows one connection to its end, which is an error. */
+  async #follow(sink: LogSink, stop: AbortSignal, connected: () => void): Promise<void> {
+    const silent = new AbortController();
+    const timer = setTimeout(() => silent.abort(), silenceMs);
+    try {
+      const body = await this.#open(AbortSignal.any([stop, silent.signal]));
+      connected();
+      const reader = new EventStreamReader();
+      for await (const chunk of body) {
+        timer.refresh();
+        reader.push(Buffer.from(chunk), (event) => {
+          this.#lastId = event.id ?? this.#lastId;
+          if (event.event === "hello") this.#missed ??= Number(event.data["missed"] ?? 0);
+          else {
+            const line = logLineOf(event);
+            if (line !== undefined) sink.push(Buffer.from(`${line}\n`));
+            if (this.#missed !== undefined) this.#missed--;
+          }
+          if (this.#isCaughtUp || (this.#missed ?? 1) > 0) return;
+          this.#isCaughtUp = true;
+          sink.caughtUp();
+        });
+      }
+    } catch (error) {
+      throw error instanceof SourceError || error instanceof ConnectionLost ? error : this.#lost(error);
+    } finally {
+      clearTimeout(timer);
+    }
+    throw new ConnectionLost(`The connection to ${this.#options.url} ended`);
+  }
+
+  async #open(signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const { url, token } = this.#options;
+    const from = this.#lastId;
+    const answer = await fetch(new URL(from === undefined ? `events?recent=${recentMax}` : "events", url), {
+      signal,
+      redirect: "error",
+      headers: {
+        Accept: "text/event-stream",
+        ...(from === undefined ? {} : { "Last-Event-ID": from }),
+        ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+      },
+    });
+    const { status, body } = answer;
+    if (status === 200 && body !== null && /^text\/event-stream\b/.test(answer.headers.get("content-type") ?? "")) return body;
+    const why = status === 200 ? "what answers there is not posline's admin port" : await refusalText(answer);
+    const fix = status === 401 ? `${token === undefined ? ": name its file with --token-file" : ""}` : "";
+    const message = `Cannot follow posline at ${url}: ${why}${fix}`;
+    throw status >= 500 ? new ConnectionLost(message) : new SourceError(message);
+  }
+
+  #lost(error: unknown): ConnectionLost {
+    const { url } = this.#options;
+    const code = codeOf(error instanceof Error ? (error.cause ?? error) : error);
+    if (code === "ECONNREFUSED") {
+      const fix = 'start it, or add "admin": {} to its configuration';
+      return new ConnectionLost(`Cannot follow posline at ${url}: nothing listens there: ${fix}`);
+    }
+    return new ConnectionLost(`Cannot follow posline at ${url}: ${code ?? "the connection was lost"}`);
+  }
+}
+
+/** What a refusal says of itself. */
+async function refusalText(answer: Response): Promise<string> {
+  const { status } = answer;
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of answer.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > refusalBytesMax) break;
+  }
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (isObject(parsed) && typeof parsed["error"] === "string") return terminalSafe(parsed["error"]);
+  } catch {
+    // A proxy's page.
+  }
+  return `it answered with HTTP ${status}`;
+}
+
+function asSourceError(error: unknown): Error {
+  return error instanceof ConnectionLost
+    ? new SourceError(error.message)
+    : error instanceof Error
+      ? error
+      : new Error(String(error));
+}

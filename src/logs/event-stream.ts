@@ -1,0 +1,95 @@
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { LineSplitter } from "./line-splitter.ts";
+
+/**
+ * The events of a running posline (`GET /events`) as the lines that its log has of them: what comes by either way is shown alike. What
+ * the log has no line of, such as the steps of an exchange before its end, is left out.
+ */
+
+/** One event as it came. */
+export interface StreamEvent {
+  readonly id: string | undefined;
+  readonly event: string;
+  readonly data: JsonObject;
+}
+
+/** Turns the bytes of a stream into events, in bounded memory whatever comes. */
+export class EventStreamReader {
+  readonly #lines = new LineSplitter();
+  #id: string | undefined;
+  #event = "";
+  #data: string | undefined;
+
+  push(chunk: Buffer, each: (event: StreamEvent) => void): void {
+    this.#lines.push(chunk, ({ bytes, omittedBytes }) => {
+      const line = bytes.toString().replace(/\r$/, "");
+      if (line === "") this.#end(each);
+      else if (omittedBytes === 0) this.#field(line);
+    });
+  }
+
+  #field(line: string): void {
+    const [, name, value = ""] = /^([a-z]+): ?(.*)$/s.exec(line) ?? [];
+    if (name === "id") this.#id = value;
+    else if (name === "event") this.#event = value;
+    else if (name === "data") this.#data = value;
+  }
+
+  #end(each: (event: StreamEvent) => void): void {
+    const [event, data] = [this.#event, this.#data];
+    this.#event = "";
+    this.#data = undefined;
+    if (data === undefined) return;
+    const parsed = parsedObject(data);
+    if (parsed !== undefined) each({ id: this.#id, event, data: parsed });
+  }
+}
+
+function parsedObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An event as its line in the log, without a line end; undefined for one of which the log has none. */
+export function logLineOf({ event, data }: StreamEvent): string | undefined {
+  const { time, ...fields } = data;
+  const line = (level: "info" | "warn", more: object, msg: string) => JSON.stringify({ level, time, ...more, msg });
+  switch (event) {
+    case "exchange": {
+      const { phase, line: _, ...record } = fields;
+      return phase === "ended" ? line(record["outcome"] === "unknown" ? "warn" : "info", record, "exchange") : undefined;
+    }
+    case "line":
+      return line(fields["state"] === "down" ? "warn" : "info", fields, "line");
+    case "discard":
+      return line("warn", fields, "bytes were discarded");
+    case "late":
+      return line("warn", fields, "a late or unexpected reply was discarded");
+    case "service": {
+      const { service, state, reason, cure } = fields;
+      if (state === "heard") return line("info", { line: fields["line"] }, `${service} answers again`);
+      return line("warn", { line: fields["line"], reason: `${reason}: ${cure}` }, `${service} does not answer`);
+    }
+    case "operation": {
+      const { state, ...operation } = fields;
+      if (state === "unknown")
+        return line("warn", operation, "an operation has an unknown outcome: check it before selling again");
+      return line("info", operation, "an operation of unknown outcome was settled");
+    }
+    case "ready":
+      return fields["ready"] === true
+        ? line("info", {}, "ready: the next request is sent at once")
+        : line("warn", { error: reasonsText(fields["reasons"]) }, "not ready");
+    default:
+      return undefined;
+  }
+}
+
+function reasonsText(reasons: unknown): string {
+  const all = Array.isArray(reasons) ? reasons.filter(isObject) : [];
+  return all.map(({ line, service, state, reason }) => [service ?? line, state, reason].filter(Boolean).join(" ")).join("; ");
+}

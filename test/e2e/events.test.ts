@@ -1,0 +1,315 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { Agent, get, type IncomingMessage, request } from "node:http";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
+import { freePorts } from "../support/free-port.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
+import { answering, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+/** `GET /events` and `posline logs --live`, by the real bundle. */
+
+interface Seen {
+  readonly id: string;
+  readonly event: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Watches a posline until the test leaves. */
+class Watcher {
+  status = 0;
+  headers: IncomingMessage["headers"] = {};
+  text = "";
+  readonly #asking: ReturnType<typeof get>;
+  answer: IncomingMessage | undefined;
+
+  constructor(port: number, path = "/events", headers: Record<string, string> = {}) {
+    this.#asking = get({ host: "127.0.0.1", port, path, headers, agent: false }, (answer) => {
+      this.answer = answer;
+      this.status = answer.statusCode ?? 0;
+      this.headers = answer.headers;
+      answer.setEncoding("utf8").on("data", (text: string) => {
+        this.text += text;
+      });
+      answer.on("error", () => {});
+    });
+    this.#asking.on("error", () => {});
+  }
+
+  get events(): readonly Seen[] {
+    return this.text
+      .split("\n\n")
+      .slice(0, -1)
+      .flatMap((block) => {
+        const [, id, event, data] = /^id: (.*)\nevent: (.*)\ndata: (.*)$/.exec(block) ?? [];
+        return id === undefined || event === undefined || data === undefined ? [] : [{ id, event, data: JSON.parse(data) }];
+      });
+  }
+
+  /** The phases of an exchange, in order. */
+  phases(key: string): readonly unknown[] {
+    const requestId = this.events.find(({ data }) => data["key"] === key)?.data["requestId"];
+    return this.events.filter(({ data }) => data["requestId"] === requestId).map(({ data }) => data["phase"] ?? "operation");
+  }
+
+  ended(key: string): Promise<Seen> {
+    return this.seen(({ data }) => data["phase"] === "ended" && data["key"] === key, `the end of ${key}`);
+  }
+
+  async seen(fits: (event: Seen) => boolean, what: string): Promise<Seen> {
+    let found: Seen | undefined;
+    await until(() => {
+      found = this.events.find(fits);
+      return found !== undefined;
+    }, what);
+    // It was found just now.
+    return found as Seen;
+  }
+
+  leave(): void {
+    this.#asking.destroy();
+  }
+}
+
+const hello = (watcher: Watcher) => watcher.seen(({ event }) => event === "hello", "hello");
+const sale = (id: string) => JSON.stringify({ pay_id: id, amount: 1500, currency_name: "EUR" });
+const post = async (posline: PoslineProcess, body: string, path = "/sale") =>
+  ask(await posline.port("bank"), "POST", path, body);
+
+/** The emulated bridge, on any ports. */
+async function withEmulated(body: (posline: PoslineProcess, admin: number) => Promise<void>): Promise<void> {
+  const posline = new PoslineProcess(["serve", "--emulated"]);
+  try {
+    await posline.logged((line) => line["state"] === "idle", "the line to be idle");
+    await body(posline, await posline.port("admin"));
+  } finally {
+    await posline.ended("SIGTERM");
+  }
+}
+
+test("GET /events shows a sale step by step, and goes on after Last-Event-ID", () =>
+  withEmulated(async (posline, admin) => {
+    const watcher = new Watcher(admin);
+    await hello(watcher);
+    assert.match(String(watcher.headers["content-type"]), /^text\/event-stream/);
+    assert.equal((await post(posline, sale("A-1"))).status, 200);
+    const { data } = await watcher.ended("A-1");
+    assert.deepEqual(watcher.phases("A-1"), ["sent", "written", "replying", "ended"]);
+    assert.deepEqual(
+      [data["service"], data["line"], data["route"], data["outcome"]],
+      ["bank", "emulated", "/sale", "answered"],
+    );
+    const logged = await posline.logged((line) => line["key"] === "A-1", "the log's line");
+    for (const name of ["requestId", "status", "code", "httpStatus", "queueMs", "lineMs"])
+      assert.equal(data[name], logged[name]);
+    const parts = ["requestMs", "terminalMs", "replyMs"].map((name) => Number(data[name]));
+    assert.ok(Math.abs(parts.reduce((sum, part) => sum + part, 0) - Number(data["lineMs"])) <= 0.02, JSON.stringify(data));
+    const { id } = watcher.events.at(-1) ?? {};
+    watcher.leave();
+    await post(posline, sale("A-2"));
+    const again = new Watcher(admin, "/events", { "Last-Event-ID": id ?? "" });
+    await again.ended("A-2");
+    assert.deepEqual(again.phases("A-2"), ["sent", "written", "replying", "ended"]);
+    assert.equal(again.events.filter(({ event }) => event === "exchange").length, 4, "nothing twice");
+    again.leave();
+    const refused = new Watcher(admin, "/events?recent=512");
+    await post(posline, "{}", "/sael");
+    await refused.seen(({ data: { reason } }) => reason === "unknown-route", "a refused call's end");
+    refused.leave();
+  }));
+
+test("GET /events ends with the service, after the last exchange", async () => {
+  let watcher: Watcher | undefined;
+  await withEmulated(async (posline, admin) => {
+    watcher = new Watcher(admin);
+    await hello(watcher);
+    void post(posline, sale("LAST"));
+    await watcher.ended("LAST");
+  });
+  assert.equal(watcher?.answer?.complete, true);
+  assert.ok(watcher.events.some(({ event, data }) => event === "line" && data["state"] === "closed"));
+});
+
+test("a ninth watcher is refused, a watcher that hangs is dropped and logged, and no call is the worse for either", () =>
+  withEmulated(async (posline, admin) => {
+    const watchers = Array.from({ length: 8 }, () => new Watcher(admin));
+    await Promise.all(watchers.map(hello));
+    const ninth = await ask(admin, "GET", "/events", "");
+    assert.equal(ninth.status, 503);
+    assert.ok(Number(ninth.headers["retry-after"]) > 0);
+    for (const watcher of watchers.slice(0, 7)) watcher.leave();
+    const [hanging] = watchers.slice(7);
+    hanging?.answer?.pause();
+    const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+    const bank = await posline.port("bank");
+    const isDropped = () => posline.log.find(({ msg }) => String(msg).startsWith("a watcher of the admin port was dropped"));
+    const refusedCall = (n: number) =>
+      new Promise<void>((resolve, reject) => {
+        const headers = { Origin: `https://${"x".repeat(250)}${n}.example` };
+        const asking = request({ host: "127.0.0.1", port: bank, method: "POST", path: "/sale", headers, agent }, (answer) => {
+          answer.resume().on("end", resolve);
+        });
+        asking.on("error", reject).end();
+      });
+    // The system takes some 4 MB for a reader that hangs, before anything waits in posline.
+    for (let round = 0; isDropped() === undefined && round < 200; round++) {
+      await Promise.all(Array.from({ length: 100 }, (_, n) => refusedCall(n)));
+      if (round % 20 === 0) assert.equal((await post(posline, sale(`H-${round}`))).status, 200);
+    }
+    agent.destroy();
+    assert.equal(isDropped()?.["count"], 1);
+    assert.equal((await post(posline, sale("AFTER"))).status, 200);
+    hanging?.leave();
+  }));
+
+test("GET /events tells of a sale that waits for its record, and that ends unknown, and of its line", async () => {
+  const scratch = scratchFolder();
+  const folder = join(scratch.path, "state");
+  mkdirSync(folder);
+  const terminal = new Terminal(
+    join(scratch.path, "tty"),
+    answering(() => undefined),
+  );
+  const config = {
+    lines: { till: { path: terminal.link, lateReplyMs: 4_000 } },
+    services: { bank: { line: "till", replyTimeoutMs: 3_001 } },
+    admin: {},
+  };
+  const bridge = new BridgeProcess(config, { env: { STATE_DIRECTORY: folder, POSLINE_ADMIN_PORT: "0" } });
+  try {
+    await bridge.state("till", "idle");
+    const watcher = new Watcher(await bridge.port("admin"));
+    await hello(watcher);
+    assert.equal((await bridge.post("bank", "/sale", sale("U-1"))).status, 504);
+    const { data } = await watcher.ended("U-1");
+    assert.deepEqual(watcher.phases("U-1"), ["waiting", "sent", "written", "operation", "ended"]);
+    assert.deepEqual([data["outcome"], data["reason"], data["replyMs"]], ["unknown", "no-reply", 0]);
+    assert.ok(Number(data["terminalMs"]) >= 3_000);
+    const { data: operation } = await watcher.seen(({ event }) => event === "operation", "the operation");
+    assert.deepEqual(
+      [operation["key"], operation["amount"], operation["state"], operation["service"]],
+      ["U-1", "1500", "unknown", "bank"],
+    );
+    terminal.unplug();
+    const { data: line } = await watcher.seen(({ event, data: { state } }) => event === "line" && state === "down", "the loss");
+    assert.equal(line["line"], "till");
+    const isDown = ({ event, data: { reasons } }: Seen) =>
+      event === "ready" && /"line":"till","state":"down"/.test(JSON.stringify(reasons));
+    assert.equal((await watcher.seen(isDown, "not ready")).data["ready"], false);
+    watcher.leave();
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    scratch.remove();
+  }
+});
+
+const token = "T-0123456789abcdef";
+
+test("the admin port asks for its token, refuses foreign pages, and doesn't open to the network without one", async () => {
+  const scratch = scratchFolder();
+  const tokenFile = join(scratch.path, "token");
+  writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
+  const env = { POSLINE_ADMIN_TOKEN_FILE: tokenFile, POSLINE_ADMIN_HOST: "0.0.0.0" };
+  const posline = new PoslineProcess(["serve", "--emulated"], { env });
+  try {
+    const admin = await posline.port("admin");
+    const bearer = { Authorization: `Bearer ${token}` };
+    assert.equal((await ask(admin, "GET", "/status", "")).status, 401);
+    assert.equal((await ask(admin, "GET", "/events", "")).status, 401);
+    assert.equal((await ask(admin, "GET", "/healthz", "")).status, 200);
+    assert.equal((await ask(admin, "GET", "/status", "", bearer)).status, 200);
+    const foreign = { ...bearer, Origin: "https://evil.example" };
+    assert.equal((await ask(admin, "GET", "/events", "", foreign)).status, 403);
+    assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', foreign)).status, 403);
+    const own = { ...bearer, Origin: `http://127.0.0.1:${admin}` };
+    assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', own)).status, 200);
+    const watcher = new Watcher(admin, "/events", bearer);
+    await hello(watcher);
+    watcher.leave();
+    assert.doesNotMatch(posline.stdout + posline.stderr, new RegExp(token));
+    const open = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_ADMIN_HOST: "0.0.0.0" } });
+    assert.equal(await open.ended(), 78);
+    assert.match(open.stderr, /admin\.host: the network reaches 0\.0\.0\.0, and there the admin port needs a token/);
+  } finally {
+    await posline.ended("SIGTERM");
+    scratch.remove();
+  }
+});
+
+test("posline logs --live shows what was and what comes, across a restart, and ends with 0 when it is interrupted", async () => {
+  const [admin = 0] = await freePorts(1);
+  const serve = () => new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_ADMIN_PORT: String(admin) } });
+  const lines = (logs: PoslineProcess) => logs.stdout.split("\n").filter((line) => line !== "");
+  let posline = serve();
+  const logs: PoslineProcess[] = [];
+  const follow = (...flags: string[]) => {
+    const started = new PoslineProcess(["logs", "--live", "--url", `http://localhost:${admin}`, ...flags]);
+    logs.push(started);
+    return started;
+  };
+  try {
+    await posline.logged((line) => line["state"] === "idle", "the line to be idle");
+    for (const id of ["L-1", "L-2", "L-3"]) await post(posline, sale(id));
+    const all = follow("-n", "2", "--service", "bank");
+    const json = follow("--json", "--key", "L-4");
+    await all.until(() => (lines(all).length === 2 ? true : undefined), "the last two");
+    assert.match(
+      lines(all).join("\n"),
+      /^[\d-]+ [\d:.]+ {2}bank {5}\/sale +L-2 .*answered success.*\n.*L-3 .* ms {2}requestMs=/,
+    );
+    await json.until(() => (json.stderr === "" ? true : undefined), "nothing wrong");
+    await post(posline, sale("L-4"));
+    await all.until(() => (/L-4/.test(all.stdout) ? true : undefined), "the next");
+    await posline.ended("SIGTERM");
+    await all.until(() => (/trying again for 120 s/.test(all.stderr) ? true : undefined), "the loss");
+    posline = serve();
+    await all.until(() => (/Connected again/.test(all.stderr) ? true : undefined), "the connection");
+    await posline.logged((line) => line["state"] === "idle", "the line to be idle");
+    await post(posline, sale("L-5"));
+    await all.until(() => (/L-5/.test(all.stdout) ? true : undefined), "what comes after");
+    assert.equal(await all.ended("SIGINT"), 0);
+    assert.equal(await json.ended("SIGINT"), 0);
+    assert.deepEqual(
+      lines(json).map((line) => [JSON.parse(line).msg, JSON.parse(line).key, JSON.parse(line).outcome]),
+      [["exchange", "L-4", "answered"]],
+    );
+  } finally {
+    for (const each of logs) if (each.child.exitCode === null) await each.ended("SIGKILL");
+    await posline.ended("SIGTERM");
+  }
+});
+
+test("posline logs --live says why it can't follow, and how to", async () => {
+  const scratch = scratchFolder();
+  const tokenFile = join(scratch.path, "token");
+  writeFileSync(tokenFile, token, { mode: 0o600 });
+  const run = async (...flags: string[]) => {
+    const logs = new PoslineProcess(["logs", "--live", ...flags]);
+    return { code: await logs.ended(), stderr: logs.stderr };
+  };
+  const posline = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_ADMIN_TOKEN_FILE: tokenFile } });
+  try {
+    const url = `http://127.0.0.1:${await posline.port("admin")}`;
+    const without = await run("--url", url);
+    assert.equal(without.code, 69);
+    assert.match(without.stderr, /^Cannot follow posline at http:.*: the header Authorization is missing.*--token-file\n$/);
+    const [nobody = 0] = await freePorts(1);
+    const nowhere = await run("--url", `http://127.0.0.1:${nobody}`);
+    assert.equal(nowhere.code, 69);
+    assert.match(nowhere.stderr, /: nothing listens there: start it, or add "admin": \{\} to its configuration\n$/);
+    const bank = await run("--url", `http://127.0.0.1:${await posline.port("bank")}`);
+    assert.equal(bank.code, 69);
+    assert.equal((await run("--url", "ftp://x")).code, 64);
+    assert.equal((await run("--url", url, "--unit", "posline")).code, 64);
+    assert.equal((await run("--url", url, "--token-file", join(scratch.path, "absent"))).code, 78);
+    const logs = new PoslineProcess(["logs", "--live", "--url", url, "--token-file", tokenFile]);
+    await logs.until(() => (/IDLE/.test(logs.stdout) ? true : undefined), "what there is");
+    assert.equal(await logs.ended("SIGTERM"), 0);
+  } finally {
+    await posline.ended("SIGTERM");
+    scratch.remove();
+  }
+});

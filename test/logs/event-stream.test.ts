@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { eventText, type PublishedEvent } from "../../src/admin/published-event.ts";
+import { readEvent } from "../../src/logs/event.ts";
+import { EventStreamReader, logLineOf, type StreamEvent } from "../../src/logs/event-stream.ts";
+
+const timeMs = Date.parse("2026-11-20T10:33:08.336Z");
+
+/** What a stream brings, in chunks of so many bytes. */
+function read(text: string, chunkBytes = text.length): readonly StreamEvent[] {
+  const events: StreamEvent[] = [];
+  const reader = new EventStreamReader();
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    reader.push(bytes.subarray(at, at + chunkBytes), (event) => events.push(event));
+  }
+  return events;
+}
+
+const late: PublishedEvent = { event: "late", fields: { line: "тилл", framing: "length", bytes: 26 } };
+
+test("EventStreamReader reads whole events, byte by byte too, with either line end, and passes over comments and what isn't JSON", () => {
+  const text = `: heartbeat\n\n${eventText("a-1", timeMs, late)}data: no json\n\nid: a-2\nevent: late\ndata: {"line":"b"}\n\nid: a-3\nevent: half`;
+  const whole = read(text);
+  assert.deepEqual(
+    whole.map(({ id, event, data }) => [id, event, data["line"]]),
+    [
+      ["a-1", "late", "тилл"],
+      ["a-2", "late", "b"],
+    ],
+  );
+  for (const bytes of [1, 2, 7]) assert.deepEqual(read(text, bytes), whole);
+  assert.deepEqual(read(text.replaceAll("\n", "\r\n")), whole);
+});
+
+test("EventStreamReader leaves out an event that is larger than any of posline's, and goes on", () => {
+  const huge = `id: a-1\nevent: late\ndata: {"line":"${"x".repeat(100_000)}"}\n\n`;
+  assert.deepEqual(
+    read(huge + eventText("a-2", timeMs, late)).map(({ id }) => id),
+    ["a-2"],
+  );
+});
+
+/** The log's reading of an event's line. */
+function lineOf(published: PublishedEvent) {
+  const [event] = read(eventText("a-1", timeMs, published));
+  const line = event && logLineOf(event);
+  return line === undefined ? undefined : readEvent(line);
+}
+
+test("logLineOf() gives each event the line that the log has of it", () => {
+  const record = {
+    requestId: "r-1",
+    service: "bank",
+    route: "/sale",
+    key: "A-1",
+    outcome: "unknown" as const,
+    reason: "no-reply" as const,
+    httpStatus: 504,
+    status: "error",
+    code: -3,
+    queueMs: 0,
+    lineMs: 30_000,
+    requestBytes: 1,
+    replyBytes: 1,
+    left: false,
+    message: "no reply",
+  };
+  const ended = lineOf({ event: "exchange", phase: "ended", line: "till", record, parts: undefined });
+  assert.ok(ended?.kind === "exchange");
+  assert.deepEqual(
+    [ended.level, ended.key, ended.outcome, ended.timeMs, ended.message],
+    ["warn", "A-1", "unknown", timeMs, "no reply"],
+  );
+  const exchange = { requestId: "r-1", service: "bank", line: "till", route: "/sale" };
+  assert.equal(lineOf({ event: "exchange", exchange, phase: "sent" }), undefined);
+  const down = lineOf({ event: "line", fields: { line: "till", state: "down", reason: "unplugged" } });
+  assert.ok(down?.kind === "line");
+  assert.deepEqual([down.level, down.message, down.state, down.reason], ["warn", "line", "down", "unplugged"]);
+  const discard = lineOf({
+    event: "discard",
+    fields: { line: "till", reason: "checksum", bytes: 9, head: "00", crcGot: "1", crcArc: "2" },
+  });
+  assert.ok(discard?.kind === "line");
+  assert.deepEqual([discard.message, discard.crc], ["bytes were discarded", { got: "1", arc: "2" }]);
+  const stray = lineOf(late);
+  assert.ok(stray?.kind === "line");
+  assert.deepEqual([stray.message, stray.framing, stray.bytes], ["a late or unexpected reply was discarded", "length", 26]);
+  const heard = { event: "service", line: "till", service: "bank" } as const;
+  const unheard = lineOf({ ...heard, state: "unheard", reason: "it is off", cure: "switch it on" });
+  assert.ok(unheard?.kind === "line");
+  assert.deepEqual(
+    [unheard.level, unheard.message, unheard.reason],
+    ["warn", "bank does not answer", "it is off: switch it on"],
+  );
+  const again = lineOf({ ...heard, state: "heard" });
+  assert.ok(again?.kind === "process");
+  assert.deepEqual([again.level, again.message], ["info", "bank answers again"]);
+  const source = {
+    time: "",
+    requestId: "r-1",
+    service: "bank",
+    route: "/sale",
+    key: "A-1",
+    amount: "15",
+    cause: "reported as unknown",
+  };
+  const operation = lineOf({ event: "operation", operation: source });
+  assert.ok(operation?.kind === "process");
+  assert.deepEqual([operation.level, operation.service, operation.key], ["warn", "bank", "A-1"]);
+  const reasons = [{ what: "line", line: "till", state: "down", reason: "unplugged", cure: "" }];
+  const ready = lineOf({ event: "ready", ready: false, reasons });
+  assert.ok(ready?.kind === "process");
+  assert.deepEqual([ready.message, ready.rest], ["not ready", [["error", "till down unplugged"]]]);
+  assert.equal(logLineOf({ id: "a-1", event: "hello", data: {} }), undefined);
+});
