@@ -45,21 +45,19 @@ export class StreamDouble {
 
   async start(): Promise<string> {
     const routes: Record<string, AdminRoute> = {
-      "GET /status": (_, { headers }) =>
-        this.#guarded(headers.authorization, { status: 200, text: JSON.stringify(this.status) }),
-      "GET /events": (_, { headers }) =>
-        this.#guarded(headers.authorization, {
-          contentType: "text/event-stream",
-          start: (stream) => {
-            this.#streams.add(stream);
-            stream.write(this.#text("hello", { version: "1.0.0", pid: 1, time: new Date().toISOString() }));
-            return () => this.#streams.delete(stream);
-          },
-        }),
+      "GET /status": () => ({ status: 200, text: JSON.stringify(this.status) }),
+      "GET /events": () => ({
+        contentType: "text/event-stream",
+        start: (stream) => {
+          this.#streams.add(stream);
+          stream.write(this.#text("hello", { version: "1.0.0", pid: 1, time: new Date().toISOString() }));
+          return () => this.#streams.delete(stream);
+        },
+      }),
     };
     const files = await readPageFiles(builtPage, ["/status", "/events"]);
     this.#listener = new AdminListener({
-      config: { host: "127.0.0.1", port: this.port, token: this.token },
+      config: { host: "127.0.0.1", port: this.port, ...(this.token === undefined ? {} : { token: this.token }) },
       routes,
       files,
       error: (error) => {
