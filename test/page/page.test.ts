@@ -247,6 +247,9 @@ test("page offers only what the emulator's control takes, a day later and a fres
   try {
     await untilText(page, "#verdict-words", /The emulator runs/);
     assert.equal(await page.locator("#terminals-section").isVisible(), false);
+    await page.setViewportSize({ width: 360, height: 740 });
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+    assert.deepEqual(await findingsOf(page), []);
     const effects = await page
       .locator("#emulator-effect option")
       .evaluateAll((all) => all.map((each) => each.getAttribute("value") ?? ""));
