@@ -26,7 +26,7 @@ export class Curve {
       return `${x.toFixed(1)} ${y.toFixed(1)}`;
     });
     this.#curve.querySelector("path")?.setAttribute("d", `M${points.join("L")}`);
-    const median = sorted[Math.floor(sorted.length / 2)] ?? last;
+    const median = sorted[Math.floor((sorted.length - 1) / 2)] ?? last;
     setText(
       this.#words,
       text("curveWords", {

@@ -124,7 +124,7 @@ test("page shows each terminal's state with what to do, what is in doubt by its 
   troubled(double);
   const { page, close } = await open(await double.start());
   try {
-    await untilText(page, "#verdict-words", /^1 of 3 terminals are not ready. 3 operations are in doubt.$/);
+    await untilText(page, "#verdict-words", /^1 of 3 terminals not ready. 3 operations are in doubt.$/);
     const cards = (await page.locator(".terminal").allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
     assert.match(cards[0] ?? "", /bank Ready Last reply/);
     assert.match(cards[1] ?? "", /qr Not connected .*Check the cable.*no device \/dev\/ttyUSB7 posline doctor --line kiosk/);
