@@ -9,7 +9,7 @@
 const tokenKey = "posline-token";
 
 /** Milliseconds in which an answer must be there: the port is on the same box, or in the same network. */
-const answerMs = 10_000;
+export const answerMs = 10_000;
 
 /** Milliseconds without a byte after which a stream counts as lost: the heartbeat comes every 15 s. */
 const silentMs = 20_000;

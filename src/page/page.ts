@@ -1,4 +1,4 @@
-import { AdminPort, type StreamEvent } from "./admin-port.ts";
+import { AdminPort, answerMs, type StreamEvent } from "./admin-port.ts";
 import type { EmulatorView, ExchangeEvent, Status } from "./answers.ts";
 import { Curve } from "./curve.ts";
 import { byId, make, setText } from "./dom.ts";
@@ -25,6 +25,9 @@ const askLaterMs = 2_000;
 /** Milliseconds between two questions while nothing happens. */
 const askIdleMs = 10_000;
 
+/** Milliseconds for which an answer holds: until the next question, and the longest that its answer may take. */
+const statusMsMax = askIdleMs + answerMs + 1_000;
+
 class Page {
   readonly #port = new AdminPort(askToken);
   readonly #exchanges = new Exchanges(byId("exchanges", HTMLElement));
@@ -39,12 +42,17 @@ class Page {
   #statusMs = 0;
   readonly #repliedMs = new Map<string, number>();
   #lastNews: Date | undefined;
-  #isLost = false;
+  /** The stream has ended, and has not begun anew. */
+  #isStreamLost = false;
+  /** The last question was not answered. */
+  #isUnanswered = false;
   #lastId = "";
   #isDrawn = true;
   #askTimer: ReturnType<typeof setTimeout> | undefined;
   #askDueMs = Number.POSITIVE_INFINITY;
   #isAsking = false;
+  /** Something changed while it was being asked: the answer may be from before. */
+  #isAskedAgain = false;
 
   async run(): Promise<void> {
     await this.#useLanguage(preferredLanguage());
@@ -61,8 +69,16 @@ class Page {
       alive: () => {
         if (!this.#isLost) this.#lastNews = new Date();
       },
-      lost: () => this.#lose(),
+      lost: () => {
+        this.#isStreamLost = true;
+        this.#draw();
+      },
     });
+  }
+
+  /** Whether what is on the page may be over: nothing is heard, or no answer came for longer than one takes. */
+  get #isLost(): boolean {
+    return this.#isStreamLost || this.#isUnanswered || performance.now() - this.#statusMs > statusMsMax;
   }
 
   #offerLanguages(): void {
@@ -93,7 +109,9 @@ class Page {
       const { version } = data as { version: string };
       this.#version ??= version;
       if (version !== this.#version) location.reload();
-      // Only an answer shows that what is on the page is so; until it is there, the page says that posline isn't heard.
+      this.#isStreamLost = false;
+      // What is on the page may be from before it was lost: only an answer shows what is so.
+      this.#isUnanswered = this.#status !== undefined;
       this.#askIn(0);
       return;
     }
@@ -111,11 +129,6 @@ class Page {
     requestAnimationFrame(() => this.#draw());
   }
 
-  #lose(): void {
-    this.#isLost = true;
-    this.#draw();
-  }
-
   /** Asks what is so now, in this many milliseconds at the latest. */
   #askIn(ms: number): void {
     const dueMs = performance.now() + ms;
@@ -127,7 +140,8 @@ class Page {
 
   async #ask(): Promise<void> {
     this.#askDueMs = Number.POSITIVE_INFINITY;
-    // Whoever looks again is shown what is so then (`visibilitychange`).
+    this.#isAskedAgain = this.#isAsking;
+    // A page that is looked at again asks at once (`visibilitychange`).
     if (this.#isAsking || document.hidden) return;
     this.#isAsking = true;
     try {
@@ -136,13 +150,14 @@ class Page {
       this.#emulatorView = emulator;
       this.#statusMs = performance.now();
       this.#lastNews = new Date();
-      this.#isLost = false;
+      this.#isUnanswered = false;
       this.#showAnswers();
     } catch {
-      this.#isLost = true;
+      this.#isUnanswered = true;
     }
     this.#isAsking = false;
-    this.#askIn(this.#isLost ? askLaterMs : askIdleMs);
+    this.#askIn(this.#isAskedAgain ? 0 : this.#isUnanswered ? askLaterMs : askIdleMs);
+    this.#isAskedAgain = false;
     this.#draw();
   }
 
