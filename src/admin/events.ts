@@ -11,7 +11,7 @@ import type { NotReady } from "./readiness.ts";
 /** Events that are kept for a watcher that was away: a hundred exchanges or so. */
 export const ringMax = 512;
 
-/** Milliseconds for which events are gathered before they are sent. Nobody sees it; a screen shows sixteen of its own. */
+/** Milliseconds for which events are gathered before they are sent: a screen that is drawn 40 times a second shows no more. */
 const gatherMs = 25;
 
 /** Events after which they are sent sooner, so that none is overwritten in the ring before. */
@@ -27,6 +27,8 @@ export interface EventsOptions {
   readonly version: string;
   /** What /readyz says: looked at when something else is sent, and at each heartbeat, while somebody watches. */
   readonly notReady: () => readonly NotReady[];
+  /** Something failed that should not: a bug. */
+  readonly error: (error: unknown) => void;
 }
 
 /** Where a watcher's text goes; see `http/streams`. */
@@ -74,16 +76,16 @@ export class Events {
     this.#times[at] = Date.now();
     this.#count++;
     if (this.#watchers.size === 0) return;
-    this.#gathering ??= setTimeout(() => this.#send(), gatherMs).unref();
+    this.#gathering ??= setTimeout(() => this.#guarded(() => this.#send()), gatherMs).unref();
     if (this.#count - this.#sent < gatheredMax || this.#isHurried) return;
     this.#isHurried = true;
-    setImmediate(() => this.#send());
+    setImmediate(() => this.#guarded(() => this.#send()));
   }
 
   /** Sends what is left; the watchers' connections end with the port. */
   close(): void {
-    if (this.#watchers.size > 0) this.#send();
-    for (const watcher of this.#watchers) watcher.end();
+    this.#guarded(() => this.#send());
+    for (const watcher of [...this.#watchers]) watcher.end();
   }
 
   #answer({ query, headers }: EventsRequest) {
@@ -117,7 +119,7 @@ export class Events {
     const hello = { version: this.#options.version, pid: process.pid, time: new Date().toISOString(), missed: missed.length };
     watcher.write(sseText(this.#idOf(this.#count - missed.length), "hello", hello) + missed.join(""));
     this.#watchers.add(watcher);
-    this.#heartbeat ??= setInterval(() => this.#beat(), heartbeatMs).unref();
+    this.#heartbeat ??= setInterval(() => this.#guarded(() => this.#beat()), heartbeatMs).unref();
     return () => this.#over(watcher);
   }
 
@@ -125,14 +127,27 @@ export class Events {
     this.#watchers.delete(watcher);
     if (this.#watchers.size > 0) return;
     clearInterval(this.#heartbeat);
-    clearTimeout(this.#gathering);
     this.#heartbeat = undefined;
+    this.#ungather();
+  }
+
+  #ungather(): void {
+    clearTimeout(this.#gathering);
     this.#gathering = undefined;
   }
 
   #beat(): void {
     this.#look();
     for (const watcher of [...this.#watchers]) watcher.write(": heartbeat\n\n");
+  }
+
+  /** What runs by itself must not end the process: a sale may be in flight. */
+  #guarded(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#options.error(error);
+    }
   }
 
   /** Publishes whether posline is ready, where that has changed. Texts may count seconds, so they aren't compared. */
@@ -146,12 +161,11 @@ export class Events {
 
   /** Sends what came since the last time to all who watch. */
   #send(): void {
-    clearTimeout(this.#gathering);
-    this.#gathering = undefined;
     this.#isHurried = false;
+    this.#ungather();
     if (this.#watchers.size > 0 && this.#count > this.#sent) this.#look();
-    clearTimeout(this.#gathering);
-    this.#gathering = undefined;
+    // What that published goes out with the rest.
+    this.#ungather();
     const from = Math.max(this.#sent, this.#count - ringMax);
     this.#sent = this.#count;
     if (this.#watchers.size === 0 || from === this.#count) return;

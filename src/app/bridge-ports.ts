@@ -181,7 +181,10 @@ function noSocket(path: string, port: number, sockets: readonly ListeningSocket[
  * The socket of systemd's that is the admin port's.
  * @throws SocketsError when systemd has none where it is configured, or one that the network reaches and that asks for no token.
  */
-export function socketForAdmin({ admin }: Config, sockets: readonly ListeningSocket[]): ListeningSocket | undefined {
+export function socketForAdmin(
+  { admin }: Pick<Config, "admin">,
+  sockets: readonly ListeningSocket[],
+): ListeningSocket | undefined {
   const socket = sockets.find(({ port }) => port === (admin ?? adminDefaults).port);
   if (socket === undefined && admin !== undefined && sockets.length > 0) throw noSocket("admin.port", admin.port, sockets);
   if (socket !== undefined && !isLoopback(socket.host) && admin?.token === undefined) {

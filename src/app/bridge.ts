@@ -67,7 +67,8 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
   const transportOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
   const adminSocket = socketForAdmin(config, sockets);
   const status = new Status(version);
-  const events = new Events({ version, notReady: () => status.notReady() });
+  const error = (reason: unknown) => reportBug(log, reason);
+  const events = new Events({ version, notReady: () => status.notReady(), error });
   const journal = await journalOf(config, log, events);
   const forServices = sockets.filter((each) => each !== adminSocket);
   const bridge = new RunningBridge({ log, status, events, transportOf, journal, sockets: forServices });
@@ -126,7 +127,7 @@ class RunningBridge implements Bridge {
         const line = this.#lineOf.get(record.service) ?? "";
         events.publish({ event: "exchange", phase: "ended", line, record, parts: this.#phases.partsOf(record) });
       },
-      error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
+      error: (error) => reportBug(log, error),
     };
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
@@ -248,6 +249,10 @@ class RunningBridge implements Bridge {
       },
     };
   }
+}
+
+function reportBug(log: Log, error: unknown): void {
+  log.process("error", "internal error in posline: please report it", { error: String(error) });
 }
 
 /** A line as the summary shows it: a clean one may have a silent terminal. */

@@ -58,7 +58,11 @@ export async function startGateway({ config, log }: GatewayOptions): Promise<Gat
 
 class RunningGateway implements Gateway {
   readonly #status = new Status(version);
-  readonly #events = new Events({ version, notReady: () => this.#status.notReady() });
+  readonly #events = new Events({
+    version,
+    notReady: () => this.#status.notReady(),
+    error: (error) => this.#log.process("error", "internal error in posline: please report it", { error: String(error) }),
+  });
   readonly #log: Log;
   readonly #lines: LineSet<GatewayLine>;
   admin: Admin | undefined;

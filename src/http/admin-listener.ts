@@ -138,8 +138,10 @@ export class AdminListener {
           return;
         }
       }
-      const { route, isOpen } = this.#routeOf(request);
-      if (!isOpen) this.#guard.checkToken(request);
+      const name = routeName(request);
+      const file = name.startsWith("GET ") ? this.#options.files?.get(name.slice("GET ".length)) : undefined;
+      if (file === undefined && this.#options.tokenless?.includes(name) !== true) this.#guard.checkToken(request);
+      const route = file === undefined ? this.#routeOf(name, request) : () => file;
       this.#bodies.read(
         request,
         pending,
@@ -152,16 +154,10 @@ export class AdminListener {
     }
   }
 
-  /** What answers a request, and whether it does so without a token. */
-  #routeOf({ method, url }: IncomingMessage): { readonly route: AdminRoute; readonly isOpen: boolean } {
-    const [path = "/"] = (url ?? "/").split("?");
-    // What HEAD is answered is what GET would be; its body is left out by Node.
-    const asked = method === "HEAD" ? "GET" : method;
-    const name = `${asked} ${path}`;
-    const route = this.#routes.get(name);
-    if (route !== undefined) return { route, isOpen: this.#options.tokenless?.includes(name) === true };
-    const file = asked === "GET" ? this.#options.files?.get(path) : undefined;
-    if (file !== undefined) return { route: () => file, isOpen: true };
+  #routeOf(wanted: string, { method, url }: IncomingMessage): AdminRoute {
+    const route = this.#routes.get(wanted);
+    if (route !== undefined) return route;
+    const path = pathOf(url);
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
@@ -192,7 +188,10 @@ export class AdminListener {
   }
 
   #refuse(pending: ServedRequest, error: unknown): void {
-    if (pending.response.headersSent) return;
+    if (pending.response.headersSent) {
+      if (!(error instanceof Fault)) this.#options.error(error);
+      return;
+    }
     if (error instanceof Fault) {
       const { allow, retryAfterS } = error.details;
       write(pending, error.httpStatus, errorText(error.message), {
@@ -221,6 +220,13 @@ export class AdminListener {
     ];
     socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
   }
+}
+
+const pathOf = (url = "/") => url.split("?", 1)[0] ?? "/";
+
+/** As in the table of routes. What HEAD is answered is what GET would be; its body is left out by Node. */
+function routeName({ method, url }: IncomingMessage): string {
+  return `${method === "HEAD" ? "GET" : method} ${pathOf(url)}`;
 }
 
 function errorText(message: string): string {

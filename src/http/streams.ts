@@ -110,7 +110,13 @@ export class Streams {
     };
     this.#streams.set(response, finish);
     response.on("close", finish);
-    over = answer.start(stream);
+    try {
+      over = answer.start(stream);
+    } catch (error) {
+      finish();
+      response.destroy();
+      throw error;
+    }
     // It may have ended while it began.
     if (isOver) over();
   }

@@ -15,7 +15,8 @@ interface Sent {
 /** A hub and those who watch it; its timers run when the test says. */
 function started() {
   const reasons: NotReady[] = [];
-  const events = new Events({ version: "1.2.3", notReady: () => reasons });
+  const errors: unknown[] = [];
+  const events = new Events({ version: "1.2.3", notReady: () => reasons, error: (error) => errors.push(error) });
   const watch = (query = "", headers: Record<string, string> = {}) => {
     const watcher = { text: "", writes: 0, ended: false };
     const answer = events.routes["GET /events"]("", { query: new URLSearchParams(query), headers });
@@ -31,7 +32,7 @@ function started() {
     });
     return Object.assign(watcher, { leave, contentType: answer.contentType });
   };
-  return { events, reasons, watch };
+  return { events, reasons, errors, watch };
 }
 
 function sentIn(text: string): readonly Sent[] {
@@ -174,6 +175,26 @@ test("Events sends ready whenever the verdict changes, seen with another event o
         .at(-1)?.data["ready"],
       true,
     );
+  }));
+
+test("Events reports a bug in what it looks at, and neither publishing nor its timers throw", () =>
+  withTimers(() => {
+    const { events, reasons, errors, watch } = started();
+    const watcher = watch();
+    Object.defineProperty(reasons, "map", {
+      configurable: true,
+      value: () => {
+        throw new Error("a bug");
+      },
+    });
+    events.publish(late(1));
+    mock.timers.tick(25);
+    mock.timers.tick(heartbeatMs);
+    assert.equal(errors.length, 2);
+    Reflect.deleteProperty(reasons, "map");
+    events.publish(late(2));
+    mock.timers.tick(25);
+    assert.deepEqual(bytesIn(sentIn(watcher.text)), [1, 2], "nothing is lost by it");
   }));
 
 test("Events.close() sends what is left and ends each watcher", () =>

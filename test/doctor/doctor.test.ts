@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -192,6 +192,17 @@ test("examine() takes it from the service that a terminal is not heard, though i
   assert.equal(found.cause, "posline (process 44) says so of bank");
   assert.equal(found.cure, "switch the terminal on");
   assert.equal(report.findings.filter(({ check }) => check === "heard").length, 1);
+});
+
+test("examine() asks the service with the token of its configuration", async () => {
+  const { host, node } = soundBox();
+  writeFileSync(host.at("token"), "T-0123456789abcdef\n", { mode: 0o600 });
+  const [lines, services] = [{ till: { path: node } }, { bank: { line: "till" } }];
+  host.config({ lines, services, journal: { folder: host.at("state") }, admin: { tokenFile: host.at("token") } });
+  host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  host.web.set(...status({ ready: true, lines: { till: { state: "idle", reason: "proven" } } }));
+  host.authorization = "Bearer T-0123456789abcdef";
+  assert.equal(one(await look(host), "service", "ok").what, "posline (process 44) is ready (http://127.0.0.1:8880/readyz)");
 });
 
 /** What the service answers to /status. */

@@ -21,6 +21,8 @@ export class FakeHost {
   readonly commands = new Map<string, string>();
   /** Answers by URL. */
   readonly web = new Map<string, { readonly status: number; readonly body: string }>();
+  /** What a request must carry as Authorization. */
+  authorization: string | undefined;
   /** Whether this user may open devices. */
   mayOpen = true;
   places: HostPlaces;
@@ -60,7 +62,8 @@ export class FakeHost {
         const out = this.commands.get([program, ...args].join(" "));
         return out === undefined ? { ran: false, why: `there is no ${program} here` } : { ran: true, code: 0, out };
       },
-      httpGet: async (url) => this.web.get(url),
+      httpGet: async (url, headers) =>
+        this.authorization === headers?.["Authorization"] ? this.web.get(url) : { status: 401, body: "{}" },
       open: async () => async () => {
         throw new OpenError("the test opens no device: give it one");
       },

@@ -1,79 +1,16 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { Agent, get, type IncomingMessage, request } from "node:http";
+import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
-import { until } from "../support/until.ts";
+import { type Seen, Watcher } from "../support/watcher.ts";
 
 /** `GET /events` and `posline logs --live`, by the real bundle. */
 
-interface Seen {
-  readonly id: string;
-  readonly event: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
-/** Watches a posline until the test leaves. */
-class Watcher {
-  status = 0;
-  headers: IncomingMessage["headers"] = {};
-  text = "";
-  readonly #asking: ReturnType<typeof get>;
-  answer: IncomingMessage | undefined;
-
-  constructor(port: number, path = "/events", headers: Record<string, string> = {}) {
-    this.#asking = get({ host: "127.0.0.1", port, path, headers, agent: false }, (answer) => {
-      this.answer = answer;
-      this.status = answer.statusCode ?? 0;
-      this.headers = answer.headers;
-      answer.setEncoding("utf8").on("data", (text: string) => {
-        this.text += text;
-      });
-      answer.on("error", () => {});
-    });
-    this.#asking.on("error", () => {});
-  }
-
-  get events(): readonly Seen[] {
-    return this.text
-      .split("\n\n")
-      .slice(0, -1)
-      .flatMap((block) => {
-        const [, id, event, data] = /^id: (.*)\nevent: (.*)\ndata: (.*)$/.exec(block) ?? [];
-        return id === undefined || event === undefined || data === undefined ? [] : [{ id, event, data: JSON.parse(data) }];
-      });
-  }
-
-  /** The phases of an exchange, in order. */
-  phases(key: string): readonly unknown[] {
-    const requestId = this.events.find(({ data }) => data["key"] === key)?.data["requestId"];
-    return this.events.filter(({ data }) => data["requestId"] === requestId).map(({ data }) => data["phase"] ?? "operation");
-  }
-
-  ended(key: string): Promise<Seen> {
-    return this.seen(({ data }) => data["phase"] === "ended" && data["key"] === key, `the end of ${key}`);
-  }
-
-  async seen(fits: (event: Seen) => boolean, what: string): Promise<Seen> {
-    let found: Seen | undefined;
-    await until(() => {
-      found = this.events.find(fits);
-      return found !== undefined;
-    }, what);
-    // It was found just now.
-    return found as Seen;
-  }
-
-  leave(): void {
-    this.#asking.destroy();
-  }
-}
-
-const hello = (watcher: Watcher) => watcher.seen(({ event }) => event === "hello", "hello");
 const sale = (id: string) => JSON.stringify({ pay_id: id, amount: 1500, currency_name: "EUR" });
 const post = async (posline: PoslineProcess, body: string, path = "/sale") =>
   ask(await posline.port("bank"), "POST", path, body);
@@ -92,7 +29,7 @@ async function withEmulated(body: (posline: PoslineProcess, admin: number) => Pr
 test("GET /events shows a sale step by step, and goes on after Last-Event-ID", () =>
   withEmulated(async (posline, admin) => {
     const watcher = new Watcher(admin);
-    await hello(watcher);
+    await watcher.hello();
     assert.match(String(watcher.headers["content-type"]), /^text\/event-stream/);
     assert.equal((await post(posline, sale("A-1"))).status, 200);
     const { data } = await watcher.ended("A-1");
@@ -124,7 +61,7 @@ test("GET /events ends with the service, after the last exchange", async () => {
   let watcher: Watcher | undefined;
   await withEmulated(async (posline, admin) => {
     watcher = new Watcher(admin);
-    await hello(watcher);
+    await watcher.hello();
     void post(posline, sale("LAST"));
     await watcher.ended("LAST");
   });
@@ -135,7 +72,7 @@ test("GET /events ends with the service, after the last exchange", async () => {
 test("a ninth watcher is refused, a watcher that hangs is dropped and logged, and no call is the worse for either", () =>
   withEmulated(async (posline, admin) => {
     const watchers = Array.from({ length: 8 }, () => new Watcher(admin));
-    await Promise.all(watchers.map(hello));
+    await Promise.all(watchers.map((watcher) => watcher.hello()));
     const ninth = await ask(admin, "GET", "/events", "");
     assert.equal(ninth.status, 503);
     assert.ok(Number(ninth.headers["retry-after"]) > 0);
@@ -181,7 +118,7 @@ test("GET /events tells of a sale that waits for its record, and that ends unkno
   try {
     await bridge.state("till", "idle");
     const watcher = new Watcher(await bridge.port("admin"));
-    await hello(watcher);
+    await watcher.hello();
     assert.equal((await bridge.post("bank", "/sale", sale("U-1"))).status, 504);
     const { data } = await watcher.ended("U-1");
     assert.deepEqual(watcher.phases("U-1"), ["waiting", "sent", "written", "operation", "ended"]);
@@ -227,7 +164,7 @@ test("the admin port asks for its token, refuses foreign pages, and doesn't open
     const own = { ...bearer, Origin: `http://127.0.0.1:${admin}` };
     assert.equal((await ask(admin, "POST", "/emulator", '{"reset":true}', own)).status, 200);
     const watcher = new Watcher(admin, "/events", bearer);
-    await hello(watcher);
+    await watcher.hello();
     watcher.leave();
     assert.doesNotMatch(posline.stdout + posline.stderr, new RegExp(token));
     const open = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_ADMIN_HOST: "0.0.0.0" } });

@@ -7,6 +7,7 @@ import { type Answer, type Identity, Upstream } from "../http/upstream.ts";
 import { scratchFolder } from "../support/bridge-process.ts";
 import { type LogLine, PoslineProcess } from "../support/posline-process.ts";
 import { Till } from "../support/till.ts";
+import { Watcher } from "../support/watcher.ts";
 
 /** `posline gateway` as a process of its own, between a till on a tty and real HTTP servers. */
 
@@ -58,6 +59,20 @@ const exchangeOf = (gateway: PoslineProcess, fits: (line: LogLine) => boolean) =
   gateway.logged((line) => line["msg"] === "exchange" && fits(line), "the exchange's line");
 
 const byPath: Answer = ({ path }, response) => response.end(`{ "status":"success",  "code":0,"path":"${path}" }`);
+
+test("posline gateway's events have the end of each call, and the state of its line", async () => {
+  const { till, gateway } = await shopOf(byPath);
+  const watcher = new Watcher(await gateway.port("admin"), "/events?recent=512");
+  ends.push(() => watcher.leave());
+  await till.ask("length", '/sale\n{"pay_id":"E-1","amount":1}');
+  const { data } = await watcher.ended("E-1");
+  assert.deepEqual(watcher.phases("E-1"), ["ended"]);
+  assert.deepEqual([data["service"], data["outcome"], data["requestMs"]], ["bank", "answered", undefined]);
+  const logged = await exchangeOf(gateway, ({ key: id }) => id === "E-1");
+  assert.deepEqual([data["requestId"], data["lineMs"]], [logged["requestId"], logged["lineMs"]]);
+  const { data: line } = await watcher.seen(({ event }) => event === "line", "the line");
+  assert.deepEqual([line["state"], line["line"]], ["open", data["line"]]);
+});
 
 test("posline gateway tells the services of one line apart, and asks each at its upstream", async () => {
   const { till, upstream, gateway } = await shopOf(byPath);

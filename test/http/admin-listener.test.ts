@@ -147,6 +147,7 @@ test("AdminListener asks for its token as bearer token or as password, and says 
     assert.doesNotMatch(answer.text, new RegExp(token));
   }
   assert.equal(bodies.length, 3);
+  assert.equal((await ask(port, "GET", "/nowhere")).status, 401, "a path that isn't there");
   assert.equal((await ask(port, "GET", "/broken")).status, 500, "a route that needs no token");
 });
 

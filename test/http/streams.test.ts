@@ -113,6 +113,17 @@ test("Streams outlives the timeouts of requests, answers HEAD at once, and isn't
   assert.deepEqual([head.status, head.text, streams.length], [200, "", 1]);
 });
 
+test("Streams cuts a stream that fails to begin, reports the bug, and gives its place back", async () => {
+  const errors: unknown[] = [];
+  const start = () => {
+    throw new Error("a bug");
+  };
+  const routes = { "GET /watch": () => ({ contentType: "text/plain", start }) };
+  const { listener, port } = await started({ routes, error: (error) => errors.push(error) });
+  await assert.rejects(ask(port, "GET", "/watch"), /the connection ended/);
+  assert.deepEqual([listener.streams.size, errors.length], [0, 1]);
+});
+
 test("Streams ends each with its last piece when the port closes, and when its route ends it", async () => {
   const { listener, port, streams, counts } = await started();
   const [one, two] = [await watch(port), await watch(port)];
