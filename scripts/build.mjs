@@ -1,4 +1,4 @@
-// Makes dist/: one file, and beside it serialport's native prebuilds for Linux. It runs with no node_modules near.
+// Makes dist/: one file, and beside it serialport's native prebuilds for Linux, and the status page. It runs with no node_modules near.
 //
 // The file is plain CommonJS, not minified: what runs can be read in it, and a stack trace leads into it. Each module is in it once,
 // whole; a dynamic import is a module of the same file that is run on first use.
@@ -90,6 +90,27 @@ await chmod(join(dist, "posline.cjs"), 0o755);
 for (const platform of ["linux-x64", "linux-arm64", "linux-arm"]) {
   await cp(join(bindings, "prebuilds", platform), join(dist, "prebuilds", platform), { recursive: true });
 }
+
+// The status page, which the admin port answers: one script that can be read too, and the other files as they are.
+const page = join(root, "src/page");
+await build({
+  entryPoints: [join(page, "page.ts")],
+  outfile: join(dist, "page/page.js"),
+  tsconfig: join(page, "tsconfig.json"),
+  bundle: true,
+  platform: "browser",
+  // Browsers of 2023 and newer
+  target: ["chrome110", "firefox113", "safari16.4"],
+  // A classic script, since a browser names an Origin when it asks for a module, which a proxy that changes the Host lets no port
+  // take for its own. A function holds its names.
+  format: "esm",
+  banner: { js: '"use strict";\n(() => {' },
+  footer: { js: "})();" },
+  charset: "utf8",
+  logLevel: "warning",
+});
+for (const name of ["index.html", "page.css", "icon.svg", "en.json", "de.json"])
+  await cp(join(page, name), join(dist, "page", name));
 
 // The client, for those who import it: one file each for import, require and pages, and its types. What a line needs is loaded by
 // the first call over one, from a file of its own; only the binding stays a package, since it finds its prebuilds in itself.

@@ -32,6 +32,9 @@ async function putProgram(tree, root, { architecture, executable }) {
   for (const name of (await readdir(from)).filter((each) => each.endsWith(".glibc.node"))) {
     await put(tree, `usr/lib/posline/prebuilds/${folder}/${name}`, await readFile(join(from, name)));
   }
+  for (const name of await readdir(join(root, "dist/page"))) {
+    await put(tree, `usr/lib/posline/page/${name}`, await readFile(join(root, "dist/page", name)));
+  }
   await mkdir(join(tree, "usr/bin"), { recursive: true });
   if (executable === undefined) {
     const text = await readFile(join(root, "dist/posline.cjs"), "utf8");

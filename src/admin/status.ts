@@ -116,6 +116,7 @@ export class Status {
   status(): StatusAnswer {
     const now = nowMs();
     const { lines, services, journal } = this.#sources;
+    const reasons = this.notReady();
     const all = {
       version: this.#version,
       pid: process.pid,
@@ -124,7 +125,9 @@ export class Status {
       uptimeS: Math.floor((now - this.#startedMs) / 1_000),
       state: this.#stopping ? "stopping" : "running",
       /** As in /readyz. */
-      ready: this.notReady().length === 0,
+      ready: reasons.length === 0,
+      reasons,
+      notes: unprovenServices(this.#sources),
       lines: Object.fromEntries(lines.map((line) => [line.name, this.#lineStatus(line, now)])),
       services: Object.fromEntries(services.map((service) => [service.service, this.#serviceStatus(service, now)])),
       journal: journalStatus(journal),
@@ -167,11 +170,20 @@ export class Status {
     };
   }
 
-  #serviceStatus({ service, line, host, port, upstream }: ServiceSource, now: number) {
+  #serviceStatus({ service, contract, line, host, port, upstream }: ServiceSource, now: number) {
     const { counts, capabilities } = this.#service(service);
     const live = this.#sources.lines.find(({ name }) => name === line)?.live.liveness?.(now);
     const heard = live?.find((each) => each.service === service);
-    return { line, host, port, upstream, heard: heard && heardStatus(heard, now), counters: counts, offer: capabilities };
+    return {
+      contract,
+      line,
+      host,
+      port,
+      upstream,
+      heard: heard && heardStatus(heard, now),
+      counters: counts,
+      offer: capabilities,
+    };
   }
 
   #metricsOf(name: string): LineMetrics {

@@ -2,9 +2,13 @@ import type { AddressInfo } from "node:net";
 import { adminDefaults } from "../config/limits.ts";
 import type { Log } from "../core/log.ts";
 import { AdminListener, type AdminRoute, type AdminSettings } from "../http/admin-listener.ts";
+import { readPageFiles } from "../http/page-files.ts";
 import type { ListenOn } from "../http/server.ts";
 
-/** The admin port of a process. */
+/** The admin port of a process, and the status page on it. */
+
+/** Beside the bundle; where the sources run by themselves, there is none. */
+const pageFolder = new URL("./page/", import.meta.url);
 
 export interface Admin {
   /** Where it listens. */
@@ -26,9 +30,11 @@ export async function openAdmin(
   log: Log,
   on?: ListenOn,
 ): Promise<Admin | undefined> {
+  const paths = Object.keys(routes).flatMap((name) => (name.startsWith("GET ") ? [name.slice("GET ".length)] : []));
   const listener = new AdminListener({
     config: config ?? adminDefaults,
     routes,
+    files: await readPageFiles(pageFolder, paths),
     // It says that the process runs, and nothing else: what restarts a container has no token.
     tokenless: ["GET /healthz"],
     error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),

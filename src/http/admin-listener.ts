@@ -26,6 +26,8 @@ export interface AdminAnswer {
   readonly text: string;
   /** Its media type, where not JSON. */
   readonly contentType?: string;
+  /** More headers. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** What a route may know of its request beside the body. */
@@ -46,6 +48,8 @@ export interface AdminListenerOptions {
   readonly routes: Readonly<Record<string, AdminRoute>>;
   /** Those of them that need no token. */
   readonly tokenless?: readonly string[];
+  /** The status page's files by path, which need no token either: see `page-files.ts`. */
+  readonly files?: ReadonlyMap<string, AdminAnswer>;
   /** Something failed that should not: a bug. */
   readonly error: (error: unknown) => void;
   /** A watcher was dropped because it read too slowly; `dropped` counts them. */
@@ -135,8 +139,9 @@ export class AdminListener {
         }
       }
       const name = routeName(request);
-      if (this.#options.tokenless?.includes(name) !== true) this.#guard.checkToken(request);
-      const route = this.#routeOf(name, request);
+      const file = name.startsWith("GET ") ? this.#options.files?.get(name.slice("GET ".length)) : undefined;
+      if (file === undefined && this.#options.tokenless?.includes(name) !== true) this.#guard.checkToken(request);
+      const route = file === undefined ? this.#routeOf(name, request) : () => file;
       this.#bodies.read(
         request,
         pending,
@@ -176,8 +181,8 @@ export class AdminListener {
         this.#streams.begin(request, response, answer, origin);
         return;
       }
-      const { status, text, contentType } = answer;
-      write(pending, status, text, contentType === undefined ? {} : { "Content-Type": contentType });
+      const { status, text, contentType, headers } = answer;
+      write(pending, status, text, { ...headers, ...(contentType === undefined ? {} : { "Content-Type": contentType }) });
     } catch (error) {
       this.#refuse(pending, error);
     }

@@ -44,6 +44,8 @@ test("Status.status() has every field of a bridge that has just begun, and nothi
     uptimeS: 0,
     state: "running",
     ready: true,
+    reasons: [],
+    notes: [],
     lines: {
       till: {
         state: "idle",

@@ -37,6 +37,7 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
   assert.deepEqual(files.map(({ path }) => path).sort(), [
     "/etc/posline/posline.json",
     "/usr/bin/posline",
+    ...["de.json", "en.json", "icon.svg", "index.html", "page.css", "page.js"].map((name) => `/usr/lib/posline/page/${name}`),
     "/usr/lib/posline/posline.cjs",
     "/usr/lib/posline/prebuilds/linux-x64/@serialport+bindings-cpp.glibc.node",
     "/usr/lib/systemd/system/posline-gateway.service",

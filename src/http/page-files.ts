@@ -1,0 +1,54 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { AdminAnswer } from "./admin-listener.ts";
+
+/**
+ * The status page's files, as the admin port answers them. They are read once, at the start: after an upgrade a running posline still
+ * has the page of its own version, and no request waits for a disk. They hold nothing of this box, so that a browser gets them without
+ * the token that what they show needs.
+ */
+
+/** The files in the page's folder, each by the path that it is answered at, with its media type. */
+const files = {
+  "/": { name: "index.html", contentType: "text/html; charset=utf-8" },
+  "/page/page.js": { name: "page.js", contentType: "text/javascript; charset=utf-8" },
+  "/page/page.css": { name: "page.css", contentType: "text/css; charset=utf-8" },
+  "/page/icon.svg": { name: "icon.svg", contentType: "image/svg+xml" },
+  "/page/en.json": { name: "en.json", contentType: "application/json" },
+  "/page/de.json": { name: "de.json", contentType: "application/json" },
+} as const;
+
+/** The page has its own files and this port, no more; no other page may frame it, and its emulator's controls with it. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const headers = { "Content-Security-Policy": contentSecurityPolicy, "Referrer-Policy": "no-referrer" };
+
+/**
+ * Reads the page, and adds which paths this port has: the page asks for nothing that isn't there.
+ * @param folder The page's folder, beside the program.
+ * @param paths The paths that take GET.
+ * @returns Answers by path. Where the files are missing, each of them says so.
+ */
+export async function readPageFiles(folder: URL, paths: readonly string[]): Promise<ReadonlyMap<string, AdminAnswer>> {
+  const answers = new Map<string, AdminAnswer>();
+  for (const [path, { name, contentType }] of Object.entries(files)) {
+    const text = await readFile(new URL(name, folder), "utf8").catch(() => undefined);
+    answers.set(path, text === undefined ? missing(folder) : { status: 200, text, contentType, headers });
+  }
+  answers.set("/page/paths.json", { status: 200, text: `${JSON.stringify({ paths })}\n`, headers });
+  return answers;
+}
+
+function missing(folder: URL): AdminAnswer {
+  const error = `Cannot show the status page: there are no files in ${fileURLToPath(folder)}: install posline again, or use /status`;
+  return { status: 404, text: `${JSON.stringify({ error })}\n` };
+}

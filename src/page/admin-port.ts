@@ -1,0 +1,154 @@
+/**
+ * What the page asks of the port that it came from: answers, and the stream of events. All addresses are relative, so that it works
+ * below any path of a proxy. Where the port wants a token, the person is asked for it once; it is kept for this tab alone.
+ *
+ * The stream is read by `fetch`, and not by the browser's EventSource: that one can't send a token, and hides the heartbeat, which is
+ * the only sign that a quiet connection is alive.
+ */
+
+const tokenKey = "posline-token";
+
+/** Milliseconds in which an answer must be there: the port is on the same box, or in the same network. */
+export const answerMs = 10_000;
+
+/** Milliseconds without a byte after which a stream counts as lost: the heartbeat comes every 15 s. */
+const silentMs = 20_000;
+
+/** Milliseconds before a stream is opened again. */
+const reopenMs = 1_000;
+
+/** Characters of one line of the stream: posline's events have some hundreds. */
+const lineCharsMax = 1_048_576;
+
+/** Asks the person for the token. */
+export type AskToken = (wasWrong: boolean) => Promise<string>;
+
+export interface StreamEvent {
+  readonly id: string;
+  readonly event: string;
+  readonly data: unknown;
+}
+
+export class AdminPort {
+  readonly #askToken: AskToken;
+  #token = keptToken();
+  /** While the person is being asked: every answer that needs the token waits for the same one. */
+  #asking: Promise<void> | undefined;
+
+  constructor(askToken: AskToken) {
+    this.#askToken = askToken;
+  }
+
+  /**
+   * A JSON answer.
+   * @throws Error when nothing, or something else, is answered in time.
+   */
+  async json<T>(path: string, body?: object): Promise<T> {
+    const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const response = await this.#fetch(path, request, () => AbortSignal.timeout(answerMs));
+    const text = await response.text();
+    if (!response.ok) throw new Error(errorIn(text) ?? `HTTP ${response.status}`);
+    // Its shape is that of this posline's answers: page and port are of one version.
+    return JSON.parse(text) as T;
+  }
+
+  /** Follows the stream for ever: each event, `alive` with each sign of life, and `lost` when there is none. */
+  async follow(seen: { event(event: StreamEvent): void; alive(): void; lost(): void }): Promise<never> {
+    let lastId = "";
+    for (;;) {
+      const abort = new AbortController();
+      let silence = setTimeout(() => abort.abort(), silentMs);
+      const alive = () => {
+        clearTimeout(silence);
+        silence = setTimeout(() => abort.abort(), silentMs);
+        seen.alive();
+      };
+      try {
+        const headers: Record<string, string> = lastId === "" ? {} : { "Last-Event-ID": lastId };
+        const response = await this.#fetch("events?recent=100", { headers }, () => abort.signal);
+        if (response.ok && response.body !== null) {
+          for await (const event of eventsOf(response.body, alive)) {
+            if (event.id !== "") lastId = event.id;
+            seen.event(event);
+          }
+        } else await response.body?.cancel();
+      } catch {
+        // Whatever it was, the stream is lost and opened again.
+      } finally {
+        clearTimeout(silence);
+      }
+      seen.lost();
+      await new Promise((resolve) => setTimeout(resolve, reopenMs));
+    }
+  }
+
+  async #fetch(path: string, request: RequestInit, signal: () => AbortSignal): Promise<Response> {
+    for (;;) {
+      const token = this.#token;
+      const headers = { ...request.headers, ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
+      // With credentials, the browser would ask for a password by itself.
+      const response = await fetch(path, { ...request, headers, credentials: "omit", signal: signal() });
+      if (response.status !== 401) return response;
+      await response.body?.cancel();
+      // Another request may have got a new one in the meantime.
+      if (this.#token !== token) continue;
+      this.#asking ??= this.#newToken(token !== undefined);
+      await this.#asking;
+    }
+  }
+
+  async #newToken(wasWrong: boolean): Promise<void> {
+    this.#token = await this.#askToken(wasWrong);
+    this.#asking = undefined;
+    try {
+      sessionStorage.setItem(tokenKey, this.#token);
+    } catch {
+      // The browser keeps nothing for this page: the token is asked for again when it is loaded again.
+    }
+  }
+}
+
+function keptToken(): string | undefined {
+  try {
+    return sessionStorage.getItem(tokenKey) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function errorIn(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown }; // Looked at below.
+    return typeof error === "string" ? error : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The events of a stream (WHATWG HTML, 9.2.6), of which posline writes `id`, `event`, one `data`, and comments. */
+async function* eventsOf(body: ReadableStream<Uint8Array>, alive: () => void): AsyncGenerator<StreamEvent> {
+  let rest = "";
+  let id = "";
+  let event = "";
+  let data = "";
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    alive();
+    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > lineCharsMax) throw new Error(`a line of the stream has more than ${lineCharsMax} characters`);
+    for (const line of lines) {
+      if (line === "") {
+        if (data !== "") yield { id, event, data: JSON.parse(data) };
+        id = "";
+        event = "";
+        data = "";
+      } else if (line.startsWith("id: ")) id = line.slice(4);
+      else if (line.startsWith("event: ")) event = line.slice(7);
+      else if (line.startsWith("data: ")) data = line.slice(6);
+    }
+  }
+}

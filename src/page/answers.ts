@@ -1,0 +1,97 @@
+/** What the page reads of the admin port's answers. Fields that it doesn't show are left out; any may be missing in an older posline. */
+
+export interface Status {
+  readonly version: string;
+  readonly pid: number;
+  readonly state: string;
+  /** Why the next request would not be sent at once; none when all is well. */
+  readonly reasons: readonly NotReady[];
+  /** What posline can't know by itself. */
+  readonly notes: readonly string[];
+  readonly lines: Readonly<Record<string, LineStatus>>;
+  readonly services: Readonly<Record<string, ServiceStatus>>;
+  readonly journal: JournalStatus;
+}
+
+export interface LineStatus {
+  readonly state: string;
+  readonly reason: string;
+  readonly device: { readonly path: string; readonly node?: string };
+  readonly queue?: { readonly waiting: number; readonly max: number };
+  readonly counters: {
+    readonly late: number;
+    readonly losses: number;
+    readonly discards: Readonly<Record<string, { readonly count: number }>>;
+  };
+}
+
+export interface ServiceStatus {
+  readonly line: string;
+  readonly contract?: string;
+  /** Absent where no terminal is at the other end, as in a gateway. */
+  readonly heard?: {
+    readonly state: string;
+    readonly agoMs?: number;
+    readonly reason?: string;
+    readonly cure?: string;
+  };
+  readonly counters: { readonly answered: number; readonly notSent: number; readonly unknown: number };
+}
+
+export interface JournalStatus {
+  /** `off`, `ok`, or why it can't be written. */
+  readonly state: string;
+  readonly unknown?: { readonly total: number; readonly newest: readonly UnknownOperation[] };
+}
+
+export interface UnknownOperation {
+  readonly time: string;
+  readonly requestId: string;
+  readonly service: string;
+  readonly route: string;
+  readonly key?: string;
+  readonly amount?: string;
+  readonly cause: string;
+}
+
+export interface NotReady {
+  readonly what: string;
+  readonly line?: string;
+  readonly service?: string;
+  readonly state: string;
+  readonly reason: string;
+  readonly cure: string;
+}
+
+/** An event `exchange`: one phase of one request. */
+export interface ExchangeEvent {
+  readonly time: string;
+  readonly requestId: string;
+  readonly service: string;
+  readonly route: string;
+  readonly phase: "waiting" | "sent" | "written" | "replying" | "ended";
+  // Of `ended` alone.
+  readonly key?: string;
+  readonly outcome?: "answered" | "not-sent" | "unknown";
+  readonly reason?: string;
+  readonly status?: string;
+  readonly code?: number;
+  readonly queueMs?: number;
+  readonly lineMs?: number;
+  readonly requestMs?: number;
+  readonly terminalMs?: number;
+  readonly replyMs?: number;
+  readonly message?: string;
+}
+
+/** `GET /emulator`, where an emulator runs. */
+export interface EmulatorView {
+  readonly now: string;
+  readonly forced: readonly {
+    readonly service: string;
+    readonly route?: string;
+    readonly outcome?: string;
+    readonly fault?: string;
+  }[];
+  readonly chances: Readonly<Record<string, number>>;
+}

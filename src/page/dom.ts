@@ -1,0 +1,31 @@
+/** The few things that the page does with its document. Text gets into it as text alone: nothing here takes HTML. */
+
+/** The element with this id, of a class. @throws Error when the page has none: page and script are not of one version. */
+export function byId<T extends Element>(id: string, kind: new () => T): T {
+  const found = document.getElementById(id);
+  if (found instanceof kind) return found;
+  throw new Error(`Cannot show the page: it has no ${kind.name} with the id ${id}: load it again`);
+}
+
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  className = "",
+  ...children: readonly (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  if (className !== "") made.className = className;
+  made.append(...children);
+  return made;
+}
+
+/** An element whose text is posline's own, or a terminal's: that is English, whatever the page's language is. */
+export function makeEnglish(tag: "p" | "code", className: string, text: string): HTMLElement {
+  const made = make(tag, className, text);
+  made.lang = "en";
+  return made;
+}
+
+/** Sets an element's text if it is another one: what doesn't change costs nothing and isn't read out again. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -1,0 +1,280 @@
+import { AdminPort, answerMs, type StreamEvent } from "./admin-port.ts";
+import type { EmulatorView, ExchangeEvent, Status } from "./answers.ts";
+import { Curve } from "./curve.ts";
+import { byId, make, setText } from "./dom.ts";
+import { doubtsOf, findingsOf } from "./doubts.ts";
+import { EmulatorControls } from "./emulator-controls.ts";
+import { Exchanges } from "./exchanges.ts";
+import { Terminals } from "./terminals.ts";
+import { type Language, languages, preferredLanguage, rememberLanguage, text, timeOfDay, useLanguage } from "./texts.ts";
+
+/**
+ * The status page of a running posline, for the person at the counter, the technician, and who writes the till: is each terminal
+ * there, what is happening, what is in doubt and what to do. It reads the admin port as any program does, and knows nothing else.
+ *
+ * What happens comes by the stream of events and is on the screen with the next frame. What is so is asked for when the stream says
+ * that it has changed, and now and then. When posline isn't heard, the page says so at once, and shows nothing as if it were so now.
+ */
+
+/** Milliseconds from an event to the question what is so now: those that come together are answered by one. */
+const askSoonMs = 200;
+
+/** The same after an exchange, of which the list has everything but the counters. */
+const askLaterMs = 2_000;
+
+/** Milliseconds between two questions while nothing happens. */
+const askIdleMs = 10_000;
+
+/** Milliseconds for which an answer holds: until the next question, and the longest that its answer may take. */
+const statusMsMax = askIdleMs + answerMs + 1_000;
+
+class Page {
+  readonly #port = new AdminPort(askToken);
+  readonly #exchanges = new Exchanges(byId("exchanges", HTMLElement));
+  readonly #terminals = new Terminals(byId("terminals", HTMLElement));
+  readonly #curve = new Curve();
+  readonly #emulator = new EmulatorControls(this.#port);
+  /** What this port has: a bridge has status and events, `posline emulate` an emulator alone. */
+  #paths: readonly string[] = [];
+  #version: string | undefined;
+  #status: Status | undefined;
+  #emulatorView: EmulatorView | undefined;
+  #statusMs = 0;
+  readonly #repliedMs = new Map<string, number>();
+  #lastNews: Date | undefined;
+  /** The stream has ended, and has not begun anew. */
+  #isStreamLost = false;
+  /** The last question was not answered. */
+  #isUnanswered = false;
+  #lastId = "";
+  #isDrawn = true;
+  #askTimer: ReturnType<typeof setTimeout> | undefined;
+  #askDueMs = Number.POSITIVE_INFINITY;
+  #isAsking = false;
+  /** Something changed while it was being asked: the answer may be from before. */
+  #isAskedAgain = false;
+
+  async run(): Promise<void> {
+    await this.#useLanguage(preferredLanguage());
+    this.#offerLanguages();
+    document.addEventListener("visibilitychange", () => this.#askIn(0));
+    // Ages and running times go on by themselves; nobody looks at a hidden page.
+    setInterval(() => document.hidden || this.#draw(), 1_000);
+    const { paths } = await this.#port.json<{ paths: readonly string[] }>("page/paths.json");
+    this.#paths = paths;
+    this.#askIn(0);
+    if (!paths.includes("/events")) return;
+    await this.#port.follow({
+      event: (event) => this.#event(event),
+      alive: () => {
+        if (!this.#isLost) this.#lastNews = new Date();
+      },
+      lost: () => {
+        this.#isStreamLost = true;
+        this.#draw();
+      },
+    });
+  }
+
+  /** Whether what is on the page may be over: nothing is heard, or no answer came for longer than one takes. */
+  get #isLost(): boolean {
+    return this.#isStreamLost || this.#isUnanswered || performance.now() - this.#statusMs > statusMsMax;
+  }
+
+  #offerLanguages(): void {
+    const chooser = byId("language", HTMLSelectElement);
+    chooser.append(...Object.entries(languages).map(([name, words]) => new Option(words, name)));
+    chooser.value = document.documentElement.lang;
+    chooser.addEventListener("change", () => {
+      // Its values are the languages' own names.
+      const language = chooser.value as Language;
+      rememberLanguage(language);
+      void this.#useLanguage(language);
+    });
+  }
+
+  async #useLanguage(language: Language): Promise<void> {
+    await useLanguage(language);
+    this.#emulator.useLanguage();
+    this.#showAnswers();
+    this.#draw();
+  }
+
+  #event({ id, event, data }: StreamEvent): void {
+    // The greeting's id is that of the event before the next one.
+    if (isGap(this.#lastId, id, event === "hello" ? 0 : 1)) this.#exchanges.loseSight();
+    this.#lastId = id;
+    if (event === "hello") {
+      // A new posline has a new page.
+      const { version } = data as { version: string };
+      this.#version ??= version;
+      if (version !== this.#version) location.reload();
+      this.#isStreamLost = false;
+      // What is on the page may be from before it was lost: only an answer shows what is so.
+      this.#isUnanswered = this.#status !== undefined;
+      this.#askIn(0);
+      return;
+    }
+    if (event !== "exchange") {
+      this.#askIn(askSoonMs);
+      return;
+    }
+    // The stream's events have the shapes of this posline: page and port are of one version.
+    const exchange = data as ExchangeEvent;
+    this.#exchanges.take(exchange);
+    if (exchange.outcome === "answered") this.#repliedMs.set(exchange.service, performance.now());
+    if (exchange.phase === "ended") this.#askIn(askLaterMs);
+    if (!this.#isDrawn) return;
+    this.#isDrawn = false;
+    requestAnimationFrame(() => this.#draw());
+  }
+
+  /** Asks what is so now, in this many milliseconds at the latest. */
+  #askIn(ms: number): void {
+    const dueMs = performance.now() + ms;
+    if (dueMs >= this.#askDueMs) return;
+    clearTimeout(this.#askTimer);
+    this.#askDueMs = dueMs;
+    this.#askTimer = setTimeout(() => void this.#ask(), ms);
+  }
+
+  async #ask(): Promise<void> {
+    this.#askDueMs = Number.POSITIVE_INFINITY;
+    this.#isAskedAgain = this.#isAsking;
+    // A page that is looked at again asks at once (`visibilitychange`).
+    if (this.#isAsking || document.hidden) return;
+    this.#isAsking = true;
+    try {
+      const [status, emulator] = await Promise.all([this.#jsonOf<Status>("/status"), this.#jsonOf<EmulatorView>("/emulator")]);
+      this.#status = status;
+      this.#emulatorView = emulator;
+      this.#statusMs = performance.now();
+      this.#lastNews = new Date();
+      this.#isUnanswered = false;
+      this.#showAnswers();
+    } catch {
+      this.#isUnanswered = true;
+    }
+    this.#isAsking = false;
+    this.#askIn(this.#isAskedAgain ? 0 : this.#isUnanswered ? askLaterMs : askIdleMs);
+    this.#isAskedAgain = false;
+    this.#draw();
+  }
+
+  async #jsonOf<T>(path: string): Promise<T | undefined> {
+    return this.#paths.includes(path) ? this.#port.json<T>(path.slice(1)) : undefined;
+  }
+
+  /** Writes what only an answer changes. */
+  #showAnswers(): void {
+    const status = this.#status;
+    this.#emulator.show(this.#emulatorView, Object.keys(status?.services ?? {}));
+    for (const id of ["terminals-section", "now-section", "doubt-section", "figures-section", "findings-section"]) {
+      byId(id, HTMLElement).hidden = status === undefined;
+    }
+    if (status === undefined) return;
+    setText(byId("version", HTMLElement), status.version);
+    showList("doubts", doubtsOf(status));
+    showList("findings", findingsOf(status));
+    showList("counters", countersOf(status));
+  }
+
+  /** Writes what changes by itself or by the stream. */
+  #draw(): void {
+    this.#isDrawn = true;
+    const main = byId("main", HTMLElement);
+    main.dataset["old"] = String(this.#isLost);
+    main.hidden = this.#lastNews === undefined;
+    setText(byId("now-title", HTMLElement), text(this.#isLost ? "nowOld" : "now"));
+    this.#exchanges.show(this.#isLost);
+    byId("exchanges-none", HTMLElement).hidden = !this.#exchanges.isEmpty;
+    this.#curve.show(this.#exchanges.lineTimes);
+    this.#showVerdict();
+  }
+
+  #showVerdict(): void {
+    const lostSince = this.#isLost ? this.#lastNews : undefined;
+    const status = this.#status;
+    const terminals =
+      status &&
+      this.#terminals.show({
+        status,
+        askedMs: this.#statusMs,
+        lostSince,
+        repliedMs: this.#repliedMs,
+        isBusy: (service) => this.#exchanges.isBusy(service),
+      });
+    if (lostSince !== undefined) say("bad", "✕", text("verdict.lost", { time: timeOfDay(lostSince) }));
+    else if (this.#isLost) say("bad", "✕", text("verdict.never"));
+    else if (terminals !== undefined) sayOf(terminals, status?.journal.unknown?.total ?? 0);
+    else if (this.#emulatorView !== undefined) say("good", "✓", text("verdict.emulator"));
+  }
+}
+
+/** Whether events were missed between these two, by their ids: `<process>-<count>`. */
+function isGap(before: string, id: string, step: 0 | 1): boolean {
+  const [process, count] = id.split("-");
+  const [processBefore, countBefore] = before.split("-");
+  return before !== "" && (process !== processBefore || Number(count) !== Number(countBefore) + step);
+}
+
+function sayOf({ count, ready }: { readonly count: number; readonly ready: number }, doubts: number): void {
+  const doubt = doubts === 0 ? "" : ` ${text(doubts === 1 ? "verdict.doubt" : "verdict.doubts", { n: doubts })}`;
+  if (ready < count)
+    say("bad", "✕", `${text(count === 1 ? "verdict.oneNot" : "verdict.not", { n: count - ready, count })}${doubt}`);
+  else
+    say(
+      doubts === 0 ? "good" : "wait",
+      doubts === 0 ? "✓" : "!",
+      `${text(count === 1 ? "verdict.one" : "verdict.all")}${doubt}`,
+    );
+}
+
+function say(level: string, sign: string, words: string): void {
+  byId("verdict", HTMLElement).dataset["level"] = level;
+  setText(byId("verdict-sign", HTMLElement), sign);
+  setText(byId("verdict-words", HTMLElement), words);
+}
+
+function countersOf({ services, lines }: Status): readonly HTMLElement[] {
+  const sum = <T>(of: Readonly<Record<string, T>>, count: (each: T) => number) =>
+    Object.values(of).reduce((total, each) => total + count(each), 0);
+  const counters = {
+    answered: sum(services, (each) => each.counters.answered),
+    notSent: sum(services, (each) => each.counters.notSent),
+    unknown: sum(services, (each) => each.counters.unknown),
+    late: sum(lines, (each) => each.counters.late),
+    discards: sum(lines, (each) => sum(each.counters.discards, ({ count }) => count)),
+    losses: sum(lines, (each) => each.counters.losses),
+  };
+  // Object.entries forgets the keys' type.
+  return (Object.entries(counters) as [keyof typeof counters, number][]).map(([name, value]) =>
+    make("div", "", make("dt", "", text(`counter.${name}`)), make("dd", "", text("number", { n: value }))),
+  );
+}
+
+/** Puts these into a list, if they say anything else than what stands there: a reader's place in it isn't lost each time. */
+function showList(id: string, items: readonly HTMLElement[]): void {
+  const list = byId(id, HTMLElement);
+  const made = make("ul", "", ...items);
+  if (made.innerHTML !== list.innerHTML) list.replaceChildren(...made.children);
+}
+
+/** Asks for the token, until one is given. */
+function askToken(wasWrong: boolean): Promise<string> {
+  const dialog = byId("token-dialog", HTMLDialogElement);
+  const field = byId("token", HTMLInputElement);
+  setText(byId("token-words", HTMLElement), text(wasWrong ? "token.wrong" : "token.why"));
+  field.value = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.onclose = () => {
+      const token = field.value;
+      field.value = "";
+      if (token === "") dialog.showModal();
+      else resolve(token);
+    };
+  });
+}
+
+void new Page().run();
