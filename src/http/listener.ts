@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
+import { readTraceparent } from "../core/traceparent.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { waitingRequestsMax } from "./limits.ts";
 import {
@@ -68,11 +69,13 @@ export class HttpListener {
 
   #onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
     const settings = this.#settings;
+    const trace = readTraceparent(request.headers["traceparent"]);
     const context: RequestContext = {
       settings,
       request,
       response,
-      requestId: this.#newId(request.headers["x-request-id"]),
+      requestId: this.#newId(request.headers["x-request-id"], trace),
+      trace,
       path: pathOf(request.url ?? "/"),
       client: new ClientPresence(request),
       origin: undefined,
@@ -133,6 +136,7 @@ export class HttpListener {
     const {
       route,
       requestId,
+      trace,
       client,
       settings: { contract, service, rules, handler, responses },
     } = context;
@@ -149,6 +153,7 @@ export class HttpListener {
         route: route.path,
         body,
         requestId,
+        trace,
         key,
         caller: client,
       };
@@ -195,7 +200,7 @@ export class HttpListener {
     const { responses, bodies } = context?.settings ?? this.#settings;
     if (context !== undefined) bodies.release(context);
     const received: RequestContext | UnparsedRequest = context ?? {
-      requestId: this.#newId(undefined),
+      requestId: this.#newId(undefined, undefined),
       path: undefined,
       origin: undefined,
       closesConnection: true,
