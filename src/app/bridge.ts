@@ -20,6 +20,7 @@ import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
 import { lineReport, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
+import { listeningServices, openApiRoutes } from "./openapi.ts";
 import { refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
 import { type LineView, summaryOf } from "./summary.ts";
@@ -65,12 +66,18 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
   const transportOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
   const adminSocket = socketForAdmin(config, sockets);
   const journal = await journalOf(config, log);
-  const bridge = new RunningBridge({ log, transportOf, journal, sockets: sockets.filter((each) => each !== adminSocket) });
+  const bridge = new RunningBridge({
+    log,
+    transportOf,
+    journal,
+    sockets: sockets.filter((each) => each !== adminSocket),
+    control: emulation?.routes ?? {},
+  });
   try {
     await bridge.reload(config);
     // Last, so that the usual admin port is never taken from a service that is to have it.
     if (config.admin !== undefined || adminSocket !== undefined || emulation !== undefined) {
-      bridge.admin = await openAdmin(config.admin, { ...bridge.routes, ...emulation?.routes }, log, adminSocket);
+      bridge.admin = await openAdmin(config.admin, bridge.routes, log, adminSocket);
     }
   } catch (error) {
     await bridge.stop();
@@ -85,12 +92,15 @@ interface RunningOptions {
   /** For the services. */
   readonly sockets: readonly ListeningSocket[];
   readonly journal: Journal | undefined;
+  /** The emulator's routes on the admin port. */
+  readonly control: Readonly<Record<string, AdminRoute>>;
 }
 
 class RunningBridge implements Bridge {
   readonly #log: Log;
   readonly #status = new Status(version);
   readonly #journal: Journal | undefined;
+  readonly #control: Readonly<Record<string, AdminRoute>>;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
@@ -100,8 +110,9 @@ class RunningBridge implements Bridge {
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, transportOf, sockets, journal }: RunningOptions) {
+  constructor({ log, transportOf, sockets, journal, control }: RunningOptions) {
     this.#log = log;
+    this.#control = control;
     this.#journal = journal;
     this.#report = {
       exchange: (record) => {
@@ -129,7 +140,10 @@ class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return this.#status.routes;
+    const others = { ...this.#status.routes, ...this.#control };
+    if (this.#config === undefined) return others;
+    const services = listeningServices(this.#config, this.listening);
+    return { ...others, ...openApiRoutes({ admin: this.#config.admin, services, others: Object.keys(others) }) };
   }
 
   summary(): string {
@@ -166,6 +180,7 @@ class RunningBridge implements Bridge {
     this.#log.setLevel(config.log.level);
     this.#config = config;
     this.#show(config);
+    this.admin?.replace(this.routes);
   }
 
   async stop(): Promise<void> {

@@ -8,6 +8,7 @@ import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } fro
 import { growHeapOnce } from "./heap.ts";
 import { lineReport } from "./line-report.ts";
 import { LineSet } from "./line-set.ts";
+import { openApiRoutes } from "./openapi.ts";
 import { refuseRestarts } from "./restarts.ts";
 import { servedBy, sharedLines } from "./served.ts";
 import { summaryOf } from "./summary.ts";
@@ -49,7 +50,12 @@ export interface Gateway extends Supervised {
  */
 export async function startGateway({ config, log }: GatewayOptions): Promise<Gateway> {
   const gateway = new RunningGateway(log);
-  if (config.admin !== undefined) gateway.admin = await openAdmin(config.admin, gateway.status.routes, log);
+  if (config.admin !== undefined) {
+    const { routes } = gateway.status;
+    // Its services are asked over lines.
+    const documents = openApiRoutes({ admin: config.admin, services: [], others: Object.keys(routes) });
+    gateway.admin = await openAdmin(config.admin, { ...routes, ...documents }, log);
+  }
   gateway.take(config);
   return gateway;
 }

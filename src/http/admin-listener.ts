@@ -27,7 +27,7 @@ export interface AdminAnswer {
 }
 
 /** Answers one route, from the request's body as text. */
-export type AdminRoute = (body: string) => AdminAnswer;
+export type AdminRoute = (body: string) => AdminAnswer | Promise<AdminAnswer>;
 
 export interface AdminListenerOptions {
   readonly config: AdminConfig;
@@ -46,7 +46,7 @@ interface AdminRequest extends BodyState, PendingRequest {
 
 export class AdminListener {
   readonly #options: AdminListenerOptions;
-  readonly #routes: ReadonlyMap<string, AdminRoute>;
+  #routes: ReadonlyMap<string, AdminRoute>;
   readonly #guard = new Guard({ service: undefined, allowHosts: [], allowOrigins: [], apiKey: undefined });
   readonly #bodies = new BodyReader(adminBodyBytesMax, limits.bodiesMax * adminBodyBytesMax);
   readonly #server: BoundedServer<AdminRequest>;
@@ -73,7 +73,12 @@ export class AdminListener {
     return this.#server.listen(on);
   }
 
-  /** Ends at once: every complete request has its answer already. */
+  /** Answers by these routes from now on. */
+  replace(routes: AdminListenerOptions["routes"]): void {
+    this.#routes = new Map(Object.entries(routes));
+  }
+
+  /** Ends at once: every complete request has its answer already, or asks for what may be missed once. */
   close(): Promise<void> {
     return this.#server.end();
   }
@@ -93,7 +98,7 @@ export class AdminListener {
       this.#bodies.read(
         request,
         pending,
-        (pieces) => this.#answer(response, route, Buffer.concat(pieces).toString("utf8")),
+        (pieces) => void this.#answer(response, route, Buffer.concat(pieces).toString("utf8")),
         (fault) => this.#refuse(response, fault),
       );
       if (continueAsked) response.writeContinue();
@@ -120,9 +125,10 @@ export class AdminListener {
     });
   }
 
-  #answer(response: ServerResponse, route: AdminRoute, body: string): void {
+  async #answer(response: ServerResponse, route: AdminRoute, body: string): Promise<void> {
     try {
-      const { status, text, contentType } = route(body);
+      const answer = route(body);
+      const { status, text, contentType } = answer instanceof Promise ? await answer : answer;
       write(response, status, text, contentType === undefined ? {} : { "Content-Type": contentType });
     } catch (error) {
       this.#refuse(response, error);
