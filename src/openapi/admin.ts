@@ -1,4 +1,5 @@
 import { adminDefaults } from "../config/limits.ts";
+import { faultReasons } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { urlHost } from "../core/url-host.ts";
 import { version } from "../core/version.ts";
@@ -57,6 +58,12 @@ export function adminDocument({ host, port, routes }: DescribedAdmin): JsonObjec
         Refused: {
           description:
             "The request was refused (4xx, 503), or failed by a bug in posline (500); `error` says why and what to do",
+          headers: {
+            "X-Posline-Reason": {
+              description: "Why, in one word of the services' list, where one of it fits",
+              schema: { type: "string", enum: Object.keys(faultReasons) },
+            },
+          },
           content: {
             "application/json": {
               schema: { type: "object", required: ["error"], properties: { error: { type: "string" } } },

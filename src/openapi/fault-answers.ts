@@ -57,7 +57,7 @@ export interface FaultAnswer {
   readonly name: string;
 }
 
-/** The faults that a route's request may be answered with, by HTTP status. A path and method of the contract have none about those. */
+/** The faults that a route's request may be answered with, by HTTP status. */
 export function faultAnswers(
   contract: Contract,
   route: Route,
@@ -88,7 +88,7 @@ export function faultAnswers(
   });
 }
 
-/** Only bank has an API key, and only a signed form a sign. What a path and a method lack isn't said of one that is there. */
+/** Only bank has an API key, and only a form a sign. A path and a method of the contract are never refused with 404 or 405. */
 function occurs(contract: Contract, kind: FaultKind): boolean {
   if (kind === "route" || kind === "method") return false;
   if (kind === "key") return contract.service === "bank";
