@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 
 /** An OpenAPI document as a till's tools read it: requests and answers are held against it. */
@@ -34,6 +34,8 @@ interface Part {
 export class Documented {
   readonly document: JsonObject;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true, formats: { int32: true, int64: true, "date-time": true } });
+
+  readonly #validators = new Map<string, ValidateFunction>();
 
   constructor(document: JsonObject) {
     this.document = document;
@@ -89,7 +91,8 @@ export class Documented {
   }
 
   #problems({ at }: Part, value: unknown): readonly string[] {
-    const validate = this.#ajv.compile({ $ref: `document#${encodeURI(at)}` });
+    const validate = this.#validators.get(at) ?? this.#ajv.compile({ $ref: `document#${encodeURI(at)}` });
+    this.#validators.set(at, validate);
     return validate(value) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
   }
 
