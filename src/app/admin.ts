@@ -14,6 +14,8 @@ export interface Admin {
   /** Where it listens. */
   readonly host: string;
   readonly port: number;
+  /** Answers by these routes from now on. */
+  replace(routes: Readonly<Record<string, AdminRoute>>): void;
   close(): Promise<void>;
 }
 
@@ -52,5 +54,10 @@ export async function openAdmin(
     log.process("warn", "admin port not opened: the default port is in use", { host, port, error: String(error) });
     return undefined;
   }
-  return { host: address.address, port: address.port, close: () => listener.close() };
+  return {
+    host: address.address,
+    port: address.port,
+    replace: (replacing) => listener.replace(replacing),
+    close: () => listener.close(),
+  };
 }

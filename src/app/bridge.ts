@@ -25,6 +25,7 @@ import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
 import { lineReport, publishedLine, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
+import { listeningServices, openApiRoutes } from "./openapi.ts";
 import { refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
 import { type LineView, summaryOf } from "./summary.ts";
@@ -77,13 +78,14 @@ export async function startBridge({ config, log, emulated, sockets, tap }: Bridg
   const events = new Events({ version, notReady: () => status.notReady(), error });
   const journal = await journalOf(config, log, events);
   const forServices = sockets.filter((each) => each !== adminSocket);
-  const bridge = new RunningBridge({ log, status, events, transportOf, journal, sockets: forServices });
+  const control = emulation?.routes ?? {};
+  const bridge = new RunningBridge({ log, status, events, transportOf, journal, sockets: forServices, control });
   try {
     await bridge.reload(config);
     if (tap !== undefined) bridge.openTap(tap);
     // Last, so that the usual admin port is never taken from a service that is to have it.
     if (config.admin !== undefined || adminSocket !== undefined || emulation !== undefined) {
-      bridge.admin = await openAdmin(config.admin, { ...bridge.routes, ...emulation?.routes }, log, adminSocket);
+      bridge.admin = await openAdmin(config.admin, bridge.routes, log, adminSocket);
     }
   } catch (error) {
     await bridge.stop();
@@ -100,6 +102,8 @@ interface RunningOptions {
   /** For the services. */
   readonly sockets: readonly ListeningSocket[];
   readonly journal: Journal | undefined;
+  /** The emulator's routes on the admin port. */
+  readonly control: Readonly<Record<string, AdminRoute>>;
 }
 
 class RunningBridge implements Bridge {
@@ -109,6 +113,7 @@ class RunningBridge implements Bridge {
   readonly #phases: ExchangePhases;
   readonly #taps: Taps;
   readonly #journal: Journal | undefined;
+  readonly #control: Readonly<Record<string, AdminRoute>>;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
@@ -123,8 +128,9 @@ class RunningBridge implements Bridge {
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, status, events, transportOf, sockets, journal }: RunningOptions) {
+  constructor({ log, status, events, transportOf, sockets, journal, control }: RunningOptions) {
     this.#log = log;
+    this.#control = control;
     this.#status = status;
     this.#events = events;
     this.#phases = new ExchangePhases((exchange, phase) => events.publish({ event: "exchange", exchange, phase }));
@@ -160,12 +166,16 @@ class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return {
+    const others = {
       ...this.#status.routes,
       ...this.#events.routes,
       ...this.#taps.routes,
       "GET /recording": () => this.#recording(),
+      ...this.#control,
     };
+    if (this.#config === undefined) return others;
+    const services = listeningServices(this.#config, this.listening);
+    return { ...others, ...openApiRoutes({ admin: this.#config.admin, services, others: Object.keys(others) }) };
   }
 
   /** Serves unmasked taps on a Unix socket that listens already. */
@@ -215,6 +225,7 @@ class RunningBridge implements Bridge {
     this.#log.setLevel(config.log.level);
     this.#config = config;
     this.#show(config);
+    this.admin?.replace(this.routes);
   }
 
   async stop(): Promise<void> {

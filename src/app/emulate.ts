@@ -12,6 +12,7 @@ import { LineListener } from "../line/listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type Emulation, type EmulationFlags, openEmulation } from "./emulation.ts";
 import { lineReport } from "./line-report.ts";
+import { listeningServices, openApiRoutes } from "./openapi.ts";
 import { type Listening, merchantIdOf, type Served, servedBy } from "./served.ts";
 
 /** The emulator alone: `http/listener` and `line/listener` → `emulator`, all of them on the same state. */
@@ -69,7 +70,12 @@ export async function startEmulating(options: EmulateOptions): Promise<Emulating
       const { address, port } = await listener.listen();
       listening.push({ service: each.service, host: address, port });
     }
-    if (options.admin) admin = await openAdmin(config.admin, emulation.routes, log);
+    if (options.admin) {
+      const { routes } = emulation;
+      const services = listeningServices(config, listening);
+      const documents = openApiRoutes({ admin: config.admin, services, others: Object.keys(routes) });
+      admin = await openAdmin(config.admin, { ...routes, ...documents }, log);
+    }
     if (admin !== undefined) ends.push({ stop: admin.close });
   } catch (error) {
     await stop();

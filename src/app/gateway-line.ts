@@ -6,6 +6,7 @@ import { Deadline, nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import { bytesOf } from "../core/pieces.ts";
+import { newTraceparent, traceIdOf } from "../core/traceparent.ts";
 import { serialPort } from "../device/serial-port.ts";
 import { readReply } from "../envelope/reply.ts";
 import { readHttpBody } from "../envelope/request.ts";
@@ -48,6 +49,7 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
     config,
     open: place.open(serialPort(config)),
     answering: "newest",
+    newTrace: newTraceparent,
     services: served.map(({ service, config: each }) => {
       const { replyTimeoutMs, replyBytesMax, apiKey } = each;
       const contract = contracts[each.contract];
@@ -92,6 +94,7 @@ function recordOf({ call, waitedMs, tookMs, ending, payload, given }: LineExchan
   const read = typeof reply === "string" ? undefined : reply;
   return {
     requestId: call.requestId,
+    traceId: call.trace === undefined ? undefined : traceIdOf(call.trace),
     service: call.service,
     // A path that the contract doesn't have is the sender's text.
     route: routeOf(contracts[call.contract], call.route)?.path ?? "?",

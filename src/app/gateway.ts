@@ -11,6 +11,7 @@ import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } fro
 import { growHeapOnce } from "./heap.ts";
 import { lineReport, publishedLine } from "./line-report.ts";
 import { LineSet } from "./line-set.ts";
+import { openApiRoutes } from "./openapi.ts";
 import { refuseRestarts } from "./restarts.ts";
 import { servedBy, sharedLines } from "./served.ts";
 import { summaryOf } from "./summary.ts";
@@ -52,7 +53,12 @@ export interface Gateway extends Supervised {
  */
 export async function startGateway({ config, log }: GatewayOptions): Promise<Gateway> {
   const gateway = new RunningGateway(log);
-  if (config.admin !== undefined) gateway.admin = await openAdmin(config.admin, gateway.routes, log);
+  if (config.admin !== undefined) {
+    const { routes } = gateway;
+    // Its services are asked over lines.
+    const documents = openApiRoutes({ admin: config.admin, services: [], others: Object.keys(routes) });
+    gateway.admin = await openAdmin(config.admin, { ...routes, ...documents }, log);
+  }
   gateway.take(config);
   return gateway;
 }

@@ -10,6 +10,7 @@ import { UsageError } from "./exit.ts";
 import { gatewayCommand } from "./gateway.ts";
 import { journalCommand } from "./journal.ts";
 import { logsCommand } from "./logs.ts";
+import { openApiCommand } from "./openapi.ts";
 import { portsCommand } from "./ports.ts";
 import { replayCommand } from "./replay.ts";
 import { serveCommand } from "./serve.ts";
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   portsCommand,
   doctorCommand,
   configCommand,
+  openApiCommand,
   tapCommand,
   supportCommand,
   replayCommand,

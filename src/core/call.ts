@@ -29,6 +29,8 @@ export interface Call {
   readonly body: readonly Buffer[];
   /** Unique within the process and fit for a log line: at most 64 characters of `[A-Za-z0-9._-]`. */
   readonly requestId: string;
+  /** The W3C `traceparent` with which it came, or which a gateway made for it: valid, and passed on as it is. */
+  readonly trace?: string | undefined;
   /** What the sender calls the operation, for logs: pay_id or documentExtID. */
   readonly key: string | undefined;
   readonly caller: Presence;

@@ -10,6 +10,8 @@ import { logged, loggedSentence } from "./log-text.ts";
 /** One request and what became of it. */
 export interface ExchangeRecord {
   readonly requestId: string;
+  /** Of its W3C trace, where it has one. */
+  readonly traceId?: string | undefined;
   readonly service: string;
   readonly route: string;
   /** pay_id or documentExtID. */
@@ -79,9 +81,10 @@ const round = (ms: number) => Math.round(ms * 100) / 100;
 const statusForm = /^[A-Za-z_-]{1,16}$/;
 
 export function exchangeFields(record: ExchangeRecord) {
-  const { key, status, code, message } = record;
+  const { traceId, key, status, code, message } = record;
   return {
     requestId: logged(record.requestId),
+    traceId: traceId === undefined ? undefined : logged(traceId),
     service: record.service,
     route: record.route,
     key: key === undefined ? undefined : logged(key),

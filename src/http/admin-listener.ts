@@ -67,7 +67,7 @@ interface ServedRequest extends BodyState, PendingRequest {
 
 export class AdminListener {
   readonly #options: AdminListenerOptions;
-  readonly #routes: ReadonlyMap<string, AdminRoute>;
+  #routes: ReadonlyMap<string, AdminRoute>;
   readonly #guard: Guard;
   readonly #bodies = new BodyReader(adminBodyBytesMax, limits.bodiesMax * adminBodyBytesMax);
   readonly #server: BoundedServer<ServedRequest>;
@@ -99,6 +99,11 @@ export class AdminListener {
    */
   listen(on: ListenOn = this.#options.config): Promise<AddressInfo> {
     return this.#server.listen(on);
+  }
+
+  /** Answers by these routes from now on. */
+  replace(routes: AdminListenerOptions["routes"]): void {
+    this.#routes = new Map(Object.entries(routes));
   }
 
   /** Who watches now, and how many watchers were dropped. */

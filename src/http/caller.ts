@@ -87,6 +87,7 @@ function headersOf(call: Call, contentType: string | undefined, apiKey: string |
     Accept: "application/json",
     "User-Agent": `posline/${version}`,
     "X-Request-Id": call.requestId,
+    ...(call.trace === undefined ? {} : { traceparent: call.trace }),
     ...(contentType === undefined ? {} : { "Content-Type": contentType }),
     ...(apiKey === undefined ? {} : { "X-API-Key": apiKey }),
   };

@@ -5,6 +5,7 @@ import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
 import { checkFirst, Fault, type FaultKind, nothingSent } from "../core/fault.ts";
 import type { Followed } from "../core/followed.ts";
+import { readTraceparent } from "../core/traceparent.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { waitingRequestsMax } from "./limits.ts";
 import { followMsOf } from "./prefer.ts";
@@ -71,11 +72,13 @@ export class HttpListener {
 
   #onRequest(request: IncomingMessage, response: ServerResponse, continueAsked: boolean): void {
     const settings = this.#settings;
+    const trace = readTraceparent(request.headers["traceparent"]);
     const context: RequestContext = {
       settings,
       request,
       response,
-      requestId: this.#newId(request.headers["x-request-id"]),
+      requestId: this.#newId(request.headers["x-request-id"], trace),
+      trace,
       path: pathOf(request.url ?? "/"),
       client: new ClientPresence(request),
       origin: undefined,
@@ -141,6 +144,7 @@ export class HttpListener {
     const {
       route,
       requestId,
+      trace,
       client,
       settings: { contract, service, rules, handler, responses },
     } = context;
@@ -157,6 +161,7 @@ export class HttpListener {
         route: route.path,
         body,
         requestId,
+        trace,
         key,
         caller: client,
         followMs: context.followMs,
@@ -205,7 +210,7 @@ export class HttpListener {
     const { responses, bodies } = context?.settings ?? this.#settings;
     if (context !== undefined) bodies.release(context);
     const received: RequestContext | UnparsedRequest = context ?? {
-      requestId: this.#newId(undefined),
+      requestId: this.#newId(undefined, undefined),
       path: undefined,
       origin: undefined,
       closesConnection: true,

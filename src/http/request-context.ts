@@ -4,6 +4,7 @@ import type { Route } from "../contract/contract.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { ExchangeRecord } from "../core/log.ts";
 import { Presence } from "../core/presence.ts";
+import { traceIdOf } from "../core/traceparent.ts";
 import type { BodyState } from "./body.ts";
 import type { AppliedSettings } from "./service-settings.ts";
 
@@ -27,6 +28,8 @@ export interface RequestContext extends BodyState {
   readonly response: ServerResponse;
   readonly settings: AppliedSettings;
   readonly requestId: string;
+  /** Its valid `traceparent`. */
+  readonly trace: string | undefined;
   /** As requested, without its query. */
   readonly path: string;
   readonly client: Presence;
@@ -64,6 +67,7 @@ export function exchangeRecord(
   const context = "request" in received ? received : undefined;
   return {
     requestId: received.requestId,
+    traceId: context?.trace === undefined ? undefined : traceIdOf(context.trace),
     service,
     // An unknown path is the client's text and may hold anything: the message quotes it, masked and bounded.
     route: context?.route?.path ?? "?",
@@ -86,9 +90,15 @@ export function exchangeRecord(
 /** What a request id of a client may look like; anything else could forge lines of a log. */
 const idForm = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** Makes ids that are unique on a box: a random start for this process and a count. */
-export function requestIds(): (given: string | string[] | undefined) => string {
+/**
+ * Names requests: by the id that the client gave, else by the id of its trace, else by one that is unique on a box, made of a random start
+ * for this process and a count.
+ */
+export function requestIds(): (given: string | string[] | undefined, trace: string | undefined) => string {
   const start = randomBytes(4).toString("hex");
   let count = 0;
-  return (given) => (typeof given === "string" && idForm.test(given) ? given : `${start}-${(++count).toString(36)}`);
+  return (given, trace) => {
+    if (typeof given === "string" && idForm.test(given)) return given;
+    return trace === undefined ? `${start}-${(++count).toString(36)}` : traceIdOf(trace);
+  };
 }

@@ -104,7 +104,7 @@ export class ResponseWriter {
     const headers = [
       ...["Access-Control-Allow-Origin", origin],
       ...["Access-Control-Allow-Methods", "GET, POST"],
-      ...["Access-Control-Allow-Headers", "Content-Type, X-API-Key, X-Request-Id, Prefer"],
+      ...["Access-Control-Allow-Headers", "Content-Type, X-API-Key, X-Request-Id, Prefer, traceparent"],
       ...["Access-Control-Max-Age", String(preflightMaxAgeS)],
       ...["Vary", "Origin"],
       ...safetyList,

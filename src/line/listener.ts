@@ -68,6 +68,8 @@ export interface LineListenerOptions {
   }[];
   /** Which requests are answered; `all` unless said otherwise. */
   readonly answering?: Answering;
+  /** Makes a `traceparent` for each call, where it is to go on to others. */
+  readonly newTrace?: () => string;
   readonly report: LineListenerReport;
 }
 
@@ -256,7 +258,8 @@ export class LineListener {
     const requestId = `${this.#idStart}-${(++this.#count).toString(36)}`;
     const caller = new InboxCaller(this.#inbox);
     const { route, body } = request;
-    const call = { service, contract: contract.service, route, body, requestId, key: undefined, caller };
+    const trace = this.#options.newTrace?.();
+    const call: Call = { service, contract: contract.service, route, body, requestId, trace, key: undefined, caller };
     return { contract, handler, call };
   }
 

@@ -155,7 +155,7 @@ const greeted: Greeting = {
     { service: "fiscal", host: "127.0.0.1", port: 1 },
     { service: "bank", host: "::1", port: 2 },
   ],
-  admin: { host: "127.0.0.1", port: 3, close: async () => {} },
+  admin: { host: "127.0.0.1", port: 3, replace: () => {}, close: async () => {} },
   devices: ["/dev/pts/7"],
   services: {},
   anySign: true,

@@ -153,6 +153,7 @@ const expected = ({ link, config, log, state, running }: Bench): Readonly<Record
   "posline ports": { fits: /DEVICE|no serial device/ },
   "posline config": { fits: /lines\.till\.path .*flag --line/, more: ["--line", link] },
   "posline config --schema": { fits: /"\$schema"/ },
+  "posline openapi bank": { fits: /^\{\n {2}"openapi": "3\.1\.0"[\s\S]*\n\}\n$/ },
   "posline serve --line /dev/ttyUSB0": { fits: /"msg":"listening"/ },
   "posline emulate": { fits: /"msg":"listening"/ },
   "posline emulate --line /dev/ttyUSB0 --no-http": { fits: /"reason":"the device opened"/ },

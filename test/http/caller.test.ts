@@ -28,6 +28,18 @@ test("httpCaller() sends body, key and request id as they are, and each call on 
   assert.deepEqual([sale.connection, check?.connection], [1, 2]);
 });
 
+test("httpCaller() passes the call's traceparent on as it is, and sends none where the call has none", async () => {
+  const upstream = await upstreamOf();
+  const ask = callerOf("bank", upstream.url);
+  const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+  await ask(callOf("bank", "/terminals", "", { trace }));
+  await ask(callOf("bank", "/terminals"));
+  assert.deepEqual(
+    upstream.heard.map(({ headers }) => headers["traceparent"]),
+    [trace, undefined],
+  );
+});
+
 test("httpCaller() passes a fiscal form and its sign on, and asks without a body by GET where the contract has it", async () => {
   const upstream = await upstreamOf();
   await callerOf("fiscal", upstream.url)(callOf("fiscal", "/sale", "data=e30=&sign=a+b/c="));

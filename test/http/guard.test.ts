@@ -140,7 +140,7 @@ test("Guard answers a preflight of an allowed origin, on any path and without th
   assert.equal(answer.status, 204);
   assert.equal(answer.headers.get("access-control-allow-origin"), till);
   assert.equal(answer.headers.get("access-control-allow-methods"), "GET, POST");
-  assert.match(answer.headers.get("access-control-allow-headers") ?? "", /Content-Type.*X-API-Key/);
+  assert.match(answer.headers.get("access-control-allow-headers") ?? "", /Content-Type.*X-API-Key.*X-Request-Id.*traceparent/);
   assert.equal(answer.headers.get("access-control-allow-private-network"), "true");
   assert.equal(answer.headers.get("vary"), "Origin");
   assert.equal(answer.headers.has("access-control-allow-credentials"), false);

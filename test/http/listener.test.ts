@@ -40,6 +40,44 @@ test("HttpListener makes an id of its own where the sender's could forge a log l
   }
 });
 
+const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
+
+test("HttpListener names a request by its X-Request-Id, else by its trace, and logs and passes on the trace either way", async () => {
+  const { port, calls, records } = await serve("bank");
+  const named: readonly [headers: Record<string, string>, requestId: string][] = [
+    [{ traceparent }, traceId],
+    [{ traceparent, "X-Request-Id": "not fit" }, traceId],
+    [{ traceparent, "X-Request-Id": "till-7.42" }, "till-7.42"],
+  ];
+  for (const [headers, requestId] of named) {
+    const answer = await ask(port, "POST", "/sale", sale, headers);
+    assert.equal(answer.headers.get("x-request-id"), requestId);
+    const [call, record] = [calls.pop(), records.pop()];
+    assert.deepEqual([call?.requestId, call?.trace], [requestId, traceparent]);
+    assert.deepEqual([record?.requestId, record?.traceId], [requestId, traceId]);
+  }
+});
+
+test("HttpListener logs the trace of a request that it refuses", async () => {
+  const { port, records } = await serve("bank");
+  const answer = await ask(port, "POST", "/nowhere", sale, { traceparent });
+  assert.equal(answer.status, 404);
+  assert.equal(answer.headers.get("x-request-id"), traceId);
+  assert.equal(records[0]?.traceId, traceId);
+});
+
+test("HttpListener ignores a traceparent that isn't one", async () => {
+  const { port, calls, records } = await serve("bank");
+  for (const wrong of [traceparent.toUpperCase(), `01${traceparent.slice(2)}`, `${traceparent}, ${traceparent}`, "x"]) {
+    const answer = await ask(port, "POST", "/sale", sale, { traceparent: wrong });
+    assert.equal(answer.status, 200);
+    assert.match(answer.headers.get("x-request-id") ?? "", /^[0-9a-f]{8}-[0-9a-z]+$/);
+    assert.equal(calls.pop()?.trace, undefined);
+    assert.equal(records.pop()?.traceId, undefined);
+  }
+});
+
 // Its keys are the kinds.
 for (const kind of Object.keys(faultClasses) as FaultKind[]) {
   test(`HttpListener answers a Fault ${kind} of the handler with its status, outcome and the service's envelope`, async () => {

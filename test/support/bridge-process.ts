@@ -22,6 +22,8 @@ export function scratchFolder(prefix = "posline-"): { readonly path: string; rem
 
 export interface BridgeOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Beside --config. */
+  readonly flags?: readonly string[];
   /** The state in which `startedBridge` waits for its lines to be, in place of idle. */
   readonly lineState?: LineState;
 }
@@ -30,7 +32,7 @@ export interface BridgeOptions {
 export class BridgeProcess extends PoslineProcess {
   readonly #folder: ReturnType<typeof scratchFolder>;
 
-  constructor(config: object, { env }: BridgeOptions = {}) {
+  constructor(config: object, { env, flags = [] }: BridgeOptions = {}) {
     const folder = scratchFolder();
     const file = join(folder.path, "posline.json");
     writeFileSync(file, JSON.stringify(config));
@@ -39,7 +41,7 @@ export class BridgeProcess extends PoslineProcess {
       .filter((name) => !(name in servicesOf(config)))
       .map((name) => `POSLINE_${name.toUpperCase()}_PORT`);
     const noPorts = Object.fromEntries([...unset, "POSLINE_ADMIN_PORT"].map((name) => [name, undefined]));
-    super(["serve", "--config", file], { env: { ...noPorts, ...env } });
+    super(["serve", "--config", file, ...flags], { env: { ...noPorts, ...env } });
     this.#folder = folder;
   }
 

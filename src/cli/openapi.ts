@@ -1,0 +1,86 @@
+import { existsSync } from "node:fs";
+import type { Config } from "../config/config.ts";
+import { adminDefaults } from "../config/limits.ts";
+import { defaultFile, type Environment, loadConfig } from "../config/load.ts";
+import { contracts } from "../contract/contracts.ts";
+import { contractNames } from "../core/call.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { nearest } from "../core/nearest.ts";
+import { defineCommand, inQuotes } from "./command.ts";
+import { exitCodes, UsageError } from "./exit.ts";
+
+/** `posline openapi`: a service's port, or the admin port, as an OpenAPI document. */
+
+export interface OpenApiArguments {
+  readonly service?: string | undefined;
+  readonly config?: string | undefined;
+}
+
+/** Where the command writes to, and the environment that it reads. */
+export interface OpenApiIo {
+  readonly env: Environment;
+  /** The file to read where none is named, in place of the default one. */
+  readonly file?: string | undefined;
+  readonly out: (text: string) => void;
+}
+
+/**
+ * Runs the command.
+ * @throws UsageError for a name that isn't a service's; ConfigError.
+ */
+export async function runOpenApi({ service: name, config: named }: OpenApiArguments, io: OpenApiIo): Promise<number> {
+  if (name === undefined) {
+    const names = [...contractNames, "admin"].join(", ");
+    throw new UsageError(
+      `No service was given: write posline openapi bank; the names are ${names}, and those of the configuration`,
+    );
+  }
+  const document = name === "admin" ? await ofAdmin(named, io) : await ofService(name, named, io);
+  io.out(`${JSON.stringify(document, undefined, 2)}\n`);
+  return exitCodes.ok;
+}
+
+/** A contract's own name needs no configuration: a till is written long before there is a box. */
+async function ofService(name: string, named: string | undefined, io: OpenApiIo): Promise<JsonObject> {
+  const { describedService, serviceDocument, usualService } = await import("../openapi/service.ts");
+  const contract = contractNames.find((each) => each === name);
+  const services = (await configOf(named, contract === undefined, io))?.services ?? {};
+  const found = services[name];
+  if (found !== undefined) return serviceDocument(describedService(name, found));
+  if (contract !== undefined) return serviceDocument(usualService(contracts[contract]));
+  const known = [...new Set([...contractNames, ...Object.keys(services), "admin"])];
+  const meant = nearest(name, known);
+  // A number at its end makes it another service's name, not a typing error.
+  const advice =
+    meant !== undefined && !/\d$/.test(name)
+      ? `did you mean "${meant}"?`
+      : `use one of ${known.join(", ")}; a name of the configuration needs --config FILE`;
+  throw new UsageError(`Unknown service ${inQuotes(name)}: ${advice}`);
+}
+
+async function ofAdmin(named: string | undefined, io: OpenApiIo): Promise<JsonObject> {
+  const { adminDocument, usualAdmin } = await import("../openapi/admin.ts");
+  const config = await configOf(named, false, io);
+  return adminDocument(config === undefined ? usualAdmin : { ...usualAdmin, ...(config.admin ?? adminDefaults) });
+}
+
+/** @param usual Whether the usual file is read, if it is there, where none is named. */
+async function configOf(config: string | undefined, usual: boolean, { env, file }: OpenApiIo): Promise<Config | undefined> {
+  const isNamed = config !== undefined || env["POSLINE_CONFIG"] !== undefined;
+  if (!isNamed && !(usual && existsSync(file ?? defaultFile))) return undefined;
+  return (await loadConfig({ file, env, flags: { config } })).config;
+}
+
+export const openApiCommand = defineCommand({
+  name: "openapi",
+  describe: "Print the OpenAPI document of a service, or of the admin port",
+  flags: {
+    config: {
+      type: "string",
+      example: "posline.json",
+      describe: "Describe the services of this configuration file, with their names and ports",
+    },
+  },
+  positionals: { service: { describe: "fiscal, bank, qr, admin, or a service's name in the configuration" } },
+  run: (args: OpenApiArguments) => runOpenApi(args, { env: process.env, out: (text) => process.stdout.write(text) }),
+});

@@ -1,0 +1,257 @@
+import { faultReasons } from "../core/fault.ts";
+import type { JsonObject } from "../core/json-object.ts";
+
+/** What the admin port answers, by method and path: one row for each. Fields that stand here are always there unless said otherwise. */
+
+export interface AdminOperation {
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly JsonObject[];
+  readonly requestBody?: JsonObject;
+  /** By HTTP status; what is refused is described once, for all. */
+  readonly responses: Readonly<Record<string, JsonObject>>;
+}
+
+const text = { type: "string" };
+const count = { type: "integer", minimum: 0 };
+const time = { type: "string", format: "date-time", description: "By the box's clock" };
+
+const object = (properties: JsonObject, required: readonly string[], description?: string): JsonObject => ({
+  type: "object",
+  ...(description === undefined ? {} : { description }),
+  required,
+  properties,
+});
+
+const json = (description: string, schema: JsonObject, example?: unknown): JsonObject => ({
+  description,
+  content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } },
+});
+
+const reasonCounts = {
+  type: "object",
+  description: "Why requests were not answered, by the word in X-Posline-Reason",
+  propertyNames: { enum: Object.keys(faultReasons) },
+  additionalProperties: count,
+};
+
+const outcomeCounts = { answered: count, notSent: count, unknown: count, reasons: reasonCounts };
+const outcomeNames = Object.keys(outcomeCounts);
+
+const notReady = object(
+  {
+    what: { enum: ["process", "line", "service", "journal"] },
+    line: { ...text, description: "Of a line or service" },
+    service: { ...text, description: "Of a service" },
+    state: text,
+    reason: { ...text, description: "For people" },
+    cure: { ...text, description: "What to do: a command to paste, or something to wait for" },
+  },
+  ["what", "state", "reason", "cure"],
+);
+
+const discards = object({ count, bytes: count }, ["count", "bytes"]);
+
+const line = object(
+  {
+    state: { enum: ["down", "recovering", "idle", "awaiting", "closed", "open"] },
+    sinceMs: count,
+    reason: text,
+    device: object({ path: text, node: { ...text, description: "While it is open" } }, ["path"]),
+    queue: object({ waiting: count, max: count }, ["waiting"], "Absent in a gateway"),
+    stalledMs: count,
+    counters: object(
+      {
+        ...outcomeCounts,
+        late: count,
+        discards: { type: "object", additionalProperties: discards },
+        openings: count,
+        losses: count,
+        recoveries: count,
+      },
+      [...outcomeNames, "late", "discards", "openings", "losses", "recoveries"],
+    ),
+    lastExchange: { type: "object", description: "As the log has it; absent until there was one" },
+    lastLate: { type: "object", description: "Absent until there was one" },
+  },
+  ["state", "sinceMs", "reason", "device", "stalledMs", "counters"],
+);
+
+const service = object(
+  {
+    line: text,
+    host: { ...text, description: "Where tills reach it, in a bridge" },
+    port: count,
+    upstream: { ...text, description: "Where a gateway asks it" },
+    heard: object(
+      { state: { enum: ["heard", "unheard", "unproven"] }, agoMs: count, reason: text, cure: text },
+      ["state"],
+      "Whether its terminal was heard since its line opened; absent in a gateway",
+    ),
+    counters: object(outcomeCounts, outcomeNames),
+    offer: { type: "object", description: "What the terminal last said that it can do; absent until it did" },
+  },
+  ["line", "counters"],
+);
+
+const unknownOperation = object({ time, requestId: text, service: text, route: text, key: text, amount: text, cause: text }, [
+  "time",
+  "requestId",
+  "service",
+  "route",
+  "cause",
+]);
+
+const status = object(
+  {
+    version: text,
+    pid: count,
+    started: time,
+    uptimeS: count,
+    state: { enum: ["running", "stopping"] },
+    ready: { type: "boolean", description: "As in /readyz" },
+    lines: { type: "object", additionalProperties: line, description: "By name" },
+    services: { type: "object", additionalProperties: service, description: "By name" },
+    journal: object(
+      {
+        state: { ...text, description: "`ok`, `off`, or why it can't be written" },
+        folder: text,
+        onFailure: { enum: ["refuse", "relay"] },
+        unknown: object(
+          { total: count, newest: { type: "array", items: unknownOperation, maxItems: 100 } },
+          ["total", "newest"],
+          "Operations of which nobody knows whether they were carried out: ask the terminal about each",
+        ),
+      },
+      ["state"],
+    ),
+  },
+  ["version", "pid", "started", "uptimeS", "state", "ready", "lines", "services", "journal"],
+);
+
+const forced = object(
+  {
+    service: { enum: ["fiscal", "bank", "qr"] },
+    route: { ...text, description: "Absent: any of the service" },
+    outcome: { ...text, description: "How the operation goes, such as declined or slow:3" },
+    fault: { ...text, description: "What happens to the answer, such as no-answer or unplug" },
+  },
+  ["service"],
+);
+
+const emulatorState = object(
+  {
+    now: time,
+    forced: { type: "array", items: forced },
+    chances: { type: "object", additionalProperties: { type: "number", minimum: 0, maximum: 1 } },
+    endings: { type: "object", additionalProperties: text, description: "What the last two digits of an amount decide" },
+  },
+  ["now", "forced", "chances", "endings"],
+  "All that the emulator remembers and has been asked to do. Integers are exact, whatever their size",
+);
+
+const ready = object({ status: { const: "ready" }, notes: { type: "array", items: text } }, ["status"]);
+const unready = object({ status: { const: "not ready" }, reasons: { type: "array", items: notReady, minItems: 1 } }, [
+  "status",
+  "reasons",
+]);
+
+export const adminPaths: Readonly<Record<string, AdminOperation>> = {
+  "GET /healthz": {
+    summary: "Whether the process runs",
+    description: 'For the rule "restart it if it doesn\'t answer".',
+    responses: {
+      200: json("It runs", object({ status: { enum: ["ok", "stopping"] } }, ["status"]), { status: "ok" }),
+    },
+  },
+  "GET /readyz": {
+    summary: "Whether the next request would be sent at once to a terminal that is there",
+    responses: {
+      200: json("It would", ready, { status: "ready" }),
+      503: json("It would wait or be refused", unready),
+    },
+  },
+  "GET /status": {
+    summary: "The process, each line, each service and the journal",
+    responses: { 200: json("The status", status) },
+  },
+  "GET /metrics": {
+    summary: "Counters and histograms for Prometheus",
+    responses: {
+      200: {
+        description: "The text format of Prometheus",
+        content: { "text/plain": { schema: text } },
+      },
+    },
+  },
+  "GET /events": {
+    summary: "What happens, as server-sent events",
+    description:
+      "The first event of a connection is `hello`. The others: `exchange` (with `phase`: waiting, sent, written, replying, ended), `line`, " +
+      "`discard`, `late`, `service`, `operation` and `ready`; the data of each is one line of JSON. A comment comes every 15 s.",
+    parameters: [
+      { name: "Last-Event-ID", in: "header", schema: text, description: "Continue after this event, of the last 512" },
+      { name: "lastEventId", in: "query", schema: text, description: "The same, where the header can't be set" },
+      {
+        name: "recent",
+        in: "query",
+        schema: { type: "integer", minimum: 1, maximum: 512 },
+        description: "Begin with the last so many",
+      },
+    ],
+    responses: {
+      200: { description: "A stream that goes on", content: { "text/event-stream": { schema: text } } },
+    },
+  },
+  "GET /openapi/{document}.json": {
+    summary: "The OpenAPI document of a service, or of this port",
+    parameters: [
+      {
+        name: "document",
+        in: "path",
+        required: true,
+        schema: text,
+        description: "A service by its name in the configuration, or admin",
+        example: "bank",
+      },
+    ],
+    responses: {
+      200: json("An OpenAPI 3.1 document", object({ openapi: text, info: { type: "object" } }, ["openapi", "info"])),
+    },
+  },
+  "GET /emulator": {
+    summary: "What the emulator remembers, and what it was asked to do",
+    responses: { 200: json("Its state", emulatorState) },
+  },
+  "POST /emulator": {
+    summary: "Have the emulator's next operation go wrong, move its time on, or reset it",
+    description: "A request is carried out whole or not at all.",
+    requestBody: {
+      required: true,
+      content: {
+        "application/json": {
+          schema: {
+            type: "object",
+            minProperties: 1,
+            additionalProperties: false,
+            properties: {
+              reset: { type: "boolean", description: "Forget everything" },
+              advanceMs: { type: "integer", minimum: 0, description: "Milliseconds by which its time moves on" },
+              next: {
+                anyOf: [forced, { type: "array", items: forced }],
+                description: "What becomes of the next request, or of the next ones",
+              },
+              chances: {
+                type: "object",
+                additionalProperties: { type: "number", minimum: 0, maximum: 1 },
+                description: "The share of answers that have a fault, by fault",
+              },
+            },
+          },
+          example: { next: { service: "bank", route: "/sale", outcome: "declined" } },
+        },
+      },
+    },
+    responses: { 200: json("Its state", emulatorState) },
+  },
+};

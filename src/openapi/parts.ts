@@ -1,0 +1,84 @@
+import type { JsonObject } from "../core/json-object.ts";
+
+/** What several places of a document share: its components, each there once, and headers that every answer has. */
+
+/** The components of one document, which other parts refer to by name. */
+export class Components {
+  readonly #byKind = new Map<string, Map<string, JsonObject>>();
+
+  /** Refers to a component, made when it is first referred to: whatever has its name is the same. */
+  ref(kind: "schemas" | "responses" | "headers" | "parameters", name: string, make: () => JsonObject): JsonObject {
+    const named = this.#byKind.get(kind) ?? new Map<string, JsonObject>();
+    this.#byKind.set(kind, named);
+    if (!named.has(name)) named.set(name, make());
+    return { $ref: `#/components/${kind}/${name}` };
+  }
+
+  json(): JsonObject {
+    return Object.fromEntries([...this.#byKind].map(([kind, named]) => [kind, Object.fromEntries(named)]));
+  }
+}
+
+/** `/check_status` as names are written in code: `checkStatus`. */
+export function camelCase(path: string): string {
+  return path.slice(1).replaceAll(/[-_/.]+([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** `/check_status` as `CheckStatus`. */
+export function pascalCase(path: string): string {
+  const name = camelCase(path);
+  return name.slice(0, 1).toUpperCase() + name.slice(1);
+}
+
+const requestIdForm = "^[A-Za-z0-9._-]{1,64}$";
+
+export const headers = {
+  requestId: {
+    description: "The request's name in the log and the journal: the one that came with it, or one made for it",
+    required: true,
+    schema: { type: "string", pattern: requestIdForm },
+  },
+  serverTiming: {
+    description: "Milliseconds that the request waited (queue) and was on the line (line)",
+    schema: { type: "string" },
+    example: "queue;dur=0, line;dur=8.7",
+  },
+  retryAfter: {
+    description: "Seconds to wait before sending again, where waiting helps",
+    schema: { type: "integer", minimum: 1 },
+  },
+} as const;
+
+/** Headers that a request may have, on each route. */
+export const parameters = {
+  requestId: {
+    name: "X-Request-Id",
+    in: "header",
+    description:
+      "The request's name in the log and the journal. Without one that fits, the id of its trace is used, or one is made; the answer has it",
+    schema: { type: "string", pattern: requestIdForm },
+  },
+  traceparent: {
+    name: "traceparent",
+    in: "header",
+    description: "W3C Trace Context, version 00: the log has the trace's id. Anything else is ignored",
+    schema: { type: "string", pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$" },
+  },
+} as const;
+
+/** Where a port is reached, for tools that fill in a place of their own. */
+export function serverOf(host: string, port: number, what: string): JsonObject {
+  return {
+    url: "http://{host}:{port}",
+    description: what,
+    variables: {
+      host: { default: host, description: "The box that posline runs on; by default only the box itself reaches it" },
+      port: { default: String(port), description: "As configured" },
+    },
+  };
+}
+
+/** An address on which all interfaces are meant is none that a client could use. */
+export function reachableHost(host: string): string {
+  return host === "0.0.0.0" || host === "::" ? "localhost" : host;
+}
