@@ -5,7 +5,7 @@ import { logged, loggedSentence } from "../core/log-text.ts";
 import { printableJson } from "../core/shell-text.ts";
 import { type Capabilities, readCapabilities } from "./capabilities.ts";
 import { countOutcome, LineMetrics, type LineObserver, noOutcomes, type OutcomeCounts } from "./line-metrics.ts";
-import { notReady, unprovenServices } from "./readiness.ts";
+import { type NotReady, notReady, unprovenServices } from "./readiness.ts";
 import type { JournalSource, LineSource, LiveService, ServiceSource, StatusSources } from "./status-sources.ts";
 
 /**
@@ -94,7 +94,7 @@ export class Status {
 
   /** Whether the next request would be sent at once to a terminal that is there. */
   readyz(): StatusAnswer {
-    const reasons = notReady(this.#sources, this.#stopping);
+    const reasons = this.#notReady();
     const unproven = unprovenServices(this.#sources);
     const notes = unproven.length === 0 ? {} : { notes: unproven };
     if (reasons.length === 0) return { status: 200, text: indentedJson({ status: "ready", ...notes }) };
@@ -113,12 +113,17 @@ export class Status {
       uptimeS: Math.floor((now - this.#startedMs) / 1_000),
       state: this.#stopping ? "stopping" : "running",
       /** As in /readyz. */
-      ready: notReady(this.#sources, this.#stopping).length === 0,
+      ready: this.#notReady().length === 0,
       lines: Object.fromEntries(lines.map((line) => [line.name, this.#lineStatus(line, now)])),
       services: Object.fromEntries(services.map((service) => [service.service, this.#serviceStatus(service, now)])),
       journal: journalStatus(journal),
     };
     return { status: 200, text: indentedJson(all) };
+  }
+
+  #notReady(): readonly NotReady[] {
+    const now = nowMs();
+    return notReady(this.#sources, this.#stopping, ({ name, live }) => this.#metricsOf(name).sinceMs(live.state, now));
   }
 
   #lineStatus({ name, path, queueCallsMax, live }: LineSource, now: number) {

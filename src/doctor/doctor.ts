@@ -72,8 +72,9 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
   const { wanted, scan = false, places = {}, progress = () => {}, onFinding = () => {}, onLine = () => {} } = options;
   const findings: Finding[] = [];
   const add = (found: readonly Finding[]) => {
-    findings.push(...found);
-    found.forEach(onFinding);
+    const asGiven = found.map((each) => withConfig(each, wanted.config));
+    findings.push(...asGiven);
+    asGiven.forEach(onFinding);
   };
   const host = hostOf(places);
   const [setup, processes, allUnits] = await Promise.all([
@@ -102,6 +103,16 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
   }
   const first = findings.find(({ level }) => level === "bad") ?? findings.find(({ level }) => level === "warn");
   return { file: setup.file, lines, findings, verdict: verdictOf(config, first), first };
+}
+
+/**
+ * A finding whose commands look at the same configuration again. Here and not where they are worded, since some are the running
+ * service's own words.
+ */
+function withConfig(found: Finding, config: string | undefined): Finding {
+  const { cure } = found;
+  if (config === undefined || cure === undefined) return found;
+  return { ...found, cure: cure.replaceAll(/\bposline doctor\b/g, () => `posline doctor --config ${quoted(config)}`) };
 }
 
 function verdictOf(config: Config | undefined, first: Finding | undefined): DoctorReport["verdict"] {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
-import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
+import { checkFirst, Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { waitingRequestsMax } from "./limits.ts";
 import {
@@ -234,7 +234,7 @@ function tooManyPending(): Fault {
   const state = `${waitingRequestsMax} requests of its connection already wait, which is the limit`;
   return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, {
     reason: "too-many-requests",
-    retryAfterS: 1,
+    retryAfterS: retryAfterS["too-many-requests"],
   });
 }
 

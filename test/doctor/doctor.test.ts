@@ -464,6 +464,30 @@ test("examine() says nothing of posline.service where another configuration than
   assert.deepEqual(levels(report, "port"), ["ok"]);
 });
 
+test("examine() stops a posline that a person started by its number, and repeats --config in each command of its own", async () => {
+  const { host, node } = soundBox();
+  const config = {
+    lines: { till: { path: node } },
+    services: { bank: { line: "till" } },
+    admin: { port: 8880 },
+    journal: false,
+  };
+  host.write("my own.json", JSON.stringify(config));
+  host.running(44, "node", { args: ["node", "posline.cjs", "serve"], opens: [node] });
+  const heard = { state: "unheard", reason: "silence", cure: "1. switch it on; 2. posline doctor --line till says more" };
+  const lines = { till: { state: "recovering", reason: "the device opened" } };
+  host.web.set(...status({ ready: false, lines, services: { bank: { line: "till", heard } } }));
+  const file = host.at("my own.json");
+  const report = await examined({ config: file }, host.places);
+  assert.equal(one(report, "answer").cure, "sudo kill 44, then this command again, for a full test");
+  assert.equal(one(report, "heard").cure, `1. switch it on; 2. posline doctor --config '${file}' --line till says more`);
+  host.web.set(...status({ ready: false, lines, services: {} }));
+  assert.equal(
+    one(await examined({ config: file }, host.places), "service", "bad").cure,
+    `sudo kill 44; posline doctor --config '${file}' --line till then tests the terminal itself`,
+  );
+});
+
 test("examine() tells of services unheard for one reason once", async () => {
   const { host, node } = soundBox({ admin: { port: 8880 }, services: { bank: { line: "till" }, qr: { line: "till" } } });
   host.running(44, "node", { args: ["node", "posline.cjs", "serve"], opens: [node] });
