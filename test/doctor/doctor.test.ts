@@ -110,7 +110,7 @@ test("examine() looks at the line that is named, by its name, its device, or one
   const { host, node } = soundBox();
   for (const named of ["till", node]) assert.equal((await look(host, named)).verdict, "ok", named);
   const wrong = await look(host, "tiil");
-  assert.equal(wrong.verdict, "config");
+  assert.equal(wrong.verdict, "usage");
   assert.equal(one(wrong, "config").what, "--line: there is no line tiil: its lines are till");
   const other = await look(host, "/dev/gone");
   assert.deepEqual(
@@ -123,7 +123,7 @@ test("examine() asks at another speed than the configured one where it is told t
   const { host } = soundBox();
   const report = await examined({ line: "till", baud: 9_600 }, host.places);
   assert.match(one(report, "answer").what, /at 9600 baud/);
-  assert.equal((await examined({ baud: 7 }, host.places)).verdict, "config");
+  assert.equal((await examined({ baud: 7 }, host.places)).verdict, "usage");
 });
 
 test("examine() tells a device that isn't there, with those that are", async () => {
