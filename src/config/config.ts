@@ -104,7 +104,7 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
   /**
    * EX_CONFIG of sysexits: the unit tells systemd not to restart on it. Where only flags are wrong it is EX_USAGE, as for any other
-   * mistake on a command line.
+   * mistake on a command line. A problem begins with the name of what it is about, and only a flag's begins with dashes.
    */
   readonly exitCode: 64 | 78;
   readonly problems: readonly string[];

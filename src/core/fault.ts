@@ -66,6 +66,7 @@ export const retryAfterS: Readonly<Partial<Record<FaultReason, number>>> = {
   "waited-too-long": 5,
   // A disk that failed is tried again after 5 s.
   "not-recorded": 5,
+  // Nobody reads it, unless a proxy in between does.
   "caller-left": 1,
   // A restart takes some seconds with an exchange in flight.
   stopping: 5,
