@@ -18,11 +18,18 @@ export interface NotReady {
   readonly cure: string;
 }
 
-/** Each reason why the next request would wait or be refused; none when all is well. */
-export function notReady({ lines, journal }: StatusSources, stopping: boolean): readonly NotReady[] {
+/**
+ * Each reason why the next request would wait or be refused; none when all is well.
+ * @param sinceMs For how many milliseconds a line has been in its state.
+ */
+export function notReady(
+  { lines, journal }: StatusSources,
+  stopping: boolean,
+  sinceMs: (line: LineSource) => number,
+): readonly NotReady[] {
   return [
     ...(stopping ? [stops] : []),
-    ...lines.flatMap(lineNotReady),
+    ...lines.flatMap((line) => lineNotReady(line, sinceMs(line))),
     ...(journal === undefined ? [] : journalNotReady(journal)),
   ];
 }
@@ -34,21 +41,27 @@ const stops: NotReady = {
   cure: "wait until it has started again: systemctl status posline",
 };
 
-/** What to do about a line in each state; undefined where a request is sent at once. */
-const cures: Readonly<Record<StatusLineState, ((name: string) => string) | undefined>> = {
+/** Milliseconds after which a recovery isn't one of those that end by themselves: a terminal that is there answers its first probe. */
+const usualRecoveryMs = 3_000;
+
+/** What to do about a line in each state, after so many milliseconds in it; undefined where a request is sent at once. */
+const cures: Readonly<Record<StatusLineState, ((name: string, sinceMs: number) => string) | undefined>> = {
   idle: undefined,
   awaiting: undefined,
   open: undefined,
-  recovering: (name) => `wait: this usually takes less than a second; if it takes longer: posline doctor --line ${name}`,
+  recovering: (name, sinceMs) =>
+    sinceMs < usualRecoveryMs
+      ? `wait: this usually takes less than a second; if it takes longer: posline doctor --line ${name}`
+      : `posline doctor --line ${name}`,
   down: (name) => `posline doctor --line ${name}`,
   closed: () => "the line is closed for good: systemctl restart posline",
 };
 
-function lineNotReady({ name, live }: LineSource): readonly NotReady[] {
+function lineNotReady({ name, live }: LineSource, sinceMs: number): readonly NotReady[] {
   const { state, reason } = live;
   const cure = cures[state];
   if (cure !== undefined) {
-    return [{ what: "line", line: name, state, reason: loggedSentence(reason), cure: cure(quoted(name)) }];
+    return [{ what: "line", line: name, state, reason: loggedSentence(reason), cure: cure(quoted(name), sinceMs) }];
   }
   return servicesOf(live).flatMap(({ service, state: serviceState, cause }) =>
     serviceState !== "unheard" || cause === undefined

@@ -100,7 +100,8 @@ export class Status {
 
   /** Each reason why the next request would not be sent at once. */
   notReady(): readonly NotReady[] {
-    return notReady(this.#sources, this.#stopping);
+    const now = nowMs();
+    return notReady(this.#sources, this.#stopping, ({ name, live }) => this.#metricsOf(name).sinceMs(live.state, now));
   }
 
   /** Whether the next request would be sent at once to a terminal that is there. */
@@ -147,7 +148,7 @@ export class Status {
     return {
       version: this.#version,
       now: nowMs(),
-      ready: notReady(this.#sources, this.#stopping).length === 0,
+      ready: this.notReady().length === 0,
       lines: lines.map((source) => ({ source, metrics: this.#metricsOf(source.name) })),
       services: services.map((source) => ({ source, metrics: this.#service(source.service) })),
       journal,

@@ -13,7 +13,7 @@ import { type Admin, openAdmin } from "./admin.ts";
 import { type Emulation, type EmulationFlags, openEmulation } from "./emulation.ts";
 import { lineReport } from "./line-report.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
-import { type Listening, merchantIdOf, type Served, servedBy } from "./served.ts";
+import { type Listening, type Served, servedBy } from "./served.ts";
 
 /** The emulator alone: `http/listener` and `line/listener` → `emulator`, all of them on the same state. */
 
@@ -52,7 +52,7 @@ export function devicesOf({ lines }: Config): readonly EmulatedDevice[] {
  */
 export async function startEmulating(options: EmulateOptions): Promise<Emulating> {
   const { config, log, flags } = options;
-  const emulation = openEmulation({ flags, merchantId: merchantIdOf(config), log });
+  const emulation = openEmulation({ flags, services: config.services, log });
   const onHttp = emulation.onHttp();
   const served = servedBy(config);
   const ports = (options.http ? served : []).map((each) => ({ each, listener: httpListenerOf(each, onHttp.handler, log) }));
@@ -113,7 +113,7 @@ function lineListenerOf(
   emulation: Emulation,
   log: Log,
 ): LineListener {
-  const { handler, stepsFor } = emulation.onLine(config.crc16);
+  const { handler, stepsFor } = emulation.onLine(config.crc16, served);
   const open = faultyTransport({ open: serialPort(config), stepsFor, msPerByte: msPerByte(config) });
   const { discard } = lineReport(name, log);
   let said: string | undefined;

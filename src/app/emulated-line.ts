@@ -26,7 +26,7 @@ export function emulatedLine(options: EmulatedLineOptions): { readonly near: Ope
   const { name, config, log } = options;
   const pace = msPerByte(config);
   const { near, far, unplug } = memoryTransport(pace);
-  const { handler, stepsFor } = options.emulation.onLine(config.crc16);
+  const { handler, stepsFor } = options.emulation.onLine(config.crc16, options.served);
   const listener = new LineListener({
     config,
     open: faultyTransport({ open: far, stepsFor, msPerByte: pace, unplug }),

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { ConfigError } from "../config/config.ts";
+import { type Config, ConfigError } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
 import { ControlApi } from "../emulator/control.ts";
 import { Emulator } from "../emulator/emulator.ts";
@@ -11,6 +11,7 @@ import { type LineEndpoint, lineEndpoint } from "../emulator/line-endpoint.ts";
 import { readStateFile, writeStateFile } from "../emulator/state-file.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
 import type { Crc16 } from "../wire/crc16.ts";
+import { type Served, servedBy } from "./served.ts";
 
 /**
  * The emulator with its state file, its chances and its control API: one for all the lines and ports of a process. Loaded only
@@ -28,13 +29,13 @@ export interface EmulationFlags {
 
 export interface EmulationOptions {
   readonly flags: EmulationFlags;
-  readonly merchantId: string | undefined;
+  readonly services: Config["services"];
   readonly log: Log;
 }
 
 export interface Emulation {
-  /** The emulator on the end of one line. */
-  onLine(crc16: Crc16): LineEndpoint;
+  /** The emulator on the end of one line, with the services that it plays there: each name is a terminal of its own. */
+  onLine(crc16: Crc16, served: readonly Served[]): LineEndpoint;
   /** The emulator behind HTTP. */
   onHttp(): HttpEndpoint;
   /** The control API. */
@@ -45,7 +46,7 @@ export interface Emulation {
  * Begins where the state file left off.
  * @throws ConfigError for a flag that can't be used, StateFileError for such a file.
  */
-export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emulation {
+export function openEmulation({ flags, services, log }: EmulationOptions): Emulation {
   const { seed, plainAmounts = false } = flags;
   const chances = chancesOf(flags);
   const state = flags.state === undefined ? undefined : resolve(flags.state);
@@ -63,8 +64,11 @@ export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emu
     chances,
     changed: keep,
     ...(seed === undefined ? {} : { seed }),
-    ...(merchantId === undefined ? {} : { merchantId }),
   });
+  const play = (served: readonly Served[]) => {
+    for (const { service, config } of served) emulator.play(service, config);
+  };
+  play(servedBy({ services }));
   if (state !== undefined) {
     readStateFile(state, emulator);
     // A folder that can't be written must be reported now, and not at the first sale.
@@ -81,7 +85,11 @@ export function openEmulation({ flags, merchantId, log }: EmulationOptions): Emu
     },
   };
   return {
-    onLine: (crc16) => lineEndpoint(answering, crc16),
+    onLine: (crc16, served) => {
+      // A reload may have brought it.
+      play(served);
+      return lineEndpoint(answering, crc16);
+    },
     onHttp: () => httpEndpoint(answering),
     routes: { "GET /emulator": () => control.view(), "POST /emulator": (body) => control.change(body) },
   };

@@ -24,11 +24,11 @@ export interface SharedLine {
 }
 
 /** The services of a configuration, in their own order. */
-export function servedBy({ services }: Config): readonly Served[] {
+export function servedBy({ services }: Pick<Config, "services">): readonly Served[] {
   return Object.entries(services).map(([service, config]) => ({ service, config }));
 }
 
-/** The merchant's id by which an emulator checks signs: the first fiscal service's. */
+/** The merchant's id by which the first fiscal service signs. */
 export function merchantIdOf({ services }: Config): string | undefined {
   return Object.values(services).find(({ contract }) => contract === "fiscal")?.merchantId;
 }

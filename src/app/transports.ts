@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
 import type { LineTransport } from "./bridge-line.ts";
 import type { Emulation, EmulationFlags } from "./emulation.ts";
-import { merchantIdOf, type SharedLine } from "./served.ts";
+import type { SharedLine } from "./served.ts";
 
 /** What lines run over: their devices, or an emulator. Each is loaded only where it is needed. */
 
@@ -16,7 +16,7 @@ export async function devices(): Promise<TransportOf> {
 /** @throws Error when it can't begin. */
 export async function emulationOf(flags: EmulationFlags, config: Config, log: Log): Promise<Emulation> {
   const { openEmulation } = await import("./emulation.ts");
-  return openEmulation({ flags, merchantId: merchantIdOf(config), log });
+  return openEmulation({ flags, services: config.services, log });
 }
 
 /** The emulator on the far end of each line, in memory. */

@@ -2,8 +2,10 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { createClient } from "../app/client.ts";
 import type { Client } from "../client/client.ts";
-import type { Config, ServiceConfig } from "../config/config.ts";
+import { check } from "../config/check.ts";
+import { type Config, ConfigError, type ServiceConfig } from "../config/config.ts";
 import { defaultFile, loadConfig } from "../config/load.ts";
+import { line as lineSchema } from "../config/schema-line.ts";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
@@ -142,6 +144,7 @@ export async function readTarget(target: CallTarget, { name: called, contract }:
   const own: object = called === contract ? {} : { [called]: { ...services[contract], contract } };
   const settle = target.byBridge === true ? ({ settle: "bridge" } as const) : {};
   const { line: path, baud } = target;
+  refuseLine(target);
   // Only the service that is called: a missing one would delay the line.
   const line = path === undefined ? undefined : { path, services: [contract], ...(baud !== undefined && { baudRate: baud }) };
   return {
@@ -157,6 +160,17 @@ export async function readTarget(target: CallTarget, { name: called, contract }:
     },
     client: () => createClient(line === undefined ? { ...services, ...own, ...settle } : { ...services, line }),
   };
+}
+
+/**
+ * The flags of a line are checked as in every other command.
+ * @throws ConfigError naming the flag.
+ */
+function refuseLine({ line, baud }: CallTarget): void {
+  const problems: string[] = [];
+  if (line !== undefined) check(lineSchema.properties.path, line, "--line", problems);
+  if (baud !== undefined) check(lineSchema.properties.baudRate, baud, "--baud", problems);
+  if (problems.length > 0) throw new ConfigError(problems);
 }
 
 /** The client's service that is called; the client was made with it. */
@@ -222,13 +236,17 @@ async function secretFrom(file: string | undefined): Promise<string | undefined>
   return secret;
 }
 
-/** A file's text; `-` is standard input. */
-export async function textFrom(file: string): Promise<string> {
+/**
+ * A file's text; `-` is standard input.
+ * @param action What can't be done without it, in the message's words.
+ * @throws UsageError naming the file.
+ */
+export async function textFrom(file: string, action = "Cannot read"): Promise<string> {
   try {
     return (file === "-" ? await standardInput() : readAtMost(file, inputBytesMax)).toString("utf8");
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`Cannot read ${file}: ${reason(error, file)}`);
+    throw new UsageError(`${action} ${inQuotes(file)}: ${reason(error, file)}`);
   }
 }
 

@@ -215,11 +215,13 @@ async function bodyFor({ body: json, file }: CallArguments): Promise<JsonObject 
 }
 
 async function tokenIn(text: string): Promise<unknown> {
-  const json = text.startsWith("@") ? await textFrom(text.slice(1)) : text;
+  const file = text.startsWith("@") ? text.slice(1) : undefined;
+  const json = file === undefined ? text : await textFrom(file, "Cannot resume: cannot read the token's file");
   try {
     return JSON.parse(json);
   } catch {
-    throw new UsageError("Cannot resume: the token is not JSON: give it as it was printed, in single quotes, or as @FILE");
+    const what = file === undefined ? "the token" : `the token in ${inQuotes(file)}`;
+    throw new UsageError(`Cannot resume: ${what} is not JSON: give it as it was printed, in single quotes, or as @FILE`);
   }
 }
 

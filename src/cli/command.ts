@@ -172,7 +172,8 @@ function flagValue(name: string, flag: ValueFlag, value: string | undefined, isI
   const isNumber = type !== "string" && Number.isFinite(Number(value)) && value?.trim() !== "";
   // The next flag isn't a value; a number below 0 is, and so is whatever follows a "="
   const isNextFlag = value !== undefined && !isInline && value.startsWith("-") && value !== "-" && !isNumber;
-  if (value === undefined || isNextFlag) {
+  // An empty one is what a shell makes of a variable that isn't set
+  if (value === undefined || value === "" || isNextFlag) {
     const offer = choices === undefined ? `for example --${name} ${example}` : `--${name} ${orList(choices)}`;
     throw new UsageError(`--${name} needs a value: write ${offer}`);
   }

@@ -128,7 +128,7 @@ export function renderJson({ file, ...report }: DoctorReport, time: Date): strin
   return `${printableJson(JSON.stringify({ time, file: file ?? null, ...report }, undefined, 2))}\n`;
 }
 
-const codes = { ok: exitCodes.ok, bad: exitCodes.unavailable, config: exitCodes.config } as const;
+const codes = { ok: exitCodes.ok, bad: exitCodes.unavailable, config: exitCodes.config, usage: exitCodes.usage } as const;
 
 /** Where the command writes to, and what it examines. */
 export interface Surroundings {
@@ -138,7 +138,7 @@ export interface Surroundings {
   readonly err: (text: string) => void;
 }
 
-/** @returns the exit code: 0 when no problem was found, 69 when one was, 78 for the configuration. */
+/** @returns the exit code: 0 when no problem was found, 69 when one was, 64 for a flag's value, 78 for the configuration. */
 export async function runDoctor(args: DoctorArguments, { examine, look, out, err }: Surroundings): Promise<number> {
   const { config, line, baud, scan = false, frames = false, json = false } = args;
   const show = (rows: readonly string[]) => out(rows.map((row) => `${row}\n`).join(""));

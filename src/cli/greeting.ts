@@ -30,10 +30,15 @@ export function greeting({ title, listening, admin, devices, services, anySign }
     if (one === undefined) return [];
     return commands[contract](`http://${urlHost(one.host)}:${one.port}`, services[one.service], anySign);
   });
+  const declining: string[] = [];
   if (admin !== undefined) {
     const url = `http://${urlHost(admin.host)}:${admin.port}/emulator`;
     places.push(`  ${"control".padEnd(7)}  ${url}`);
-    tries.push(`${curl} -d '${JSON.stringify(nextDeclined)}' ${url}`);
+    // Apart from those that are pasted one after the other, or the next sale would fail and nobody know why.
+    if (tries.length > 0) {
+      const command = `${curl} -d '${JSON.stringify(nextDeclined)}' ${url}`;
+      declining.push("", "This makes the next sale by bank be declined, whatever its amount:", "", `  ${command}`);
+    }
   }
   const lines = [
     "",
@@ -43,6 +48,7 @@ export function greeting({ title, listening, admin, devices, services, anySign }
     ...devices.map((path) => `  ${"line".padEnd(7)}  ${path}`),
     ...(tries.length === 0 ? [] : ["", ...tryLines, ""]),
     ...tries.map((command) => `  ${command}`),
+    ...declining,
     "",
     "Stop it with Ctrl-C. The log follows on standard output.",
     "",

@@ -15,7 +15,7 @@ import { exitCodeOf, exitCodes } from "./exit.ts";
 /** How `serve`, `emulate` and `gateway` write their log. */
 export type LogFormat = "json" | "text";
 
-/** The flag for it. */
+/** The flag for it; without it the log is text at a terminal, and NDJSON elsewhere. */
 export const logFlags = {
   "log-format": {
     type: "string",
@@ -81,7 +81,8 @@ export async function runUntilStopped({ flags, logFormat, verb, start }: Service
     return code;
   }
   nameProcess();
-  const log = openLog(loaded.config.log.level, { render: await renderOf(logFormat) });
+  const format = logFormat ?? (isatty(1) ? "text" : "json");
+  const log = openLog(loaded.config.log.level, { render: await renderOf(format) });
   let supervision: Supervision | undefined;
   try {
     supervision = supervisionFrom(log);
@@ -95,7 +96,9 @@ export async function runUntilStopped({ flags, logFormat, verb, start }: Service
     log.process("info", "stopped");
     return exitCodes.ok;
   } catch (error) {
-    log.process("error", `cannot ${verb}`, { error: startErrorText(error) });
+    // Where both are one terminal, a person would read it twice.
+    if (!(format === "text" && isatty(1) && isatty(2)))
+      log.process("error", `cannot ${verb}`, { error: startErrorText(error) });
     process.stderr.write(`${printableLines(startErrorText(error))}\n`);
     return exitCodeOf(error) ?? exitCodes.unavailable;
   } finally {
@@ -105,8 +108,8 @@ export async function runUntilStopped({ flags, logFormat, verb, start }: Service
 }
 
 /** What turns log lines into text, as `posline logs` shows them; undefined for NDJSON. Loaded only where a person reads. */
-async function renderOf(logFormat: LogFormat = isatty(1) ? "text" : "json"): Promise<((line: string) => string) | undefined> {
-  if (logFormat === "json") return undefined;
+async function renderOf(format: LogFormat): Promise<((line: string) => string) | undefined> {
+  if (format === "json") return undefined;
   const [{ LogRenderer }, { readEvent }, { coloured, uncoloured }] = await Promise.all([
     import("../logs/render.ts"),
     import("../logs/event.ts"),

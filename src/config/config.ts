@@ -110,18 +110,24 @@ export const secretKeys: ReadonlySet<string> = new Set(["merchantId", "apiKey", 
 /** The configuration can't be used. Its message lists every problem; the process exits with `exitCode`. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
-  /** EX_CONFIG of sysexits: the unit tells systemd not to restart on it. */
-  readonly exitCode = 78;
+  /**
+   * EX_CONFIG of sysexits: the unit tells systemd not to restart on it. Where only flags are wrong it is EX_USAGE, as for any other
+   * mistake on a command line. A problem begins with the name of what it is about, and only a flag's begins with dashes.
+   */
+  readonly exitCode: 64 | 78;
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[], source?: string) {
-    const action = source === undefined ? "Cannot use the configuration" : `Cannot use the configuration of ${source}`;
+    const isUsage = problems.length > 0 && problems.every((problem) => problem.startsWith("--"));
+    const what = isUsage ? "command line" : source === undefined ? "configuration" : `configuration of ${source}`;
+    const action = `Cannot use the ${what}`;
     const [only, ...others] = problems;
     super(
       others.length === 0
         ? `${action}: ${only ?? "it has a problem"}`
         : `${action}: ${problems.length} problems\n${problems.map((problem) => `  ${problem}`).join("\n")}`,
     );
+    this.exitCode = isUsage ? 64 : 78;
     this.problems = problems;
   }
 }

@@ -53,10 +53,38 @@ export const faultReasons = {
 
 export type FaultReason = keyof typeof faultReasons;
 
+/**
+ * Seconds after which a call that wasn't sent is worth sending again, by why: its `Retry-After`. Where the same request fails again
+ * whenever it comes, and where it was sent, there is none.
+ */
+export const retryAfterS: Readonly<Partial<Record<FaultReason, number>>> = {
+  // Its connection's requests end one after the other, most of them within a second.
+  "too-many-requests": 1,
+  // One that is followed ends, or is given up after some minutes.
+  "too-many-followed": 5,
+  // The device is tried once a second; what comes while it recovers waits by itself.
+  "line-down": 2,
+  // It has waited for `queueWaitMs` already, and a silent terminal is given 30 s in all (`lateReplyMs`).
+  recovering: 10,
+  // An exchange has to end, and calls before it to go out: a card payment's answer takes seconds.
+  "queue-full": 5,
+  "waited-too-long": 5,
+  // A disk that failed is tried again after 5 s.
+  "not-recorded": 5,
+  // Nobody reads it, unless a proxy in between does.
+  "caller-left": 1,
+  // A restart takes some seconds with an exchange in flight.
+  stopping: 5,
+};
+
 /** The reasons as a Markdown table, for docs/client.md. */
 export function reasonTable(): string {
-  const rows = Object.entries(faultReasons).map(([reason, meaning]) => `| \`${reason}\` | ${meaning} |`);
-  return ["| `X-Posline-Reason` | |", "|---|---|", ...rows].join("\n");
+  const rows = Object.entries(faultReasons).map(([reason, meaning]) => {
+    // Each key is a reason.
+    const seconds = retryAfterS[reason as FaultReason];
+    return `| \`${reason}\` | ${meaning} | ${seconds === undefined ? "" : `${seconds} s`} |`;
+  });
+  return ["| `X-Posline-Reason` | | `Retry-After` |", "|---|---|---|", ...rows].join("\n");
 }
 
 /** Whether a word from elsewhere, such as another posline, is one of these. */
@@ -106,7 +134,7 @@ export interface FaultDetails {
   /** Why, where the kind alone doesn't say it. */
   readonly reason?: FaultReason | undefined;
   /** Seconds for `Retry-After`, when waiting helps. */
-  readonly retryAfterS?: number;
+  readonly retryAfterS?: number | undefined;
   /** Methods that the route takes, for `Allow`. */
   readonly allow?: readonly string[];
   /** The body in which an upstream posline reported the fault: passed on as it is, in place of the message. */

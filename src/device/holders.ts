@@ -12,6 +12,8 @@ export interface Holder {
   readonly pid: number;
   /** Its command name, as the kernel keeps it: at most 15 characters. */
   readonly name: string;
+  /** The systemd service of posline's that it runs in; absent for every other process. */
+  readonly unit?: string;
 }
 
 export interface Holders {
@@ -45,7 +47,12 @@ export async function lookForHolders(paths: readonly string[], proc = "/proc"): 
   const result = new Map<string, Holders>();
   for (const [path, device] of devices) {
     const pids = [...(byDevice.get(device) ?? [])].sort((one, other) => one - other);
-    const holders = await Promise.all(pids.map(async (pid) => ({ pid, name: (await processNameOf(pid, proc)) || "unknown" })));
+    const holders = await Promise.all(
+      pids.map(async (pid) => {
+        const holder = await processOf(pid, proc);
+        return { ...holder, name: holder.name || "unknown" };
+      }),
+    );
     result.set(path, { holders, hidden });
   }
   return result;
@@ -114,8 +121,20 @@ async function addLockHolders(byDevice: ReadonlyMap<string, Set<number>>, proc: 
   }
 }
 
-/** A process's command name; empty where it can't be known. */
-export async function processNameOf(pid: number, proc: string): Promise<string> {
-  const name = await readFile(join(proc, String(pid), "comm"), "utf8").catch(() => "");
-  return name.trim();
+/** A process by its number; its name is empty where it can't be known. */
+export async function processOf(pid: number, proc: string): Promise<Holder> {
+  const read = (file: string) => readFile(join(proc, String(pid), file), "utf8").catch(() => "");
+  const [name, group] = await Promise.all([read("comm"), read("cgroup")]);
+  const unit = serviceIn(group);
+  return { pid, name: name.trim(), ...(isPoslineUnit(unit) && { unit }) };
+}
+
+/** The innermost service of a process's control group: `0::/system.slice/posline.service`. */
+export function serviceIn(group: string): string | undefined {
+  return [...group.matchAll(/\/([^/\n]+\.service)(?=\/|$)/gm)].at(-1)?.[1];
+}
+
+/** Whether it is one of the package's services. */
+export function isPoslineUnit(unit: string | undefined): unit is string {
+  return unit !== undefined && /^posline(-gateway)?\.service$/.test(unit);
 }

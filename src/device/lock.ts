@@ -2,16 +2,8 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { link, open, readFile, rename, rmdir, stat, unlink } from "node:fs/promises";
 import { codeOf } from "../core/error-code.ts";
-import { lockedFileOf, processNameOf, readLocks } from "./holders.ts";
-import {
-  driverLockedBy,
-  lockedBy,
-  lockReturns,
-  lockUnreadable,
-  type Process,
-  perhapsLockedBy,
-  wronglyLockedBy,
-} from "./open-errors.ts";
+import { lockedFileOf, processOf, readLocks } from "./holders.ts";
+import { driverLockedBy, lockedBy, lockReturns, lockUnreadable, perhapsLockedBy, wronglyLockedBy } from "./open-errors.ts";
 import { OpenError } from "./transport.ts";
 
 /**
@@ -209,8 +201,4 @@ async function refuseLocked(device: string, proc: string): Promise<void> {
   const file = lockedFileOf(node);
   const lock = locks.find((each) => each.kind === "FLOCK" && each.file === file);
   if (lock !== undefined) throw new OpenError(driverLockedBy(device, await processOf(lock.pid, proc)));
-}
-
-async function processOf(pid: number, proc: string): Promise<Process> {
-  return { pid, name: await processNameOf(pid, proc) };
 }

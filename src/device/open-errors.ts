@@ -18,6 +18,8 @@ export interface Process {
   readonly pid: number;
   /** Its command name; empty where it can't be known. */
   readonly name: string;
+  /** The systemd service of posline's that it runs in. */
+  readonly unit?: string | undefined;
 }
 
 /** One of several devices that a name fits. */
@@ -244,18 +246,21 @@ export function killOf(pids: readonly number[]): string | undefined {
   return others.length === 0 ? undefined : `sudo kill ${others.join(" ")}`;
 }
 
+/** The command that stops a service of posline's, with the socket that would start it again. */
+export function stopUnit(unit: string): string {
+  return unit === "posline.service" ? "sudo systemctl stop posline.socket posline" : `sudo systemctl stop ${unit}`;
+}
+
 /** What stops a process: a service by its unit, since a killed one is started again. */
-function stopOf(path: string, { pid, name }: Process): string {
+function stopOf(path: string, { pid, name, unit }: Process): string {
+  if (unit !== undefined) return stopUnit(unit);
   if (/^ModemManager/.test(name)) return modemManagerCure;
   if (/^brltty/.test(name)) return brlttyCure;
   if (/^a?getty$/.test(name)) return gettyCure(path);
   if (name === "gpsd") return "sudo systemctl disable --now gpsd.socket gpsd.service";
   if (name === "ser2net") return "sudo systemctl disable --now ser2net";
   const kill = killOf([pid]);
-  if (kill === undefined) return "let it close the device, and do not kill it: posline runs under it";
-  // Node names its main thread, and so the process, differently from version to version.
-  const perhapsUs = /^posline|^node|MainThread$/.test(name);
-  return perhapsUs ? `sudo systemctl stop posline if it is the service, else ${kill}` : `stop it: ${kill}`;
+  return kill === undefined ? "let it close the device, and do not kill it: posline runs under it" : `stop it: ${kill}`;
 }
 
 const nodeName = (path: string) => path.replace(/^.*\//, "");

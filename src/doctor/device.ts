@@ -2,8 +2,8 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { quoted } from "../core/shell-text.ts";
 import { accessTo, type Device, listDevices } from "../device/devices.ts";
-import { type Holder, lookForHolders } from "../device/holders.ts";
-import { heldBy, killOf, noPermission, permissionCures, serviceUser } from "../device/open-errors.ts";
+import { type Holder, isPoslineUnit, lookForHolders } from "../device/holders.ts";
+import { heldBy, killOf, noPermission, permissionCures, serviceUser, stopUnit } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
 import { mayUse, type ServiceAccount } from "./accounts.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
@@ -90,8 +90,7 @@ export async function stopCommand(node: string, host: Host, processes: Processes
   const holders = (await lookForHolders([node], host.proc)).get(node)?.holders ?? [];
   const units = holders.map(({ pid }) => ({ pid, unit: poslineHolding(pid, processes) }));
   const [first] = units;
-  if (first?.unit === "posline.service") return "sudo systemctl stop posline.socket posline";
-  if (first?.unit?.endsWith(".service")) return `sudo systemctl stop ${first.unit}`;
+  if (isPoslineUnit(first?.unit)) return stopUnit(first.unit);
   return killOf(units.map(({ pid }) => pid)) ?? "let it close the device";
 }
 

@@ -280,7 +280,7 @@ function patternTexts(pattern: BytePattern, { name, config, device, scanned = fa
   switch (pattern) {
     case "echo":
       return {
-        what: "what was sent came back",
+        what: "what was sent comes back",
         cause: "1. the line is looped: a test plug, or RX and TX joined; 2. a computer's console is at the other end",
         cure: "check the plug and the cable, and that a terminal is at the other end",
       };
@@ -292,7 +292,7 @@ function patternTexts(pattern: BytePattern, { name, config, device, scanned = fa
       };
     case "login prompt":
       return {
-        what: "a login prompt came",
+        what: "a login prompt comes",
         cause: "the other end is a computer's console, not a terminal",
         cure: "plug the cable into the terminal's port for a till (ECR), or switch the console off there",
       };

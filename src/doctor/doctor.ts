@@ -11,7 +11,7 @@ import { portFindings } from "./ports.ts";
 import { type Processes, readProcesses } from "./processes.ts";
 import { scanLine } from "./scan.ts";
 import { findService, lineStateFindings, type RunningPosline, serviceFindings } from "./service.ts";
-import { type DoctorTarget, loadConfigToCheck } from "./setup.ts";
+import { type ConfigToCheck, type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
 import { noUnits, readUnits, type SystemdUnits } from "./units.ts";
 import { usbSettingsFindings } from "./usb-settings.ts";
@@ -31,8 +31,8 @@ export interface DoctorReport {
   readonly lines: readonly ReportedLine[];
   /** In the order in which things depend on each other: the first bad one is what to fix first. */
   readonly findings: readonly Finding[];
-  /** `config`: it can't be used, so the lines weren't checked. `bad`: something prevents a sale. */
-  readonly verdict: "ok" | "bad" | "config";
+  /** `config`: it can't be used, so the lines weren't checked; `usage`: nor can a flag's value. `bad`: something prevents a sale. */
+  readonly verdict: "ok" | "bad" | "config" | "usage";
   /** What to fix first. */
   readonly first: Finding | undefined;
 }
@@ -72,8 +72,9 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
   const { wanted, scan = false, places = {}, progress = () => {}, onFinding = () => {}, onLine = () => {} } = options;
   const findings: Finding[] = [];
   const add = (found: readonly Finding[]) => {
-    findings.push(...found);
-    found.forEach(onFinding);
+    const asGiven = found.map((each) => withConfig(each, wanted.config));
+    findings.push(...asGiven);
+    asGiven.forEach(onFinding);
   };
   const host = hostOf(places);
   const [setup, processes, allUnits] = await Promise.all([
@@ -101,11 +102,21 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
     }
   }
   const first = findings.find(({ level }) => level === "bad") ?? findings.find(({ level }) => level === "warn");
-  return { file: setup.file, lines, findings, verdict: verdictOf(config, first), first };
+  return { file: setup.file, lines, findings, verdict: verdictOf(setup, first), first };
 }
 
-function verdictOf(config: Config | undefined, first: Finding | undefined): DoctorReport["verdict"] {
-  if (config === undefined) return "config";
+/**
+ * A finding whose commands look at the same configuration again. Here and not where they are worded, since some are the running
+ * service's own words.
+ */
+function withConfig(found: Finding, config: string | undefined): Finding {
+  const { cure } = found;
+  if (config === undefined || cure === undefined) return found;
+  return { ...found, cure: cure.replaceAll(/\bposline doctor\b/g, () => `posline doctor --config ${quoted(config)}`) };
+}
+
+function verdictOf({ config, isUsageError }: ConfigToCheck, first: Finding | undefined): DoctorReport["verdict"] {
+  if (config === undefined) return isUsageError ? "usage" : "config";
   return first?.level === "bad" ? "bad" : "ok";
 }
 

@@ -1,5 +1,6 @@
 import { readlink } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { isPoslineUnit, serviceIn } from "../device/holders.ts";
 import { type Host, namesIn, readTextAt } from "./host.ts";
 
 /** A process of the host. */
@@ -68,7 +69,7 @@ export async function readProcesses({ proc }: Pick<Host, "proc">): Promise<Proce
         readTextAt(folder, "cgroup"),
       ]);
       const args = (line ?? "").split("\0").filter((arg) => arg !== "");
-      return { pid, name: name ?? "", args, unit: unitIn(group ?? "") };
+      return { pid, name: name ?? "", args, unit: serviceIn(group ?? "") };
     }),
   );
   return new Processes(
@@ -77,13 +78,8 @@ export async function readProcesses({ proc }: Pick<Host, "proc">): Promise<Proce
   );
 }
 
-/** `0::/system.slice/posline.service`: the innermost service. */
-function unitIn(group: string): string | undefined {
-  return [...group.matchAll(/\/([^/\n]+\.service)(?=\/|$)/gm)].at(-1)?.[1];
-}
-
 /** How a posline that runs is called here: its unit, or `posline` where a person started it; undefined when it is none. */
 export function poslineNameOf({ args, unit }: RunningProcess): string | undefined {
-  if (unit !== undefined && /^posline(-gateway)?\.service$/.test(unit)) return unit;
+  if (isPoslineUnit(unit)) return unit;
   return args.slice(0, 4).some((arg) => /^posline(\.[cm]js)?$/.test(basename(arg))) ? "posline" : undefined;
 }

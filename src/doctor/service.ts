@@ -4,6 +4,7 @@ import { adminDefaults } from "../config/limits.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { quoted } from "../core/shell-text.ts";
 import { lookForHolders } from "../device/holders.ts";
+import { killOf, stopUnit } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
 import { parseObject } from "../envelope/json.ts";
 import { type Finding, finding } from "./finding.ts";
@@ -18,6 +19,8 @@ import type { SystemdUnits } from "./units.ts";
  */
 export interface RunningPosline {
   readonly pid: number;
+  /** Its systemd service; undefined where a person started it. */
+  readonly unit: string | undefined;
   /** Its admin port's URL; undefined when it has none. */
   readonly base: string | undefined;
   /** What it answered to /status; undefined when it didn't answer. */
@@ -50,7 +53,8 @@ export async function findService(
     const isUnit = poslineNameOf(running) === "posline.service";
     // What another user's process holds may be hidden; then the unit's sockets tell.
     if (holders.has(running.pid) || (isUnit && isSocketOurs && (await isHidden(running, host)))) {
-      return askService(running.pid, isUnit ? (config.admin ?? adminDefaults) : config.admin, host);
+      const asked = await askService(isUnit ? (config.admin ?? adminDefaults) : config.admin, host);
+      return { pid: running.pid, unit: isUnit ? running.unit : undefined, ...asked };
     }
   }
   return undefined;
@@ -80,28 +84,30 @@ async function pidsHolding(config: Config, host: Host, processes: Processes): Pr
 const isHidden = async ({ pid }: RunningProcess, { proc }: Host) => (await namesIn(proc, String(pid), "fd")).length === 0;
 
 /** @param admin Where it listens: the package's socket unit has the usual port, whatever the file says. */
-async function askService(pid: number, admin: Config["admin"], host: Host): Promise<RunningPosline> {
-  if (admin === undefined) return { pid, base: undefined, status: undefined };
+async function askService(admin: Config["admin"], host: Host): Promise<Pick<RunningPosline, "base" | "status">> {
+  if (admin === undefined) return { base: undefined, status: undefined };
   const address = admin.host === "0.0.0.0" ? "127.0.0.1" : admin.host === "::" ? "::1" : admin.host;
   const base = `http://${isIP(address) === 6 ? `[${address}]` : address}:${admin.port}`;
   const answer = await host.httpGet(
     `${base}/status`,
     admin.token === undefined ? {} : { Authorization: `Bearer ${admin.token}` },
   );
-  return { pid, base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
+  return { base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
 }
 
 /** What concerns the whole service: that it answers, and its journal of money. */
 export function serviceFindings(service: RunningPosline | undefined): Finding[] {
   if (service === undefined) return [];
-  const { pid, base, status } = service;
+  const { pid, unit, base, status } = service;
   const name = `posline (process ${pid})`;
   if (base === undefined) {
-    const cure = 'add "admin": {} to the configuration, then sudo systemctl restart posline';
+    const restart = unit === undefined ? "start it again" : "sudo systemctl restart posline";
+    const cure = `add "admin": {} to the configuration, then ${restart}`;
     return [finding("service", "note", `${name} runs without an admin port, so its status isn't known`, { cure })];
   }
   if (status === undefined) {
-    const cure = "systemctl status posline; journalctl -u posline -n 50";
+    const cure =
+      unit === undefined ? "look at its log, on its standard output" : "systemctl status posline; journalctl -u posline -n 50";
     return [finding("service", "bad", `${name} runs, and doesn't answer on its admin port (${base}/status)`, { cure })];
   }
   const ready = status["ready"] === true ? "is ready" : "isn't ready";
@@ -135,7 +141,8 @@ export function lineStateFindings(line: string, service: RunningPosline | undefi
   const unheard = unheardFindings(line, service);
   if (usable.includes(state)) return [...unheard, finding("service", "ok", what, { line })];
   if (unheard.length > 0) return [...unheard, finding("service", "note", what, { line })];
-  const cure = `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)} then tests the terminal itself`;
+  const stop = service.unit === undefined ? killOf([service.pid]) : stopUnit(service.unit);
+  const cure = `${stop ?? "stop it"}; posline doctor --line ${quoted(line)} then tests the terminal itself`;
   return [finding("service", "bad", what, { line, cure })];
 }
 

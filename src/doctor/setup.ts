@@ -20,6 +20,8 @@ export interface ConfigToCheck {
   readonly findings: readonly Finding[];
   /** Undefined when it can't be used. */
   readonly config: Config | undefined;
+  /** Only what was given on the command line is wrong. */
+  readonly isUsageError: boolean;
   readonly file: string | undefined;
   /** It is the one that the installed service has. */
   readonly isInstalled: boolean;
@@ -37,12 +39,13 @@ export async function loadConfigToCheck(wanted: DoctorTarget, host: Host): Promi
     const loaded = await load(wanted, { env, file, groups: join(host.etc, "group") });
     const lines = withBaud(pick(wanted, loaded.config), wanted.baud);
     const isInstalled = loaded.file === undefined || loaded.file === file;
-    return { findings: findingsOf(loaded), config: loaded.config, file: loaded.file, isInstalled, lines };
+    return { findings: findingsOf(loaded), config: loaded.config, isUsageError: false, file: loaded.file, isInstalled, lines };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return {
       findings: error.problems.map(problem),
       config: undefined,
+      isUsageError: error.exitCode === 64,
       file: undefined,
       isInstalled: wanted.config === undefined,
       lines: {},

@@ -1,7 +1,7 @@
 import { check, type Node } from "../config/check.ts";
 import { JsonError, parseJson } from "../config/json.ts";
 import { contracts } from "../contract/contracts.ts";
-import { type ContractName, contractNames } from "../core/call.ts";
+import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { Emulator } from "./emulator.ts";
 import { writeExact } from "./exact-json.ts";
@@ -78,7 +78,9 @@ export class ControlApi {
   #read(body: string, problems: string[]): ParsedControlRequest {
     const json = readControlObject(body, problems);
     // What `check` hands back has the schema's shape, short of what was wrong and is among the problems.
-    const request = (json === undefined ? {} : check(requestNode, json, "", problems)) as ControlRequest;
+    const request = (
+      json === undefined ? {} : check(requestNode(Object.keys(this.#emulator.contracts)), json, "", problems)
+    ) as ControlRequest;
     if (json !== undefined && Object.keys(json).length === 0) problems.push(`the request is empty: use one of ${keys}`);
     const { reset = false, advanceMs = 0, next = [], chances } = request;
     if ((reset ? 0 : this.#emulator.aheadMs) + advanceMs > aheadMsMax)
@@ -93,7 +95,9 @@ export class ControlApi {
     return {
       reset,
       advanceMs,
-      next: list.flatMap((each, index) => readForced(each, Array.isArray(next) ? `next[${index}]` : "next", problems)),
+      next: list.flatMap((each, index) =>
+        readForced(each, this.#emulator.contracts, { path: Array.isArray(next) ? `next[${index}]` : "next", problems }),
+      ),
       chances: chances === undefined ? undefined : readChances(chances, problems),
     };
   }
@@ -108,7 +112,7 @@ interface ControlRequest {
 }
 
 interface ForcedRequest {
-  readonly service?: ContractName;
+  readonly service?: ServiceName;
   readonly route?: string;
   readonly outcome?: string;
   readonly fault?: string;
@@ -122,30 +126,31 @@ interface ParsedControlRequest {
   readonly chances: readonly FaultChance[] | undefined;
 }
 
-const nextNode: Node = {
+/** @param services The names of those that are played. */
+const nextNode = (services: readonly ServiceName[]): Node => ({
   type: "object",
   additionalProperties: false,
   required: ["service"],
   properties: {
-    service: { enum: contractNames, description: "name the service that it applies to" },
+    service: { enum: services, description: "name the service that it applies to" },
     route: { type: "string" },
     outcome: { type: "string" },
     fault: { type: "string" },
   },
-};
+});
 
-const requestNode: Node = {
+const requestNode = (services: readonly ServiceName[]): Node => ({
   type: "object",
   additionalProperties: false,
   properties: {
     reset: { type: "boolean" },
     advanceMs: { type: "integer", minimum: 0, maximum: aheadMsMax },
-    next: { anyOf: [nextNode, { type: "array", maxItems: forcedEffectsMax, items: nextNode }] },
+    next: { anyOf: [nextNode(services), { type: "array", maxItems: forcedEffectsMax, items: nextNode(services) }] },
     chances: { type: "object", additionalProperties: { minimum: 0, maximum: 1 } },
   },
-};
+});
 
-const keys = Object.keys(requestNode.properties ?? {}).join(", ");
+const keys = Object.keys(requestNode(contractNames).properties ?? {}).join(", ");
 
 function readControlObject(body: string, problems: string[]): JsonObject | undefined {
   try {
@@ -159,14 +164,21 @@ function readControlObject(body: string, problems: string[]): JsonObject | undef
   return undefined;
 }
 
+/** Where in the request it stands, and where its mistakes go. */
+interface ReadingPlace {
+  readonly path: string;
+  readonly problems: string[];
+}
+
 function readForced(
   { service, route, outcome, fault }: ForcedRequest,
-  path: string,
-  problems: string[],
+  played: Emulator["contracts"],
+  { path, problems }: ReadingPlace,
 ): readonly ForcedEffect[] {
+  const contract = service === undefined ? undefined : played[service];
   // It is missing or wrong, and among the problems already.
-  if (service === undefined) return [];
-  const routes = contracts[service].routes.map((each) => each.path);
+  if (service === undefined || contract === undefined) return [];
+  const routes = contracts[contract].routes.map((each) => each.path);
   if (route !== undefined && !routes.includes(route)) {
     problems.push(
       `${path}.route: ${service} has no route ${JSON.stringify(route.slice(0, 64))}: use one of ${routes.join(", ")}`,
@@ -179,9 +191,9 @@ function readForced(
     return [];
   }
   if (outcome !== undefined) {
-    const read = readOutcome(service, outcome);
+    const read = readOutcome(contract, outcome);
     if (read !== undefined) return [{ ...at, effect: { outcome: read } }];
-    const names = [...outcomeNames[service], "slow:1 to slow:99"].join(", ");
+    const names = [...outcomeNames[contract], "slow:1 to slow:99"].join(", ");
     problems.push(`${path}.outcome: ${service} has no outcome ${JSON.stringify(outcome.slice(0, 64))}: use one of ${names}`);
     return [];
   }

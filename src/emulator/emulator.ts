@@ -1,6 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { type Call, type ContractName, contractNames, type Reply } from "../core/call.ts";
+import { type Call, type ContractName, contractNames, type Reply, type ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
 import { textOf } from "../envelope/json.ts";
@@ -12,24 +12,36 @@ import { FaultPlan, type FaultPlanOptions } from "./faults/fault-plan.ts";
 import type { WireFault } from "./faults/wire-fault.ts";
 import { emulatedFiscal } from "./fiscal/fiscal.ts";
 import { emulatedQr } from "./qr/qr.ts";
-import type { EmulatedService } from "./service-context.ts";
+import type { EmulatedService, ServiceContext } from "./service-context.ts";
 
 /**
  * The emulator plays the three services: it answers every route by the contract's rules, remembers what a terminal remembers, and
- * goes wrong where it is asked to, so that a till can be built and a bridge tested where no terminal is at hand.
+ * goes wrong where it is asked to, so that a till can be built and a bridge tested where no terminal is at hand. A service of a name
+ * of its own is another terminal, and remembers for itself.
  *
  * It refuses to know how a call came and how its answer leaves: the fault of an answer is named beside it, and applied by
  * the code that writes it. It never moves money, and its numbers can be taken for no real receipt.
  */
 
 export interface EmulatorOptions extends FaultPlanOptions {
-  /** Checks fiscal signs with it; without it any sign will do, but one must be there. */
+  /** Checks the signs of `fiscal` with it; without it any sign will do, but one must be there. */
   readonly merchantId?: string;
   /** What time it is. */
   readonly clock?: () => Date;
   /** Called after each request that changed what it remembers, before its answer leaves. */
   readonly changed?: () => void;
 }
+
+/** A service as it is played. */
+export interface PlayedService {
+  readonly contract: ContractName;
+  /** As in `EmulatorOptions`. */
+  readonly merchantId?: string | undefined;
+}
+
+/** What the emulator remembers, by service; those of the contracts' own names are always there. */
+export type EmulatedServices = Readonly<Record<ServiceName, EmulatedService | undefined>> &
+  Readonly<Record<ContractName, EmulatedService>>;
 
 /** An answer, and the fault that is applied on its way. */
 export interface EmulatedReply {
@@ -39,7 +51,7 @@ export interface EmulatedReply {
 
 export class Emulator {
   readonly plan: FaultPlan;
-  readonly services: Readonly<Record<ContractName, EmulatedService>>;
+  readonly #services = new Map<ServiceName, PlayedService & { readonly played: EmulatedService }>();
   readonly #options: EmulatorOptions;
   #aheadMs = 0;
   /** Something that is remembered has changed since `changed` was last called. */
@@ -48,18 +60,31 @@ export class Emulator {
   constructor(options: EmulatorOptions = {}) {
     this.#options = options;
     this.plan = new FaultPlan(options);
-    const contextOf = (service: ContractName) => ({
+    for (const contract of contractNames) this.play(contract, { contract, merchantId: options.merchantId });
+  }
+
+  /** Plays a service from now on. One that is played already keeps what it remembers, unless it had another contract. */
+  play(service: ServiceName, { contract, merchantId }: PlayedService): void {
+    const before = this.#services.get(service);
+    const context: ServiceContext = {
       now: () => this.now(),
-      outcomeOf: (route: string, amount: bigint) => this.plan.outcomeOf(service, route, amount),
+      outcomeOf: (route, amount) => this.plan.outcomeOf(service, route, amount),
       changed: () => {
         this.#dirty = true;
       },
-    });
-    this.services = {
-      fiscal: emulatedFiscal(contextOf("fiscal")),
-      bank: emulatedBank(contextOf("bank")),
-      qr: emulatedQr(contextOf("qr")),
     };
+    const played = before?.contract === contract ? before.played : emulated[contract](context);
+    this.#services.set(service, { contract, merchantId, played });
+  }
+
+  get services(): EmulatedServices {
+    // Those of the contracts' own names are played from the beginning on.
+    return Object.fromEntries([...this.#services].map(([name, { played }]) => [name, played])) as EmulatedServices;
+  }
+
+  /** The contract of each service that is played. */
+  get contracts(): Readonly<Record<ServiceName, ContractName | undefined>> {
+    return Object.fromEntries([...this.#services].map(([name, { contract }]) => [name, contract]));
   }
 
   now(): Date {
@@ -79,7 +104,7 @@ export class Emulator {
 
   /** Carries a call out and answers it, at once. */
   answer(call: Call): EmulatedReply {
-    this.plan.begin(call.contract, call.route);
+    this.plan.begin(call.service, call.route);
     const answer = this.#answerTo(call);
     if (this.#dirty) this.#options.changed?.();
     this.#dirty = false;
@@ -90,13 +115,13 @@ export class Emulator {
 
   /** All that it remembers. */
   saved(): JsonObject {
-    return Object.fromEntries(contractNames.map((service) => [service, this.services[service].saved()]));
+    return Object.fromEntries([...this.#services].map(([name, { played }]) => [name, played.saved()]));
   }
 
   /** Forgets everything, and comes back to the present. */
   reset(): void {
     this.#aheadMs = 0;
-    for (const service of contractNames) this.services[service].reset();
+    for (const { played } of this.#services.values()) played.reset();
     this.plan.reset();
     this.#options.changed?.();
   }
@@ -107,13 +132,21 @@ export class Emulator {
     if (route === undefined) {
       return errorAnswer(contract.faultCodes.route, `Cannot answer: ${contract.service} has no such route`);
     }
+    const service = this.#services.get(call.service);
+    if (service === undefined) throw new Error(`Cannot answer: the emulator does not play ${call.service}`);
     const body =
       contract.envelope === "form"
-        ? readFormBody(contract, route, call, this.#options.merchantId)
+        ? readFormBody(contract, route, call, service.merchantId)
         : readJsonBody(contract, route, call);
-    return "refused" in body ? body.refused : this.services[call.contract].answer(route.path, body.json);
+    return "refused" in body ? body.refused : service.played.answer(route.path, body.json);
   }
 }
+
+const emulated: Readonly<Record<ContractName, (context: ServiceContext) => EmulatedService>> = {
+  fiscal: emulatedFiscal,
+  bank: emulatedBank,
+  qr: emulatedQr,
+};
 
 type BodyOrRefusal = { readonly json: JsonObject } | { readonly refused: ServiceAnswer };
 

@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from "node:fs";
-import { type ContractName, contractNames } from "../core/call.ts";
+import { contractNames } from "../core/call.ts";
 import { codeOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
+import type { EmulatedServices } from "./emulator.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
-import type { EmulatedService } from "./service-context.ts";
 import { StateError } from "./state-reader.ts";
 
 /**
@@ -20,7 +20,7 @@ const fileBytesMax = 64 * 1024 * 1024;
 
 /** What is kept in the file: the state of the emulator. */
 export interface EmulatorState {
-  readonly services: Readonly<Record<ContractName, EmulatedService>>;
+  readonly services: EmulatedServices;
   readonly aheadMs: number;
   advance(ms: number): void;
   saved(): JsonObject;
@@ -52,11 +52,15 @@ export function readStateFile(path: string, emulator: EmulatorState): void {
     throw refuse(`aheadMs: must be a whole number from 0 to ${aheadMsMax}`);
   }
   if (!isObject(services)) throw refuse("services: must be an object");
-  for (const service of contractNames) {
+  const played = emulator.services;
+  for (const service of new Set([...contractNames, ...Object.keys(services)])) {
     const saved = services[service];
     if (!isObject(saved)) throw refuse(`services.${service}: must be an object`);
+    const restored = Object.hasOwn(played, service) ? played[service] : undefined;
+    // What is not taken back would be lost with the next write.
+    if (restored === undefined) throw refuse(`services.${service}: the configuration has no such service`);
     try {
-      emulator.services[service].restore(saved);
+      restored.restore(saved);
     } catch (error) {
       if (!(error instanceof StateError)) throw error;
       throw refuse(`services.${service}: ${error.message}`);

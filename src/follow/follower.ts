@@ -4,7 +4,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
-import { Fault, nothingSent } from "../core/fault.ts";
+import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
 import { textOf } from "../envelope/json.ts";
@@ -227,6 +227,6 @@ function tooMany({ call }: Asked): Fault {
   const state = `${followedMax} operations of ${call.service} are followed, which is the limit`;
   return new Fault("unavailable", `Cannot follow ${call.route}: ${state}. ${nothingSent}`, {
     reason: "too-many-followed",
-    retryAfterS: 5,
+    retryAfterS: retryAfterS["too-many-followed"],
   });
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Fault, nothingSent } from "../core/fault.ts";
+import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import { bodyBytesFree } from "./limits.ts";
 
 /** The body of a request while it is read, and then kept until the request is answered. */
@@ -82,7 +82,7 @@ export class BodyReader {
     const state = `the bodies of other requests already take ${this.#heldBytesMax} bytes, which is the limit`;
     return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, {
       reason: "too-many-requests",
-      retryAfterS: 1,
+      retryAfterS: retryAfterS["too-many-requests"],
     });
   }
 }

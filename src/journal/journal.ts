@@ -3,7 +3,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
-import { Fault, nothingSent, type Outcome } from "../core/fault.ts";
+import { Fault, nothingSent, type Outcome, retryAfterS } from "../core/fault.ts";
 import { version } from "../core/version.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
@@ -56,9 +56,6 @@ const unknownMax = 100;
 /** Characters of a body's digest: 64 bits tell a shop's requests apart. */
 const digestCharacters = 16;
 
-/** Seconds after which a refused request may be tried again. */
-const retryAfterS = 5;
-
 export class Journal {
   readonly #onFailure: JournalOptions["onFailure"];
   readonly #recorder: Recorder;
@@ -105,7 +102,10 @@ export class Journal {
         if ((await sent.recorded) || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
-        throw new Fault("unavailable", this.#refusal(route), { reason: "not-recorded", retryAfterS });
+        throw new Fault("unavailable", this.#refusal(route), {
+          reason: "not-recorded",
+          retryAfterS: retryAfterS["not-recorded"],
+        });
       },
       ended: async (ending) => {
         if (ending.outcome === "unknown") this.#add(asUnknown(record, "reported as unknown"));

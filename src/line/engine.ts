@@ -325,7 +325,7 @@ export class LineEngine {
   // --- calls
 
   #called(exchange: Exchange, now: number): void {
-    const left = exchange.request.caller.gone ? this.#unavailable("caller-left", "the client has disconnected", 1) : undefined;
+    const left = exchange.request.caller.gone ? this.#unavailable("caller-left", "the client has disconnected") : undefined;
     const refusal = left ?? this.refusal(now);
     if (refusal !== undefined) this.#settle(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
@@ -339,15 +339,15 @@ export class LineEngine {
 
   /** Why a call that came now would be refused; undefined when it would be sent, or wait. */
   refusal(now: number): Fault | undefined {
-    if (this.#whyStopping !== undefined) return this.#unavailable("stopping", this.#whyStopping, 5);
+    if (this.#whyStopping !== undefined) return this.#unavailable("stopping", this.#whyStopping);
     // Before the first attempt to open the device has ended, nobody knows whether there is one.
-    if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason(now)})`, 1);
+    if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason(now)})`);
     if (this.#isFree(now) || !this.#queue.isFull) return undefined;
-    return this.#unavailable("queue-full", `${this.#queue.size} calls are waiting, which is the limit`, 1);
+    return this.#unavailable("queue-full", `${this.#queue.size} calls are waiting, which is the limit`);
   }
 
-  #unavailable(reason: FaultReason, state: string, retryAfterS: number): Fault {
-    return unavailable(this.#name, reason, state, { retryAfterS });
+  #unavailable(reason: FaultReason, state: string): Fault {
+    return unavailable(this.#name, reason, state);
   }
 
   #sendOrRecord(exchange: Exchange, now: number): void {
@@ -547,13 +547,14 @@ export class LineEngine {
     const { service, probeShaped } = exchange.request;
     this.#current = undefined;
     this.#recovery.owe(service, probeShaped);
+    const silence = isTimeout ? this.#liveness.silence(service, now) : undefined;
     if (isTimeout) this.#liveness.unanswered(service, now);
     this.#take("fail", failure.why);
     this.#recovery.begin(now);
     if (!isTimeout && exchange.isRepeatable && !this.isStopping) {
       exchange.waitUntilMs = now + this.#config.queueWaitMs;
       this.#queue.putFirst(exchange);
-    } else this.#settle(exchange, exchange.failure(failure, now));
+    } else this.#settle(exchange, exchange.failure(failure, now, silence));
   }
 
   // --- time

@@ -1,6 +1,6 @@
 import type { Reply, ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
-import { Fault, type FaultDetails, type FaultReason, nothingSent } from "../core/fault.ts";
+import { Fault, type FaultDetails, type FaultReason, nothingSent, retryAfterS } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import type { Presence } from "../core/presence.ts";
 import type { ReadReply } from "../envelope/reply.ts";
@@ -148,19 +148,23 @@ export class Exchange implements Queued {
         now,
       );
     }
-    return unavailable(this.#line, reason, state, { retryAfterS: 1, queueMs: now - this.cameMs });
+    return unavailable(this.#line, reason, state, { queueMs: now - this.cameMs });
   }
 
-  /** The ending of what was sent and had no good reply. */
-  failure({ reason, why }: Failure, now: number): Fault {
-    const message = `No valid reply from line ${this.#line}: ${why}. ${this.request.adviceWhenUnknown}`;
+  /**
+   * The ending of what was sent and had no good reply.
+   * @param more Words for a technician; what to do about the money stands before them.
+   */
+  failure({ reason, why }: Failure, now: number, more?: string): Fault {
+    const what = `No valid reply from line ${this.#line}: ${why}. ${this.request.adviceWhenUnknown}`;
+    const message = more === undefined ? what : `${what}. ${more}`;
     const times = { queueMs: this.#sentMs - this.cameMs, lineMs: now - this.#sentMs };
     return new Fault(reason === "no-reply" ? "timeout" : "broken", message, { reason, ...times });
   }
 }
 
-/** A call that was not sent. */
-export function unavailable(line: string, reason: FaultReason, state: string, details: FaultDetails): Fault {
+/** A call that was not sent; sending it again helps after what its reason says. */
+export function unavailable(line: string, reason: FaultReason, state: string, details: FaultDetails = {}): Fault {
   const message = `Cannot send to line ${line}: ${state}. ${nothingSent}`;
-  return new Fault("unavailable", message, { ...details, reason });
+  return new Fault("unavailable", message, { retryAfterS: retryAfterS[reason], ...details, reason });
 }

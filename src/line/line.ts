@@ -233,7 +233,7 @@ export class Line {
   }
 
   #unrecorded(error: unknown): Fault {
-    return unavailable(this.name, "not-recorded", `the call could not be recorded (${String(error)})`, { retryAfterS: 1 });
+    return unavailable(this.name, "not-recorded", `the call could not be recorded (${String(error)})`);
   }
 
   #settle(exchange: Exchange, ending: Ending): void {

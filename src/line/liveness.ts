@@ -1,5 +1,6 @@
 import type { LineConfig } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
+import { durationText } from "../core/duration.ts";
 import { quoted } from "../core/shell-text.ts";
 import type { Cause } from "../device/open-errors.ts";
 import type { Crc16 } from "../wire/crc16.ts";
@@ -179,6 +180,13 @@ export class Liveness {
     }
   }
 
+  /** Since when a service that was reported answers nothing, and what says why; undefined of one that isn't known to be silent. */
+  silence(name: ServiceName, now: number): string | undefined {
+    const { isReported = false, silentSinceMs } = this.#serviceOf(name) ?? {};
+    if (!isReported || silentSinceMs === undefined) return undefined;
+    return `${name} has not answered for ${durationText(now - silentSinceMs)}: ${doctorFor(this.#line.name)} says why`;
+  }
+
   /** The cause that was reported of a service that is still silent, as it is now; undefined while there is none. */
   trouble(now: number): Cause | undefined {
     const service = this.#services.find(({ isReported }) => isReported);
@@ -245,8 +253,8 @@ function notAsked(service: string): Cause {
   );
 }
 
-/** How a technician asks the terminal itself: the service has the device, and must let go of it first. */
-const askTerminal = (line: string) => `sudo systemctl stop posline.socket posline; posline doctor --line ${quoted(line)}`;
+/** What finds out more. It says too how to stop the posline that has the device, which has to let go of it for a test of the terminal. */
+const doctorFor = (line: string) => `posline doctor --line ${quoted(line)}`;
 
 /**
  * Not one byte comes back.
@@ -256,7 +264,7 @@ function silent(line: string, baudRate: number, crc16: string | undefined): Caus
   const settings = crc16 === undefined ? `baudRate ${baudRate}` : `baudRate ${baudRate} and crc16 "${crc16}"`;
   const cure =
     "1. switch the terminal on and wait for its idle screen; 2. check the cable, and try the other kind (straight or null modem); " +
-    `3. compare ${settings} with the terminal's settings; 4. ${askTerminal(line)} asks the terminal itself`;
+    `3. compare ${settings} with the terminal's settings; 4. ${doctorFor(line)} says how to test the terminal itself`;
   return cause("the terminal does not answer, and not one byte comes back", cure);
 }
 
@@ -277,7 +285,7 @@ function asksToLogIn(): Cause {
 /** What is sent comes back. */
 function echoes(): Cause {
   const cure = "check the plug and the cable (RX and TX are joined), and that a terminal is at the other end";
-  return cause("what posline sends comes back: no terminal answers", cure);
+  return cause("what was sent comes back: no terminal answers", cure);
 }
 
 /** Answers come, by the other reading of CRC16. */
@@ -294,7 +302,7 @@ function wrongChecksum(): Cause {
 
 /** Bytes come, and they are not frames. */
 function garbles(line: string, baudRate: number): Cause {
-  const cure = `compare baudRate ${baudRate}, parity and dataBits with the terminal's; ${askTerminal(line)} shows what comes`;
+  const cure = `compare baudRate ${baudRate}, parity and dataBits with the terminal's; ${doctorFor(line)} says how to see what comes`;
   return cause("bytes come that are not an answer: wrong speed, or another device?", cure);
 }
 

@@ -45,6 +45,18 @@ test("Status.readyz() names every line that isn't clean, in order, and no other"
   assert.equal(readyOf(status).status, 200);
 });
 
+test("Status.readyz() says that a recovery usually ends by itself only as long as that is likely", (t) => {
+  const status = new Status("1.2.3");
+  const live = played("recovering");
+  status.setSources(oneLineSources(live));
+  status.line("till").state("recovering", "the device opened");
+  const cure = () => readyOf(status).answer.reasons[0].cure;
+  assert.match(cure(), /^wait: this usually takes less than a second; if it takes longer: posline doctor --line till$/);
+  const began = performance.now();
+  t.mock.method(performance, "now", () => began + 240_000);
+  assert.equal(cure(), "posline doctor --line till");
+});
+
 test("Status.readyz() quotes a line's name so that a shell takes the cure as it stands", () => {
   const status = new Status("1.2.3");
   status.setSources({ lines: [lineSource("a'; reboot '", played("down"))], services: [] });

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { lineEfficiency } from "./efficiency.ts";
 import { framers } from "./framers.ts";
 import { growth } from "./growth.ts";
+import { isolation } from "./isolation.ts";
 import { largeReply } from "./large-reply.ts";
 import { benchDir } from "./machine.ts";
 import { nodes } from "./nodes.ts";
@@ -27,6 +28,7 @@ const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
   start,
   growth,
   nodes,
+  isolation,
 };
 
 function isSection(name: string): name is SectionName {

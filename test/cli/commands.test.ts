@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { type Command, readArguments } from "../../src/cli/command.ts";
 import { commands, runCommands } from "../../src/cli/commands.ts";
 import { UsageError } from "../../src/cli/exit.ts";
+import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle } from "../support/posline-process.ts";
 
 /** What is wrong on a command line, made of the commands' own tables: `src/cli/command.ts` and `src/cli/commands.ts`. */
@@ -30,6 +33,9 @@ function bare({ name, flags }: Command): readonly Wrong[] {
     const written = alias === undefined ? [`--${flag}`] : [`--${flag}`, `-${alias}`];
     return written.flatMap((word) => [
       { words: [name, word], message },
+      // What a shell makes of a variable that isn't set.
+      { words: [name, word, ""], message },
+      { words: [name, `--${flag}=`], message },
       { words: [name, word, "--help-me"], message },
     ]);
   });
@@ -140,6 +146,87 @@ test("posline says what is wrong in one line on standard error, and exits with 6
     assert.match(stderr, /^[^\n]+\n$/, words.join(" "));
     assert.match(stderr.trimEnd(), message, words.join(" "));
   }
+});
+
+/** Values of the right type that no command can use, by the flags that have one. */
+const unusable: Readonly<Record<string, readonly string[]>> = {
+  baud: ["1.5", "0"],
+  seed: ["1.5", "-1"],
+  lines: ["1.5", "-1"],
+  "admin-port": ["1.5", "70000"],
+  timeout: ["-1", "0"],
+  window: ["-1", "0"],
+  line: ["no such device"],
+  url: ["no such url"],
+  fault: ["no such fault=1", "corrupt=2"],
+  since: ["never"],
+  "upstream-fiscal": ["no such url"],
+  "upstream-bank": ["no such url"],
+  "upstream-qr": ["no such url"],
+};
+
+/** What else a command needs, so that nothing but the value is wrong. */
+const besides: Readonly<Record<string, (flag: string) => readonly string[]>> = {
+  serve: (flag) => (flag === "baud" ? ["--line", "/dev/posline-none"] : flag === "line" ? [] : ["--emulated"]),
+  gateway: (flag) => (flag === "line" ? [] : ["--line", "/dev/posline-none"]),
+  config: (flag) => (flag === "line" ? [] : ["--line", "/dev/posline-none"]),
+  tap: (flag) => ["--raw", ...(flag === "line" ? [] : ["--line", "/dev/posline-none"])],
+  doctor: () => ["--line", "/dev/posline-none"],
+  call: (flag) => [
+    ...["bank", "sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}'],
+    ...(flag === "window" ? ["--wait"] : []),
+    ...(flag === "baud"
+      ? ["--line", "/dev/posline-none"]
+      : flag === "url" || flag === "line"
+        ? []
+        : ["--url", "http://127.0.0.1:8888"]),
+  ],
+};
+
+test("posline exits with 64 for a value of a flag that can't be used, for each flag of each command, naming the value or the flag", async () => {
+  const tried = commands.flatMap(({ name, flags }) =>
+    Object.entries(flags).flatMap(([flag, { type }]) => {
+      if (type !== "string")
+        assert.ok(type === "boolean" || flag in unusable, `${name} --${flag} has values that can't be used`);
+      // There it may be a line's name, of which the configuration decides: test/doctor/doctor.test.ts has that.
+      const values = name === "doctor" && flag === "line" ? [] : (unusable[flag] ?? []);
+      return values.map((value) => ({ flag, words: [name, ...(besides[name]?.(flag) ?? []), `--${flag}=${value}`] }));
+    }),
+  );
+  assert.ok(tried.length > 30, `${tried.length} command lines`);
+  for (const { flag, words } of tried) {
+    const { code, stdout, stderr } = await posline(words);
+    assert.equal(code, 64, `${words.join(" ")}: ${stderr}`);
+    assert.match(stderr + stdout, new RegExp(`--${flag}\\b|url is not valid`), words.join(" "));
+  }
+});
+
+test("posline exits with 78 for a wrong value in the configuration, with a wrong flag beside it too", async (t) => {
+  const folder = scratchFolder();
+  t.after(() => folder.remove());
+  const file = join(folder.path, "posline.json");
+  writeFileSync(file, '{"lines":{"till":{"path":"/dev/posline-none","baudRate":7}},"services":{"bank":{"line":"till"}}}');
+  assert.equal((await posline(["config", "--config", file])).code, 78);
+  const both = await posline(["config", "--config", file, "--baud", "1.5"]);
+  assert.deepEqual([both.code, both.stdout], [78, ""]);
+  assert.match(both.stderr, /2 problems\n {2}lines\.till\.baudRate: .*\n {2}--baud: /);
+});
+
+test("posline call --resume @FILE says which file can't be read, and which holds no token", async (t) => {
+  const folder = scratchFolder();
+  t.after(() => folder.remove());
+  const file = join(folder.path, "token");
+  const missing = await posline(["call", "--resume", `@${file}`]);
+  assert.equal(missing.code, 64);
+  assert.equal(
+    missing.stderr,
+    `Cannot resume: cannot read the token's file "${file}": there is no such file: create it or correct the path\n`,
+  );
+  writeFileSync(file, "token");
+  assert.match(
+    (await posline(["call", "--resume", `@${file}`])).stderr,
+    /^Cannot resume: the token in ".*token" is not JSON: /,
+  );
 });
 
 test("posline --help lists every command, and each command's --help every flag, on standard output", async () => {

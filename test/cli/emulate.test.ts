@@ -172,6 +172,7 @@ test("greeting() tells every place, and has commands for a sale, a declined one 
   assert.match(curls[1] ?? "", /"amount":1520/);
   assert.match(curls[2] ?? "", /&sign=/);
   for (const each of curls) assert.match(each, /^ {2}curl -s -w '\\n' /);
+  assert.match(text, /\n\nThis makes the next sale by bank be declined, .*:\n\n {2}curl .*"declined".*\n\nStop it/);
   assert.match(text, /A sale is in progress until \/check says otherwise/);
   assert.doesNotMatch(greeting({ ...greeted, listening: [], admin: undefined }), /curl|Try/);
 });

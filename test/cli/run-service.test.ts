@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 
 /** How `serve`, `emulate` and `gateway` write their log: `src/cli/run-service.ts`. */
@@ -49,6 +52,24 @@ for (const [name, words] of [
     assert.ok(lines.map((line) => JSON.parse(line)).some(({ msg }) => /^posline \w+s$/.test(msg)));
   });
 }
+
+test("posline serve says at a terminal once why it can't start, and elsewhere in the log and on standard error", async (t) => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  t.after(() => taken.close());
+  await once(taken, "listening");
+  const address = taken.address();
+  const port = String(typeof address === "object" ? address?.port : assert.fail("it has a port"));
+  const env = { ...process.env, ...anyPort, POSLINE_BANK_PORT: port, NO_COLOR: "1", TERM: "xterm" };
+  const words = [process.execPath, bundle, "serve", "--emulated"];
+  const run = promisify(execFile);
+  const why = new RegExp(`Cannot listen on port ${port}`, "g");
+  const { stdout } = await run("python3", ["-c", onTerminal, ...words], { env });
+  assert.equal(stdout.match(why)?.length, 1, stdout);
+  const elsewhere = new PoslineProcess(["serve", "--emulated"], { env: { POSLINE_BANK_PORT: port } });
+  assert.equal(await elsewhere.ended(), 69);
+  assert.equal(elsewhere.stderr.match(why)?.length, 1, elsewhere.stderr);
+  assert.equal(elsewhere.stdout.match(why)?.length, 1, elsewhere.stdout);
+});
 
 test("posline serve --log-format text writes text where it is no terminal, and NDJSON without the flag", async () => {
   const asText = new PoslineProcess(["serve", "--emulated", "--log-format", "text"]);

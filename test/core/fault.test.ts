@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkFirst, Fault, faultClasses, faultReasons, isFaultReason } from "../../src/core/fault.ts";
+import { checkFirst, Fault, faultClasses, faultReasons, isFaultReason, retryAfterS } from "../../src/core/fault.ts";
 
 test("faultClasses is the design's table: each kind with its HTTP status and whether it was sent", () => {
   const table = Object.entries(faultClasses).map(([kind, { httpStatus, outcome }]) => `${kind} ${httpStatus} ${outcome}`);
@@ -42,6 +42,14 @@ test("Fault.reason is its kind's unless its details say more, and always one of 
   assert.equal(new Fault("unavailable", "x", { reason: "line-down" }).reason, "line-down");
   assert.equal(new Fault("unavailable", "x", { reason: undefined }).reason, "internal-error");
   for (const { reason } of Object.values(faultClasses)) assert.ok(reason in faultReasons, reason);
+});
+
+test("retryAfterS names only reasons of calls that were not sent, in whole seconds", () => {
+  for (const [reason, seconds] of Object.entries(retryAfterS)) {
+    assert.ok(Number.isInteger(seconds) && seconds > 0, reason);
+    // Those of what was sent say so.
+    assert.doesNotMatch(isFaultReason(reason) ? faultReasons[reason] : "", /^sent/, reason);
+  }
 });
 
 test("isFaultReason() takes the list's words and nothing else", () => {

@@ -15,7 +15,10 @@ test("heldBy() stops a service by its unit, and any other process by its number"
   assert.equal(cureOf("ModemManager"), causes.modemManager(path).cure);
   // What Node 20, 22 and 24 call a process that runs posline.
   for (const name of ["node", "node-MainThread", "MainThread", "posline"]) {
-    assert.equal(cureOf(name), "sudo systemctl stop posline if it is the service, else sudo kill 812", name);
+    const cureIn = (unit?: string) => causes.heldBy(path, { pid: 812, name, unit }).cure;
+    assert.equal(cureIn(), "stop it: sudo kill 812", name);
+    assert.equal(cureIn("posline.service"), "sudo systemctl stop posline.socket posline", name);
+    assert.equal(cureIn("posline-gateway.service"), "sudo systemctl stop posline-gateway.service", name);
   }
 });
 

@@ -217,7 +217,7 @@ test("diagnoseLine() skips fiscal without merchantId, and a line that is proven 
 test("diagnoseLine() names what comes in place of an answer", async () => {
   const sampled = Buffer.from("e0f8fe80c0fcf0ff00e0f8f0c0fef8", "hex");
   const looks: [string, Buffer | "echo", RegExp][] = [
-    ["an echo", "echo", /what was sent came back/],
+    ["an echo", "echo", /what was sent comes back/],
     ["AT commands", Buffer.from("AT+CGMI\rAT\r"), /AT commands/],
     ["a login prompt", Buffer.from("\r\nDebian GNU/Linux 12 till ttyS0\r\n\r\ntill login: "), /login prompt/],
     ["text", Buffer.from("+0001.250 kg\r\n"), /text came/],
@@ -349,7 +349,7 @@ test("diagnoseLine() takes a login prompt that stands there before the first pro
   line.onOpen = () => line.send(Buffer.from("\r\nDebian GNU/Linux 12 till ttyS0\r\n\r\ntill login: "), 10);
   const { findings } = await ask(line, ["bank"]);
   assert.deepEqual(brief(findings), ["bytes bad -", "answer note bank"]);
-  assert.match(findings[0]?.what ?? "", /^a login prompt came: /);
+  assert.match(findings[0]?.what ?? "", /^a login prompt comes: /);
 });
 
 test("diagnoseLine() knows another speed though zeros of it look like an empty frame", async () => {

@@ -110,7 +110,7 @@ test("examine() looks at the line that is named, by its name, its device, or one
   const { host, node } = soundBox();
   for (const named of ["till", node]) assert.equal((await look(host, named)).verdict, "ok", named);
   const wrong = await look(host, "tiil");
-  assert.equal(wrong.verdict, "config");
+  assert.equal(wrong.verdict, "usage");
   assert.equal(one(wrong, "config").what, "--line: there is no line tiil: its lines are till");
   const other = await look(host, "/dev/gone");
   assert.deepEqual(
@@ -123,7 +123,7 @@ test("examine() asks at another speed than the configured one where it is told t
   const { host } = soundBox();
   const report = await examined({ line: "till", baud: 9_600 }, host.places);
   assert.match(one(report, "answer").what, /at 9600 baud/);
-  assert.equal((await examined({ baud: 7 }, host.places)).verdict, "config");
+  assert.equal((await examined({ baud: 7 }, host.places)).verdict, "usage");
 });
 
 test("examine() tells a device that isn't there, with those that are", async () => {
@@ -473,6 +473,30 @@ test("examine() says nothing of posline.service where another configuration than
   const report = await examined({ config: host.at("own.json") }, host.places);
   assert.deepEqual(levels(report, "unit"), []);
   assert.deepEqual(levels(report, "port"), ["ok"]);
+});
+
+test("examine() stops a posline that a person started by its number, and repeats --config in each command of its own", async () => {
+  const { host, node } = soundBox();
+  const config = {
+    lines: { till: { path: node } },
+    services: { bank: { line: "till" } },
+    admin: { port: 8880 },
+    journal: false,
+  };
+  host.write("my own.json", JSON.stringify(config));
+  host.running(44, "node", { args: ["node", "posline.cjs", "serve"], opens: [node] });
+  const heard = { state: "unheard", reason: "silence", cure: "1. switch it on; 2. posline doctor --line till says more" };
+  const lines = { till: { state: "recovering", reason: "the device opened" } };
+  host.web.set(...status({ ready: false, lines, services: { bank: { line: "till", heard } } }));
+  const file = host.at("my own.json");
+  const report = await examined({ config: file }, host.places);
+  assert.equal(one(report, "answer").cure, "sudo kill 44, then this command again, for a full test");
+  assert.equal(one(report, "heard").cure, `1. switch it on; 2. posline doctor --config '${file}' --line till says more`);
+  host.web.set(...status({ ready: false, lines, services: {} }));
+  assert.equal(
+    one(await examined({ config: file }, host.places), "service", "bad").cure,
+    `sudo kill 44; posline doctor --config '${file}' --line till then tests the terminal itself`,
+  );
 });
 
 test("examine() tells of services unheard for one reason once", async () => {

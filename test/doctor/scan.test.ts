@@ -169,7 +169,7 @@ test("scanLine() begins with the configured speed, and stops where what comes is
   looping.onWrite = (sent) => looping.send(sent);
   const { findings, speeds: tried } = await scan(looping, { bank }, { baudRate: 2_400 });
   assert.deepEqual(tried, [2_400]);
-  assert.match(findings[0]?.what ?? "", /^what was sent came back/);
+  assert.match(findings[0]?.what ?? "", /^what was sent comes back/);
 });
 
 test("scanLine() says nothing of CRC16 where only fiscal is served", async () => {

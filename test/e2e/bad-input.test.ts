@@ -72,7 +72,7 @@ test("bridge refuses a call at once while its line is down, before its body has 
     const [head] = await once(socket.setEncoding("latin1"), "data");
     assert.match(head, /^HTTP\/1\.1 503 /);
     assert.match(head, /^X-Posline-Outcome: not-sent\r$/m);
-    assert.match(head, /^Retry-After: 1\r$/m);
+    assert.match(head, /^Retry-After: 2\r$/m);
     assert.match(head, /Cannot send to line till: it is down \(.*\). Nothing was sent, it is safe to send again/);
     socket.destroy();
     const refused = await bridge.logged(({ outcome }) => outcome === "not-sent", "the refusal", seen);

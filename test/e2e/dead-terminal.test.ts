@@ -43,7 +43,7 @@ const cases: readonly Case[] = [
   {
     name: "echo",
     behaviour: echo,
-    cause: /what posline sends comes back/,
+    cause: /what was sent comes back/,
   },
   {
     name: "late",

@@ -43,8 +43,8 @@ const cases: readonly Case[] = [
     alone: /: the terminal uses the CRC-16\/UMTS checksum$/,
   },
   { name: "wrong speed", behaviour: wrongSpeed, beside: notAnAnswer, alone: /: bytes came that were sent at another speed: / },
-  { name: "echo", behaviour: echo, beside: /: what posline sends comes back/, alone: /: what was sent came back: / },
-  { name: "login prompt", behaviour: loginPrompt, beside: /: a login prompt comes/, alone: /: a login prompt came: / },
+  { name: "echo", behaviour: echo, beside: /: what was sent comes back/, alone: /: what was sent comes back: / },
+  { name: "login prompt", behaviour: loginPrompt, beside: /: a login prompt comes/, alone: /: a login prompt comes: / },
   {
     name: "late",
     behaviour: lateBy(18_000),

@@ -168,3 +168,25 @@ test("a line whose terminal falls silent holds up no other line, and no service 
   assert.equal(lost.headers["x-posline-outcome"], "unknown");
   assert.equal(lost.headers["x-posline-reason"], "line-lost");
 });
+
+test("serve --emulated plays bank and bank-2 as two terminals, and its control API takes either name", async (t) => {
+  const [first, second, admin] = await freePorts(3);
+  const path = join(folder.path, "emulated.json");
+  const banks = { bank: { line: "one", port: first }, "bank-2": { contract: "bank", line: "two", port: second } };
+  const twoLines = { one: { path: "/dev/ttyS0" }, two: { path: "/dev/ttyS1" } };
+  writeFileSync(path, JSON.stringify({ lines: twoLines, services: banks, admin: { port: admin } }));
+  const emulated = new PoslineProcess(["serve", "--emulated", "--config", path], { env: asConfigured });
+  t.after(() => emulated.ended("SIGTERM"));
+  const posted = async (name: string, route: string, body: object) =>
+    JSON.parse((await ask(await emulated.port(name), "POST", route, JSON.stringify(body))).text);
+  const sale = (pay_id: string) => ({ pay_id, amount: 1500, currency_name: "EUR" });
+  await posted("admin", "/emulator", { next: { service: "bank-2", route: "/sale", outcome: "declined" } });
+  const results: Record<string, unknown> = {};
+  for (const name of ["bank", "bank-2"]) {
+    await posted(name, "/sale", sale(`OF-${name}`));
+    await posted(name, "/check", { pay_id: `OF-${name}` });
+    results[name] = (await posted(name, "/check", { pay_id: `OF-${name}` })).data.status;
+  }
+  assert.deepEqual(results, { bank: "APPROVED", "bank-2": "ERROR" });
+  assert.equal((await posted("bank", "/check", { pay_id: "OF-bank-2" })).code, -15, "another terminal's sale is not found");
+});

@@ -34,10 +34,10 @@ function refused({ status, text }: ControlResponse): string {
   return error.replace(/^[^:]*: /, "");
 }
 
-function callOf(service: ContractName, route: string, body: string): Call {
+function callOf(contract: ContractName, route: string, body: string, service: string = contract): Call {
   return {
     service,
-    contract: service,
+    contract,
     route,
     body: [Buffer.from(body)],
     requestId: "r1",
@@ -47,10 +47,10 @@ function callOf(service: ContractName, route: string, body: string): Call {
 }
 
 /** Sells by card, and gives the result that /check then has, with what befell the sale's answer. */
-function sell(emulator: Emulator, payId: string, amount = 1500) {
+function sell(emulator: Emulator, payId: string, amount = 1500, service = "bank") {
   const sale = JSON.stringify({ pay_id: payId, amount, currency_name: "EUR" });
-  const { fault } = emulator.answer(callOf("bank", "/sale", sale));
-  const check = callOf("bank", "/check", JSON.stringify({ pay_id: payId }));
+  const { fault } = emulator.answer(callOf("bank", "/sale", sale, service));
+  const check = callOf("bank", "/check", JSON.stringify({ pay_id: payId }), service);
   // The first question finds it in progress.
   emulator.answer(check);
   const { reply } = emulator.answer(check);
@@ -86,6 +86,20 @@ test("ControlApi.change() forces an outcome upon the next operation of that rout
   assert.match(sell(emulator, "P-1").result, /"ERROR"/);
   assert.match(sell(emulator, "P-2").result, /"APPROVED"/);
   assert.deepEqual(view()["forced"], []);
+});
+
+test("ControlApi shows a service of a name of its own, and forces its outcomes and no other's", () => {
+  const { emulator, post, view } = controlled();
+  emulator.play("bank-2", { contract: "bank" });
+  assert.deepEqual(Object.keys(view()).slice(0, 5), ["now", "fiscal", "bank", "qr", "bank-2"]);
+  assert.match(
+    refused(post({ next: { service: "bank-3", fault: "noise" } })),
+    /must be "fiscal", "bank", "qr" or "bank-2", not/,
+  );
+  assert.match(refused(post({ next: { service: "bank-2", outcome: "not-printed" } })), /bank-2 has no outcome "not-printed"/);
+  post({ next: { service: "bank-2", route: "/sale", outcome: "declined" } });
+  assert.match(sell(emulator, "P-1").result, /"APPROVED"/);
+  assert.match(sell(emulator, "P-1", 1500, "bank-2").result, /"ERROR"/);
 });
 
 test("ControlApi.change() forces faults and slow operations, several in order", () => {

@@ -108,6 +108,34 @@ test("Emulator gives the same bytes for the same requests, seed and clock, and f
   assert.deepEqual(run(emulator), first);
 });
 
+test("Emulator plays two services of one contract as two terminals: neither knows what the other sold", () => {
+  const emulator = new Emulator({ merchantId });
+  emulator.play("bank-2", { contract: "bank" });
+  emulator.play("fiscal-2", { contract: "fiscal", merchantId: "MERCHANT-2" });
+  const at = (service: string, contract: ContractName, route: string, body: string) => {
+    const call = {
+      service,
+      contract,
+      route,
+      body: [Buffer.from(body)],
+      requestId: "r1",
+      key: undefined,
+      caller: new Presence(),
+    };
+    return JSON.parse(Buffer.concat(emulator.answer(call).reply.payload).toString());
+  };
+  at("bank-2", "bank", "/sale", '{"pay_id":"A","amount":100,"currency_name":"EUR"}');
+  at("bank-2", "bank", "/check", '{"pay_id":"A"}');
+  assert.equal(at("bank-2", "bank", "/check", '{"pay_id":"A"}').data.status, "APPROVED");
+  assert.equal(at("bank", "bank", "/check", '{"pay_id":"A"}').code, -15, "transaction not found");
+  // Played once more, as after a reload, it still knows.
+  emulator.play("bank-2", { contract: "bank" });
+  assert.equal(at("bank-2", "bank", "/check", '{"pay_id":"A"}').data.status, "APPROVED");
+  // Each signs with its own merchant's id.
+  assert.equal(at("fiscal-2", "fiscal", "/get_info", form({}, signOf(btoa("{}"), "MERCHANT-2"))).code, 0);
+  assert.equal(at("fiscal-2", "fiscal", "/get_info", form({})).code, 1);
+});
+
 test("Emulator loads no schema library", () => {
   const packages = packagesLoadedBy(new URL("../../src/emulator/emulator.ts", import.meta.url));
   const own = [...packages].filter((name) => !name.startsWith("node:"));

@@ -107,6 +107,14 @@ const damaged: readonly (readonly [string, RegExp])[] = [
   [`{"version":2,"aheadMs":0,"services":{${good}}}`, /: its version is not 1: /],
   [`{"version":1,"aheadMs":-1,"services":{${good}}}`, /: aheadMs: /],
   [`{"version":1,"aheadMs":${aheadMsMax + 1},"services":{${good}}}`, /: aheadMs: /],
+  [
+    `{"version":1,"aheadMs":0,"services":{${good},"bank-2":{}}}`,
+    /: services\.bank-2: the configuration has no such service: move it away/,
+  ],
+  [
+    `{"version":1,"aheadMs":0,"services":{${good},"__proto__":{}}}`,
+    /: (?:services\.__proto__: the configuration has no such service|it is not a JSON object): /,
+  ],
   ['{"version":1,"aheadMs":0}', /: services: must be an object: /],
   ['{"version":1,"aheadMs":0,"services":{"fiscal":{},"qr":{}}}', /: services\.bank: must be an object: /],
   [
@@ -210,6 +218,21 @@ function* damages(tree: Json): Generator<Json> {
 
 const without = (tree: { readonly [key: string]: Json }, key: string): Json =>
   Object.fromEntries(Object.entries(tree).filter(([name]) => name !== key));
+
+test("readStateFile() takes back a service of a name of its own, one that is new too", () => {
+  const path = newPath();
+  const [before, after, added] = [new Emulator(), new Emulator(), new Emulator()];
+  writeStateFile(path, new Emulator());
+  added.play("bank-2", { contract: "bank" });
+  readStateFile(path, added);
+  before.play("bank-2", { contract: "bank" });
+  before.answer({ ...callOf("bank", "/sale", bankSale), service: "bank-2" });
+  writeStateFile(path, before);
+  after.play("bank-2", { contract: "bank" });
+  readStateFile(path, after);
+  assert.deepEqual(after.saved(), before.saved());
+  assert.notDeepEqual(after.saved()["bank-2"], added.saved()["bank-2"]);
+});
 
 test("readStateFile() takes any damage to a real state for what it is, or goes on with a state that works", () => {
   const path = newPath();

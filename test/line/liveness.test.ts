@@ -89,11 +89,35 @@ test("Line.liveness() of a silent terminal stays unheard on a clean line, and it
     waiting.fault?.message ?? "",
     /it is recovering \(the terminal does not answer, and not one byte comes back: 1\./,
   );
+  assert.equal(waiting.fault?.details.retryAfterS, 10);
   await time.advance(600_000);
   assert.equal(set.line.state, "idle");
   assert.deepEqual(states(set), { bank: "unheard" });
   assert.equal(set.told.liveness.length, 1);
   assert.match(set.line.reason, /not one byte comes back/);
+  await set.line.stop(0);
+});
+
+test("Line.run() says in a timeout's message that the terminal has long been silent and who says why, behind what to do", async () => {
+  const set = await opened(dead);
+  assert.ok(await idle(set));
+  await time.advance(1_200_000);
+  const end = await call(set, "A", { replyTimeoutMs: 4_000 });
+  assert.equal(end.fault?.reason, "no-reply");
+  assert.match(
+    end.fault?.message ?? "",
+    /^No valid reply from line till: the terminal did not answer within 4 s\. Outcome unknown, call \/check\. bank has not answered for 2\d min: posline doctor --line till says why$/,
+  );
+  await set.line.stop(0);
+});
+
+test("Line.run() says nothing of a silence in the timeout of a terminal that answered until then", async () => {
+  const set = await opened(healthy);
+  assert.ok(await idle(set));
+  set.terminal = dead;
+  const end = await call(set, "A", { replyTimeoutMs: 30_000 });
+  assert.equal(end.fault?.reason, "no-reply");
+  assert.doesNotMatch(end.fault?.message ?? "", /doctor/);
   await set.line.stop(0);
 });
 
@@ -171,7 +195,7 @@ test("Line.liveness() after a replug of a service that answers no probe says tha
 
 for (const [name, terminal, cause] of [
   ["sends garbage", garbage, /^bytes come that are not an answer: wrong speed/],
-  ["sends back what it is sent", echo, /^what posline sends comes back/],
+  ["sends back what it is sent", echo, /^what was sent comes back/],
   ["is a computer's console", consoleOf, /^a login prompt comes: the other end is a computer's console/],
   ["uses the other checksum", otherCrc, /^the terminal uses the CRC-16\/UMTS checksum$/],
 ] as const) {

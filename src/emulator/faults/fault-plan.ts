@@ -1,6 +1,6 @@
 import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
-import type { ContractName } from "../../core/call.ts";
+import type { ServiceName } from "../../core/call.ts";
 import { type EmulatedOutcome, magicAmountOf } from "./magic-amounts.ts";
 import type { WireFault } from "./wire-fault.ts";
 
@@ -25,7 +25,7 @@ export interface FaultChance {
 
 /** An effect on the next operation, or the next answer, of a service. */
 export interface ForcedEffect {
-  readonly service: ContractName;
+  readonly service: ServiceName;
   /** Only that route's; any when it is left out. */
   readonly route?: string;
   readonly effect: { readonly outcome: EmulatedOutcome } | { readonly fault: WireFault };
@@ -78,14 +78,14 @@ export class FaultPlan {
   }
 
   /** A request comes. */
-  begin(service: ContractName, route: string): void {
+  begin(service: ServiceName, route: string): void {
     this.#fault = undefined;
     const effect = this.#take(service, route, "fault");
     if (effect !== undefined && "fault" in effect) this.#fault = effect.fault;
   }
 
   /** What becomes of an operation that begins now; the fault of its answer is kept for `fault`. */
-  outcomeOf(service: ContractName, route: string, amount: bigint): EmulatedOutcome | undefined {
+  outcomeOf(service: ServiceName, route: string, amount: bigint): EmulatedOutcome | undefined {
     const forced = this.#take(service, route, "outcome");
     const effect = forced ?? (this.#options.plainAmounts ? undefined : magicAmountOf(amount)?.effect);
     if (effect === undefined) return undefined;
@@ -110,7 +110,7 @@ export class FaultPlan {
     return undefined;
   }
 
-  #take(service: ContractName, route: string, kind: "outcome" | "fault"): ForcedEffect["effect"] | undefined {
+  #take(service: ServiceName, route: string, kind: "outcome" | "fault"): ForcedEffect["effect"] | undefined {
     const index = this.#forced.findIndex(
       (each) => each.service === service && (each.route ?? route) === route && kind in each.effect,
     );

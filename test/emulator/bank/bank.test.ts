@@ -70,6 +70,16 @@ test("an operation that nobody asks about ends 2 s after its start for each ques
   assert.equal(dataOf(under.ask("/check", { pay_id: "P-1" }))["status"], "APPROVED");
 });
 
+test("/sale of a known pay_id begins nothing, whatever its amount: /check has the first one's result, with its amount", () => {
+  const under = bank();
+  under.accepted("/sale", sale);
+  const first = finalOf(under, "P-1");
+  under.accepted("/sale", { ...sale, amount: 99_000n });
+  const again = under.ask("/check", { pay_id: "P-1" });
+  assert.deepEqual(again, first);
+  assert.deepEqual([dataOf(again)["status"], innerOf(again)["amount"]], ["APPROVED", sale.amount]);
+});
+
 test("/check refuses without pay_id with -29, with an unknown one with -15", () => {
   const under = bank();
   for (const route of ["/check", "/abort"]) {

@@ -44,8 +44,29 @@ export const install: BoxProof = {
         `${baudRate} baud (the adapter's divisor makes ${adapter}): the terminal's bytes, to the last; ${bytes} in ${seconds(ms)}`,
       );
     }
+    await assertIgnored(stage);
   },
 };
+
+/** An adapter that the administrator's rule keeps out stays what it is without posline; without the rule it is posline's again. */
+async function assertIgnored({ box, figure }: BoxStage): Promise<void> {
+  const { guest, terminal } = box;
+  const rule = "/etc/udev/rules.d/59-posline.rules";
+  const ownerAfterReplug = async () => {
+    await guest.sh("udevadm control --reload");
+    await terminal.unplug();
+    await guest.until("ls /dev/ttyUSB*", /No such file/);
+    terminal.plug(115_200);
+    return (await guest.until("udevadm settle; stat -c '%U %G' /dev/ttyUSB*", /^\w+ dialout$/m)).trim();
+  };
+  await guest.sh(`echo 'SUBSYSTEM=="tty", KERNEL=="ttyUSB*", ENV{POSLINE_IGNORE}="1"' > ${rule}`);
+  const ignored = await ownerAfterReplug();
+  assert.equal(ignored, "root dialout", "posline's rule leaves the adapter alone");
+  await guest.sh(`rm ${rule}`);
+  assert.equal(await ownerAfterReplug(), "posline dialout", "without the rule it is posline's");
+  await box.answers("KEPT");
+  figure(`udev: ENV{POSLINE_IGNORE}="1" in ${rule}: ${ignored}`);
+}
 
 /** What a person sees after `dpkg -i`. */
 export async function assertInstalled({ box: { guest }, figure }: BoxStage): Promise<void> {
