@@ -31,6 +31,8 @@ export interface Call {
   /** What the sender calls the operation, for logs: pay_id or documentExtID. */
   readonly key: string | undefined;
   readonly caller: Presence;
+  /** Asked by posline itself: sent only when no other call waits. */
+  readonly background?: boolean;
 }
 
 /** What the service answered, byte for byte. */

@@ -274,7 +274,7 @@ export class LineEngine {
 
   #called(exchange: Exchange, now: number): void {
     const left = exchange.request.caller.gone ? this.#unavailable("caller-left", "the client has disconnected", 1) : undefined;
-    const refusal = left ?? this.refusal(now);
+    const refusal = left ?? this.refusal(now, exchange);
     if (refusal !== undefined) this.#settle(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
     else this.#queue.add(exchange);
@@ -285,13 +285,13 @@ export class LineEngine {
     return this.#maySend(now) && this.#queue.isEmpty;
   }
 
-  /** Why a call that came now would be refused; undefined when it would be sent, or wait. */
-  refusal(now: number): Fault | undefined {
+  /** Why a call that came now, of a caller where not said otherwise, would be refused; undefined when it would be sent, or wait. */
+  refusal(now: number, call: Pick<Exchange, "background"> = { background: false }): Fault | undefined {
     if (this.#whyStopping !== undefined) return this.#unavailable("stopping", this.#whyStopping, 5);
     // Before the first attempt to open the device has ended, nobody knows whether there is one.
     if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason(now)})`, 1);
-    if (this.#isFree(now) || !this.#queue.isFull) return undefined;
-    return this.#unavailable("queue-full", `${this.#queue.size} calls are waiting, which is the limit`, 1);
+    if (this.#isFree(now) || !this.#queue.isFullFor(call)) return undefined;
+    return this.#unavailable("queue-full", `${this.#config.queueCallsMax} calls are waiting, which is the limit`, 1);
   }
 
   #unavailable(reason: FaultReason, state: string, retryAfterS: number): Fault {
@@ -681,6 +681,7 @@ function probeOf({ service, framing }: LineService): LineRequest {
     payload: [],
     replyTimeoutMs: probeReplyMs,
     urgent: false,
+    background: true,
     repeatable: false,
     probeShaped: true,
     adviceWhenUnknown: "",
