@@ -1,7 +1,9 @@
 import type { JournalConfig } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
+import { logged } from "../core/log-text.ts";
 import { type Journal, openJournal } from "../journal/journal.ts";
 import type { UnknownOperation } from "../journal/record.ts";
+import type { SettledOperation } from "../journal/recorder.ts";
 
 /**
  * Opens the journal of money, and logs the unknown operations of the process before. It never fails: a journal that can't be written
@@ -30,7 +32,18 @@ export function openMoneyJournal({ bytes, onFailure }: JournalConfig, folder: st
       },
       noticed: (message) => log.process("warn", message, { folder }),
       found: (recent, older) => reportFound(log, recent, older),
+      onSettled: (settled) => reportSettled(log, settled),
     },
+  });
+}
+
+function reportSettled(log: Log, { service, route, key, requestId, result }: SettledOperation): void {
+  const which = [service, route, ...(key === undefined ? [] : [logged(key)])].join(" ");
+  log.process("info", `${which} is settled: ${result}`, {
+    service,
+    route,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(key === undefined ? {} : { key }),
   });
 }
 
