@@ -60,6 +60,20 @@ export interface UnknownOperationSource {
   readonly key?: string | undefined;
   readonly amount?: string | undefined;
   readonly cause: string;
+  /** What was tried to learn how it ended. */
+  readonly tried?: TriedSource | undefined;
+}
+
+/** What was tried to learn how an operation ended. */
+export interface TriedSource {
+  /** How often posline asked by itself. */
+  readonly asked: number;
+  /** As ISO 8601. */
+  readonly lastAsked?: string | undefined;
+  /** The last answer to anybody's question. */
+  readonly lastAnswer?: string | undefined;
+  /** Why posline doesn't ask, in a sentence. */
+  readonly cannotAsk?: string | undefined;
 }
 
 /** The journal of money as it is now. */

@@ -2,6 +2,7 @@ import { Status } from "../admin/status.ts";
 import type { Config } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
+import type { Handler, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
@@ -18,6 +19,7 @@ import { BridgePorts, type PreparedPorts, socketForAdmin, type WantedPort } from
 import type { EmulationFlags } from "./emulation.ts";
 import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
+import { JournalSettling } from "./journal-settling.ts";
 import { lineReport, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { refuseRestarts } from "./restarts.ts";
@@ -65,7 +67,14 @@ export async function startBridge({ config, log, emulated, sockets }: BridgeOpti
   const transportOf = emulation === undefined ? await devices() : await emulatedLines(emulation, log);
   const adminSocket = socketForAdmin(config, sockets);
   const journal = await journalOf(config, log);
-  const bridge = new RunningBridge({ log, transportOf, journal, sockets: sockets.filter((each) => each !== adminSocket) });
+  const settling = settlingOf(journal, config, log);
+  const bridge = new RunningBridge({
+    log,
+    transportOf,
+    journal,
+    settling,
+    sockets: sockets.filter((each) => each !== adminSocket),
+  });
   try {
     await bridge.reload(config);
     // Last, so that the usual admin port is never taken from a service that is to have it.
@@ -85,12 +94,14 @@ interface RunningOptions {
   /** For the services. */
   readonly sockets: readonly ListeningSocket[];
   readonly journal: Journal | undefined;
+  readonly settling: JournalSettling | undefined;
 }
 
 class RunningBridge implements Bridge {
   readonly #log: Log;
   readonly #status = new Status(version);
   readonly #journal: Journal | undefined;
+  readonly #settling: JournalSettling | undefined;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
@@ -100,9 +111,10 @@ class RunningBridge implements Bridge {
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, transportOf, sockets, journal }: RunningOptions) {
+  constructor({ log, transportOf, sockets, journal, settling }: RunningOptions) {
     this.#log = log;
     this.#journal = journal;
+    this.#settling = settling;
     this.#report = {
       exchange: (record) => {
         growHeapOnce();
@@ -129,7 +141,7 @@ class RunningBridge implements Bridge {
 
   /** What the admin port answers. */
   get routes(): Readonly<Record<string, AdminRoute>> {
-    return this.#status.routes;
+    return { ...this.#status.routes, ...this.#settling?.routes };
   }
 
   summary(): string {
@@ -154,9 +166,10 @@ class RunningBridge implements Bridge {
     const served = servedBy(config);
     const validate = await validatorFor(served);
     const lines = this.#lines.prepare(sharedLines(config));
+    const handlers = new Map<ServiceName, Handler>();
     let ports: PreparedPorts;
     try {
-      ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate)));
+      ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate, handlers)));
     } catch (error) {
       await this.#lines.discard(lines, this.#config === undefined ? "start failed" : "the new configuration was refused");
       throw error;
@@ -165,11 +178,17 @@ class RunningBridge implements Bridge {
     this.#lines.take(lines);
     this.#log.setLevel(config.log.level);
     this.#config = config;
+    this.#settling?.use(
+      config,
+      this.lines.map((line) => ({ line, turn: (work) => work() })),
+      handlers,
+    );
     this.#show(config);
   }
 
   async stop(): Promise<void> {
     this.#status.stopping();
+    this.#settling?.stop();
     const closed = this.#ports.close();
     await this.#lines.stop();
     await closed;
@@ -204,18 +223,27 @@ class RunningBridge implements Bridge {
       }),
       services: this.listening.map(({ line = "", ...each }) => ({ ...each, line })),
       journal:
-        this.#journal === undefined || journal === false || journal.folder === undefined
+        this.#settling === undefined || journal === false || journal.folder === undefined
           ? undefined
-          : { folder: journal.folder, onFailure: journal.onFailure, live: this.#journal },
+          : { folder: journal.folder, onFailure: journal.onFailure, live: this.#settling.live },
     });
   }
 
-  #wanted({ service, config }: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): WantedPort {
+  /** @param handlers Where the service's handler is noted. */
+  #wanted(
+    { service, config }: Served,
+    lines: PreparedLines<BridgeLine>,
+    validate: ValidateBody | undefined,
+    handlers: Map<ServiceName, Handler>,
+  ): WantedPort {
     const line = lines.get(config.line)?.onLine.line;
     // The configuration refuses a service whose line isn't there.
     if (line === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);
     const contract = contracts[config.contract];
     const { merchantId, replyTimeoutMs } = config;
+    const caller = lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal });
+    const handler = this.#settling?.observed(caller, { contract }) ?? caller;
+    handlers.set(service, handler);
     return {
       line: config.line,
       options: {
@@ -223,7 +251,7 @@ class RunningBridge implements Bridge {
         service,
         config,
         rules: { check: config.check, merchantId, validate },
-        handler: lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal }),
+        handler,
         refusal: () => line.refusal,
         report: this.#report,
       },
@@ -242,6 +270,17 @@ async function journalOf({ journal }: Config, log: Log): Promise<Journal | undef
   refuseUnrecorded({ journal });
   if (journal === false || journal.folder === undefined) return undefined;
   return openMoneyJournal(journal, journal.folder, log);
+}
+
+function settlingOf(journal: Journal | undefined, { journal: settings }: Config, log: Log): JournalSettling | undefined {
+  if (journal === undefined || settings === false || settings.folder === undefined) return undefined;
+  return new JournalSettling({
+    journal,
+    folder: settings.folder,
+    resolve: settings.resolve,
+    isFollowed: () => false,
+    error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
+  });
 }
 
 /** The schema library is loaded only where a service asks for whole schemas. */

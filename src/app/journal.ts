@@ -9,7 +9,11 @@ import type { SettledOperation } from "../journal/recorder.ts";
  * Opens the journal of money, and logs the unknown operations of the process before. It never fails: a journal that can't be written
  * is logged and retried with each request, and its operations are logged once it can be read.
  */
-export function openMoneyJournal({ bytes, onFailure }: JournalConfig, folder: string, log: Log): Promise<Journal> {
+export function openMoneyJournal(
+  { bytes, onFailure }: Pick<JournalConfig, "bytes" | "onFailure">,
+  folder: string,
+  log: Log,
+): Promise<Journal> {
   const then =
     onFailure === "relay"
       ? "requests are sent without a record"

@@ -91,6 +91,7 @@ export class Doubts {
     return this.#journal.open.filter(({ sent }) => sent.service === service);
   }
 
+  /** Whether it is still not known how it ended. */
   isOpen(operation: OpenOperation): boolean {
     return this.#journal.open.includes(operation);
   }
@@ -102,7 +103,7 @@ export class Doubts {
     if (service === undefined) return `the configuration has no service ${sent.service} any more`;
     const rules = rulesOf(service.contract, operation);
     if (rules === undefined) return `${service.contract.service} has no question about ${sent.route}`;
-    const { recovery, route } = rules;
+    const { recovery } = rules;
     if (recovery.baseline) return `what is known under the key may be another operation's, which ${sent.route} refers to`;
     if (sent.key === undefined || sent.ask === undefined)
       return "its record lacks what it is asked by: a key or a field was missing, too long or masked";
@@ -110,26 +111,25 @@ export class Doubts {
       return `its ${recovery.learns}, by which it is asked, was in the answer that was lost`;
     if (service.contract.envelope === "form" && service.merchantId === undefined)
       return "the question can't be signed: set merchantId";
+    if (isOld(operation)) return "it was sent more than 24 h ago: look at the terminal, then use posline journal settle";
     if (this.#journal.aloneSinceMs(operation) === undefined)
-      return "another operation was sent under its key, and an answer would not say of which it is";
-    if (isOld(operation))
-      return `it is more than 24 h old: look at the terminal, then use posline journal settle${route.key === undefined ? "" : " KEY"}`;
+      return "another operation was sent under its key, and an answer would not say which one it is about";
     return undefined;
   }
 
   /** What is to be asked about an operation that can be asked about. */
   questionOf(operation: OpenOperation): Question | undefined {
-    const { sent } = operation;
-    const polling = routeOf(this.#contractOf(sent.service), sent.route)?.polling;
-    if (polling === undefined) return undefined;
-    const fields = polling.keys.map((name) => [name, fieldOf(operation, name)]);
+    const rules = this.#rulesOf(operation);
+    const polling = rules?.route.polling;
+    if (rules === undefined || polling === undefined) return undefined;
+    const fields = polling.keys.map((name) => [name, fieldOf(operation, rules.route, name)]);
     return { route: polling.route, text: writeExactObject(Object.fromEntries(fields)) };
   }
 
-  /** Milliseconds after which asking once more could prove that there is none, where only time is missing; else undefined. */
+  /** When asking once more could prove that there is none, on `nowMs`'s scale, where only time is missing; else undefined. */
   absenceDueMs(operation: OpenOperation): number | undefined {
     const doubt = this.#doubts.get(operation);
-    const rules = rulesOf(this.#contractOf(operation.sent.service), operation);
+    const rules = this.#rulesOf(operation);
     if (doubt === undefined || rules === undefined || doubt.state.absents < rules.recovery.absentsMin - 1) return undefined;
     return doubt.aloneSinceMs + rules.recovery.absentsAfterMs;
   }
@@ -199,7 +199,7 @@ export class Doubts {
     askedMs: number,
   ): boolean {
     const { ask } = operation.sent;
-    if (ask === undefined || typeof asked[followed.keyField] !== typeof fieldOf(operation, followed.keyField)) return false;
+    if (ask === undefined || typeof asked[followed.keyField] !== typeof followed.key) return false;
     if (askedMs < doubt.aloneSinceMs || isOld(operation)) return false;
     if (askedMs < doubt.absentMs + (route.polling?.intervalMs.min ?? 0)) return false;
     doubt.absentMs = askedMs;
@@ -216,8 +216,9 @@ export class Doubts {
     return doubt;
   }
 
-  #contractOf(service: ServiceName): Contract {
-    return this.#services.get(service)?.contract ?? contracts.bank;
+  #rulesOf(operation: OpenOperation): Rules | undefined {
+    const service = this.#services.get(operation.sent.service);
+    return service === undefined ? undefined : rulesOf(service.contract, operation);
   }
 }
 
@@ -251,26 +252,20 @@ function rulesOf(contract: Contract, operation: OpenOperation): Rules | undefine
   const route = routeOf(contract, operation.sent.route);
   const recovery = route === undefined ? undefined : recoveryOf(contract.service, route.path);
   if (recovery === undefined || route?.key === undefined || route.polling === undefined) return undefined;
-  const followed = { contract, recovery, keyField: route.key, key: fieldOf(operation, route.key, route.key), asks: true };
+  const followed = { contract, recovery, keyField: route.key, key: fieldOf(operation, route, route.key), asks: true };
   return { route, recovery, followed };
 }
 
 /** A field of the question, as the operation's body had it. */
-function fieldOf(
-  { sent }: OpenOperation,
-  name: string,
-  key = keyFields.has(name) ? name : undefined,
-): string | number | undefined {
+function fieldOf({ sent }: OpenOperation, { key }: Route, name: string): string | number | undefined {
   return sent.ask?.[name] ?? (name === key ? sent.key : undefined);
 }
-
-const keyFields: ReadonlySet<string> = new Set(["pay_id", "documentExtID"]);
 
 /** Whether a question names this operation and nothing else. */
 function asksAbout(operation: OpenOperation, { route, recovery, followed }: Rules, asked: JsonObject): boolean {
   if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
   const others = (route.polling?.keys ?? []).filter((name) => name !== followed.keyField && name !== recovery.learns);
-  return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(operation, name)));
+  return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(operation, route, name)));
 }
 
 function questionText(contract: Contract, body: readonly Buffer[]): string {

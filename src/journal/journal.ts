@@ -184,7 +184,7 @@ export class Journal implements OperationHistory {
     const isSame = ({ sent }: OpenOperation) =>
       sent.service === service && sent.route === route && sent.key === stored && sent.digest === digest;
     const open = this.#open.filter(isSame);
-    for (const each of open) this.#close(each, { result: end, by: "answer" });
+    for (const each of open) void this.#close(each, { result: end, by: "answer" });
     if (open.some((each) => each.place === place)) return;
     void this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result: end, by: "answer" });
     this.#report.onSettled({ service, route, key: stored, requestId: undefined, result: end, by: "answer" });

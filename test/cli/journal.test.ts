@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type JournalArguments, runJournal } from "../../src/cli/journal.ts";
+import type { AskAdmin } from "../../src/cli/journal-settle.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
@@ -27,7 +28,12 @@ async function record(journal: Journal, key: string, outcome?: "answered" | "unk
   if (outcome !== undefined) await entry.ended({ outcome, ...(outcome === "answered" ? { status: "success", code: 0 } : {}) });
 }
 
-async function run(args: JournalArguments, env = {}, again: () => Promise<boolean> = async () => false) {
+async function run(
+  args: JournalArguments,
+  env = {},
+  again: () => Promise<boolean> = async () => false,
+  ask: AskAdmin = async () => undefined,
+) {
   let out = "";
   let err = "";
   const code = await runJournal(args, {
@@ -36,6 +42,7 @@ async function run(args: JournalArguments, env = {}, again: () => Promise<boolea
     out: (text) => (out += text),
     err: (text) => (err += text),
     again,
+    ask,
   });
   return { code, out, err };
 }
