@@ -21,9 +21,6 @@ const retryMs = 1_000;
 /** Milliseconds of a line's absence after which the questions come quickly again: its terminal was away, and is back. */
 const awayMsMin = 60_000;
 
-/** The longest that a timer can be set to. */
-const timerMsMax = 2 ** 31 - 1;
-
 /** A line, as far as it is needed. */
 export interface AskedLine {
   readonly state: string;
@@ -84,7 +81,7 @@ export class Resolver {
     const first = this.#first();
     if (first === undefined || this.#isStopped) return;
     const waitMs = Math.max(this.#plan(first).dueMs - nowMs(), 0);
-    this.#timer = setTimeout(() => void this.#due(), Math.min(Math.ceil(waitMs), timerMsMax));
+    this.#timer = setTimeout(() => void this.#due(), Math.ceil(waitMs));
     this.#timer.unref();
   }
 
@@ -110,18 +107,16 @@ export class Resolver {
   }
 
   async #due(): Promise<void> {
+    const now = nowMs();
+    // First, since it may bring all plans back to their beginning.
+    const isFree = this.#isFree(now);
     const operation = this.#first();
     if (operation === undefined) return;
     const plan = this.#plan(operation);
-    const now = nowMs();
-    if (now < plan.dueMs || !this.#isFree(now)) {
-      plan.dueMs = Math.max(plan.dueMs, now + retryMs);
-    } else if (this.#isFollowed(operation)) {
-      // Its caller may leave, and then it is asked about here.
-      plan.dueMs = now + retryMs;
-    } else {
-      await this.#ask(operation, plan);
-    }
+    const isDue = now >= plan.dueMs;
+    // One that a caller follows is looked at again: the caller may leave.
+    if (isDue && isFree && !this.#isFollowed(operation)) await this.#ask(operation, plan);
+    else if (isDue) plan.dueMs = now + retryMs;
     this.#arm();
   }
 
@@ -174,20 +169,19 @@ export class Resolver {
     // While it waited for its turn it may have been settled.
     if (service === undefined || question === undefined || caller === undefined || !doubts.isOpen(operation)) return "not-sent";
     const { contract, merchantId, handler } = service;
-    const text = contract.envelope === "form" ? await signedForm(question.text, merchantId ?? "") : question.text;
-    const call: Call = {
-      service: operation.sent.service,
-      contract: contract.service,
-      route: question.route,
-      body: [Buffer.from(text)],
-      requestId: `resolve-${++asked}`,
-      key: operation.sent.key,
-      caller,
-      background: true,
-    };
     try {
-      const answering = handler(call);
-      await answering;
+      const text = contract.envelope === "form" ? await signedForm(question.text, merchantId ?? "") : question.text;
+      const call: Call = {
+        service: operation.sent.service,
+        contract: contract.service,
+        route: question.route,
+        body: [Buffer.from(text)],
+        requestId: `resolve-${++asked}`,
+        key: operation.sent.key,
+        caller,
+        background: true,
+      };
+      await handler(call);
       doubts.asks(operation);
       return "asked";
     } catch (error) {
