@@ -15,7 +15,7 @@ import { type AnsweredCall, type FollowedOperation, hasCode } from "../settle/pr
 import type { SettleState } from "../settle/state.ts";
 
 /**
- * What is known of the operations whose outcome the journal doesn't know: what was answered about them, whoever asked, and what that
+ * What is known of the operations whose outcome the journal doesn't know: what was answered about them, by any question, and what that
  * proves. An answer is judged by the rules of `settle`, as of an operation that was lost and may not be sent again. It sends nothing.
  */
 
@@ -152,7 +152,7 @@ export class Doubts {
   }
 
   /**
-   * A question was answered, whoever asked it.
+   * A question was answered, no matter who asked it.
    * @param askedMs When it was asked, on `nowMs`'s scale.
    */
   answered({ service, contract: name, route, body }: Call, reply: Reply, askedMs: number): void {

@@ -4,7 +4,7 @@ import { nowMs } from "../core/clock.ts";
 import type { Doubts } from "./doubts.ts";
 
 /**
- * Sees the answers to the contract's questions, whoever asks them, for the operations whose outcome the journal doesn't know. Other
+ * Sees the answers to the contract's questions, no matter who asks them, for the operations whose outcome the journal doesn't know. Other
  * calls pass as they are, and where nothing is unknown nothing is read.
  * @param error Something failed that should not: a bug, which must not cost the caller its answer.
  */

@@ -83,6 +83,9 @@ const openMax = 1_000;
 /** Records of an operation: its sending and its outcome. */
 const recordsOfOne = 2;
 
+/** How many keys are remembered at most: one every 5 s all day, of some 550 bytes each, 9 MB. */
+const recentMax = 16_384;
+
 /** Characters of a body's digest: 64 bits tell a shop's requests apart. */
 const digestCharacters = 16;
 
@@ -102,7 +105,7 @@ export class Journal implements OperationHistory {
   constructor({ folder, bytes, onFailure, report, disk = nodeDisk }: JournalOptions) {
     this.#onFailure = onFailure;
     this.#report = report;
-    this.#recent = new RecentOperations(Math.floor(bytes / slotBytes / recordsOfOne));
+    this.#recent = new RecentOperations(Math.min(Math.floor(bytes / slotBytes / recordsOfOne), recentMax));
     this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead: (records) => this.#found(records) });
   }
 

@@ -41,7 +41,7 @@ export class RecentOperations {
   readonly #operations = new Map<string, RecentOperation[]>();
   readonly #max: number;
 
-  /** @param max How many keys are remembered: as many as the ring has operations. */
+  /** @param max How many keys are remembered: no more than the ring has operations. */
   constructor(max: number) {
     this.#max = max;
   }

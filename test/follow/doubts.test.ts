@@ -9,7 +9,7 @@ import { absent, benchOf, ended, inProgress, type LostSettings } from "./doubtfu
 /**
  * Tests src/follow/doubts.ts, src/follow/observer.ts.
  *
- * What an answer proves of operations in doubt, whoever asked, and about which of them nothing can be asked.
+ * What an answer proves of operations in doubt, no matter who asked, and about which of them nothing can be asked.
  */
 
 const time = new VirtualTime();
