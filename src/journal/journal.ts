@@ -160,8 +160,7 @@ export class Journal implements OperationHistory {
         throw new Fault("unavailable", this.#refusal(route), { reason: "not-recorded", retryAfterS });
       },
       ended: async (ending) => {
-        if (recent !== undefined) recent.endedMs = nowMs();
-        if (recent !== undefined && ending.outcome === "not-sent") this.#recent.remove(record, recent);
+        if (recent !== undefined) this.#recent.ended(record, recent, ending.outcome !== "not-sent");
         if (ending.outcome === "unknown")
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
         if (sent === undefined) return;

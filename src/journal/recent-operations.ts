@@ -59,8 +59,6 @@ export class RecentOperations {
     const before = there.find((each) => each.route === route);
     const hasOthers = before !== undefined && (before.hasOthers || before.digest !== digest);
     const operation = { ...this.#past(sent, place, nowMs()), endedMs: undefined, hasOthers, before };
-    // What was sent before that has been sent too, or it would stand here no more.
-    if (before?.endedMs !== undefined) before.before = undefined;
     this.#operations.delete(name);
     this.#operations.set(name, [...there.filter((each) => each !== before), operation]);
     this.#forget();
@@ -91,8 +89,14 @@ export class RecentOperations {
     return { route, place, atMs, sentMs: timeMs, digest, end: undefined };
   }
 
-  /** One that wasn't sent after all. */
-  remove({ service, route, key = "" }: SentRecord, operation: RecentOperation): void {
+  /** Its outcome is known. One that wasn't sent after all leaves the one before it. */
+  ended(sent: SentRecord, operation: RecentOperation, wasSent: boolean): void {
+    operation.endedMs = nowMs();
+    if (!wasSent) this.#remove(sent, operation);
+    else operation.before = undefined;
+  }
+
+  #remove({ service, route, key = "" }: SentRecord, operation: RecentOperation): void {
     const name = nameOf(service, key);
     const there = this.#operations.get(name) ?? [];
     const last = there.find((each) => each.route === route);
