@@ -36,9 +36,10 @@ async function withBench(path: string, body: (bench: Bench) => Promise<void>, jo
   };
   const file = join(scratch.path, "posline.json");
   writeFileSync(file, JSON.stringify(config));
+  /** Of the bridge that was started last: another program may take a port in between. */
   let adminPort = "0";
   const start = async () => {
-    const bridge = new BridgeProcess(config, { env: { STATE_DIRECTORY: folder, POSLINE_ADMIN_PORT: adminPort } });
+    const bridge = new BridgeProcess(config, { env: { STATE_DIRECTORY: folder, POSLINE_ADMIN_PORT: "0" } });
     bridges.push(bridge);
     await bridge.state("till", "idle");
     adminPort = String(await bridge.port("admin"));
