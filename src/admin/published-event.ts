@@ -2,7 +2,7 @@ import type { ExchangeName, ExchangeParts, ExchangePhase } from "../core/exchang
 import { type ExchangeRecord, exchangeFields, type LineFields, lineFields } from "../core/log-fields.ts";
 import { logged, loggedSentence } from "../core/log-text.ts";
 import { printableJson } from "../core/shell-text.ts";
-import type { UnknownOperationSource } from "./status-sources.ts";
+import type { SettledOperationSource, UnknownOperationSource } from "./status-sources.ts";
 
 /**
  * What `GET /events` sends. An event is kept as what it was published with, and becomes text only where somebody watches; its texts are
@@ -37,7 +37,7 @@ export type PublishedEvent =
       readonly reason?: string;
       readonly cure?: string;
     }
-  | { readonly event: "operation"; readonly operation: UnknownOperationSource }
+  | { readonly event: "operation"; readonly operation: UnknownOperationSource | SettledOperationSource }
   | { readonly event: "ready"; readonly ready: boolean; readonly reasons: readonly unknown[] };
 
 /** An event as the stream has it: with its id, on lines of its own, its data on one of them. */
@@ -98,16 +98,17 @@ function endedData({ line, record, parts }: EndedExchange): object {
   };
 }
 
-function operationData({ requestId, service, route, key, amount, cause }: UnknownOperationSource): object {
-  return {
-    requestId: logged(requestId),
+function operationData(operation: UnknownOperationSource | SettledOperationSource): object {
+  const { requestId, service, route, key } = operation;
+  const named = {
+    requestId: requestId === undefined ? undefined : logged(requestId),
     service,
     route,
     key: key === undefined ? undefined : logged(key),
-    amount: amount === undefined ? undefined : logged(amount),
-    state: "unknown",
-    cause,
   };
+  if ("result" in operation) return { ...named, state: "settled", result: operation.result };
+  const { amount, cause } = operation;
+  return { ...named, amount: amount === undefined ? undefined : logged(amount), state: "unknown", cause };
 }
 
 const hundredths = (ms: number) => Math.round(ms * 100) / 100;

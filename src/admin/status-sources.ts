@@ -1,4 +1,5 @@
 import type { ContractName, ServiceName } from "../core/call.ts";
+import type { OperationEnd } from "../core/followed.ts";
 import type { Log } from "../core/log.ts";
 
 /** What the status reads, as interfaces: lines, ports and a journal implement them without importing them. */
@@ -75,6 +76,29 @@ export interface UnknownOperationSource {
   readonly key?: string | undefined;
   readonly amount?: string | undefined;
   readonly cause: string;
+  /** What was tried to learn how it ended. */
+  readonly tried?: TriedSource | undefined;
+}
+
+/** What was tried to learn how an operation ended. */
+export interface TriedSource {
+  /** How often posline asked by itself. */
+  readonly asked: number;
+  /** As ISO 8601. */
+  readonly lastAsked?: string | undefined;
+  /** The last answer to anybody's question. */
+  readonly lastAnswer?: string | undefined;
+  /** Why posline doesn't ask, in a sentence. */
+  readonly cannotAsk?: string | undefined;
+}
+
+/** An operation whose unknown outcome became known. */
+export interface SettledOperationSource {
+  readonly requestId?: string | undefined;
+  readonly service: string;
+  readonly route: string;
+  readonly key?: string | undefined;
+  readonly result: OperationEnd;
 }
 
 /** The journal of money as it is now. */

@@ -217,7 +217,7 @@ function journalStatus(journal: JournalSource | undefined) {
   const newest = all
     .slice(-unknownMax)
     .reverse()
-    .map(({ time, requestId, service, route, key, amount, cause }) => ({
+    .map(({ time, requestId, service, route, key, amount, cause, tried }) => ({
       time,
       requestId: logged(requestId),
       service,
@@ -225,6 +225,10 @@ function journalStatus(journal: JournalSource | undefined) {
       key: key === undefined ? undefined : logged(key),
       amount: amount === undefined ? undefined : logged(amount),
       cause,
+      asked: tried?.asked,
+      lastAsked: tried?.lastAsked,
+      lastAnswer: tried?.lastAnswer,
+      cannotAsk: tried?.cannotAsk,
     }));
   return {
     state: loggedSentence(live.state),

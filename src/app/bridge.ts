@@ -6,6 +6,7 @@ import { FlightRecorder } from "../capture/recorder.ts";
 import type { Config } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
+import type { Handler, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
@@ -23,6 +24,7 @@ import type { EmulationFlags } from "./emulation.ts";
 import { Followers } from "./followers.ts";
 import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
+import { JournalSettling } from "./journal-settling.ts";
 import { lineReport, publishedLine, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
@@ -77,9 +79,12 @@ export async function startBridge({ config, log, emulated, sockets, tap }: Bridg
   const error = (reason: unknown) => reportBug(log, reason);
   const events = new Events({ version, notReady: () => status.notReady(), error });
   const journal = await journalOf(config, log, events);
+  const followers = new Followers(journal);
+  const settling = settlingOf(journal, config, followers, error);
   const forServices = sockets.filter((each) => each !== adminSocket);
   const control = emulation?.routes ?? {};
-  const bridge = new RunningBridge({ log, status, events, transportOf, journal, sockets: forServices, control });
+  const parts = { log, status, events, transportOf, journal, followers, settling, control };
+  const bridge = new RunningBridge({ ...parts, sockets: forServices });
   try {
     await bridge.reload(config);
     if (tap !== undefined) bridge.openTap(tap);
@@ -104,6 +109,8 @@ interface RunningOptions {
   readonly journal: Journal | undefined;
   /** The emulator's routes on the admin port. */
   readonly control: Readonly<Record<string, AdminRoute>>;
+  readonly followers: Followers;
+  readonly settling: JournalSettling | undefined;
 }
 
 class RunningBridge implements Bridge {
@@ -114,6 +121,7 @@ class RunningBridge implements Bridge {
   readonly #taps: Taps;
   readonly #journal: Journal | undefined;
   readonly #control: Readonly<Record<string, AdminRoute>>;
+  readonly #settling: JournalSettling | undefined;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
   readonly #report: HttpListenerOptions["report"];
@@ -128,7 +136,7 @@ class RunningBridge implements Bridge {
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, status, events, transportOf, sockets, journal, control }: RunningOptions) {
+  constructor({ log, status, events, transportOf, sockets, journal, followers, settling, control }: RunningOptions) {
     this.#log = log;
     this.#control = control;
     this.#status = status;
@@ -136,7 +144,8 @@ class RunningBridge implements Bridge {
     this.#phases = new ExchangePhases((exchange, phase) => events.publish({ event: "exchange", exchange, phase }));
     this.#taps = new Taps(log);
     this.#journal = journal;
-    this.#followers = new Followers(undefined);
+    this.#followers = followers;
+    this.#settling = settling;
     this.#watchers = [this.#traffic, this.#phases, this.#taps, this.#recorder];
     this.#report = {
       exchange: (record) => {
@@ -171,6 +180,7 @@ class RunningBridge implements Bridge {
       ...this.#events.routes,
       ...this.#taps.routes,
       "GET /recording": () => this.#recording(),
+      ...this.#settling?.routes,
       ...this.#control,
     };
     if (this.#config === undefined) return others;
@@ -212,9 +222,10 @@ class RunningBridge implements Bridge {
     const served = servedBy(config);
     const validate = await validatorFor(served);
     const lines = this.#lines.prepare(sharedLines(config));
+    const handlers = new Map<ServiceName, Handler>();
     let ports: PreparedPorts;
     try {
-      ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate)));
+      ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate, handlers)));
     } catch (error) {
       await this.#lines.discard(lines, this.#config === undefined ? "start failed" : "the new configuration was refused");
       throw error;
@@ -224,6 +235,11 @@ class RunningBridge implements Bridge {
     this.#followers.take();
     this.#log.setLevel(config.log.level);
     this.#config = config;
+    this.#settling?.use(
+      config,
+      this.lines.map((line) => ({ line, turn: (work) => this.#followers.turnsOf(line.name).take(work) })),
+      handlers,
+    );
     this.#show(config);
     this.admin?.replace(this.routes);
   }
@@ -231,6 +247,7 @@ class RunningBridge implements Bridge {
   async stop(): Promise<void> {
     this.#status.stopping();
     this.#followers.stop();
+    this.#settling?.stop();
     const closed = this.#ports.close();
     await this.#lines.stop();
     await closed;
@@ -268,14 +285,20 @@ class RunningBridge implements Bridge {
       }),
       services: this.listening.map(({ line = "", ...each }) => ({ ...each, line, contract: services[each.service]?.contract })),
       journal:
-        this.#journal === undefined || journal === false || journal.folder === undefined
+        this.#settling === undefined || journal === false || journal.folder === undefined
           ? undefined
-          : { folder: journal.folder, onFailure: journal.onFailure, live: this.#journal },
+          : { folder: journal.folder, onFailure: journal.onFailure, live: this.#settling.live },
       log: this.#log,
     });
   }
 
-  #wanted(served: Served, lines: PreparedLines<BridgeLine>, validate: ValidateBody | undefined): WantedPort {
+  /** @param handlers Where the service's handler is noted, as posline's own questions leave by it. */
+  #wanted(
+    served: Served,
+    lines: PreparedLines<BridgeLine>,
+    validate: ValidateBody | undefined,
+    handlers: Map<ServiceName, Handler>,
+  ): WantedPort {
     const { service, config } = served;
     const line = lines.get(config.line)?.onLine.line;
     // The configuration refuses a service whose line isn't there.
@@ -283,6 +306,8 @@ class RunningBridge implements Bridge {
     const contract = contracts[config.contract];
     const { merchantId, replyTimeoutMs } = config;
     const caller = lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal });
+    const handler = this.#settling?.observed(caller, { contract }) ?? caller;
+    handlers.set(service, handler);
     return {
       line: config.line,
       options: {
@@ -290,7 +315,7 @@ class RunningBridge implements Bridge {
         service,
         config,
         rules: { check: config.check, merchantId, validate },
-        handler: this.#followers.prepare(served, caller),
+        handler: this.#followers.prepare(served, handler),
         isFollowed: true,
         refusal: () => line.refusal,
         report: this.#report,
@@ -314,6 +339,22 @@ async function journalOf({ journal }: Config, log: Log, events: Events): Promise
   refuseUnrecorded({ journal });
   if (journal === false || journal.folder === undefined) return undefined;
   return openMoneyJournal(journal, journal.folder, log, (operation) => events.publish({ event: "operation", operation }));
+}
+
+function settlingOf(
+  journal: Journal | undefined,
+  { journal: settings }: Config,
+  followers: Followers,
+  error: (reason: unknown) => void,
+): JournalSettling | undefined {
+  if (journal === undefined || settings === false || settings.folder === undefined) return undefined;
+  return new JournalSettling({
+    journal,
+    folder: settings.folder,
+    resolve: settings.resolve,
+    isFollowed: (service, route, key) => followers.isFollowed(service, route, key),
+    error,
+  });
 }
 
 /** The schema library is loaded only where a service asks for whole schemas. */

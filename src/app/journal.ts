@@ -1,18 +1,20 @@
 import type { JournalConfig } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
+import { logged } from "../core/log-text.ts";
 import { type Journal, openJournal } from "../journal/journal.ts";
 import type { UnknownOperation } from "../journal/record.ts";
+import type { SettledOperation } from "../journal/recorder.ts";
 
 /**
  * Opens the journal of money, and logs the unknown operations of the process before. It never fails: a journal that can't be written
  * is logged and retried with each request, and its operations are logged once it can be read.
- * @param onUnknown Called with each operation whose outcome becomes unknown from now on.
+ * @param onOperation Called with each operation whose outcome becomes unknown, or known, from now on.
  */
 export function openMoneyJournal(
-  { bytes, onFailure }: JournalConfig,
+  { bytes, onFailure }: Pick<JournalConfig, "bytes" | "onFailure">,
   folder: string,
   log: Log,
-  onUnknown?: (operation: UnknownOperation) => void,
+  onOperation: (operation: UnknownOperation | SettledOperation) => void = () => {},
 ): Promise<Journal> {
   const then =
     onFailure === "relay"
@@ -24,7 +26,7 @@ export function openMoneyJournal(
     folder,
     bytes,
     onFailure,
-    onUnknown,
+    onUnknown: onOperation,
     report: {
       failed: (error) => {
         if (reported.has(error)) return;
@@ -37,7 +39,21 @@ export function openMoneyJournal(
       },
       noticed: (message) => log.process("warn", message, { folder }),
       found: (recent, older) => reportFound(log, recent, older),
+      onSettled: (settled) => {
+        reportSettled(log, settled);
+        onOperation(settled);
+      },
     },
+  });
+}
+
+function reportSettled(log: Log, { service, route, key, requestId, result }: SettledOperation): void {
+  const which = [service, route, ...(key === undefined ? [] : [logged(key)])].join(" ");
+  log.process("info", `${which} is settled: ${result}`, {
+    service,
+    route,
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(key === undefined ? {} : { key }),
   });
 }
 

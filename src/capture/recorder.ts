@@ -89,7 +89,7 @@ const eventBytes = 64;
 const itemBytes = 8;
 const effectBytes = 12;
 
-const flags = { urgent: 1, repeatable: 2, probeShaped: 4, toRecord: 8, stx: 16 } as const;
+const flags = { urgent: 1, repeatable: 2, probeShaped: 4, toRecord: 8, stx: 16, background: 32 } as const;
 const phases = ["idle", "in-frame", "garbage"] as const;
 const statuses = ["success", "error", "other"] as const;
 /** Stand for a code that isn't a small number. */
@@ -198,6 +198,7 @@ export class LineRecorder {
     ring.u32(exchange.recordedAs);
     ring.u8(
       (request.urgent ? flags.urgent : 0) |
+        (request.background ? flags.background : 0) |
         (request.repeatable ? flags.repeatable : 0) |
         (request.probeShaped ? flags.probeShaped : 0) |
         (request.beforeSend === undefined ? 0 : flags.toRecord) |
@@ -330,6 +331,7 @@ export class LineRecorder {
       at: "call",
       call,
       urgent: (bits & flags.urgent) !== 0,
+      background: (bits & flags.background) !== 0,
       repeatable: (bits & flags.repeatable) !== 0,
       probeShaped: (bits & flags.probeShaped) !== 0,
       toRecord: (bits & flags.toRecord) !== 0,

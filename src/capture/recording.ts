@@ -65,6 +65,7 @@ export interface RecordedCall {
   readonly waitUntilMs: number;
   readonly replyTimeoutMs: number;
   readonly urgent: boolean;
+  readonly background: boolean;
   readonly repeatable: boolean;
   readonly probeShaped: boolean;
   readonly toRecord: boolean;

@@ -116,9 +116,10 @@ class Player {
   }
 
   #exchangeOf(call: RecordedCall): Exchange {
-    const { service, route, requestId, framing, replyTimeoutMs, urgent, repeatable, probeShaped, adviceWhenUnknown } = call;
+    const { service, route, requestId, framing, replyTimeoutMs, adviceWhenUnknown } = call;
+    const { urgent, background, repeatable, probeShaped } = call;
     const request = {
-      ...{ service, route, requestId, framing, replyTimeoutMs, urgent, repeatable, probeShaped, adviceWhenUnknown },
+      ...{ service, route, requestId, framing, replyTimeoutMs, adviceWhenUnknown, urgent, background, repeatable, probeShaped },
       payload: [],
       caller: new Presence(),
       beforeSend: call.toRecord ? async () => {} : undefined,
@@ -133,7 +134,7 @@ class Player {
   #ended(): Exchange {
     const request = {
       ...({ service: "", route: "", requestId: "", framing: "length", replyTimeoutMs: 0, adviceWhenUnknown: "" } as const),
-      ...{ payload: [], urgent: false, repeatable: false, probeShaped: false, caller: new Presence() },
+      ...{ payload: [], urgent: false, background: false, repeatable: false, probeShaped: false, caller: new Presence() },
     };
     return new Exchange(this.#head.line, request, [noBytes], { cameMs: 0, waitUntilMs: 0 });
   }

@@ -1,12 +1,15 @@
-import { ConfigError } from "../config/config.ts";
+import { type Config, ConfigError } from "../config/config.ts";
+import { adminDefaults } from "../config/limits.ts";
 import { type Environment, loadConfig } from "../config/load.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
 import { JournalError } from "../journal/errors.ts";
 import { JournalFollower, type JournalSnapshot, readJournal } from "../journal/reader.ts";
 import { type JournalOperation, joinOperations, storedKey } from "../journal/record.ts";
-import { defineCommand } from "./command.ts";
+import { defineCommand, inQuotes } from "./command.ts";
 import { sourceFlags } from "./config.ts";
-import { exitCodes } from "./exit.ts";
+import { exitCodes, UsageError } from "./exit.ts";
+import { type AskAdmin, askAdmin, type JournalSettleTarget, settleByOperator } from "./journal-settle.ts";
 
 /**
  * `posline journal`: what moved money, printed or changed state, and how it ended, as the journal has it: also while the service
@@ -20,6 +23,13 @@ export interface JournalArguments {
   readonly key?: string | undefined;
   readonly follow?: boolean | undefined;
   readonly json?: boolean | undefined;
+  readonly action?: "settle" | undefined;
+  /** Of `settle`: the key of what is settled. */
+  readonly operation?: string | undefined;
+  readonly as?: "done" | "not-done" | undefined;
+  readonly note?: string | undefined;
+  readonly service?: string | undefined;
+  readonly route?: string | undefined;
 }
 
 /** Where the command writes to, and what it reads. */
@@ -31,6 +41,7 @@ export interface JournalSurroundings {
   readonly err: (text: string) => void;
   /** Settles when it is time to look for new records; false ends the following. */
   readonly again: () => Promise<boolean>;
+  readonly ask: AskAdmin;
 }
 
 /** Where the package's service keeps it. */
@@ -43,7 +54,7 @@ interface Shown {
   readonly route: string;
   readonly key: string | undefined;
   readonly amount: string | undefined;
-  readonly outcome: "answered" | "not-sent" | "unknown" | "in flight";
+  readonly outcome: "answered" | "not-sent" | "unknown" | "in flight" | "settled";
   readonly status: string | undefined;
   readonly code: number | undefined;
   readonly requestId: string;
@@ -52,21 +63,36 @@ interface Shown {
   readonly lost: boolean;
   /** The caller had left before there was an outcome, and may not know it. */
   readonly left: boolean;
+  /** How it is proven to have ended, where that was learned later; by whom, and what that person wrote. */
+  readonly result?: string;
+  readonly by?: string;
+  readonly note?: string | undefined;
+  /** What a running posline tried to learn how it ended. */
+  readonly tried?: string | undefined;
 }
 
 /**
  * Runs the command.
- * @returns the exit code: 0, 69 when the journal can't be read, 75 when `--unknown` found any, 78 for the configuration.
+ * @returns the exit code: 0, 69 when the journal can't be read or nothing was settled, 75 when `--unknown` found any, 78 for the
+ * configuration.
+ * @throws UsageError for a `settle` that lacks something.
  */
 export async function runJournal(given: JournalArguments, surroundings: JournalSurroundings): Promise<number> {
   const { out, err } = surroundings;
   const args = given.key === undefined ? given : { ...given, key: storedKey(given.key) };
+  const settle = settleOf(given);
   try {
-    const folder = args.folder ?? (await folderOf(args, surroundings));
+    const target = await targetOf(args, surroundings);
+    if (settle !== undefined) {
+      out(`${await settleByOperator(target, settle, surroundings.ask)}\n`);
+      return exitCodes.ok;
+    }
+    const { folder } = target;
     const snapshot = await readJournal(folder);
     const { records, bad, isWritten } = snapshot;
     const all = joinOperations(records).map((operation) => shownOf(operation, isWritten));
-    const operations = all.filter((operation) => isWanted(operation, args));
+    const wanted = all.filter((operation) => isWanted(operation, args));
+    const operations = args.unknown === true && isWritten ? await withTried(wanted, target, surroundings.ask) : wanted;
     out(args.json === true ? jsonOf(operations) : `${table(operations)}${summary(operations, args, bad)}`);
     if (args.follow === true) await follow(args, folder, snapshot, surroundings);
     return args.unknown === true && operations.length > 0 ? exitCodes.unknown : exitCodes.ok;
@@ -81,23 +107,74 @@ export async function runJournal(given: JournalArguments, surroundings: JournalS
   }
 }
 
-/** The folder that the configuration names; the package's where there is no configuration, or none that may be read. */
-async function folderOf(args: JournalArguments, { env, file }: JournalSurroundings): Promise<string> {
-  try {
-    const { config } = await loadConfig({ file, env, flags: { config: args.config } });
-    if (config.journal !== false) return config.journal.folder ?? usualFolder;
-  } catch (error) {
-    if (!(error instanceof ConfigError) || args.config !== undefined) throw error;
-    return env["STATE_DIRECTORY"]?.split(":")[0] || usualFolder;
+/** What `settle` is given; undefined for the list. */
+function settleOf({ action, operation: key, as, note, service, route }: JournalArguments) {
+  if (action === undefined) {
+    const only = Object.entries({ as, note, service, route }).find(([, value]) => value !== undefined);
+    if (only !== undefined)
+      throw new UsageError(`--${only[0]} is for posline journal settle: add settle and the operation's key`);
+    return undefined;
   }
-  throw new JournalError(
-    "Cannot read the journal: the configuration keeps none (journal is false): name a folder with --folder",
-  );
+  if (key === undefined) throw new UsageError("posline journal settle: name the operation by its pay_id or documentExtID");
+  if (as === undefined) throw new UsageError(`posline journal settle ${inQuotes(key)}: add --as done or --as not-done`);
+  if (note === undefined || note === "")
+    throw new UsageError(
+      `posline journal settle ${inQuotes(key)}: add --note with how you know, such as "receipt 17 is there"`,
+    );
+  return { key, as, note, service, route };
 }
 
-function shownOf({ sent, ending, lost }: JournalOperation, isWritten: boolean): Shown {
+/** The journal that the configuration names; the package's where there is no configuration, or none that may be read. */
+async function targetOf(args: JournalArguments, { env, file }: JournalSurroundings): Promise<JournalSettleTarget> {
+  let config: Config | undefined;
+  try {
+    config = (await loadConfig({ file, env, flags: { config: args.config } })).config;
+  } catch (error) {
+    const isNeeded = args.config !== undefined && args.folder === undefined;
+    if (!(error instanceof ConfigError) || isNeeded) throw error;
+  }
+  const { admin = adminDefaults, services, journal } = config ?? {};
+  if (args.folder !== undefined) return { folder: args.folder, admin, services };
+  if (journal === false) {
+    throw new JournalError(
+      "Cannot read the journal: the configuration keeps none (journal is false): name a folder with --folder",
+    );
+  }
+  return { folder: journal?.folder ?? (env["STATE_DIRECTORY"]?.split(":")[0] || usualFolder), admin, services };
+}
+
+/** What the running posline tried about them, where it can be asked and keeps this journal. */
+async function withTried(
+  operations: readonly Shown[],
+  { folder, admin }: JournalSettleTarget,
+  ask: AskAdmin,
+): Promise<readonly Shown[]> {
+  if (operations.length === 0) return operations;
+  const journal = (await ask(admin, "GET", "/status"))?.["journal"];
+  if (!isObject(journal) || journal["folder"] !== folder || !isObject(journal["unknown"])) return operations;
+  const newest = journal["unknown"]["newest"];
+  const listed = (Array.isArray(newest) ? newest : []).filter(isObject);
+  return operations.map((operation) => {
+    const tried = listed.find(({ requestId, time }) => requestId === operation.requestId && time === operation.time);
+    return tried === undefined ? operation : { ...operation, tried: triedText(tried) };
+  });
+}
+
+function triedText({ asked, lastAsked, lastAnswer, cannotAsk }: JsonObject): string {
+  const times = asked === 1 ? "once" : `${String(asked)} times`;
+  const parts = [
+    ...(typeof asked === "number" && asked > 0 ? [`asked ${times}, last at ${localTime(String(lastAsked))}`] : []),
+    ...(typeof lastAnswer === "string" ? [`last answer: ${lastAnswer}`] : []),
+    ...(typeof cannotAsk === "string" ? [`posline does not ask: ${cannotAsk}`] : []),
+  ];
+  return parts.length === 0 ? "not asked yet" : parts.join("; ");
+}
+
+function shownOf(operation: JournalOperation, isWritten: boolean): Shown {
+  const { sent, ending, lost, settled } = operation;
   const { service, route, key, amount, requestId, digest } = sent;
-  const outcome = ending?.outcome ?? (isWritten && !lost ? "in flight" : "unknown");
+  const inDoubt = ending?.outcome ?? (isWritten && !lost ? "in flight" : "unknown");
+  const outcome = settled !== undefined && inDoubt !== "answered" ? "settled" : inDoubt;
   const { status, code } = ending ?? {};
   const time = new Date(sent.timeMs).toISOString();
   return {
@@ -113,6 +190,7 @@ function shownOf({ sent, ending, lost }: JournalOperation, isWritten: boolean): 
     digest,
     lost: outcome === "unknown" && !ending,
     left: ending?.left === true,
+    ...(settled === undefined ? {} : { result: settled.result, by: settled.by, note: settled.note }),
   };
 }
 
@@ -135,7 +213,7 @@ async function follow(
     if (news.length === 0) continue;
     const isOther = (news[0]?.sequence ?? 0) <= (records.at(-1)?.sequence ?? 0);
     records = isOther ? [...news] : [...records, ...news];
-    const touched = new Set(news.map(({ sequence, record }) => (record.kind === "outcome" ? record.sent : sequence)));
+    const touched = new Set(news.map(({ sequence, record }) => ("sent" in record ? record.sent : sequence)));
     const operations = joinOperations(records)
       .filter(({ sequence }) => touched.has(sequence))
       .map((operation) => shownOf(operation, true))
@@ -172,8 +250,8 @@ function layOut(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
-function cellsOf({ time, service, route, key, amount, outcome, left, code, requestId }: Shown): readonly string[] {
-  const ended = left ? `${outcome}, left` : outcome;
+function cellsOf({ time, service, route, key, amount, outcome, left, code, requestId, result }: Shown): readonly string[] {
+  const ended = [outcome, ...(result === undefined ? [] : [result]), ...(left ? ["left"] : [])].join(", ");
   const cells = [localTime(time), service, route, key ?? "-", amount ?? "-", ended, code?.toString() ?? "-", requestId];
   return cells.map(printable);
 }
@@ -187,12 +265,15 @@ function localTime(iso: string): string {
 
 function summary(operations: readonly Shown[], args: JournalArguments, bad: number): string {
   const count = (outcome: Shown["outcome"]) => operations.filter((operation) => operation.outcome === outcome).length;
-  const parts = (["answered", "unknown", "not-sent", "in flight"] as const)
+  const parts = (["answered", "settled", "unknown", "not-sent", "in flight"] as const)
     .filter((outcome) => count(outcome) > 0)
     .map((outcome) => `${count(outcome)} ${outcome}`);
   const which = args.key === undefined ? "" : ` of ${printable(args.key)}`;
   const number = `${operations.length} operation${operations.length === 1 ? "" : "s"}${which}`;
-  const lines = [parts.length === 0 ? number : `${number}: ${parts.join(", ")}`];
+  const tried = operations.flatMap(({ key, requestId, tried: what }) =>
+    what === undefined ? [] : [printable(`${key ?? requestId}: ${what}`)],
+  );
+  const lines = [...tried, parts.length === 0 ? number : `${number}: ${parts.join(", ")}`];
   if (count("unknown") > 0)
     lines.push("unknown: it may have been carried out; ask the terminal for it by its key, and compare its report");
   if (operations.some(({ left }) => left)) lines.push("left: the caller had gone before the outcome, and may not know it");
@@ -205,7 +286,11 @@ const followMs = 500;
 
 export const journalCommand = defineCommand({
   name: "journal",
-  describe: "List the operations that were sent (money, print, state) and their outcomes",
+  describe: "List the operations that were sent (money, print, state) and their outcomes, or settle an unknown one",
+  positionals: {
+    action: { describe: "settle: record how an operation ended, after a look at the terminal", choices: ["settle"] },
+    operation: { describe: "Its pay_id or documentExtID; the id of its request where it has neither" },
+  },
   flags: {
     unknown: { type: "boolean", describe: "Only operations with an unknown outcome; exits with 75 when there are any" },
     key: { type: "string", example: "SALE-1", describe: "Only the operation with this pay_id or documentExtID" },
@@ -217,7 +302,12 @@ export const journalCommand = defineCommand({
       describe: `Folder of the journal (default: the configured one, else ${usualFolder})`,
     },
     config: sourceFlags.config,
+    as: { type: "string", choices: ["done", "not-done"], example: "done", describe: "settle: what the terminal shows" },
+    note: { type: "string", example: "receipt 17 is there", describe: "settle: how you know; it is recorded" },
+    service: { type: "string", example: "bank", describe: "settle: the service, where several operations have the key" },
+    route: { type: "string", example: "/sale", describe: "settle: the route, where several operations have the key" },
   },
+  examples: [["journal settle A-77 --as done --note 'receipt 17 is there'", "record that the sale A-77 was carried out"]],
   run: async (args: JournalArguments) => {
     let stopped = false;
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => (stopped = true));
@@ -229,6 +319,7 @@ export const journalCommand = defineCommand({
         await new Promise((resolve) => setTimeout(resolve, followMs));
         return !stopped;
       },
+      ask: askAdmin,
     });
   },
 });

@@ -85,6 +85,8 @@ export interface JournalConfig {
   readonly bytes: number;
   /** While it can't be written, such requests are sent without a record, or refused. */
   readonly onFailure: "refuse" | "relay";
+  /** posline asks about operations of unknown outcome by itself, learns from the answers to tills alone, or does neither. */
+  readonly resolve: "ask" | "observe" | false;
 }
 
 /** The services by name, those of the contracts' own names first. */

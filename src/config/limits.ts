@@ -145,7 +145,7 @@ export const serviceDefaults = {
 export const adminDefaults = { host: "127.0.0.1", port: 8880, allowOrigins: [], allowHosts: [] } as const;
 
 /** The journal's settings in force when nobody set them: 8 MiB hold 8192 operations, which a till makes in weeks. */
-export const journalDefaults = { bytes: 8 * 1024 * 1024, onFailure: "relay" } as const;
+export const journalDefaults = { bytes: 8 * 1024 * 1024, onFailure: "relay", resolve: "ask" } as const;
 
 /** The log level in force when nobody set it. */
 export const logDefaults = { level: "info" } as const;

@@ -281,6 +281,13 @@ const journal = {
             "What happens to requests that move money, print or change state while the journal can't be written: relay sends " +
             "them without a record, refuse refuses them.",
         },
+        resolve: {
+          enum: ["ask", "observe", false],
+          default: journalDefaults.resolve,
+          description:
+            "How operations with an unknown outcome are settled: ask lets posline ask the terminal about them by itself while its " +
+            "line is free, observe learns from the answers to the tills' own questions alone, false does neither.",
+        },
       },
     },
   ],

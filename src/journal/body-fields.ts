@@ -1,22 +1,59 @@
-import type { Contract } from "../contract/contract.ts";
+import type { Contract, Route } from "../contract/contract.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { parseForm, unescapeValue } from "../envelope/form.ts";
 import { keyOf, parseObject, textOf } from "../envelope/json.ts";
+import { isStoredWhole } from "./record.ts";
 
 /** The fields of a record that only the body of its request has. */
 export interface BodyFields {
   readonly amount: string | undefined;
   /** Its pay_id or documentExtID. */
   readonly key: string | undefined;
+  /** What the contract's question about it names it by, beside a key that is a string; undefined where it can't be asked about. */
+  readonly ask?: QuestionFields;
 }
+
+/** Fields of a question, as they stand in the body of the operation. */
+export type QuestionFields = Readonly<Record<string, string | number>>;
 
 /**
  * Reads them from a body, which may be anything where nothing is checked.
  *
- * The amount keeps its digits as the till wrote them: a number would round it beyond 2^53. So the text is walked, not parsed.
+ * The amount keeps its digits as the till wrote them: a number would round it beyond 2^53. So for it the text is walked, not parsed.
+ * @param asked The route, where the fields of its question are wanted as well.
  */
-export function bodyFields(contract: Contract, keyField: string | undefined, body: readonly Buffer[]): BodyFields {
+export function bodyFields(
+  contract: Contract,
+  keyField: string | undefined,
+  body: readonly Buffer[],
+  asked?: Route,
+): BodyFields {
   const text = jsonOf(contract, body);
-  return { amount: amountIn(text), key: keyField === undefined ? undefined : keyOf(parseObject(text)?.[keyField]) };
+  const amount = amountIn(text);
+  const isParsed = keyField !== undefined || asked?.polling !== undefined;
+  const json = isParsed ? parseObject(text) : undefined;
+  const ask = json === undefined || asked === undefined ? undefined : questionFields(asked, json);
+  return { amount, key: keyField === undefined ? undefined : keyOf(json?.[keyField]), ...(ask === undefined ? {} : { ask }) };
+}
+
+/**
+ * The key is left out where it is a string: the record has it already. A number stays one, since a terminal that compares strictly
+ * would say of another type that it knows no such operation. One field that can't be stored as it is makes the question impossible.
+ */
+function questionFields({ key, polling }: Route, json: JsonObject): QuestionFields | undefined {
+  if (key === undefined || polling === undefined) return undefined;
+  const fields: Record<string, string | number> = {};
+  for (const name of polling.keys) {
+    const value = json[name];
+    if (value === undefined || value === null || value === "") {
+      if (name === key) return undefined;
+      continue;
+    }
+    if (typeof value !== "string" && (typeof value !== "number" || !Number.isSafeInteger(value))) return undefined;
+    if (!isStoredWhole(String(value))) return undefined;
+    if (name !== key || typeof value === "number") fields[name] = value;
+  }
+  return fields;
 }
 
 /** The text that should be a JSON object; empty when there is none. */

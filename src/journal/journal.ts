@@ -3,12 +3,25 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
+import { nowMs } from "../core/clock.ts";
 import { Fault, nothingSent, type Outcome, retryAfterS } from "../core/fault.ts";
+import type { OperationEnd, OperationHistory, PastOperation } from "../core/followed.ts";
 import { version } from "../core/version.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
-import { asUnknown, joinOperations, type SentRecord, type StoredRecord, type UnknownOperation } from "./record.ts";
+import { type Place, type RecentOperation, RecentOperations } from "./recent-operations.ts";
+import {
+  asUnknown,
+  isUnknown,
+  joinOperations,
+  type SentRecord,
+  type SettledRecord,
+  type StoredRecord,
+  storedKey,
+  type UnknownOperation,
+} from "./record.ts";
 import { type JournalReport, Recorder } from "./recorder.ts";
+import { slotBytes } from "./slot.ts";
 import type { Recording } from "./write-queue.ts";
 
 /**
@@ -50,30 +63,61 @@ export interface JournalEnding {
   readonly left?: boolean | undefined;
 }
 
+/** An operation of unknown outcome that can still be settled. */
+export interface OpenOperation {
+  readonly sent: SentRecord;
+  /** Where its record is; undefined where there is none. */
+  readonly place: Place | undefined;
+  readonly cause: UnknownOperation["cause"];
+  /** Since when this process knows that it is unknown, on `nowMs`'s scale. */
+  readonly sinceMs: number;
+}
+
+/** How an operation is proven to have ended. */
+export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note">;
+
 /** How many operations of unknown outcome are listed: the newest. */
 const unknownMax = 100;
+
+/** How many are kept, so that they can be settled: a box that leaves more has nobody who looks. */
+const openMax = 1_000;
+
+/** Records of an operation: its sending and its outcome. */
+const recordsOfOne = 2;
+
+/** How many keys are remembered at most: one every 5 s all day, of some 550 bytes each, 9 MB. */
+const recentMax = 16_384;
 
 /** Characters of a body's digest: 64 bits tell a shop's requests apart. */
 const digestCharacters = 16;
 
-export class Journal {
+export class Journal implements OperationHistory {
   readonly #onFailure: JournalOptions["onFailure"];
   readonly #recorder: Recorder;
   readonly #report: JournalReport;
   readonly #onUnknown: JournalOptions["onUnknown"];
-  #unknown: UnknownOperation[] = [];
+  readonly #recent: RecentOperations;
+  #open: OpenOperation[] = [];
   #unknownTotal = 0;
+  #isReadable = false;
+  #onOpened: () => void = () => {};
 
   constructor({ folder, bytes, onFailure, report, onUnknown, disk = nodeDisk }: JournalOptions) {
     this.#onFailure = onFailure;
     this.#report = report;
     this.#onUnknown = onUnknown;
+    this.#recent = new RecentOperations(Math.min(Math.floor(bytes / slotBytes / recordsOfOne), recentMax));
     this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead: (records) => this.#found(records) });
   }
 
   /** `ok`, or why it can't be written and what to do. */
   get state(): string {
     return this.#recorder.failure ?? "ok";
+  }
+
+  /** False until it was first read: a disk may be away at the start. */
+  get isReadable(): boolean {
+    return this.#isReadable;
   }
 
   /** How many operations of unknown outcome there are, also those too old for `unknown`. */
@@ -83,7 +127,17 @@ export class Journal {
 
   /** The newest operations of unknown outcome, the last one last. */
   unknown(): readonly UnknownOperation[] {
-    return this.#unknown;
+    return this.#open.slice(-unknownMax).map(({ sent, cause }) => asUnknown(sent, cause));
+  }
+
+  /** The operations of unknown outcome that can still be settled, the last one last. */
+  get open(): readonly OpenOperation[] {
+    return this.#open;
+  }
+
+  /** Called whenever there are more of them. */
+  set onOpened(opened: () => void) {
+    this.#onOpened = opened;
   }
 
   /** Records that posline started. */
@@ -96,9 +150,11 @@ export class Journal {
     const contract = contracts[call.contract];
     const record = sentRecord(call, route, contract);
     let sent: Recording | undefined;
+    let recent: RecentOperation | undefined;
     return {
       sent: async () => {
         sent = this.#recorder.add(record);
+        recent = this.#recent.add(record, sent);
         if ((await sent.recorded) || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
@@ -108,11 +164,60 @@ export class Journal {
         });
       },
       ended: async (ending) => {
-        if (ending.outcome === "unknown") this.#add(asUnknown(record, "reported as unknown"));
+        if (recent !== undefined) this.#recent.ended(record, recent, ending.outcome !== "not-sent");
+        if (ending.outcome === "unknown")
+          this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
         if (sent === undefined) return;
         await this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending }).recorded;
       },
     };
+  }
+
+  find(service: string, route: string, key: string): PastOperation | undefined {
+    return this.#recent.find(service, route, storedKey(key));
+  }
+
+  digestOf(body: readonly Uint8Array[]): string {
+    return digestOf(body);
+  }
+
+  settled(service: string, route: string, key: string, end: OperationEnd): void {
+    const stored = storedKey(key);
+    const recent = this.#recent.find(service, route, stored);
+    if (recent === undefined || recent.end === end) return;
+    recent.end = end;
+    const { digest, place } = recent;
+    const isSame = ({ sent }: OpenOperation) =>
+      sent.service === service && sent.route === route && sent.key === stored && sent.digest === digest;
+    const open = this.#open.filter(isSame);
+    for (const each of open) void this.#close(each, { result: end, by: "answer" });
+    if (open.some((each) => each.place === place)) return;
+    void this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result: end, by: "answer" });
+    this.#report.onSettled({ service, route, key: stored, requestId: undefined, result: end, by: "answer" });
+  }
+
+  /**
+   * Since when a question by its key can only be answered about this operation, on `nowMs`'s scale; undefined where the last day has
+   * another one under the key, or one is under way.
+   */
+  aloneSinceMs({ sent }: OpenOperation): number | undefined {
+    return this.#recent.aloneSinceMs(sent);
+  }
+
+  /**
+   * An operation of unknown outcome is proven to have ended: it is recorded, with all that were sent before with the same body under
+   * the same key, and none of them is listed any more.
+   * @returns true once that is on the disk; false when that isn't possible in time. Never rejects.
+   */
+  async settle(operation: OpenOperation, end: SettledEnd): Promise<boolean> {
+    const { service, route, key, digest } = operation.sent;
+    const isSame = ({ sent }: OpenOperation) =>
+      key !== undefined && sent.service === service && sent.route === route && sent.key === key && sent.digest === digest;
+    const recent = key === undefined ? undefined : this.#recent.find(service, route, key);
+    if (recent?.digest === digest) recent.end = end.result;
+    const all = this.#open.filter((each) => each === operation || isSame(each));
+    const recorded = await Promise.all(all.map((each) => this.#close(each, end)));
+    return recorded.every((each) => each);
   }
 
   /** Writes what waits, as far as the disk takes it, and gives the folder to the next one. */
@@ -127,23 +232,41 @@ export class Journal {
   /** What was there at the first opening: what had no outcome will never get one. */
   #found(records: readonly StoredRecord[]): void {
     const recent: UnknownOperation[] = [];
-    const unknown = joinOperations(records).flatMap(({ sent, ending, lost }) => {
-      if (ending !== undefined) return ending.outcome === "unknown" ? [asUnknown(sent, "reported as unknown")] : [];
-      const operation = asUnknown(sent, "no outcome recorded");
+    const open: OpenOperation[] = [];
+    const sinceMs = nowMs();
+    for (const operation of joinOperations(records)) {
+      const { sequence, sent, ending, lost, settled } = operation;
+      if (ending?.outcome !== "not-sent") this.#recent.addOlder(sent, sequence, settled?.result);
+      if (!isUnknown(operation)) continue;
+      const cause = ending === undefined ? "no outcome recorded" : "reported as unknown";
       // What was lost before the last start was reported at that start.
-      if (!lost) recent.push(operation);
-      return [operation];
-    });
-    if (unknown.length > 0) this.#report.found(recent, unknown.length - recent.length);
+      if (ending === undefined && !lost) recent.push(asUnknown(sent, cause));
+      open.push({ sent, place: sequence, cause, sinceMs });
+    }
+    this.#isReadable = true;
+    if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
-    this.#unknown = [...unknown, ...this.#unknown].slice(-unknownMax);
-    this.#unknownTotal += unknown.length;
+    this.#open = [...open, ...this.#open].slice(-openMax);
+    this.#unknownTotal += open.length;
+    if (open.length > 0) this.#onOpened();
   }
 
-  #add(operation: UnknownOperation): void {
-    this.#unknown = [...this.#unknown, operation].slice(-unknownMax);
+  #add(operation: OpenOperation): void {
+    this.#open = [...this.#open, operation].slice(-openMax);
     this.#unknownTotal++;
-    this.#onUnknown?.(operation);
+    this.#onUnknown?.(asUnknown(operation.sent, operation.cause));
+    this.#onOpened();
+  }
+
+  /** One of whose sending there is no record has nothing that could be settled on the disk. */
+  #close(operation: OpenOperation, { result, by, note }: SettledEnd): Promise<boolean> {
+    const { place, sent } = operation;
+    const { service, route, key, requestId, digest } = sent;
+    this.#open = this.#open.filter((each) => each !== operation);
+    this.#unknownTotal--;
+    this.#report.onSettled({ service, route, key, requestId, result, by });
+    if (place === undefined) return Promise.resolve(true);
+    return this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result, by, note }).recorded;
   }
 }
 
@@ -157,18 +280,24 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
   const { requestId, service, body } = call;
   // Where nothing is checked the key hasn't been read yet.
-  const fields = bodyFields(contract, call.key === undefined ? route.key : undefined, body);
+  const fields = bodyFields(contract, call.key === undefined ? route.key : undefined, body, route);
   const key = call.key ?? fields.key;
-  const hash = createHash("sha256");
-  for (const piece of body) hash.update(piece);
   return {
     kind: "sent",
     timeMs: Date.now(),
     requestId: maskCardNumbers(requestId),
     service,
     route: route.path,
-    key: key === undefined ? undefined : maskCardNumbers(key),
+    // As it will be read: so what is found in memory is what is found after a restart.
+    key: key === undefined ? undefined : storedKey(key),
     amount: fields.amount,
-    digest: hash.digest("hex").slice(0, digestCharacters),
+    digest: digestOf(body),
+    ask: fields.ask,
   };
+}
+
+function digestOf(body: readonly Uint8Array[]): string {
+  const hash = createHash("sha256");
+  for (const piece of body) hash.update(piece);
+  return hash.digest("hex").slice(0, digestCharacters);
 }

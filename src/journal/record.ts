@@ -1,6 +1,8 @@
 import { maskCardNumbers } from "../core/card-number.ts";
 import type { Outcome } from "../core/fault.ts";
+import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import { isObject } from "../core/json-object.ts";
+import { textBytesMax } from "./slot.ts";
 
 /**
  * What stands in the journal, and how it is written: one JSON object a record, so that `strings` shows it where nothing else
@@ -21,6 +23,11 @@ export interface SentRecord {
   readonly amount?: string | undefined;
   /** The first half of the SHA-256 of the body, as hex. */
   readonly digest: string;
+  /**
+   * What the contract's question names the operation by, beside its key: absent where it can't be asked about by this record alone,
+   * because a field was too long, has a card number in it, or isn't known.
+   */
+  readonly ask?: Readonly<Record<string, string | number>> | undefined;
 }
 
 /** What its caller got. */
@@ -36,6 +43,21 @@ export interface OutcomeRecord {
   readonly left?: boolean | undefined;
 }
 
+/** How an operation is proven to have ended, where that was learned after its outcome. */
+export interface SettledRecord {
+  readonly kind: "settled";
+  readonly timeMs: number;
+  /** The sequence number of its `sent`. */
+  readonly sent: number;
+  /** The digest of its `sent`: in a file that was replaced, another operation may have that number. */
+  readonly digest: string;
+  readonly result: OperationEnd;
+  /** By an answer of the terminal, or by the person who looked at it. */
+  readonly by: "answer" | "operator";
+  /** What that person wrote. */
+  readonly note?: string | undefined;
+}
+
 /** posline started: what was sent before it and has no outcome will never get one. */
 export interface StartRecord {
   readonly kind: "start";
@@ -49,7 +71,7 @@ export interface ProbeRecord {
   readonly timeMs: number;
 }
 
-export type JournalRecord = SentRecord | OutcomeRecord | StartRecord;
+export type JournalRecord = SentRecord | OutcomeRecord | SettledRecord | StartRecord;
 
 /** A record with its place in the order of all. */
 export interface StoredRecord {
@@ -58,7 +80,16 @@ export interface StoredRecord {
 }
 
 /** Characters of a text from outside; the longest of all records then fits into a slot (keys are at most 64 by the envelope). */
-const charactersMax = { requestId: 64, service: 16, route: 48, key: 64, amount: 32, status: 16, version: 32 } as const;
+const charactersMax = {
+  requestId: 64,
+  service: 16,
+  route: 48,
+  key: 64,
+  amount: 32,
+  status: 16,
+  version: 32,
+  note: 100,
+} as const;
 
 /** A text from outside as it may be kept: no card number, no control character, no half of a character, and not endless. */
 function kept(text: string, name: keyof typeof charactersMax): string {
@@ -77,6 +108,9 @@ const keptOf = (text: string | undefined, name: keyof typeof charactersMax) =>
 /** An operation's key as it is stored; a stored key stays the same. A search by key compares with this. */
 export const storedKey = (key: string): string => kept(key, "key");
 
+/** Whether a text would be stored as it is: neither cut nor masked. */
+export const isStoredWhole = (text: string): boolean => storedKey(text) === text;
+
 /** A record's text. */
 export function writeRecord(record: JournalRecord | ProbeRecord): string {
   const time = new Date(record.timeMs).toISOString();
@@ -89,7 +123,20 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
     const isLeft = left === true ? true : undefined;
     return JSON.stringify({ kind: "outcome", time, sent, outcome, status: keptOf(status, "status"), code: safe, left: isLeft });
   }
-  const { requestId, service, route, key, amount, digest } = record;
+  if (record.kind === "settled") {
+    const { sent, digest, result, by, note } = record;
+    return JSON.stringify({ kind: "settled", time, sent, digest, result, by, note: keptOf(note, "note") });
+  }
+  const whole = sentText(record, time, record.ask);
+  // Long words leave no room for it, and then its operation can't be asked about.
+  return Buffer.byteLength(whole) <= textBytesMax ? whole : sentText(record, time, undefined);
+}
+
+function sentText(
+  { requestId, service, route, key, amount, digest }: SentRecord,
+  time: string,
+  ask: SentRecord["ask"],
+): string {
   return JSON.stringify({
     kind: "sent",
     time,
@@ -99,6 +146,7 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
     key: key === undefined ? undefined : storedKey(key),
     amount: keptOf(amount, "amount")?.replace(/[^\d.eE+-]/g, "?"),
     digest,
+    ask,
   });
 }
 
@@ -116,6 +164,7 @@ export function readRecord(text: string): JournalRecord | undefined {
   if (Number.isNaN(timeMs)) return undefined;
   if (value["kind"] === "start") return { kind: "start", timeMs, version: typeof version === "string" ? version : "" };
   if (value["kind"] === "sent") return readSent(value, timeMs);
+  if (value["kind"] === "settled") return readSettled(value, timeMs);
   if (value["kind"] !== "outcome" || typeof sent !== "number" || !isOutcome(outcome)) return undefined;
   const [status, code] = [value["status"], value["code"]];
   return {
@@ -137,7 +186,27 @@ function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): Sen
   const [requestId, service, route] = [text("id"), text("service"), text("route")];
   if (requestId === undefined || service === undefined || route === undefined) return undefined;
   const digest = text("digest") ?? "";
-  return { kind: "sent", timeMs, requestId, service, route, key: text("key"), amount: text("amount"), digest };
+  const ask = readAsk(value["ask"]);
+  const sent = { kind: "sent", timeMs, requestId, service, route, key: text("key"), amount: text("amount"), digest } as const;
+  return ask === undefined ? sent : { ...sent, ask };
+}
+
+function readAsk(value: unknown): SentRecord["ask"] {
+  if (!isObject(value)) return undefined;
+  const fields: Record<string, string | number> = {};
+  for (const [name, field] of Object.entries(value)) {
+    if (typeof field !== "string" && typeof field !== "number") return undefined;
+    fields[name] = field;
+  }
+  return fields;
+}
+
+function readSettled(value: Readonly<Record<string, unknown>>, timeMs: number): SettledRecord | undefined {
+  const { sent, digest, result, by, note } = value;
+  if (typeof sent !== "number" || typeof digest !== "string" || !isOperationEnd(result)) return undefined;
+  if (by !== "answer" && by !== "operator") return undefined;
+  const settled = { kind: "settled", timeMs, sent, digest, result, by } as const;
+  return typeof note === "string" ? { ...settled, note } : settled;
 }
 
 const isOutcome = (value: unknown): value is Outcome => value === "answered" || value === "not-sent" || value === "unknown";
@@ -151,21 +220,35 @@ export interface JournalOperation {
   readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "left"> | undefined;
   /** posline ended before there was an outcome: it started anew after this was sent. */
   readonly lost: boolean;
+  /** How it is proven to have ended, where that was learned later. */
+  readonly settled?: Pick<SettledRecord, "timeMs" | "result" | "by" | "note">;
 }
 
-/** Joins records into operations, in the order of their sending. An outcome whose sending was overwritten says nothing. */
+/**
+ * Joins records into operations, in the order of their sending. An outcome whose sending was overwritten says nothing, and so does
+ * what settled it.
+ */
 export function joinOperations(records: readonly StoredRecord[]): readonly JournalOperation[] {
   const endings = new Map<number, NonNullable<JournalOperation["ending"]>>();
+  const settled = new Map<number, SettledRecord>();
   let started = 0;
   for (const { sequence, record } of records) {
     if (record.kind === "outcome") endings.set(record.sent, record);
+    else if (record.kind === "settled") settled.set(record.sent, record);
     else if (record.kind === "start") started = sequence;
   }
   return records.flatMap(({ sequence, record }) => {
     if (record.kind !== "sent") return [];
     const ending = endings.get(sequence);
-    return [{ sequence, sent: record, ending, lost: ending === undefined && sequence < started }];
+    const operation = { sequence, sent: record, ending, lost: ending === undefined && sequence < started };
+    const end = settled.get(sequence);
+    return [end?.digest === record.digest ? { ...operation, settled: end } : operation];
   });
+}
+
+/** Whether the journal can't say how an operation ended, of one that is not in flight. */
+export function isUnknown({ ending, settled }: JournalOperation): boolean {
+  return settled === undefined && (ending === undefined || ending.outcome === "unknown");
 }
 
 /** An operation of which the journal alone can't say whether it was carried out. */

@@ -1,7 +1,8 @@
 import { Deadline, nowMs } from "../core/clock.ts";
+import type { OperationEnd } from "../core/followed.ts";
 import type { Disk } from "./disk.ts";
 import { JournalError, journalFile, writeReason } from "./errors.ts";
-import { type StoredRecord, type UnknownOperation, writeRecord } from "./record.ts";
+import { type SettledRecord, type StoredRecord, type UnknownOperation, writeRecord } from "./record.ts";
 import { openRing, type Ring, type SlotRecord } from "./ring.ts";
 import {
   DiskRetry,
@@ -46,6 +47,19 @@ export interface JournalReport {
    * @param older How many others there are.
    */
   found(recent: readonly UnknownOperation[], older: number): void;
+  /** An operation is proven to have ended, by an answer of the terminal or by the person who looked at it. */
+  onSettled(settled: SettledOperation): void;
+}
+
+/** An operation with its proven end. */
+export interface SettledOperation {
+  /** undefined where it was sent by an earlier process, and its caller knew its outcome. */
+  readonly requestId: string | undefined;
+  readonly service: string;
+  readonly route: string;
+  readonly key: string | undefined;
+  readonly result: OperationEnd;
+  readonly by: SettledRecord["by"];
 }
 
 export interface RecorderOptions {
@@ -187,13 +201,14 @@ export class Recorder {
     );
   }
 
-  /** Gives a record its number, if it has none yet. An outcome whose sending was never written has nothing to refer to. */
+  /** Gives a record its number, if it has none yet. An outcome, or an end, of a sending that was never written refers to nothing. */
   #numbered(queued: QueuedRecord): readonly SlotRecord[] {
     const { record } = queued;
-    const sent = record.kind === "outcome" ? sequenceOf(record.sent) : 0;
+    const refers = record.kind === "outcome" || record.kind === "settled";
+    const sent = refers ? sequenceOf(record.sent) : 0;
     if (sent === undefined) return [];
     queued.sequence ??= this.#next++;
-    return [{ sequence: queued.sequence, text: writeRecord(record.kind === "outcome" ? { ...record, sent } : record) }];
+    return [{ sequence: queued.sequence, text: writeRecord(refers ? { ...record, sent } : record) }];
   }
 
   async #open(): Promise<Ring> {

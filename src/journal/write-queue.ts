@@ -1,13 +1,17 @@
-import type { OutcomeRecord, ProbeRecord, SentRecord, StartRecord } from "./record.ts";
+import type { OutcomeRecord, ProbeRecord, SentRecord, SettledRecord, StartRecord } from "./record.ts";
 
 /** Records on their way to the disk: what is queued, in which order, what is dropped, and when a failed disk is retried. */
 
-/** A record before it has a number. An outcome refers to its sending, whose number is known once that is written. */
+/**
+ * A record before it has a number. An outcome refers to its sending, whose number is known once that is written; what settles it may
+ * also refer to one that an earlier process wrote, by its number.
+ */
 export type UnnumberedRecord =
   | SentRecord
   | StartRecord
   | ProbeRecord
-  | (Omit<OutcomeRecord, "sent"> & { readonly sent: Recording });
+  | (Omit<OutcomeRecord, "sent"> & { readonly sent: Recording })
+  | (Omit<SettledRecord, "sent"> & { readonly sent: Recording | number });
 
 /** A record that was given to be written, as its caller sees it. */
 export interface Recording {
@@ -42,7 +46,10 @@ export class QueuedRecord implements Recording {
 }
 
 /** The number of what was given to be written, once it has one. */
-export const sequenceOf = (recording: Recording) => (recording instanceof QueuedRecord ? recording.sequence : undefined);
+export function sequenceOf(recording: Recording | number): number | undefined {
+  if (typeof recording === "number") return recording;
+  return recording instanceof QueuedRecord ? recording.sequence : undefined;
+}
 
 /** What is written to learn whether the disk works; it has no caller that waits. */
 export function diskProbe(): QueuedRecord {

@@ -36,6 +36,7 @@ export function lineCaller(options: LineCallerOptions): Handler {
     payload: toLine(contract, route.path, call.body, merchantId),
     replyTimeoutMs: replyTimeoutMs[route.path] ?? route.replyTimeoutMs,
     urgent: route.urgent,
+    background: call.background === true,
     repeatable: route.effect === "none",
     probeShaped: route.path === contract.probe.route,
     adviceWhenUnknown: route.effect === "none" ? askAgain : checkFirst[contract.service],

@@ -326,7 +326,7 @@ export class LineEngine {
 
   #called(exchange: Exchange, now: number): void {
     const left = exchange.request.caller.gone ? this.#unavailable("caller-left", "the client has disconnected") : undefined;
-    const refusal = left ?? this.refusal(now);
+    const refusal = left ?? this.refusal(now, exchange);
     if (refusal !== undefined) this.#settle(exchange, refusal);
     else if (this.#isFree(now)) this.#sendOrRecord(exchange, now);
     else this.#queue.add(exchange);
@@ -337,13 +337,13 @@ export class LineEngine {
     return this.#maySend(now) && this.#queue.isEmpty;
   }
 
-  /** Why a call that came now would be refused; undefined when it would be sent, or wait. */
-  refusal(now: number): Fault | undefined {
+  /** Why a call that came now, of a caller where not said otherwise, would be refused; undefined when it would be sent, or wait. */
+  refusal(now: number, call: Pick<Exchange, "background"> = { background: false }): Fault | undefined {
     if (this.#whyStopping !== undefined) return this.#unavailable("stopping", this.#whyStopping);
     // Before the first attempt to open the device has ended, nobody knows whether there is one.
     if (this.#wasTried && this.#state === "down") return this.#unavailable("line-down", `it is down (${this.reason(now)})`);
-    if (this.#isFree(now) || !this.#queue.isFull) return undefined;
-    return this.#unavailable("queue-full", `${this.#queue.size} calls are waiting, which is the limit`);
+    if (this.#isFree(now) || !this.#queue.isFullFor(call)) return undefined;
+    return this.#unavailable("queue-full", `${this.#config.queueCallsMax} calls are waiting, which is the limit`);
   }
 
   #unavailable(reason: FaultReason, state: string): Fault {
@@ -734,6 +734,7 @@ function probeOf({ service, framing }: LineService): LineRequest {
     payload: [],
     replyTimeoutMs: probeReplyMs,
     urgent: false,
+    background: true,
     repeatable: false,
     probeShaped: true,
     adviceWhenUnknown: "",

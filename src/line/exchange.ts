@@ -20,6 +20,8 @@ export interface LineRequest {
   /** Milliseconds from the last byte sent to the first of the reply. */
   readonly replyTimeoutMs: number;
   readonly urgent: boolean;
+  /** Asked by posline itself: sent only when no other call waits. */
+  readonly background: boolean;
   /** True for what only reads: it may be sent once more after a corrupt reply. */
   readonly repeatable: boolean;
   /** True when its own answer has the shape of a probe's. */
@@ -83,6 +85,10 @@ export class Exchange implements Queued {
 
   get urgent(): boolean {
     return this.request.urgent;
+  }
+
+  get background(): boolean {
+    return this.request.background;
   }
 
   /** Whether it must be recorded before it is sent; that is done once, however often it is sent. */

@@ -86,7 +86,14 @@ async function lineMs(path: string, folder: string): Promise<number> {
         linePrefix: contract.linePrefix,
         payload: [payload],
       } as const),
-      ...{ replyTimeoutMs: limitMs, urgent: false, repeatable: false, probeShaped: false, adviceWhenUnknown: "" },
+      ...{
+        replyTimeoutMs: limitMs,
+        urgent: false,
+        background: false,
+        repeatable: false,
+        probeShaped: false,
+        adviceWhenUnknown: "",
+      },
       caller: new Presence(),
     };
     const beganMs = performance.now();

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type JournalArguments, runJournal } from "../../src/cli/journal.ts";
+import type { AskAdmin } from "../../src/cli/journal-settle.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
@@ -27,7 +28,12 @@ async function record(journal: Journal, key: string, outcome?: "answered" | "unk
   if (outcome !== undefined) await entry.ended({ outcome, ...(outcome === "answered" ? { status: "success", code: 0 } : {}) });
 }
 
-async function run(args: JournalArguments, env = {}, again: () => Promise<boolean> = async () => false) {
+async function run(
+  args: JournalArguments,
+  env = {},
+  again: () => Promise<boolean> = async () => false,
+  ask: AskAdmin = async () => undefined,
+) {
   let out = "";
   let err = "";
   const code = await runJournal(args, {
@@ -36,6 +42,7 @@ async function run(args: JournalArguments, env = {}, again: () => Promise<boolea
     out: (text) => (out += text),
     err: (text) => (err += text),
     again,
+    ask,
   });
   return { code, out, err };
 }
@@ -248,4 +255,54 @@ test("posline journal lets nothing of a request reach the terminal that commands
   await journal.close();
   assert.doesNotMatch((await run({ folder: join(root, evil) })).err, obeyed);
   assert.doesNotMatch((await run({ folder, key: evil })).out, obeyed);
+});
+
+test("posline journal --unknown prints what the running posline tried, where it keeps this journal, and JSON has it too", async () => {
+  const { folder, journal } = await journalIn();
+  for (const key of ["A", "B", "C"]) await record(journal, key, "unknown");
+  const newest = journal.unknown().map(({ time, requestId, key }) => ({
+    ...{ time, requestId },
+    ...(key === "A" ? { asked: 4, lastAsked: time, lastAnswer: "error, code -15" } : { asked: 0 }),
+    ...(key === "B" ? { cannotAsk: "bank has no question about it" } : {}),
+  }));
+  const asked: string[] = [];
+  const ask = (kept: string) => async (_: unknown, method: string, path: string) => {
+    asked.push(`${method} ${path}`);
+    return { journal: { folder: kept, unknown: { total: 3, newest } } };
+  };
+  const { out } = await run({ folder, unknown: true }, {}, undefined, ask(folder));
+  assert.match(out, /\nA: asked 4 times, last at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d; last answer: error, code -15\nB: /);
+  assert.match(out, /\nB: posline does not ask: bank has no question about it\nC: not asked yet\n3 operations: 3 unknown\n/);
+  const [row] = (await run({ folder, unknown: true, json: true }, {}, undefined, ask(folder))).out.split("\n");
+  assert.match(JSON.parse(row ?? "").tried, /^asked 4 times/);
+  assert.doesNotMatch((await run({ folder, unknown: true }, {}, undefined, ask("/elsewhere"))).out, /asked/);
+  assert.deepEqual(asked, ["GET /status", "GET /status", "GET /status"]);
+  await run({ folder }, {}, undefined, ask(folder));
+  await journal.close();
+  await run({ folder, unknown: true }, {}, undefined, ask(folder));
+  assert.equal(asked.length, 3, "neither without --unknown, nor when posline doesn't run");
+});
+
+test("posline journal settle asks the posline that writes the journal, and says why that can't be", async () => {
+  const { folder, journal } = await journalIn();
+  await record(journal, "A", "unknown");
+  const settle = { folder, action: "settle", operation: "A", as: "done", note: "seen" } as const;
+  const away = await run(settle);
+  assert.deepEqual([away.code, away.out], [69, ""]);
+  assert.match(
+    away.err,
+    /posline runs and keeps the journal, and its admin port \(127\.0\.0\.1:8880\) does not answer: check admin/,
+  );
+  const refused = await run(settle, {}, undefined, async () => ({ error: "Cannot settle it" }));
+  assert.deepEqual([refused.code, refused.err], [69, "Cannot settle it\n"]);
+  const [open] = journal.open;
+  assert.ok(open);
+  const done = await run(settle, {}, undefined, async (_admin, _method, _path, body = "") => {
+    assert.deepEqual(JSON.parse(body), { key: "A", as: "done", note: "seen", folder });
+    void journal.settle(open, { result: "approved", by: "operator", note: "seen" });
+    return { settled: [] };
+  });
+  assert.deepEqual([done.code, done.out, done.err], [0, "bank /sale A is settled: done\n", ""]);
+  assert.match((await run({ folder })).out, / A +100 {2}settled, approved /);
+  await journal.close();
 });

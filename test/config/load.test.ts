@@ -59,6 +59,7 @@ test("loadConfig() gives every resolved setting one origin, and no origin to any
     "journal.folder",
     "journal.bytes",
     "journal.onFailure",
+    "journal.resolve",
     "log.level",
   ];
   assert.deepEqual([...origins.keys()].filter((path) => !path.endsWith(".replyTimeoutMs")).sort(), paths.sort());

@@ -79,34 +79,39 @@ test("journal lists a sale that was on the line at kill -9 as unknown, at the ne
     if (asked.text.includes('"B-2"')) return;
     return good(asked, terminal);
   };
-  await withBench(behaviour, async ({ terminal, start, journal }) => {
-    const first = await start();
-    assert.equal((await first.post("bank", "/sale", sale("B-1"))).status, 200);
-    const lost = first.post("bank", "/sale", sale("B-2")).catch(() => "lost");
-    await until(() => terminal.calls.some(({ text }) => text.includes('"B-2"')), "the sale to be on the line");
-    // It waits for its turn and was never sent: it must not be listed.
-    const waiting = first.post("bank", "/sale", sale("B-3")).catch(() => "lost");
-    await until(async () => (await statusOf(first)).lines.till.queue.waiting === 1, "the other to wait");
-    await first.stop("SIGKILL");
-    assert.deepEqual(await Promise.all([lost, waiting]), ["lost", "lost"]);
+  await withBench(
+    behaviour,
+    async ({ terminal, start, journal }) => {
+      const first = await start();
+      assert.equal((await first.post("bank", "/sale", sale("B-1"))).status, 200);
+      const lost = first.post("bank", "/sale", sale("B-2")).catch(() => "lost");
+      await until(() => terminal.calls.some(({ text }) => text.includes('"B-2"')), "the sale to be on the line");
+      // It waits for its turn and was never sent: it must not be listed.
+      const waiting = first.post("bank", "/sale", sale("B-3")).catch(() => "lost");
+      await until(async () => (await statusOf(first)).lines.till.queue.waiting === 1, "the other to wait");
+      await first.stop("SIGKILL");
+      assert.deepEqual(await Promise.all([lost, waiting]), ["lost", "lost"]);
 
-    const { rows, code } = await journal("--unknown");
-    assert.deepEqual(
-      rows.map(({ key }) => key),
-      ["B-2"],
-    );
-    assert.equal(code, 75);
-    const before = terminal.calls.length;
-    const second = await start();
-    const told = await second.logged(({ key }) => key === "B-2", "the sale to be told of");
-    assert.equal(told["level"], "warn");
-    assert.match(String(told["msg"]), /outcome is unknown/);
-    const { journal: shown } = await statusOf(second);
-    assert.deepEqual([shown.unknown.total, shown.unknown.newest[0].key], [1, "B-2"]);
-    assert.equal(terminal.calls.length, before, "nothing was sent again");
-    assert.equal((await second.post("bank", "/sale", sale("B-4"))).status, 200);
-    assert.equal((await journal()).rows.find(({ key }) => key === "B-1")?.["outcome"], "answered");
-  });
+      const { rows, code } = await journal("--unknown");
+      assert.deepEqual(
+        rows.map(({ key }) => key),
+        ["B-2"],
+      );
+      assert.equal(code, 75);
+      const before = terminal.calls.length;
+      const second = await start();
+      const told = await second.logged(({ key }) => key === "B-2", "the sale to be told of");
+      assert.equal(told["level"], "warn");
+      assert.match(String(told["msg"]), /outcome is unknown/);
+      const { journal: shown } = await statusOf(second);
+      assert.deepEqual([shown.unknown.total, shown.unknown.newest[0].key], [1, "B-2"]);
+      assert.equal(terminal.calls.length, before, "nothing was sent again");
+      assert.equal((await second.post("bank", "/sale", sale("B-4"))).status, 200);
+      assert.equal((await journal()).rows.find(({ key }) => key === "B-1")?.["outcome"], "answered");
+      // Its questions are the affair of journal-settles.test.ts.
+    },
+    { resolve: false },
+  );
 });
 
 test("serve refuses to start with 78 where nothing goes without a record and there is no folder for it", async () => {

@@ -3,7 +3,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, ContractName } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import type { UnknownOperation } from "../../src/journal/record.ts";
-import type { JournalReport } from "../../src/journal/recorder.ts";
+import type { JournalReport, SettledOperation } from "../../src/journal/recorder.ts";
 
 export const outcomes = ["answered", "unknown", "not-sent"] as const;
 
@@ -48,6 +48,10 @@ export class Told implements JournalReport {
   }
   noticed(message: string): void {
     this.notices.push(message);
+  }
+  readonly settlings: string[] = [];
+  onSettled({ service, route, key, result, by }: SettledOperation): void {
+    this.settlings.push(`${service} ${route} ${key} ${result} ${by}`);
   }
   found(recent: readonly UnknownOperation[], older: number): void {
     this.finds.push({ recent, older });

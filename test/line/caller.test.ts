@@ -137,3 +137,24 @@ test("lineCaller() tells the ledger that the caller had left before the outcome"
   await time.advance(60_000);
   assert.ok(ledger.told.includes("ending unknown undefined undefined left"));
 });
+
+test("lineCaller() sends a background call behind callers that came later", async () => {
+  const { ledger, line } = await bench();
+  const ask = lineCaller({ contract: contracts.bank, line, replyTimeoutMs: {}, merchantId: undefined });
+  const send = (route: string, background: boolean) => {
+    const call: Call = {
+      service: "bank",
+      contract: "bank",
+      route,
+      body: [Buffer.from("{}")],
+      requestId: "r",
+      key: undefined,
+      caller: new Presence(),
+      background,
+    };
+    return ask(call);
+  };
+  void [send("/terminals", false), send("/check", true), send("/xreport", false)];
+  await time.advance(1_000);
+  assert.deepEqual(ledger.told, ["heard /terminals", "heard /xreport", "heard /check"]);
+});

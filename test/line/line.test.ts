@@ -400,3 +400,37 @@ test("Line lets its observer see each event with what follows from it, before it
   assert.ok(await time.until(() => hasEnded(end)));
   assert.deepEqual(seen, ["call: write, bank SALE", "wrote: ", "received: settle"]);
 });
+
+test("Line sends a background question when no caller waits, and its repetition after a corrupt reply behind callers too", async () => {
+  const set = await clean(setOf(() => {}));
+  const ends = [
+    ending(set.line, requestFor("A")),
+    ending(set.line, requestFor("ASKED", { route: "/check", background: true, repeatable: true })),
+    ending(set.line, requestFor("B")),
+  ];
+  set.asked.length = 0;
+  for (const id of ["A", "B"]) {
+    await time.advance(2);
+    set.device.reply("length", good(id));
+    await time.settle();
+  }
+  await time.advance(2);
+  assert.deepEqual(set.asked, ["/sale", "/sale", "/check"]);
+  // Its reply is corrupt, and a caller comes while the line is proven clean.
+  set.device.reply("length", "nonsense");
+  await time.settle();
+  ends.push(ending(set.line, requestFor("C", { route: "/refund" })));
+  await time.until(() => set.asked.includes("/refund"));
+  set.device.reply("length", good("C"));
+  await time.until(() => set.asked.filter((route) => route === "/check").length === 2);
+  set.device.reply("length", good("ASKED"));
+  await time.settle();
+  assert.deepEqual(
+    ends.map(({ text }) => text),
+    ["A", "ASKED", "B", "C"].map(good),
+  );
+  assert.deepEqual(
+    set.asked.filter((route) => route === "/refund" || route === "/check"),
+    ["/check", "/refund", "/check"],
+  );
+});

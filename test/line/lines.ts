@@ -86,6 +86,7 @@ export function requestFor(
     payload: [Buffer.from(text)],
     replyTimeoutMs: 10_000,
     urgent: false,
+    background: false,
     repeatable: false,
     probeShaped: false,
     adviceWhenUnknown: "Outcome unknown, call /check",

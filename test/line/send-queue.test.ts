@@ -6,7 +6,8 @@ interface Named extends Queued {
   readonly name: string;
 }
 
-const item = (name: string, waitUntilMs = 1_000, urgent = false): Named => ({ name, urgent, waitUntilMs });
+const item = (name: string, waitUntilMs = 1_000, urgent = false): Named => ({ name, urgent, background: false, waitUntilMs });
+const asked = (name: string, waitUntilMs = 1_000): Named => ({ ...item(name, waitUntilMs), background: true });
 const names = (all: Iterable<Named>): string => [...all].map(({ name }) => name).join(" ");
 
 function queueOf(...items: readonly Named[]): SendQueue<Named> {
@@ -30,7 +31,7 @@ test("SendQueue.putFirst() goes before urgent ones, whatever the limit", () => {
   const queue = new SendQueue<Named>(2);
   queue.add(item("abort", 1_000, true));
   queue.add(item("a"));
-  assert.equal(queue.isFull, true);
+  assert.equal(queue.isFullFor({ background: false }), true);
   queue.putFirst(item("again"));
   assert.equal(queue.size, 3);
   assert.equal(names(queue.takeAll()), "again abort a");
@@ -80,4 +81,33 @@ test("SendQueue.next() gives nothing while the head is recorded, and the head be
   assert.equal(queue.hasReady, true);
   assert.equal(queue.next()?.name, "head");
   assert.equal(queue.next()?.name, "abort");
+});
+
+test("SendQueue.next() gives background items behind all others, however early they came, and their repetition too", () => {
+  const queue = queueOf(asked("question 1"), asked("question 2"), item("a"), item("abort", 1_000, true));
+  queue.putFirst(asked("repeated"));
+  assert.equal(queue.hasReady, true);
+  assert.equal(queue.next()?.name, "abort");
+  queue.add(item("b"));
+  assert.equal(names(queue.takeAll()), "a b repeated question 1 question 2");
+  assert.equal(queue.isEmpty, true);
+});
+
+test("SendQueue.add() keeps places of background items and of callers apart", () => {
+  const queue = new SendQueue<Named>(1);
+  queue.add(asked("question 1"));
+  assert.deepEqual([queue.size, queue.isEmpty, queue.hasReady], [0, false, true]);
+  assert.throws(() => queue.add(asked("question 2")), /1 are waiting, which is the limit/);
+  queue.add(item("a"));
+  assert.throws(() => queue.add(item("b")), /which is the limit/);
+  assert.equal(names(queue.takeAll()), "a question 1");
+});
+
+test("SendQueue.expired() and remove() reach background items, and nextDueMs counts them", () => {
+  const question = asked("question", 200);
+  const queue = queueOf(item("a", 500), question);
+  assert.equal(queue.nextDueMs, 200);
+  assert.equal(names(queue.expired(200)), "question");
+  assert.equal(queue.remove(question), true);
+  assert.equal(queue.nextDueMs, 500);
 });

@@ -1,0 +1,127 @@
+import type { AdminConfig, Config } from "../config/config.ts";
+import { contractNames } from "../core/call.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { printable } from "../core/shell-text.ts";
+import { urlHost } from "../core/url-host.ts";
+import { nodeDisk } from "../journal/disk.ts";
+import { JournalError } from "../journal/errors.ts";
+import { chosenBy, endBy, type OperatorSettle } from "../journal/operator-settle.ts";
+import { readJournal } from "../journal/reader.ts";
+import { isUnknown, type JournalOperation, joinOperations } from "../journal/record.ts";
+import { Recorder } from "../journal/recorder.ts";
+import { slotBytes } from "../journal/slot.ts";
+
+/**
+ * `posline journal settle`: the person who looked at the terminal says how an operation ended. A posline that runs writes its journal
+ * alone, so then it is asked to; otherwise the command appends the record itself.
+ */
+
+/** What a running posline answers on its admin port; undefined where it can't be reached. */
+export type AskAdmin = (
+  admin: AdminConfig,
+  method: "GET" | "POST",
+  path: string,
+  body?: string,
+) => Promise<JsonObject | undefined>;
+
+/** Milliseconds for an answer of the admin port: it is on this box, and answers from memory. */
+const adminMs = 5_000;
+
+/** Asks it over HTTP. */
+export const askAdmin: AskAdmin = async ({ host, port }, method, path, body) => {
+  try {
+    const response = await fetch(`http://${urlHost(host)}:${port}${path}`, {
+      method,
+      ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/json" } }),
+      signal: AbortSignal.timeout(adminMs),
+    });
+    const answer: unknown = await response.json();
+    return isObject(answer) ? answer : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Where the journal is, and who may be keeping it. */
+export interface JournalSettleTarget {
+  readonly folder: string;
+  readonly admin: AdminConfig;
+  readonly services: Config["services"] | undefined;
+}
+
+/** How often it is looked whether a running posline has written the record, and how long between two looks, in milliseconds. */
+const looks = 50;
+const lookMs = 100;
+
+/**
+ * Settles an operation.
+ * @returns what was recorded, as a sentence.
+ * @throws JournalError saying why nothing was, and what to do.
+ */
+export async function settleByOperator(target: JournalSettleTarget, wanted: OperatorSettle, ask: AskAdmin): Promise<string> {
+  const { folder, admin } = target;
+  const { records, slots, isWritten } = await readJournal(folder);
+  const chosen = chosenBy(
+    joinOperations(records).filter((each) => isUnknown(each) && (each.lost || !isWritten || each.ending)),
+    wanted,
+  );
+  if (!isWritten) await append(target, wanted, chosen, slots);
+  else {
+    const answer = await ask(admin, "POST", "/journal/settle", JSON.stringify({ ...wanted, folder }));
+    if (answer === undefined) {
+      throw new JournalError(
+        `Cannot settle "${wanted.key}": posline runs and keeps the journal, and its admin port (${admin.host}:${admin.port}) does not ` +
+          "answer: check admin in the configuration, or stop posline first",
+      );
+    }
+    if (typeof answer["error"] === "string") throw new JournalError(answer["error"]);
+    await untilWritten(folder, chosen, wanted);
+  }
+  const which = [...new Set(chosen.map(({ sent }) => `${sent.service} ${sent.route} ${sent.key ?? sent.requestId}`))];
+  return `${printable(which.join(", "))} is settled: ${wanted.as}`;
+}
+
+/** Appends what posline itself would; the file keeps its size, and nothing else in it changes. */
+async function append(
+  { folder, services }: JournalSettleTarget,
+  { as, note }: OperatorSettle,
+  chosen: readonly JournalOperation[],
+  slots: number,
+): Promise<void> {
+  const problems: string[] = [];
+  const ignore = () => {};
+  const report = {
+    failed: (reason: string) => problems.push(reason),
+    recovered: ignore,
+    noticed: ignore,
+    found: ignore,
+    onSettled: ignore,
+  };
+  const recorder = new Recorder({ disk: nodeDisk, folder, bytes: slots * slotBytes, report, onFirstRead: ignore });
+  try {
+    for (const { sequence, sent } of chosen) {
+      const contract = services?.[sent.service]?.contract ?? contractNames.find((each) => each === sent.service);
+      const end = { result: endBy(as, sent, contract), by: "operator", note } as const;
+      const record = { kind: "settled", timeMs: Date.now(), sent: sequence, digest: sent.digest, ...end } as const;
+      if (!(await recorder.add(record).recorded))
+        throw new JournalError(problems[0] ?? `Cannot write the journal in ${folder}`);
+    }
+  } finally {
+    await recorder.close();
+  }
+}
+
+/** Waits until the running posline has the records on the disk. */
+async function untilWritten(folder: string, chosen: readonly JournalOperation[], { key }: OperatorSettle): Promise<void> {
+  const wanted = new Set(chosen.map(({ sequence }) => sequence));
+  for (let look = 0; look < looks; look++) {
+    const { records } = await readJournal(folder);
+    const open = joinOperations(records).filter((each) => wanted.has(each.sequence) && isUnknown(each));
+    if (open.length === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+  }
+  throw new JournalError(
+    `Cannot say that "${key}" is settled: posline took it, and has not written it within ${(looks * lookMs) / 1_000} s: look at ` +
+      "the state of the journal in /status",
+  );
+}

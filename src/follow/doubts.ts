@@ -1,0 +1,293 @@
+import type { Contract, Route } from "../contract/contract.ts";
+import { contracts, routeOf } from "../contract/contracts.ts";
+import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
+import type { Call, Reply, ServiceName } from "../core/call.ts";
+import { nowMs } from "../core/clock.ts";
+import type { OperationEnd } from "../core/followed.ts";
+import type { JsonObject } from "../core/json-object.ts";
+import { parseForm, unescapeValue } from "../envelope/form.ts";
+import { textOf } from "../envelope/json.ts";
+import type { OpenOperation, SettledEnd } from "../journal/journal.ts";
+import { recentMs } from "../journal/recent-operations.ts";
+import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
+import { nextStep } from "../settle/machine.ts";
+import { type AnsweredCall, type FollowedOperation, hasCode } from "../settle/proof.ts";
+import type { SettleState } from "../settle/state.ts";
+
+/**
+ * What is known of the operations whose outcome the journal doesn't know: what was answered about them, by any question, and what that
+ * proves. An answer is judged by the rules of `settle`, as of an operation that was lost and may not be sent again. It sends nothing.
+ */
+
+/** The journal, as far as it is needed. */
+export interface DoubtfulJournal {
+  /** Operations of unknown outcome, the last one last. */
+  readonly open: readonly OpenOperation[];
+  aloneSinceMs(operation: OpenOperation): number | undefined;
+  settle(operation: OpenOperation, end: SettledEnd): Promise<boolean>;
+}
+
+/** A service of the configuration. */
+export interface AskedService {
+  readonly contract: Contract;
+  /** Signs the questions of a fiscal service. */
+  readonly merchantId: string | undefined;
+}
+
+/** A question about an operation. */
+export interface Question {
+  readonly route: string;
+  /** JSON. */
+  readonly text: string;
+}
+
+/** What was tried to learn how an operation ended, for people. */
+export interface Tried {
+  /** How often posline asked by itself. */
+  readonly asked: number;
+  /** As ISO 8601. */
+  readonly lastAsked: string | undefined;
+  /** The last answer to anybody's question. */
+  readonly lastAnswer: string | undefined;
+  /** Why posline doesn't ask by itself, in a sentence. */
+  readonly cannotAsk: string | undefined;
+}
+
+/** What is known of one operation. */
+interface Doubt {
+  state: SettleState;
+  /** As by the journal, when the state was begun: a later sending under the key begins it anew. */
+  aloneSinceMs: number;
+  /** When "there is none" last counted, on `nowMs`'s scale. */
+  absentMs: number;
+  asked: number;
+  lastAsked: string | undefined;
+  lastAnswer: string | undefined;
+}
+
+/** An operation under its contract's rules. */
+interface Rules {
+  readonly route: Route;
+  readonly recovery: RecoveryRules;
+  readonly followed: FollowedOperation;
+}
+
+export class Doubts {
+  readonly #journal: DoubtfulJournal;
+  readonly #doubts = new WeakMap<OpenOperation, Doubt>();
+  #services: ReadonlyMap<ServiceName, AskedService> = new Map();
+
+  constructor(journal: DoubtfulJournal) {
+    this.#journal = journal;
+  }
+
+  /** Takes the services of a configuration. */
+  use(services: ReadonlyMap<ServiceName, AskedService>): void {
+    this.#services = services;
+  }
+
+  /** Those of a service, the last one last. */
+  of(service: ServiceName): readonly OpenOperation[] {
+    return this.#journal.open.filter(({ sent }) => sent.service === service);
+  }
+
+  /** Whether it is still not known how it ended. */
+  isOpen(operation: OpenOperation): boolean {
+    return this.#journal.open.includes(operation);
+  }
+
+  /** Why an operation can't be asked about, in a sentence; undefined where it can. */
+  cannotAsk(operation: OpenOperation): string | undefined {
+    const { sent } = operation;
+    const service = this.#services.get(sent.service);
+    if (service === undefined) return `the configuration has no service ${sent.service} any more`;
+    const rules = rulesOf(service.contract, operation);
+    if (rules === undefined) return `${service.contract.service} has no question about ${sent.route}`;
+    const { recovery } = rules;
+    if (recovery.baseline) return `what is known under the key may be another operation's, which ${sent.route} refers to`;
+    if (sent.key === undefined || sent.ask === undefined)
+      return "its record lacks what it is asked by: a key or a field was missing, too long or masked";
+    if (recovery.learns !== undefined && sent.ask[recovery.learns] === undefined)
+      return `its ${recovery.learns}, by which it is asked, was in the answer that was lost`;
+    if (service.contract.envelope === "form" && service.merchantId === undefined)
+      return "the question can't be signed: set merchantId";
+    if (isOld(operation)) return "it was sent more than 24 h ago: look at the terminal, then use posline journal settle";
+    if (this.#journal.aloneSinceMs(operation) === undefined)
+      return "another operation was sent under its key, and an answer would not say which one it is about";
+    return undefined;
+  }
+
+  /** What is to be asked about an operation that can be asked about. */
+  questionOf(operation: OpenOperation): Question | undefined {
+    const rules = this.#rulesOf(operation);
+    const polling = rules?.route.polling;
+    if (rules === undefined || polling === undefined) return undefined;
+    const fields = polling.keys.map((name) => [name, fieldOf(operation, rules.route, name)]);
+    return { route: polling.route, text: writeExactObject(Object.fromEntries(fields)) };
+  }
+
+  /** When asking once more could prove that there is none, on `nowMs`'s scale, where only time is missing; else undefined. */
+  absenceDueMs(operation: OpenOperation): number | undefined {
+    const doubt = this.#doubts.get(operation);
+    const rules = this.#rulesOf(operation);
+    if (doubt === undefined || rules === undefined || doubt.state.absents < rules.recovery.absentsMin - 1) return undefined;
+    return doubt.aloneSinceMs + rules.recovery.absentsAfterMs;
+  }
+
+  /** posline asked by itself, and got no answer. */
+  unanswered(operation: OpenOperation, reason: string): void {
+    this.#doubtOf(operation).lastAnswer = reason;
+  }
+
+  /** posline asks by itself. */
+  asks(operation: OpenOperation): void {
+    const doubt = this.#doubtOf(operation);
+    doubt.asked++;
+    doubt.lastAsked = new Date().toISOString();
+  }
+
+  triedOf(operation: OpenOperation): Tried {
+    const { asked = 0, lastAsked, lastAnswer } = this.#doubts.get(operation) ?? {};
+    return { asked, lastAsked, lastAnswer, cannotAsk: this.cannotAsk(operation) };
+  }
+
+  /**
+   * A question was answered, no matter who asked it.
+   * @param askedMs When it was asked, on `nowMs`'s scale.
+   */
+  answered({ service, contract: name, route, body }: Call, reply: Reply, askedMs: number): void {
+    const open = this.of(service);
+    if (open.length === 0) return;
+    const contract = contracts[name];
+    const asked = parseExactObject(questionText(contract, body));
+    const answer = asked === undefined ? undefined : readAnswer(reply);
+    if (asked === undefined || answer === undefined) return;
+    for (const operation of open) {
+      const rules = rulesOf(contract, operation);
+      if (rules?.route.polling?.route === route) this.#judge(operation, rules, asked, answer, askedMs);
+    }
+  }
+
+  #judge(operation: OpenOperation, rules: Rules, asked: JsonObject, answer: AnsweredCall, askedMs: number): void {
+    const { recovery, followed } = rules;
+    const aloneSinceMs = this.#journal.aloneSinceMs(operation);
+    if (recovery.baseline || aloneSinceMs === undefined || !asksAbout(operation, rules, asked)) return;
+    const doubt = this.#doubtOf(operation);
+    if (doubt.aloneSinceMs !== aloneSinceMs) {
+      doubt.aloneSinceMs = aloneSinceMs;
+      doubt.state = lost;
+    }
+    const isAbsent = !answer.success && hasCode(followed.contract.finals.absentCodes, answer.summary.code);
+    if (isAbsent && !this.#absenceCounts(operation, rules, doubt, asked, askedMs)) return;
+    const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
+    const step = nextStep(followed, { ...doubt.state, learned }, answer, askedMs - aloneSinceMs);
+    doubt.lastAnswer = answerText(answer);
+    if ("state" in step) doubt.state = step.state;
+    else if (step.verdict !== "unknown") {
+      // What the terminal doesn't know wasn't carried out; what it refused, it knows.
+      const result: OperationEnd = isAbsent && step.verdict === recovery.refused ? "failed" : step.verdict;
+      void this.#journal.settle(operation, { result, by: "answer" });
+    }
+  }
+
+  /** "There is none" counts once an interval, of a question that could find it. */
+  #absenceCounts(
+    operation: OpenOperation,
+    { route, followed }: Rules,
+    doubt: Doubt,
+    asked: JsonObject,
+    askedMs: number,
+  ): boolean {
+    const { ask } = operation.sent;
+    if (ask === undefined || typeof asked[followed.keyField] !== typeof followed.key) return false;
+    if (askedMs < doubt.aloneSinceMs || isOld(operation)) return false;
+    if (askedMs < doubt.absentMs + (route.polling?.intervalMs.min ?? 0)) return false;
+    doubt.absentMs = askedMs;
+    return true;
+  }
+
+  #doubtOf(operation: OpenOperation): Doubt {
+    let doubt = this.#doubts.get(operation);
+    if (doubt === undefined) {
+      const none = { absentMs: Number.NEGATIVE_INFINITY, asked: 0, lastAsked: undefined, lastAnswer: undefined };
+      doubt = { state: lost, aloneSinceMs: operation.sinceMs, ...none };
+      this.#doubts.set(operation, doubt);
+    }
+    return doubt;
+  }
+
+  #rulesOf(operation: OpenOperation): Rules | undefined {
+    const service = this.#services.get(operation.sent.service);
+    return service === undefined ? undefined : rulesOf(service.contract, operation);
+  }
+}
+
+/** An operation that was sent and never answered, and that is only asked about. Nothing is printed because of it. */
+const lost: SettleState = {
+  phase: "lost",
+  doubt: true,
+  // For operations whose key is their own; the others aren't judged.
+  baseline: "",
+  resends: 0,
+  signedAgain: false,
+  absents: 0,
+  learned: undefined,
+  learnedProven: false,
+  unprinted: false,
+  copied: true,
+  refusal: undefined,
+  refusals: 0,
+  askOnly: true,
+};
+
+/**
+ * After a day a terminal may have forgotten it, and "there is none" would prove nothing. The box's clock counts as well, for what an
+ * earlier process sent.
+ */
+function isOld({ sent, sinceMs }: OpenOperation): boolean {
+  return nowMs() - sinceMs >= recentMs || Date.now() - sent.timeMs >= recentMs;
+}
+
+function rulesOf(contract: Contract, operation: OpenOperation): Rules | undefined {
+  const route = routeOf(contract, operation.sent.route);
+  const recovery = route === undefined ? undefined : recoveryOf(contract.service, route.path);
+  if (recovery === undefined || route?.key === undefined || route.polling === undefined) return undefined;
+  const followed = { contract, recovery, keyField: route.key, key: fieldOf(operation, route, route.key), asks: true };
+  return { route, recovery, followed };
+}
+
+/** A field of the question, as the operation's body had it. */
+function fieldOf({ sent }: OpenOperation, { key }: Route, name: string): string | number | undefined {
+  return sent.ask?.[name] ?? (name === key ? sent.key : undefined);
+}
+
+/** Whether a question names this operation and nothing else. */
+function asksAbout(operation: OpenOperation, { route, recovery, followed }: Rules, asked: JsonObject): boolean {
+  if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
+  const others = (route.polling?.keys ?? []).filter((name) => name !== followed.keyField && name !== recovery.learns);
+  return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(operation, route, name)));
+}
+
+function questionText(contract: Contract, body: readonly Buffer[]): string {
+  if (contract.envelope !== "form") return textOf(body);
+  const { data } = parseForm(Buffer.concat(body));
+  return data === undefined ? "" : Buffer.from(unescapeValue(data), "base64").toString("utf8");
+}
+
+function readAnswer({ payload }: Reply): AnsweredCall | undefined {
+  const reply = parseExactObject(textOf(payload));
+  const status = reply?.["status"];
+  if (reply === undefined || (status !== "success" && status !== "error")) return undefined;
+  const summary = {
+    code: looseInteger(reply["code"]),
+    message: scalarText(reply["message"]),
+    httpStatus: undefined,
+    reason: undefined,
+  };
+  return { outcome: "answered", success: status === "success", reply, summary };
+}
+
+function answerText({ success, summary: { code } }: AnsweredCall): string {
+  const status = success ? "success" : "error";
+  return code === undefined ? status : `${status}, code ${code}`;
+}

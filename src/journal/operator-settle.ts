@@ -1,0 +1,85 @@
+import { recoveryOf } from "../contract/recovery.ts";
+import type { ContractName } from "../core/call.ts";
+import type { OperationEnd } from "../core/followed.ts";
+import { isObject } from "../core/json-object.ts";
+import { JournalError } from "./errors.ts";
+import { type SentRecord, storedKey } from "./record.ts";
+
+/**
+ * The settling of an operation by the person who looked at the terminal: which operation is meant, and what is recorded. It is the
+ * same whether posline runs and does it, or the command itself.
+ */
+
+/** What that person said. */
+export interface OperatorSettle {
+  /** pay_id or documentExtID; for an operation without one the id of its request. */
+  readonly key: string;
+  readonly as: "done" | "not-done";
+  readonly note: string;
+  /** Which operation, where several have the key. */
+  readonly service?: string | undefined;
+  readonly route?: string | undefined;
+}
+
+/**
+ * Reads it from JSON.
+ * @throws JournalError naming what is wrong with it.
+ */
+export function readOperatorSettle(text: string): OperatorSettle & { readonly folder: string | undefined } {
+  const value = parsed(text);
+  const word = (name: string) => {
+    const found = value[name];
+    return typeof found === "string" && found !== "" ? found : undefined;
+  };
+  const [key, as, note] = [word("key"), word("as"), word("note")];
+  if (key === undefined)
+    throw new JournalError("Cannot settle: key is missing: name the operation by its pay_id or documentExtID");
+  if (as !== "done" && as !== "not-done") throw new JournalError(`Cannot settle ${key}: as must be "done" or "not-done"`);
+  if (note === undefined) throw new JournalError(`Cannot settle ${key}: note is missing: say how you know`);
+  return { key, as, note, service: word("service"), route: word("route"), folder: word("folder") };
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw new JournalError('Cannot settle: the body must be a JSON object such as {"key":"A-77","as":"done","note":"..."}');
+}
+
+/**
+ * The operations of unknown outcome that are meant: those of one service and route under the key, the last one last.
+ * @throws JournalError when there is none, or when there are several to choose from.
+ */
+export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly T[], wanted: OperatorSettle): readonly T[] {
+  const { key, service, route } = wanted;
+  const stored = storedKey(key);
+  const named = open.filter(({ sent }) => (sent.key ?? sent.requestId) === stored);
+  const chosen = named.filter(({ sent }) => sent.service === (service ?? sent.service) && sent.route === (route ?? sent.route));
+  const names = new Set(chosen.map(({ sent }) => `${sent.service} ${sent.route}`));
+  if (names.size === 1) return chosen;
+  if (names.size > 1) {
+    const which = [...names].join(", ");
+    throw new JournalError(
+      `Cannot settle "${stored}": it names several operations (${which}): choose with --service and --route`,
+    );
+  }
+  if (named.length === 0) {
+    throw new JournalError(`Cannot settle "${stored}": no operation of this key is unknown: see posline journal --unknown`);
+  }
+  const there = [...new Set(named.map(({ sent }) => `${sent.service} ${sent.route}`))].join(", ");
+  throw new JournalError(
+    `Cannot settle "${stored}": its unknown operation is another one (${there}): check --service and --route`,
+  );
+}
+
+/** The result that is recorded: the contract's good end, or that nothing was carried out. */
+export function endBy(as: OperatorSettle["as"], { route }: SentRecord, contract: ContractName | undefined): OperationEnd {
+  if (as === "not-done") return "failed";
+  const ends = contract === undefined ? [] : Object.values(recoveryOf(contract, route)?.ends ?? {});
+  // Reports and shifts of the fiscal service have no end of their own to ask for.
+  if (ends.includes("closed") || contract === "fiscal") return "closed";
+  return "approved";
+}

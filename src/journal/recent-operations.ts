@@ -1,0 +1,137 @@
+import { recoveries } from "../contract/recovery.ts";
+import { nowMs } from "../core/clock.ts";
+import type { OperationEnd, PastOperation } from "../core/followed.ts";
+import type { SentRecord } from "./record.ts";
+import type { Recording } from "./write-queue.ts";
+
+/**
+ * The operations of the last day by service, route and key, in memory: so the same call again is recognised without reading a disk,
+ * and an answer is never taken for the end of one operation where several were sent under one key.
+ */
+
+/** For how long an operation is remembered, in milliseconds: a shop's day. */
+export const recentMs = 24 * 60 * 60 * 1_000;
+
+/** Where an operation's `sent` stands: to be written by this process, or written by an earlier one under this number. */
+export type Place = Recording | number;
+
+/** One operation; the last one under its route and key. */
+export interface RecentOperation extends PastOperation {
+  readonly route: string;
+  readonly place: Place;
+  /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
+  readonly atMs: number;
+  end: OperationEnd | undefined;
+  /** When it came to an end, or was found, on `nowMs`'s scale; undefined while it is in flight. */
+  endedMs: number | undefined;
+  /** Another body was sent under this route and key. */
+  hasOthers: boolean;
+  /** The one that it took the place of; it comes back if this one wasn't sent after all. */
+  before: RecentOperation | undefined;
+}
+
+/** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
+const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
+
+/** The key's words can hold anything but a control character (`record.ts`). */
+const nameOf = (service: string, key: string) => `${service}\n${key}`;
+
+export class RecentOperations {
+  /** By service and key; those sent last stand last. */
+  readonly #operations = new Map<string, RecentOperation[]>();
+  readonly #max: number;
+
+  /** @param max How many keys are remembered: no more than the ring has operations. */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#operations.size;
+  }
+
+  /** An operation is about to be sent; undefined for one that has no key or no end of its own. */
+  add(sent: SentRecord, place: Place): RecentOperation | undefined {
+    const { service, route, key, digest } = sent;
+    if (key === undefined || !followable.has(route)) return undefined;
+    const name = nameOf(service, key);
+    const there = this.#operations.get(name) ?? [];
+    const before = there.find((each) => each.route === route);
+    const hasOthers = before !== undefined && (before.hasOthers || before.digest !== digest);
+    const operation = { ...this.#past(sent, place, nowMs()), endedMs: undefined, hasOthers, before };
+    this.#operations.delete(name);
+    this.#operations.set(name, [...there.filter((each) => each !== before), operation]);
+    this.#forget();
+    return operation;
+  }
+
+  /** One that an earlier process sent, in the order of their sending; what this process sent meanwhile is newer. */
+  addOlder(sent: SentRecord, place: Place, end: OperationEnd | undefined): void {
+    const { service, route, key, digest, timeMs } = sent;
+    if (key === undefined || !followable.has(route)) return;
+    // A clock that was set back makes it younger, never older: it is then remembered for longer.
+    const ageMs = Math.max(0, Date.now() - timeMs);
+    if (ageMs > recentMs) return;
+    const name = nameOf(service, key);
+    const there = this.#operations.get(name) ?? [];
+    const newer = there.find((each) => each.route === route);
+    const isOther = newer !== undefined && (newer.hasOthers || newer.digest !== digest);
+    if (newer !== undefined && typeof newer.place !== "number") {
+      newer.hasOthers = isOther;
+      return;
+    }
+    const operation = { ...this.#past(sent, place, nowMs() - ageMs), end, endedMs: nowMs(), hasOthers: isOther };
+    this.#operations.set(name, [...there.filter((each) => each !== newer), { ...operation, before: undefined }]);
+    this.#forget();
+  }
+
+  #past({ route, timeMs, digest }: SentRecord, place: Place, atMs: number) {
+    return { route, place, atMs, sentMs: timeMs, digest, end: undefined };
+  }
+
+  /** Its outcome is known. One that wasn't sent after all leaves the one before it. */
+  ended(sent: SentRecord, operation: RecentOperation, wasSent: boolean): void {
+    operation.endedMs = nowMs();
+    if (!wasSent) this.#remove(sent, operation);
+    else operation.before = undefined;
+  }
+
+  #remove({ service, route, key = "" }: SentRecord, operation: RecentOperation): void {
+    const name = nameOf(service, key);
+    const there = this.#operations.get(name) ?? [];
+    const last = there.find((each) => each.route === route);
+    if (last !== operation) {
+      // A later one took its place meanwhile.
+      if (last?.before === operation) last.before = operation.before;
+      return;
+    }
+    const left = there.filter((each) => each !== operation);
+    if (operation.before !== undefined) left.push(operation.before);
+    if (left.length === 0) this.#operations.delete(name);
+    else this.#operations.set(name, left);
+  }
+
+  find(service: string, route: string, key: string): RecentOperation | undefined {
+    const found = this.#operations.get(nameOf(service, key))?.find((each) => each.route === route);
+    return found === undefined || nowMs() - found.atMs > recentMs ? undefined : found;
+  }
+
+  /**
+   * Since when a question by this key can only be answered about this operation, on `nowMs`'s scale; undefined where another was sent
+   * under the key, or one is under way.
+   */
+  aloneSinceMs({ service, route, key, digest }: SentRecord): number | undefined {
+    const [only, ...others] = key === undefined ? [] : (this.#operations.get(nameOf(service, key)) ?? []);
+    if (only === undefined || others.length > 0 || only.hasOthers) return undefined;
+    return only.route === route && only.digest === digest ? only.endedMs : undefined;
+  }
+
+  /** The oldest go: each time one comes at most a few are too old. */
+  #forget(): void {
+    const oldestMs = nowMs() - recentMs;
+    for (const [name, operations] of this.#operations) {
+      if (this.#operations.size <= this.#max && operations.some(({ atMs }) => atMs >= oldestMs)) return;
+      this.#operations.delete(name);
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
+import { PoslineProcess } from "../support/posline-process.ts";
+import { Pty } from "../support/pty.ts";
+import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+/**
+ * Tests src/app/journal-settling.ts, src/cli/journal-settle.ts.
+ *
+ * The journal settles, by the real bundle: by what the terminal answers after a crash, and by the person who looked at it.
+ */
+
+const sale = (id: string, amount = 1500) => JSON.stringify({ pay_id: id, amount, currency_name: "EUR" });
+
+interface Bench {
+  start(): Promise<BridgeProcess>;
+  /** `posline journal` with these words, what it wrote and its exit code. */
+  journal(...words: string[]): Promise<{ readonly out: string; readonly err: string; readonly code: number | null }>;
+}
+
+/** A bridge over a device, whose journal outlives it. */
+async function withBench(path: string, body: (bench: Bench) => Promise<void>, journal: object = {}): Promise<void> {
+  const scratch = scratchFolder();
+  const folder = join(scratch.path, "state");
+  mkdirSync(folder);
+  const bridges: BridgeProcess[] = [];
+  const config = {
+    lines: { till: { path } },
+    services: { bank: { line: "till" } },
+    journal: { bytes: 65_536, ...journal },
+    admin: { host: "127.0.0.1" },
+  };
+  const file = join(scratch.path, "posline.json");
+  writeFileSync(file, JSON.stringify(config));
+  /** Of the bridge that was started last: another program may take a port in between. */
+  let adminPort = "0";
+  const start = async () => {
+    const bridge = new BridgeProcess(config, { env: { STATE_DIRECTORY: folder, POSLINE_ADMIN_PORT: "0" } });
+    bridges.push(bridge);
+    await bridge.state("till", "idle");
+    adminPort = String(await bridge.port("admin"));
+    return bridge;
+  };
+  const run: Bench["journal"] = async (...words) => {
+    const env = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined, POSLINE_ADMIN_PORT: adminPort };
+    const command = new PoslineProcess(["journal", ...words, "--folder", folder, "--config", file], { env });
+    const code = await command.ended();
+    return { out: command.stdout, err: command.stderr, code };
+  };
+  try {
+    await body({ start, journal: run });
+  } finally {
+    for (const bridge of bridges) await bridge.stop("SIGKILL");
+    scratch.remove();
+  }
+}
+
+const unknownIn = async (bridge: BridgeProcess) =>
+  JSON.parse((await ask(await bridge.port("admin"), "GET", "/status", "")).text).journal.unknown;
+
+test("journal settles a sale that was carried out and never answered before kill -9, within seconds of the next start", async () => {
+  const scratch = scratchFolder();
+  const ends: { readonly near: Pty; readonly far: Pty } = {
+    near: new Pty((bytes) => void ends.far.write(bytes)).linkAt(join(scratch.path, "bridge")),
+    far: new Pty((bytes) => void ends.near.write(bytes)).linkAt(join(scratch.path, "emulator")),
+  };
+  const emulator = new PoslineProcess(["emulate", "--line", join(scratch.path, "emulator"), "--no-http"]);
+  const sales = () => emulator.log.filter(({ msg, route }) => msg === "exchange" && route === "/sale");
+  try {
+    await withBench(join(scratch.path, "bridge"), async ({ start, journal }) => {
+      const first = await start();
+      // Amounts ending in 31 are carried out, and never answered.
+      const lost = first.post("bank", "/sale", sale("LOST-1", 1531)).catch(() => "lost");
+      await until(() => sales().length === 1, "the sale to be carried out");
+      await first.stop("SIGKILL");
+      assert.equal(await lost, "lost");
+      assert.equal((await journal("--unknown")).code, 75);
+
+      const second = await start();
+      const settled = await second.logged(({ msg }) => /is settled/.test(String(msg)), "the sale to be settled");
+      assert.deepEqual([settled["level"], settled["msg"]], ["info", "bank /sale LOST-1 is settled: approved"]);
+      assert.equal((await unknownIn(second)).total, 0);
+      await until(async () => (await journal("--unknown")).code === 0, "the record to be on the disk");
+      const [row] = (await journal("--json")).out
+        .trim()
+        .split("\n")
+        .map((each) => JSON.parse(each));
+      assert.deepEqual([row.key, row.outcome, row.result, row.by], ["LOST-1", "settled", "approved", "answer"]);
+      assert.equal(sales().length, 1, "it was sent once");
+      await second.stop("SIGTERM");
+      const third = await start();
+      assert.equal((await unknownIn(third)).total, 0, "and stays settled");
+      assert.ok(!third.log.some(({ msg }) => /outcome is unknown/.test(String(msg))));
+    });
+  } finally {
+    await emulator.ended("SIGKILL");
+    ends.near.unplug();
+    ends.far.unplug();
+    scratch.remove();
+  }
+});
+
+/** Answers no sale, and no question either: only a person can say what became of it. */
+const mute: Behaviour = (asked, terminal) => {
+  if (!asked.text.includes('"pay_id"')) return answering(() => '{"status":"success"}')(asked, terminal);
+};
+
+test("journal settle records what the person saw, with posline running and stopped, and says what it lacks", async () => {
+  const scratch = scratchFolder();
+  const terminal = new Terminal(join(scratch.path, "tty"), mute);
+  try {
+    await withBench(
+      terminal.link,
+      async ({ start, journal }) => {
+        const first = await start();
+        void first.post("bank", "/sale", sale("A")).catch(() => {});
+        await until(() => terminal.calls.length === 1, "A to be on the line");
+        await first.stop("SIGKILL");
+        assert.equal((await journal("--unknown")).code, 75);
+
+        const nothing = await journal("settle", "ABSENT", "--as", "done", "--note", "x");
+        assert.deepEqual([nothing.code, nothing.out], [69, ""]);
+        assert.match(nothing.err, /^Cannot settle "ABSENT": no operation of this key is unknown/);
+        for (const [words, said] of [
+          [["settle"], /name the operation by its pay_id or documentExtID/],
+          [["settle", "A"], /add --as done or --as not-done/],
+          [["settle", "A", "--as", "done"], /add --note/],
+          [["--note", "x"], /--note is for posline journal settle/],
+        ] as const) {
+          const { code, err } = await journal(...words);
+          assert.deepEqual([code, said.test(err)], [64, true], err);
+        }
+        // Nobody writes the journal: the command does.
+        const stopped = await journal("settle", "A", "--as", "done", "--note", "slip 4111111111111111 is there");
+        assert.deepEqual([stopped.code, stopped.out, stopped.err], [0, "bank /sale A is settled: done\n", ""]);
+        const [row] = (await journal("--json")).out
+          .trim()
+          .split("\n")
+          .map((each) => JSON.parse(each));
+        assert.deepEqual([row.result, row.by, row.note], ["approved", "operator", "slip 411111******1111 is there"]);
+
+        const second = await start();
+        assert.equal((await unknownIn(second)).total, 0);
+        assert.ok(!second.log.some(({ msg }) => /outcome is unknown/.test(String(msg))));
+        void second.post("bank", "/sale", sale("B")).catch(() => {});
+        await until(() => terminal.calls.some(({ text }) => text.includes('"B"')), "B to be on the line");
+        await second.stop("SIGKILL");
+        const third = await start();
+        const listed = await journal("--unknown");
+        assert.match(listed.out, /\nB: posline does not ask: journal\.resolve is "observe"\n1 operation: 1 unknown\n/);
+        // posline writes its journal alone: it is asked to.
+        const running = await journal("settle", "B", "--as", "not-done", "--note", "no slip");
+        assert.deepEqual([running.code, running.out, running.err], [0, "bank /sale B is settled: not-done\n", ""]);
+        await third.logged(({ msg }) => msg === "bank /sale B is settled: failed", "the log's line");
+        assert.deepEqual(await unknownIn(third), { total: 0, newest: [] });
+        assert.equal((await journal("--unknown")).code, 0);
+        assert.equal((await journal("settle", "B", "--as", "done", "--note", "x")).code, 69, "it is settled once");
+      },
+      { resolve: "observe" },
+    );
+  } finally {
+    terminal.unplug();
+    scratch.remove();
+  }
+});

@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { contracts } from "../../src/contract/contracts.ts";
+import { recoveries } from "../../src/contract/recovery.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { absent, benchOf, ended, inProgress, type LostSettings } from "./doubtful.ts";
+
+/**
+ * Tests src/follow/doubts.ts, src/follow/observer.ts.
+ *
+ * What an answer proves of operations in doubt, no matter who asked, and about which of them nothing can be asked.
+ */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+const qrBody = { pay_id: "Q", trans: "T-1", pay_system: "PALM", amount: 100 };
+
+test("Doubts settles by the answer to a till's question, and by none about another operation", async () => {
+  const bench = await benchOf(time, ({ body }) => (body["pay_id"] === "A" ? ended("APPROVED") : ended("ERROR")));
+  await bench.lose("A");
+  await bench.lose("B");
+  await bench.ask("/check", { pay_id: "C" });
+  assert.deepEqual(bench.unknown, ["A", "B"]);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual([bench.unknown, bench.told.settlings], [["B"], ["bank /sale A approved answer"]]);
+  bench.answers = () => ({ ...ended("APPROVED"), pay_id: "A" });
+  await bench.ask("/check", { pay_id: "B" });
+  assert.deepEqual(bench.unknown, ["B"], "the answer names another one");
+  bench.answers = () => ({ status: "success", data: { status: "ERROR" } });
+  await bench.ask("/check", { pay_id: "B" });
+  bench.answers = () => ({ status: "error", data: { status: "APPROVED" } });
+  await bench.ask("/check", { pay_id: "B" });
+  assert.deepEqual(bench.unknown, ["B"], "answers that contradict themselves prove nothing");
+  assert.deepEqual(bench.errors, []);
+});
+
+test("Doubts counts a till's absences once an interval, and only those of a question that could have found it", async () => {
+  const bench = await benchOf(time, () => absent);
+  await bench.lose("7", { body: { pay_id: 7, amount: 100 } });
+  await time.advance(31_000);
+  for (let n = 0; n < 5; n++) await bench.ask("/check", { pay_id: 7 });
+  assert.deepEqual(bench.unknown, ["7"], "in the same moment they count once");
+  for (let n = 0; n < 5; n++) {
+    await time.advance(1_000);
+    await bench.ask("/check", { pay_id: "7" });
+  }
+  assert.deepEqual(bench.unknown, ["7"], "a strict terminal knows the number alone");
+  for (let n = 0; n < 2; n++) {
+    await time.advance(1_000);
+    await bench.ask("/check", { pay_id: 7 });
+  }
+  assert.deepEqual(bench.told.settlings, ["bank /sale 7 failed answer"]);
+});
+
+test("Doubts takes no answer while another operation stands under the same key, or one is under way", async () => {
+  const bench = await benchOf(time, () => ended("ERROR"));
+  await bench.lose("A");
+  await bench.lose("A", { body: { pay_id: "A", amount: 200 } });
+  await bench.lose("B");
+  await bench.lose("B", { route: "/cancel" });
+  for (const key of ["A", "B"]) await bench.ask("/check", { pay_id: key });
+  assert.deepEqual(bench.unknown, ["A", "A", "B", "B"]);
+  for (const operation of bench.journal.open.slice(0, 3)) {
+    assert.match(bench.doubts.cannotAsk(operation) ?? "", /another operation was sent under its key/);
+  }
+  await bench.lose("C");
+  const entry = bench.journal.begin(
+    {
+      ...(bench.asked[0]?.call ?? assert.fail()),
+      route: "/sale",
+      key: "C",
+      body: [Buffer.from('{"pay_id":"C","amount":100}')],
+    },
+    contracts.bank.routes.find(({ path }) => path === "/sale") ?? assert.fail(),
+  );
+  await entry.sent();
+  await bench.ask("/check", { pay_id: "C" });
+  assert.ok(bench.unknown.includes("C"), "it was sent again, and that isn't over");
+  await entry.ended({ outcome: "unknown" });
+  await bench.ask("/check", { pay_id: "C" });
+  assert.ok(!bench.unknown.includes("C"));
+});
+
+for (const [what, settings, said] of [
+  ["qr's /cancel", { service: "qr", route: "/cancel" }, /qr has no question about \/cancel/],
+  ["qr's /refund", { service: "qr", route: "/refund" }, /qr has no question about \/refund/],
+  ["qr's /final_confirm", { service: "qr", route: "/final_confirm" }, /qr has no question about \/final_confirm/],
+  ["a payment whose trans was lost", { service: "qr", route: "/showqrcode" }, /its trans, .* was in the answer that was lost/],
+  ["a bank refund", { route: "/refund" }, /may be another operation's/],
+  ["a confirmation", { route: "/confirm" }, /may be another operation's/],
+  ["a fiscal refund", { service: "fiscal", route: "/refund" }, /may be another operation's/],
+  ["an abort", { route: "/abort" }, /bank has no question about \/abort/],
+  ["a long key", { body: { pay_id: "K".repeat(70), amount: 1 } }, /too long or masked/],
+  ["a card number as key", { body: { pay_id: "4111111111111111", amount: 1 } }, /too long or masked/],
+  ["a number beyond 2^53 as key", { body: { pay_id: 2 ** 60, amount: 1 } }, /too long or masked/],
+] as const satisfies readonly (readonly [string, LostSettings, RegExp])[]) {
+  test(`Doubts.cannotAsk() says why ${what} stays unknown, and no answer changes that`, async () => {
+    const bench = await benchOf(time, () => ({ ...absent, code: settings && "service" in settings ? 9 : -15 }));
+    bench.resolve();
+    const key = "body" in settings ? String(settings.body.pay_id) : "A";
+    await bench.lose(key, settings);
+    await time.advance(10 * 60_000);
+    const [operation] = bench.journal.open;
+    assert.ok(operation);
+    assert.match(bench.doubts.cannotAsk(operation) ?? "", said);
+    assert.deepEqual(bench.asked, []);
+    const next = await benchOf(time, () => ended("APPROVED"), bench.disk.afterCut([], true));
+    next.resolve();
+    await time.advance(10 * 60_000);
+    assert.equal(next.unknown.length, 1, "after a restart too");
+    assert.deepEqual(next.asked, []);
+  });
+}
+
+test("Doubts has no question for each operation with a baseline, and one for every other that can be polled", async () => {
+  for (const service of ["bank", "fiscal", "qr"] as const) {
+    for (const { route, baseline } of recoveries[service]) {
+      const bench = await benchOf(time, () => inProgress);
+      const isPolled = contracts[service].routes.find(({ path }) => path === route)?.polling !== undefined;
+      await bench.lose("Q", { service, route, ...(service === "qr" ? { body: qrBody } : {}) });
+      const [operation] = bench.journal.open;
+      assert.ok(operation);
+      assert.equal(bench.doubts.cannotAsk(operation) === undefined, isPolled && !baseline, `${service} ${route}`);
+    }
+  }
+});
+
+test("Doubts asks about a qr payment by the trans of its own body, after a restart too; an error proves nothing", async () => {
+  const before = await benchOf(time, () => inProgress);
+  await before.lose("Q", { service: "qr", route: "/showqrcode", body: qrBody });
+  let answer: object = { status: "error", code: 1, message: "no" };
+  const bench = await benchOf(time, () => answer, before.disk.afterCut([], true));
+  bench.resolve();
+  await time.advance(61_000);
+  assert.deepEqual(bench.asked[0]?.body, { pay_id: "Q", trans: "T-1", pay_system: "PALM" });
+  assert.deepEqual(bench.unknown, ["Q"]);
+  answer = { status: "success", data: { trans: "T-2", rrn: "1" } };
+  await time.advance(300_000);
+  assert.deepEqual(bench.unknown, ["Q"], "it names another payment");
+  answer = { status: "success", data: { trans: "T-1", rrn: "1" } };
+  await time.advance(300_000);
+  assert.deepEqual(bench.told.settlings, ["qr /showqrcode Q approved answer"]);
+});
+
+test("Doubts settles fiscal documents by their state, signed questions and all: closed, unprinted, rolled back", async () => {
+  for (const [answers, result] of [
+    [[{ status: "success", code: 0, documentExtID: "A", docStatus: 1 }], "closed"],
+    [[{ status: "error", code: 15, documentExtID: "A", docStatus: 1, printError: 3 }], "unprinted"],
+    [
+      [
+        { status: "error", code: 44 },
+        { status: "success", docStatus: 0 },
+        { status: "success", docStatus: 1 },
+      ],
+      "closed",
+    ],
+    [Array.from({ length: 3 }, () => ({ status: "error", code: 9 })), "failed"],
+  ] as const) {
+    const left: object[] = [...answers];
+    const bench = await benchOf(time, () => left.shift() ?? inProgress);
+    bench.resolve();
+    await bench.lose("A", { service: "fiscal" });
+    for (let n = 0; n < 20; n++) {
+      await time.advance(1_000);
+      // The sign is made in another thread, in real time.
+      await sleep(5);
+    }
+    assert.deepEqual(bench.told.settlings, [`fiscal /sale A ${result} answer`]);
+    assert.deepEqual(bench.asked[0]?.body, { documentExtID: "A" });
+    assert.match(Buffer.concat(bench.asked[0]?.call.body ?? []).toString(), /&sign=\S+$/);
+  }
+});
+
+test("observed() reads no answer while nothing is unknown, and never costs a caller its answer", async () => {
+  const bench = await benchOf(time, () => ended("APPROVED"));
+  const handler = bench.handlers.get("bank");
+  assert.ok(handler);
+  await bench.lose("A");
+  Object.defineProperty(bench.journal, "settle", {
+    value: () => {
+      throw new Error("a bug");
+    },
+  });
+  const reply = await bench.ask("/check", { pay_id: "A" });
+  assert.match(Buffer.concat([...(reply?.payload ?? [])]).toString(), /APPROVED/);
+  assert.equal(bench.errors.length, 1);
+});

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { recoveries } from "../../src/contract/recovery.ts";
+import { contractNames } from "../../src/core/call.ts";
+import { chosenBy, endBy, readOperatorSettle } from "../../src/journal/operator-settle.ts";
+import type { SentRecord } from "../../src/journal/record.ts";
+
+const operation = (service: string, route: string, key: string | undefined, requestId = "r-1") => {
+  const sent: SentRecord = { kind: "sent", timeMs: 0, requestId, service, route, key, digest: "d" };
+  return { sent };
+};
+
+test("chosenBy() finds the operation of a key, refuses to choose among several, and takes --service and --route", () => {
+  const open = [
+    operation("bank", "/sale", "A"),
+    operation("bank", "/sale", "A"),
+    operation("bank", "/refund", "B"),
+    operation("fiscal", "/refund", "B"),
+    operation("fiscal", "/open_shift", undefined, "6fcc1715-4"),
+    operation("bank", "/sale", "411111******1111"),
+  ];
+  const wanted = (key: string, more: object = {}) => chosenBy(open, { key, as: "done", note: "x", ...more });
+  assert.deepEqual(wanted("A"), open.slice(0, 2));
+  assert.throws(
+    () => wanted("B"),
+    /"B": it names several operations \(bank \/refund, fiscal \/refund\): choose with --service/,
+  );
+  assert.deepEqual(wanted("B", { service: "fiscal" }), [open[3]]);
+  assert.deepEqual(wanted("6fcc1715-4"), [open[4]], "one without a key is named by its request");
+  assert.deepEqual(wanted("4111111111111111"), [open[5]]);
+  assert.throws(() => wanted("C"), /"C": no operation of this key is unknown: see posline journal --unknown/);
+  assert.throws(() => wanted("A", { route: "/refund" }), /its unknown operation is another one \(bank \/sale\)/);
+});
+
+test("endBy() records the contract's good end for what was done, and failed for what was not", () => {
+  const { sent } = operation("x", "/sale", "A");
+  assert.deepEqual(
+    (["bank", "qr", "fiscal", undefined] as const).map((contract) => endBy("done", sent, contract)),
+    ["approved", "approved", "closed", "approved"],
+  );
+  for (const contract of contractNames) {
+    for (const { route, ends } of recoveries[contract]) {
+      const end = endBy("done", { ...sent, route }, contract);
+      assert.ok(Object.values<string>(ends).includes(end), `${contract} ${route} ends as ${end}`);
+      assert.equal(endBy("not-done", { ...sent, route }, contract), "failed");
+    }
+  }
+});
+
+test("readOperatorSettle() names what is wrong with a request", () => {
+  for (const [text, said] of [
+    ["", /the body must be a JSON object/],
+    ["[]", /the body must be a JSON object/],
+    ["{}", /key is missing/],
+    ['{"key":"A"}', /as must be "done" or "not-done"/],
+    ['{"key":"A","as":"maybe"}', /as must be "done" or "not-done"/],
+    ['{"key":"A","as":"done"}', /note is missing: say how you know/],
+  ] as const) {
+    assert.throws(() => readOperatorSettle(text), said);
+  }
+  const read = readOperatorSettle('{"key":"A","as":"not-done","note":"n","route":"/sale"}');
+  assert.deepEqual({ ...read }, { key: "A", as: "not-done", note: "n", service: undefined, route: "/sale", folder: undefined });
+});

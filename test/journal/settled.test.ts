@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import fc from "fast-check";
+import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
+import { recentMs } from "../../src/journal/recent-operations.ts";
+import { joinOperations, readRecord, writeRecord } from "../../src/journal/record.ts";
+import { slotBytes, textBytesMax } from "../../src/journal/slot.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
+import { type Fate, SimDisk } from "./sim-disk.ts";
+
+/**
+ * Tests src/journal/journal.ts, src/journal/recent-operations.ts, src/journal/record.ts.
+ *
+ * How operations of unknown outcome are settled, and what is found of operations that were sent before.
+ */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+async function opened(disk = new SimDisk(), settings: Partial<JournalOptions> = {}) {
+  const told = new Told();
+  const journal = await openJournal({ folder, bytes, onFailure: "relay", report: told, disk, ...settings });
+  return { journal, told, disk };
+}
+
+async function send(journal: Journal, key: string, outcome?: "answered" | "unknown" | "not-sent", body?: string) {
+  const entry = journal.begin(callOf(key, body === undefined ? {} : { body }), routeTo());
+  await entry.sent();
+  if (outcome !== undefined) await entry.ended({ outcome });
+  return entry;
+}
+
+const keysOf = (journal: Journal) => journal.unknown().map(({ key }) => key);
+const digestOf = (journal: Journal, body: string) => journal.digestOf([Buffer.from(body)]);
+
+test("writeRecord() of a settled record fits into a slot whatever the note is, and readRecord() reads it without card numbers", () => {
+  const note = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 300 }),
+    fc.constantFrom(...["漢", "\u2028", '"', "\\", "\u0000", "\ud800", "😀"].map((character) => character.repeat(300))),
+  );
+  const settled = { kind: "settled", timeMs: 1, sent: Number.MAX_SAFE_INTEGER, digest: "0123456789abcdef" } as const;
+  fc.assert(
+    fc.property(note, (words) => {
+      const text = writeRecord({ ...settled, result: "unprinted", by: "operator", note: words });
+      assert.ok(Buffer.byteLength(text) <= textBytesMax, `${Buffer.byteLength(text)} bytes`);
+      assert.equal(readRecord(text)?.kind, "settled");
+    }),
+  );
+  const back = readRecord(writeRecord({ ...settled, result: "approved", by: "operator", note: "card 4111111111111111" }));
+  assert.deepEqual(back, { ...settled, result: "approved", by: "operator", note: "card 411111******1111" });
+  for (const odd of [{ result: "pending" }, { by: "nobody" }, { digest: 1 }, { sent: "1" }]) {
+    assert.equal(
+      readRecord(JSON.stringify({ ...JSON.parse(writeRecord({ ...settled, result: "closed", by: "answer" })), ...odd })),
+      undefined,
+    );
+  }
+});
+
+test("writeRecord() leaves out what an operation is asked by where words are too long for a slot, and nothing else", () => {
+  const sent = {
+    kind: "sent",
+    timeMs: 0,
+    requestId: "r".repeat(64),
+    service: "bank",
+    route: "/sale",
+    digest: "d".repeat(16),
+  } as const;
+  const ask = { trans: "漢".repeat(64), pay_system: "漢".repeat(64) };
+  const back = (key: string) => readRecord(writeRecord({ ...sent, key, ask }));
+  assert.deepEqual(back("K"), { ...sent, key: "K", amount: undefined });
+  assert.deepEqual(readRecord(writeRecord({ ...sent, key: "K", ask: { trans: "T" } })), {
+    ...sent,
+    key: "K",
+    amount: undefined,
+    ask: { trans: "T" },
+  });
+});
+
+test("Journal.settle() takes all sendings of one body under one key out of what is unknown, now and after a restart", async () => {
+  const { journal, told, disk } = await opened();
+  await send(journal, "A", "unknown");
+  await send(journal, "A", "unknown");
+  await send(journal, "A", "unknown", '{"pay_id":"A","amount":200}');
+  await send(journal, "B", "unknown");
+  const [first] = journal.open;
+  assert.ok(first);
+  assert.equal(await journal.settle(first, { result: "approved", by: "operator", note: "seen" }), true);
+  assert.deepEqual([keysOf(journal), journal.unknownTotal], [["A", "B"], 2]);
+  assert.deepEqual(told.settlings, ["bank /sale A approved operator", "bank /sale A approved operator"]);
+  const next = await opened(disk.afterCut([], true));
+  assert.deepEqual([keysOf(next.journal), next.journal.unknownTotal], [["A", "B"], 2]);
+  assert.deepEqual(next.told.finds, [{ recent: [], older: 2 }]);
+});
+
+test("Journal.settled() is consistent when the ring has overwritten what it settles, or the record itself is the oldest", async () => {
+  const { journal, disk } = await opened();
+  const slots = bytes / slotBytes;
+  await send(journal, "OLD", "unknown");
+  const [old] = journal.open;
+  assert.ok(old);
+  // Its sending and its outcome are overwritten, and only then it is settled.
+  for (let n = 0; n < slots / 2; n++) await send(journal, `N${n}`, "answered");
+  assert.equal(await journal.settle(old, { result: "failed", by: "answer" }), true);
+  const next = await opened(disk.afterCut([], true));
+  assert.deepEqual(keysOf(next.journal), []);
+  assert.equal(next.journal.find("bank", "/sale", "OLD"), undefined);
+  // Sendings go before what settles them: nothing comes back as unknown on the way round.
+  const round = await opened();
+  await send(round.journal, "A", "unknown");
+  const [a] = round.journal.open;
+  assert.ok(a);
+  await round.journal.settle(a, { result: "approved", by: "answer" });
+  for (let n = 0; n < slots; n++) {
+    await send(round.journal, `N${n}`, "answered");
+    if (n % 8 === 0) assert.deepEqual(keysOf((await opened(round.disk.afterCut([], true))).journal), []);
+  }
+});
+
+test("joinOperations() settles nothing by a record whose number is another operation's, as in a file that was replaced", () => {
+  const sent = { kind: "sent", timeMs: 0, requestId: "r", service: "bank", route: "/sale", key: "X", digest: "x" } as const;
+  const settled = { kind: "settled", timeMs: 1, sent: 7, digest: "x", result: "approved", by: "answer" } as const;
+  const joined = (digest: string, number: number) => {
+    const records = [
+      { sequence: 7, record: sent },
+      { sequence: 8, record: { ...settled, digest, sent: number } },
+    ];
+    return joinOperations(records).map((each) => each.settled?.result);
+  };
+  assert.deepEqual([joined("x", 7), joined("another", 7), joined("x", 6)], [["approved"], [undefined], [undefined]]);
+});
+
+test("Journal keeps what it acknowledged as settled, through power cuts in the middle of the record", async () => {
+  const fate: fc.Arbitrary<Fate> = fc.record({
+    keeps: fc.constantFrom("all" as const, "none" as const, "start" as const, "end" as const),
+    bytes: fc.nat({ max: slotBytes }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.nat({ max: 12 }), fc.array(fate, { minLength: 1, maxLength: 4 }), async (fuse, fates) => {
+      const { journal, disk } = await opened();
+      await send(journal, "A", "unknown");
+      await send(journal, "B", "unknown");
+      disk.fuse = fuse;
+      const [a] = journal.open;
+      assert.ok(a);
+      let isAcknowledged = false;
+      void journal.settle(a, { result: "declined", by: "answer" }).then((recorded) => {
+        isAcknowledged = recorded;
+      });
+      await time.settle();
+      const next = await opened(disk.afterCut(fates, true));
+      const unknown = keysOf(next.journal);
+      assert.ok(unknown.includes("B"));
+      const isSettled = !unknown.includes("A");
+      assert.ok(isSettled || !isAcknowledged, "it was acknowledged and is lost");
+      assert.equal(next.journal.find("bank", "/sale", "A")?.end, isSettled ? "declined" : undefined);
+      assert.equal(next.journal.find("bank", "/sale", "B")?.end, undefined);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("Journal.find() gives the last operation of service, route and key, in flight, ended, settled, and after a restart", async () => {
+  const { journal, told, disk } = await opened();
+  assert.equal(journal.isReadable, true);
+  const body = '{"pay_id":"A","amount":100}';
+  assert.equal(journal.find("bank", "/sale", "A"), undefined);
+  const entry = journal.begin(callOf("A"), routeTo());
+  assert.equal(journal.find("bank", "/sale", "A"), undefined, "nothing was sent yet");
+  await entry.sent();
+  const found = journal.find("bank", "/sale", "A");
+  assert.deepEqual([found?.digest, found?.end], [digestOf(journal, body), undefined]);
+  assert.ok(Math.abs((found?.sentMs ?? 0) - Date.now()) < 60_000);
+  assert.equal(journal.find("bank", "/refund", "A"), undefined);
+  assert.equal(journal.find("fiscal", "/sale", "A"), undefined);
+  await entry.ended({ outcome: "answered" });
+  journal.settled("bank", "/sale", "A", "approved");
+  journal.settled("bank", "/sale", "A", "approved");
+  journal.settled("bank", "/sale", "ABSENT", "approved");
+  assert.deepEqual(told.settlings, ["bank /sale A approved answer"]);
+  await send(journal, "B", "unknown");
+  journal.settled("bank", "/sale", "B", "failed");
+  assert.deepEqual(keysOf(journal), []);
+  const other = '{"pay_id":"A","amount":200}';
+  await send(journal, "A", "not-sent", other);
+  assert.equal(journal.find("bank", "/sale", "A")?.end, "approved", "what wasn't sent after all leaves the one before");
+  await time.settle();
+  const next = await opened(disk.afterCut([], true));
+  const again = next.journal.find("bank", "/sale", "A");
+  assert.deepEqual([again?.digest, again?.end], [digestOf(journal, body), "approved"]);
+  assert.equal(next.journal.find("bank", "/sale", "B")?.end, "failed");
+  await send(next.journal, "A", "answered", other);
+  assert.deepEqual(
+    [next.journal.find("bank", "/sale", "A")?.digest, next.journal.find("bank", "/sale", "A")?.end],
+    [digestOf(journal, other), undefined],
+  );
+});
+
+test("Journal.find() forgets after a day, and remembers no more keys than the ring has operations", async () => {
+  const { journal } = await opened();
+  await send(journal, "A", "answered");
+  await time.advance(recentMs - 1_000);
+  assert.ok(journal.find("bank", "/sale", "A"));
+  await time.advance(2_000);
+  assert.equal(journal.find("bank", "/sale", "A"), undefined);
+  const most = bytes / slotBytes / 2;
+  for (let n = 0; n < most + 5; n++) await send(journal, `N${n}`, "answered");
+  assert.equal(journal.find("bank", "/sale", "N4"), undefined);
+  assert.ok(journal.find("bank", "/sale", "N5"));
+});
+
+test("Journal.isReadable is false until the disk was there; then what was sent before and meanwhile is found", async () => {
+  const { journal: before, disk } = await opened();
+  await send(before, "OLD", "answered");
+  await send(before, "BOTH", "unknown");
+  const later = disk.afterCut([], true);
+  later.trouble = { error: new Error("away") };
+  const { journal } = await opened(later);
+  assert.equal(journal.isReadable, false);
+  await send(journal, "BOTH", "unknown");
+  assert.equal(journal.find("bank", "/sale", "OLD"), undefined);
+  later.trouble = undefined;
+  await send(journal, "NEW", "answered");
+  assert.equal(journal.isReadable, true);
+  for (const key of ["OLD", "BOTH", "NEW"]) assert.ok(journal.find("bank", "/sale", key), key);
+  assert.deepEqual(keysOf(journal), ["BOTH", "BOTH"]);
+  journal.settled("bank", "/sale", "BOTH", "approved");
+  assert.deepEqual(keysOf(journal), []);
+});
