@@ -130,7 +130,7 @@ test("LineRecorder tells an echo, a login prompt and noise apart, and shows no b
   const { recording } = life;
   const events = same(recording);
   const text = recordingText(recording);
-  assert.match(JSON.stringify(events), /"echoOf":"fiscal".*\n?.*what posline sends comes back/);
+  assert.match(JSON.stringify(events), /"echoOf":"fiscal".*\n?.*what was sent comes back/);
   for (const secret of ["kiosk-77", Buffer.from("kiosk-77").toString("hex"), "34353339"])
     assert.ok(!text.includes(secret), secret);
   assert.deepEqual(secretsIn(text), []);
