@@ -36,7 +36,7 @@ export async function adminTarget({ url, tokenFile, config: file }: AdminFlags, 
 
 function tokenIn(file: string): string {
   const problems: string[] = [];
-  const token = readSecret(adminToken, file, "--token-file", problems);
+  const token = readSecret(adminToken, file, "tokenFile", problems);
   if (token === undefined) throw new ConfigError(problems);
   return token;
 }

@@ -21,6 +21,10 @@ export interface ReplayArguments {
 }
 
 async function runReplay(args: ReplayArguments): Promise<number> {
+  const { at } = args;
+  if (at !== undefined && !(Number.isInteger(at) && at >= 0)) {
+    throw new UsageError(`Cannot replay: --at ${at} must be the number of an event, as posline replay shows it`);
+  }
   const recordings = await recordingsIn(args);
   if (args.asTest !== undefined) return writeTest(args.asTest, recordings, args.at);
   const { replay } = await import("../capture/replay.ts");

@@ -203,6 +203,45 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
       200: { description: "A stream that goes on", content: { "text/event-stream": { schema: text } } },
     },
   },
+  "GET /tap": {
+    summary: "The frames that go over the lines, masked, as they go",
+    description: "For `posline tap`: a line of JSON for each frame, until it is closed.",
+    parameters: [{ name: "line", in: "query", schema: text, description: "Of this line alone, by its name" }],
+    responses: {
+      200: { description: "A stream that goes on", content: { "application/x-ndjson": { schema: text } } },
+    },
+  },
+  "GET /recording": {
+    summary: "What the lines were given last, masked",
+    description: "For `posline replay`: JSON lines.",
+    responses: { 200: { description: "The recording", content: { "application/x-ndjson": { schema: text } } } },
+  },
+  "POST /journal/settle": {
+    summary: "Record how an operation of unknown outcome ended, by what a person saw at the terminal",
+    requestBody: {
+      required: true,
+      content: {
+        "application/json": {
+          schema: {
+            type: "object",
+            required: ["key", "as", "note"],
+            properties: {
+              key: { ...text, description: "pay_id or documentExtID" },
+              as: { enum: ["done", "not-done"] },
+              note: { ...text, description: "What was seen, and by whom" },
+              service: text,
+              route: text,
+              folder: { ...text, description: "Of the journal that is meant" },
+            },
+          },
+        },
+      },
+    },
+    responses: {
+      200: json("It is recorded", object({ settled: { type: "array", items: { type: "object" } } }, ["settled"])),
+      400: json("There is no such operation, or several", object({ error: text }, ["error"])),
+    },
+  },
   "GET /openapi/{document}.json": {
     summary: "The OpenAPI document of a service, or of this port",
     parameters: [

@@ -158,8 +158,17 @@ export function answerHeaders(
         }),
     "X-Request-Id": components.ref("headers", "RequestId", () => headers.requestId),
     "Server-Timing": components.ref("headers", "ServerTiming", () => headers.serverTiming),
+    "X-Posline-Joined": components.ref("headers", "Joined", () => headers.joined),
     ...(outcomes.includes("not-sent")
       ? { "Retry-After": components.ref("headers", "RetryAfter", () => headers.retryAfter) }
       : {}),
+  };
+}
+
+/** The headers of the answer to a call that is followed. */
+export function followedHeaders(components: Components): JsonObject {
+  return {
+    "X-Posline-Result": components.ref("headers", "Result", () => headers.result),
+    "X-Posline-Answer-Of": components.ref("headers", "AnswerOf", () => headers.answerOf),
   };
 }

@@ -1,3 +1,4 @@
+import { operationResults } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 
 /** What several places of a document share: its components, each there once, and headers that every answer has. */
@@ -47,6 +48,21 @@ export const headers = {
     description: "Seconds to wait before sending again, where waiting helps",
     schema: { type: "integer", minimum: 1 },
   },
+  result: {
+    description:
+      "With `Prefer: wait`: how the operation stands. After `pending`, `unknown` or without this header, send the same call again: it is " +
+      "only asked about. After `failed` nothing was carried out, and the same call may be sent again",
+    schema: { type: "string", enum: operationResults },
+  },
+  answerOf: {
+    description: "With `Prefer: wait`: the route whose answer this is, where not its own",
+    schema: { type: "string" },
+    example: "/check",
+  },
+  joined: {
+    description: "The answer of an identical call that waited or was out at the time: both are one exchange",
+    schema: { const: "1" },
+  },
 } as const;
 
 /** Headers that a request may have, on each route. */
@@ -63,6 +79,15 @@ export const parameters = {
     in: "header",
     description: "W3C Trace Context, version 00: the log has the trace's id. Anything else is ignored",
     schema: { type: "string", pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$" },
+  },
+  prefer: {
+    name: "Prefer",
+    in: "header",
+    description:
+      "`wait=SECONDS`, 600 at most: posline follows the operation to its end for that long, and says how it ended in `X-Posline-Result`. " +
+      "The body needs its key then",
+    schema: { type: "string", pattern: "^wait=[0-9]{1,6}$" },
+    example: "wait=60",
   },
 } as const;
 

@@ -2,6 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { ServiceConfig } from "../config/config.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
+import { recoveryOf } from "../contract/recovery.ts";
 import { schemasOf } from "../contract/schema.ts";
 import type { TSchema } from "../contract/typebox.ts";
 import type { ServiceName } from "../core/call.ts";
@@ -10,7 +11,7 @@ import { urlHost } from "../core/url-host.ts";
 import { version } from "../core/version.ts";
 import { signOf } from "../envelope/sign.ts";
 import { type Example, exampleMerchantId, examplesOf } from "./examples.ts";
-import { answerHeaders, type FaultAnswer, faultAnswers } from "./fault-answers.ts";
+import { answerHeaders, type FaultAnswer, faultAnswers, followedHeaders } from "./fault-answers.ts";
 import { Components, camelCase, parameters, pascalCase, reachableHost, serverOf } from "./parts.ts";
 import { routeWords } from "./route-words.ts";
 import { effectTags, introduction, routeDescription, titles } from "./service-words.ts";
@@ -129,9 +130,15 @@ class RouteWriter {
       parameters: [
         this.#components.ref("parameters", "RequestId", () => parameters.requestId),
         this.#components.ref("parameters", "Traceparent", () => parameters.traceparent),
+        ...(this.#isFollowed ? [this.#components.ref("parameters", "Prefer", () => parameters.prefer)] : []),
       ],
       ...Object.fromEntries(this.#route.methods.map((method) => [method.toLowerCase(), this.#operation(method)])),
     };
+  }
+
+  /** Whether it can be followed to its end. */
+  get #isFollowed(): boolean {
+    return recoveryOf(this.#described.contract.service, this.#route.path) !== undefined;
   }
 
   #operation(method: "GET" | "POST"): JsonObject {
@@ -184,7 +191,10 @@ class RouteWriter {
     const examples = this.#examples(method).filter(({ httpStatus }) => httpStatus === 200);
     return {
       description: `The terminal's answer, byte for byte${faults === undefined ? "" : ", or a fault where `X-Posline-Outcome` says so"}`,
-      headers: answerHeaders(outcomes, faults?.reasons ?? [], this.#components),
+      headers: {
+        ...answerHeaders(outcomes, faults?.reasons ?? [], this.#components),
+        ...(this.#isFollowed ? followedHeaders(this.#components) : {}),
+      },
       content: {
         [mediaType(contract)]: {
           schema: faults === undefined ? reply : { anyOf: [reply, ...faults.bodies] },

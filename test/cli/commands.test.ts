@@ -150,6 +150,7 @@ test("posline says what is wrong in one line on standard error, and exits with 6
 
 /** Values of the right type that no command can use, by the flags that have one. */
 const unusable: Readonly<Record<string, readonly string[]>> = {
+  at: ["1.5", "-1"],
   baud: ["1.5", "0"],
   seed: ["1.5", "-1"],
   lines: ["1.5", "-1"],
@@ -172,6 +173,7 @@ const besides: Readonly<Record<string, (flag: string) => readonly string[]>> = {
   config: (flag) => (flag === "line" ? [] : ["--line", "/dev/posline-none"]),
   tap: (flag) => ["--raw", ...(flag === "line" ? [] : ["--line", "/dev/posline-none"])],
   doctor: () => ["--line", "/dev/posline-none"],
+  replay: () => ["recording.jsonl"],
   call: (flag) => [
     ...["bank", "sale", '{"pay_id":"A","amount":1,"currency_name":"EUR"}'],
     ...(flag === "window" ? ["--wait"] : []),
@@ -189,7 +191,7 @@ test("posline exits with 64 for a value of a flag that can't be used, for each f
       if (type !== "string")
         assert.ok(type === "boolean" || flag in unusable, `${name} --${flag} has values that can't be used`);
       // There it may be a line's name, of which the configuration decides: test/doctor/doctor.test.ts has that.
-      const values = name === "doctor" && flag === "line" ? [] : (unusable[flag] ?? []);
+      const values = (name === "doctor" || name === "replay") && flag === "line" ? [] : (unusable[flag] ?? []);
       return values.map((value) => ({ flag, words: [name, ...(besides[name]?.(flag) ?? []), `--${flag}=${value}`] }));
     }),
   );

@@ -85,7 +85,7 @@ test("the control API looks, forces, moves time and resets, and refuses what it 
   assert.ok(Date.parse(moved.now) >= before + 86_400_000);
   assert.doesNotMatch((await control({ reset: true })).text, /P-1/);
   assert.equal((await ask(admin, "DELETE", "/emulator", "")).status, 405);
-  assert.equal((await ask(admin, "GET", "/", "")).status, 404);
+  assert.equal((await ask(admin, "GET", "/nowhere", "")).status, 404);
   assert.equal((await post(admin, "/emulator", " ".repeat(70_000))).status, 413);
   assert.equal((await post(admin, "/emulator", '{"reset":true}', { Origin: "https://evil.example" })).status, 403);
   assert.equal((await post(admin, "/emulator", '{"reset":true}', { Host: "evil.example" })).status, 421);
@@ -151,11 +151,11 @@ test("posline refuses flags of the emulator that make no sense, and says why", a
     [["emulate", "--no-http"], 64, /^Cannot emulate: --no-http leaves no way to reach it: name a device with --line$/m],
     [["emulate", "--servise", "bank"], 64, /^Unknown flag "--servise" of posline emulate: did you mean "--service"\?$/m],
     [["emulate", "--service", "card"], 64, /^--service "card" must be fiscal, bank or qr$/m],
-    [["emulate", "--fault", "noise"], 78, /--fault: .*it has no share: write it as noise=0\.05/],
-    [["emulate", "--fault", "noise=0.9", "--fault", "late=0.9"], 78, /--fault: the shares add up to more than 1/],
-    [["serve", "--emulated", "--seed", "-1"], 78, /--seed: must be a whole number from 0 to 4294967295, not -1/],
-    [["emulate", "--seed", "1.5"], 78, /--seed: must be a whole number from 0 to 4294967295, not 1\.5/],
-    [["emulate", "--admin-port", "70000"], 78, /--admin-port: must be from 0 to 65535, not 70000/],
+    [["emulate", "--fault", "noise"], 64, /--fault: .*it has no share: write it as noise=0\.05/],
+    [["emulate", "--fault", "noise=0.9", "--fault", "late=0.9"], 64, /--fault: the shares add up to more than 1/],
+    [["serve", "--emulated", "--seed", "-1"], 64, /--seed: must be a whole number from 0 to 4294967295, not -1/],
+    [["emulate", "--seed", "1.5"], 64, /--seed: must be a whole number from 0 to 4294967295, not 1\.5/],
+    [["emulate", "--admin-port", "70000"], 64, /--admin-port: must be from 0 to 65535, not 70000/],
     [["emulate", "--api-key-file", "/none", "--service", "bank"], 78, /apiKeyFile: cannot read \/none: there is no such file/],
   ];
   for (const [args, code, message] of ends) {

@@ -67,7 +67,7 @@ test("the admin port's own document has each path that the port answers, and wha
       const name = Object.keys(adminPaths).find((each) => isAt(each, route));
       assert.ok(name !== undefined, `${route} is not in src/openapi/admin-paths.ts`);
       const [method = "", path = ""] = name.split(" ");
-      if (path === "/events") continue;
+      if (path === "/events" || path === "/tap") continue;
       const body = method === "POST" ? '{"next":{"service":"bank","route":"/sale","outcome":"declined"}}' : "";
       if (body !== "") assert.deepEqual(documented.requestProblems(method, path, "application/json", JSON.parse(body)), []);
       const answer = await ask(port, method, route.split(" ")[1] ?? "", body);

@@ -16,8 +16,11 @@ test("adminDocument() is OpenAPI 3.1, and has each path with its own id", async 
     "getMetrics",
     "getOpenapiDocument",
     "getReadyz",
+    "getRecording",
     "getStatus",
+    "getTap",
     "postEmulator",
+    "postJournalSettle",
   ]);
 });
 
