@@ -5,7 +5,7 @@ import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { parseForm, unescapeValue } from "../envelope/form.ts";
+import { bodyText } from "../envelope/body-text.ts";
 import { textOf } from "../envelope/json.ts";
 import type { OpenOperation, SettledEnd } from "../journal/journal.ts";
 import { recentMs } from "../journal/recent-operations.ts";
@@ -159,7 +159,7 @@ export class Doubts {
     const open = this.of(service);
     if (open.length === 0) return;
     const contract = contracts[name];
-    const asked = parseExactObject(questionText(contract, body));
+    const asked = parseExactObject(bodyText(contract, body));
     const answer = asked === undefined ? undefined : readAnswer(reply);
     if (asked === undefined || answer === undefined) return;
     for (const operation of open) {
@@ -266,12 +266,6 @@ function asksAbout(operation: OpenOperation, { route, recovery, followed }: Rule
   if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
   const others = (route.polling?.keys ?? []).filter((name) => name !== followed.keyField && name !== recovery.learns);
   return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(operation, route, name)));
-}
-
-function questionText(contract: Contract, body: readonly Buffer[]): string {
-  if (contract.envelope !== "form") return textOf(body);
-  const { data } = parseForm(Buffer.concat(body));
-  return data === undefined ? "" : Buffer.from(unescapeValue(data), "base64").toString("utf8");
 }
 
 function readAnswer({ payload }: Reply): AnsweredCall | undefined {

@@ -6,8 +6,7 @@ import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
-import { parseForm, unescapeValue } from "../envelope/form.ts";
-import { textOf } from "../envelope/json.ts";
+import { bodyText } from "../envelope/body-text.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
 import { nameField, newToken, type Token } from "../settle/token.ts";
@@ -197,7 +196,7 @@ function digestOf(body: readonly Buffer[]): string {
 
 /** What is known of an operation that is about to be sent. Of its body only what names it: the rest goes out as it came. */
 function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: RecoveryRules, call: Call): Token {
-  const body = parseExactObject(jsonOf(contract, call.body)) ?? {};
+  const body = parseExactObject(bodyText(contract, call.body)) ?? {};
   const names = new Set([nameField(route, recovery, body), route.key, recovery.learns, ...(route.polling?.keys ?? [])]);
   const named = Object.fromEntries(Object.entries(body).filter(([name]) => names.has(name)));
   const token = newToken(contract, route.path, named, service);
@@ -209,12 +208,6 @@ function tokenOf(contract: Contract, service: ServiceName, route: Route, recover
 function sentBefore(token: Token): Token {
   const baseline = token.known.phase === "baseline" ? undefined : "";
   return { ...token, known: { ...token.known, phase: "lost", doubt: true, askOnly: true, baseline } };
-}
-
-function jsonOf(contract: Contract, body: readonly Buffer[]): string {
-  if (contract.envelope !== "form") return textOf(body);
-  const { data } = parseForm(Buffer.concat(body));
-  return data === undefined ? "" : Buffer.from(unescapeValue(data), "base64").toString("utf8");
 }
 
 function reused({ route, key, call }: Asked, past: PastOperation | undefined): Fault {

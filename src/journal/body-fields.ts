@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { parseForm, unescapeValue } from "../envelope/form.ts";
-import { keyOf, parseObject, textOf } from "../envelope/json.ts";
+import { bodyText } from "../envelope/body-text.ts";
+import { keyOf, parseObject } from "../envelope/json.ts";
 import { isStoredWhole } from "./record.ts";
 
 /** The fields of a record that only the body of its request has. */
@@ -28,7 +28,7 @@ export function bodyFields(
   body: readonly Buffer[],
   asked?: Route,
 ): BodyFields {
-  const text = jsonOf(contract, body);
+  const text = bodyText(contract, body);
   const amount = amountIn(text);
   const isParsed = keyField !== undefined || asked?.polling !== undefined;
   const json = isParsed ? parseObject(text) : undefined;
@@ -54,13 +54,6 @@ function questionFields({ key, polling }: Route, json: JsonObject): QuestionFiel
     if (name !== key || typeof value === "number") fields[name] = value;
   }
   return fields;
-}
-
-/** The text that should be a JSON object; empty when there is none. */
-function jsonOf(contract: Contract, body: readonly Buffer[]): string {
-  if (contract.envelope !== "form") return textOf(body);
-  const { data } = parseForm(Buffer.concat(body));
-  return data === undefined ? "" : Buffer.from(unescapeValue(data), "base64").toString("utf8");
 }
 
 /** Behind the field's name; a number in quotes is as good (FIELD-NOTES: types are loose). */
