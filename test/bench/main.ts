@@ -10,6 +10,7 @@ import { nodes } from "./nodes.ts";
 import { type Bench, movedPercent, Report, type SectionName } from "./report.ts";
 import { roundtrip } from "./roundtrip.ts";
 import { start } from "./start.ts";
+import { watching } from "./watching.ts";
 
 /**
  * `npm run bench -- [--short] [--check] [section...]`: how posline compares with the usual ways of doing the same, measured
@@ -29,6 +30,7 @@ const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
   growth,
   nodes,
   isolation,
+  watching,
 };
 
 function isSection(name: string): name is SectionName {

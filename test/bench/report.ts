@@ -3,7 +3,7 @@ import { cpus, release } from "node:os";
 
 /** What was measured, against what, and whether it keeps its bound: collected by the sections, printed as one table. */
 
-export type SectionName = "framers" | "roundtrip" | "line" | "large" | "start" | "growth" | "nodes" | "isolation";
+export type SectionName = "framers" | "roundtrip" | "line" | "large" | "start" | "growth" | "nodes" | "isolation" | "watching";
 
 /** The judged figure must be at least or at most this. */
 export interface Bound {
