@@ -71,7 +71,8 @@ async function putDocuments(tree, root, release, runtimeLicence) {
   );
   await put(tree, `${doc}/copyright`, copyright(release, { licence, bundled }));
   await put(tree, `${doc}/changelog.gz`, gzip(changelog(release, news)));
-  const pages = ["README.md", ...(await readdir(join(root, "docs"))).map((name) => `docs/${name}`)];
+  const found = await readdir(join(root, "docs"), { recursive: true });
+  const pages = ["README.md", ...found.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
   for (const page of pages) await put(tree, `${doc}/${page}.gz`, gzip(await readFile(join(root, page))));
   // Not below the package's own name: README and man page name one place for both packages.
   for (const [name, text] of await examples(root)) await put(tree, `usr/share/posline/examples/${name}`, text);
@@ -83,7 +84,14 @@ async function examples(root) {
   const watching = ["prometheus.yml", "posline.rules.yml", "grafana-dashboard.json"].map(
     (name) => `scripts/prometheus/${name}`,
   );
-  const names = ["systemd/kiosk/posline-chromium.json", "systemd/gateway.json", "scripts/wireshark/posline.lua", ...watching];
+  const tills = (await readdir(join(root, "docs/tills"))).filter((name) => !name.endsWith(".md"));
+  const names = [
+    "systemd/kiosk/posline-chromium.json",
+    "systemd/gateway.json",
+    "scripts/wireshark/posline.lua",
+    ...watching,
+    ...tills.map((name) => `docs/tills/${name}`),
+  ];
   return Promise.all(names.map(async (name) => [name.split("/").at(-1), await readFile(join(root, name))]));
 }
 

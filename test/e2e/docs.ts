@@ -4,7 +4,12 @@ import { readdirSync, readFileSync } from "node:fs";
 
 export const root = new URL("../../", import.meta.url);
 
-const paths = ["README.md", ...readdirSync(new URL("docs", root)).map((name) => `docs/${name}`)];
+const paths = [
+  "README.md",
+  ...readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
 
 /** The text of every page, by its path in the project. */
 export const pages: ReadonlyMap<string, string> = new Map(

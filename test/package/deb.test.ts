@@ -33,7 +33,9 @@ test("npm run deb -- --arch all makes one package for each architecture", { skip
 
 test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, () => {
   const files = listOf(packageIn(out, "amd64")).filter(({ mode }) => !mode.startsWith("d"));
-  const pages = readdirSync(join(root, "docs")).sort();
+  const documents = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" });
+  const pages = documents.filter((name) => name.endsWith(".md")).sort();
+  const tills = ["cs", "go", "html", "php", "py", "sh"].map((language) => `/usr/share/posline/examples/till.${language}`);
   assert.deepEqual(files.map(({ path }) => path).sort(), [
     "/etc/posline/posline.json",
     "/usr/bin/posline",
@@ -54,12 +56,14 @@ test("a package holds what belongs to it, and nothing else", { skip: noDpkg }, (
     ...pages.map((name) => `/usr/share/doc/posline/docs/${name}.gz`),
     "/usr/share/man/man1/posline.1.gz",
     "/usr/share/man/man5/posline.json.5.gz",
+    "/usr/share/posline/examples/Till.java",
     "/usr/share/posline/examples/gateway.json",
     "/usr/share/posline/examples/grafana-dashboard.json",
     "/usr/share/posline/examples/posline-chromium.json",
     "/usr/share/posline/examples/posline.lua",
     "/usr/share/posline/examples/posline.rules.yml",
     "/usr/share/posline/examples/prometheus.yml",
+    ...tills,
     "/usr/share/posline/posline.schema.json",
     "/usr/share/zsh/vendor-completions/_posline",
   ]);

@@ -10,7 +10,7 @@ export const bundle = fileURLToPath(new URL("../../dist/posline.cjs", import.met
  * Only three descriptors are handed on: those of ptys are inherited by children, and a process that holds its own pty's other
  * end would never see it hang up. The process id stays the same.
  */
-const closeAndRun = 'for n in $(ls /proc/$$/fd); do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
+export const closeAndRun = 'for n in $(ls /proc/$$/fd); do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
 
 export interface LogLine {
   readonly [field: string]: unknown;

@@ -1,0 +1,34 @@
+// A sale that survives anything: go run till.go KEY AMOUNT, the amount in minor units.
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+func main() {
+	exits := map[string]int{"approved": 0, "declined": 1, "failed": 1, "reversed": 1}
+	sale := fmt.Sprintf(`{"pay_id":%q,"amount":%s,"currency_name":"EUR"}`, os.Args[1], os.Args[2])
+	client := http.Client{Timeout: 90 * time.Second}
+	for {
+		pause := 2
+		request, _ := http.NewRequest("POST", "http://localhost:8888/sale", strings.NewReader(sale))
+		request.Header.Set("Prefer", "wait=60")
+		if answer, err := client.Do(request); err == nil { // Otherwise not there, or cut: the same call again.
+			word := answer.Header.Get("X-Posline-Result")
+			if code, known := exits[word]; known {
+				fmt.Println(word)
+				os.Exit(code)
+			} else if word == "" && answer.StatusCode < 500 && answer.StatusCode != 408 {
+				answer.Write(os.Stderr)
+				os.Exit(2)
+			}
+			fmt.Sscan(answer.Header.Get("Retry-After"), &pause)
+			answer.Body.Close()
+		}
+		time.Sleep(time.Duration(pause) * time.Second)
+	}
+}

@@ -1,0 +1,147 @@
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type Browser, chromium } from "playwright-core";
+import { freePorts } from "../support/free-port.ts";
+import { closeAndRun } from "../support/posline-process.ts";
+import { root } from "./docs.ts";
+import type { PlannedSale } from "./till-schedule.ts";
+import type { RunningTill } from "./till-shop.ts";
+
+/** The tills of docs/tills: how each is made ready, and run with a key and an amount. */
+
+export interface TillProgram {
+  readonly file: string;
+  /** Why it can't be run here; false when it can. */
+  readonly skip: string | false;
+  /**
+   * Makes it ready for one shop, one after the other.
+   * @param folder For what is made from it; beside it there is space for what its shops share.
+   * @param port Where it finds posline, in place of 8888.
+   */
+  ready(folder: string, port: number): Promise<ReadyTill>;
+}
+
+export interface ReadyTill {
+  /** The origin of its page, where it is one. */
+  readonly origin?: string;
+  start(sale: Pick<PlannedSale, "key" | "amount">): RunningTill;
+  end(): Promise<void>;
+}
+
+const run = promisify(execFile);
+const browserPath = "/usr/bin/chromium";
+
+/** How a program says its version, which shows that it is there and works: Debian's package has it. */
+const without = (debian: string, program: string, ...version: readonly string[]) =>
+  spawnSync(program, version).status === 0 ? false : `there is no ${program} here: sudo apt-get install ${debian}`;
+
+export const programs: readonly TillProgram[] = [
+  command("till.sh", without("curl", "curl", "--version"), (file) => ["sh", file]),
+  command("till.py", without("python3", "python3", "--version"), (file) => ["python3", file]),
+  command("till.php", without("php-cli php-curl", "php", "-r", "exit(function_exists('curl_init') ? 0 : 1);"), (file) => [
+    "php",
+    file,
+  ]),
+  // Compiled once: to compile it for each sale takes a second of processor time.
+  command("Till.java", without("default-jdk-headless", "javac", "-version"), async (file, folder) => {
+    await run("javac", ["-d", folder, file]);
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", folder, "Till"];
+  }),
+  command("till.go", without("golang-go", "go", "version"), async (file, folder) => {
+    const env = { ...process.env, GOCACHE: join(folder, "../cache"), GO111MODULE: "off" };
+    await run("go", ["build", "-o", join(folder, "till"), file], { env });
+    return [join(folder, "till")];
+  }),
+  {
+    file: "till.html",
+    skip: existsSync(browserPath) ? false : `there is no ${browserPath} here: sudo apt-get install chromium`,
+    ready: readyPage,
+  },
+];
+
+/** @param make Gives the words by which it is run. */
+function command(
+  file: string,
+  skip: string | false,
+  make: (path: string, folder: string) => readonly string[] | Promise<readonly string[]>,
+): TillProgram {
+  return {
+    file,
+    skip,
+    ready: async (folder, port) => {
+      const path = join(folder, file);
+      writeFileSync(path, textOf(file, port));
+      const words = await make(path, folder);
+      return { start: ({ key, amount }) => started([...words, key, String(amount)]), end: async () => {} };
+    },
+  };
+}
+
+/** As it stands in the documentation, but for the port. */
+function textOf(file: string, port: number): string {
+  return readFileSync(new URL(`docs/tills/${file}`, root), "utf8").replaceAll(/\b8888\b/g, String(port));
+}
+
+function started(words: readonly string[]): RunningTill {
+  const child = spawn("bash", ["-c", closeAndRun, "bash", ...words], { stdio: ["ignore", "pipe", "pipe"] });
+  let printed = "";
+  let complaint = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    printed += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complaint += text;
+  });
+  const ended = new Promise<{ printed: string; complaint: string; code: number }>((resolve) => {
+    child.on("close", (code) => {
+      if (code !== null) resolve({ printed: printed.trim(), complaint: complaint.trim(), code });
+    });
+  });
+  return { ended, kill: () => child.kill("SIGKILL") };
+}
+
+/** The page, on a server of its own, in a browser without a window. A tab that is closed stands for a killed till. */
+async function readyPage(_: string, port: number): Promise<ReadyTill> {
+  const [pagePort = 0] = await freePorts(1);
+  const text = textOf("till.html", port);
+  const server = createServer((_, response) => response.setHeader("Content-Type", "text/html").end(text));
+  server.listen(pagePort, "127.0.0.1");
+  // As root Chromium has no sandbox; it loads nothing but this page.
+  const browser = await chromium.launch({
+    executablePath: browserPath,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+  });
+  const origin = `http://localhost:${pagePort}`;
+  return {
+    origin,
+    start: ({ key, amount }) => shown(browser, `${origin}/till.html?key=${key}&amount=${amount}`),
+    end: async () => {
+      await browser.close();
+      server.close();
+    },
+  };
+}
+
+/** What a page shows in the end, with the exit code that a program would have. */
+function shown(browser: Browser, url: string): RunningTill {
+  const page = browser.newPage();
+  let isKilled = false;
+  const text = page.then(async (open) => {
+    await open.goto(url);
+    const output = open.locator("output").filter({ hasText: /./ });
+    await output.waitFor({ timeout: 0 });
+    const printed = await output.innerText();
+    await open.close();
+    const word = /^[a-z]+$/.test(printed);
+    return { printed: word ? printed : "", complaint: word ? "" : printed, code: word ? Number(printed !== "approved") : 2 };
+  });
+  const ended = text.catch((error: unknown) => (isKilled ? new Promise<never>(() => {}) : Promise.reject(error)));
+  const kill = () => {
+    isKilled = true;
+    void page.then((open) => open.close());
+  };
+  return { ended, kill };
+}
