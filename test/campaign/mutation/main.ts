@@ -1,0 +1,180 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { uniformInt } from "pure-rand/distribution/uniformInt";
+import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
+import { type Built, buildTests, type NumberedMutant, numberedMutants, root } from "./build.ts";
+import { equivalentOf } from "./equivalents.ts";
+import { printReport, type Result, report } from "./report.ts";
+import { coverageOf, type FileCoverage, runTests, type TestKey } from "./runs.ts";
+
+/**
+ * `npm run mutation`: changes the code in small ways, and runs the tests that reach each change. A change that no test notices
+ * is a behaviour that no test holds.
+ *
+ * All mutants are in one build (`$m === 17 ? mutated : original`), so that a mutant costs one process and no compile. The tests
+ * that reach it run one after the other, the quickest first, up to the first failure.
+ */
+const { values } = parseArgs({
+  options: {
+    files: { type: "string", default: "src/wire,src/line,src/envelope,src/settle,src/follow" },
+    seed: { type: "string", default: "1" },
+    sample: { type: "string" },
+    jobs: { type: "string", default: "2" },
+    help: { type: "boolean", default: false },
+  },
+});
+if (values.help) {
+  console.log("npm run mutation -- [--files FOLDER_OR_FILE,...] [--seed S] [--sample MUTANTS_PER_FOLDER] [--jobs N]");
+  process.exit(0);
+}
+
+const out = "out/mutation";
+const jobs = Number(values.jobs);
+const sampleSize = values.sample === undefined ? Number.POSITIVE_INFINITY : Number(values.sample);
+const seed = Number(values.seed);
+
+/** The rooms that are mutated, and capture, which replays lines. A survivor here may be noticed by the bundle's tests, later. */
+const testRooms = ["wire", "line", "envelope", "settle", "follow", "capture"];
+/** Tests at the pace of the wall clock: too slow for each mutant, and what they hold should be held closer to the code. */
+const apart = [
+  "test/line/exchange-pty.test.ts",
+  "test/settle/settle-emulator.test.ts",
+  "test/settle/settle-over-bridge.test.ts",
+  "test/settle/settle-over-line.test.ts",
+];
+/** Tests of one mutant, in ms on the code as it is: what would take longer is cut, which can only add survivors. */
+const plannedMsMax = 15_000;
+/** One run in so many is a control: the same tests without the mutant must pass, or a slow machine kills mutants. */
+const controlEvery = 20;
+
+function filesIn(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .sort();
+}
+
+const targets = values.files.split(",").flatMap((each) => (each.endsWith(".ts") ? [each] : filesIn(each)));
+const mutants = numberedMutants(targets.filter((file) => file.endsWith(".ts")));
+const tests = testRooms
+  .flatMap((room) => filesIn(join("test", room)))
+  .filter((file) => file.endsWith(".test.ts") && !apart.includes(file));
+
+async function inJobs<Item>(items: readonly Item[], work: (item: Item, index: number) => Promise<void>): Promise<void> {
+  const waiting = items.entries();
+  const worker = async () => {
+    for (const [index, item] of waiting) await work(item, index);
+  };
+  await Promise.all(Array.from({ length: jobs }, worker));
+}
+
+/** What each test reaches, kept between runs for as long as the sources are the same. */
+async function coverage(): Promise<ReadonlyMap<string, FileCoverage>> {
+  const built = await buildTests(tests, mutants, join(out, "coverage"), (id) => `globalThis.$reached(${id})`);
+  const numbering = createHash("sha256").update(JSON.stringify(mutants)).digest("hex").slice(0, 12);
+  const path = join(root, out, `coverage-${numbering}.json`);
+  // What this function wrote.
+  const kept = new Map(
+    existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as readonly (readonly [string, FileCoverage])[]) : [],
+  );
+  const changed = tests.filter((file) => kept.get(file)?.hash !== built.hashes.get(file));
+  if (changed.length > 0) console.log(`running ${changed.length} test files to see what they reach`);
+  await inJobs(changed, async (file) => {
+    kept.set(file, await coverageOf(built, file));
+  });
+  writeFileSync(path, JSON.stringify([...kept]));
+  for (const file of tests)
+    for (const failed of kept.get(file)?.failed ?? []) console.log(`left out, since it fails as it is: ${file}: ${failed}`);
+  return new Map(
+    tests
+      .flatMap((file) => [[file, kept.get(file)] as const])
+      .filter((entry): entry is [string, FileCoverage] => entry[1] !== undefined),
+  );
+}
+
+interface Plan {
+  readonly files: readonly string[];
+  readonly tests: readonly TestKey[];
+  readonly msMax: number;
+}
+
+/** The tests that reach a mutant: those of the file itself first among equals, then the quickest. */
+function planFor({ id, file }: NumberedMutant, covered: ReadonlyMap<string, FileCoverage>): Plan {
+  const found: { readonly key: TestKey; readonly ms: number; readonly order: number }[] = [];
+  for (const [name, { loading, tests }] of covered) {
+    const isLoading = loading.includes(id);
+    const isMirror = basename(name, ".test.ts") === basename(file, ".ts");
+    for (const { index, ms, mutants } of tests) {
+      if (isLoading || mutants.includes(id)) found.push({ key: [name, index], ms, order: isMirror ? ms / 10 : ms });
+    }
+  }
+  found.sort((one, other) => one.order - other.order);
+  let sum = 0;
+  const chosen = found.filter(({ ms }) => {
+    sum += ms;
+    return sum <= plannedMsMax || sum === ms;
+  });
+  return {
+    files: [...new Set(chosen.map(({ key }) => key[0]))],
+    tests: chosen.map(({ key }) => key),
+    msMax: Math.max(0, ...chosen.map(({ ms }) => ms)),
+  };
+}
+
+/** At most this many of each folder, drawn by the seed. */
+function sampled(all: readonly NumberedMutant[]): readonly NumberedMutant[] {
+  const folders = new Map<string, NumberedMutant[]>();
+  for (const mutant of all) folders.set(dirname(mutant.file), [...(folders.get(dirname(mutant.file)) ?? []), mutant]);
+  return [...folders.values()].flatMap((list) => {
+    const random = xoroshiro128plus(seed);
+    const left = [...list];
+    const drawn: NumberedMutant[] = [];
+    while (left.length > 0 && drawn.length < sampleSize) drawn.push(...left.splice(uniformInt(random, 0, left.length - 1), 1));
+    return drawn.sort((one, other) => one.id - other.id);
+  });
+}
+
+const results: Result[] = [];
+const failedControls: string[] = [];
+let controls = 0;
+
+async function judge(built: Built, mutant: NumberedMutant, index: number, plan: Plan): Promise<void> {
+  const startMs = performance.now();
+  const { files, tests, msMax } = plan;
+  if (tests.length === 0) {
+    results.push({ mutant, verdict: "unreached", by: "", ms: 0 });
+    return;
+  }
+  if (index % controlEvery === controlEvery - 1) {
+    controls += 1;
+    const control = await runTests(built, 0, files, tests, msMax);
+    if (control.verdict !== "passed")
+      failedControls.push(`${mutant.file}:${mutant.line}: ${control.verdict}: ${control.message}`);
+  }
+  const { verdict, message } = await runTests(built, mutant.id, files, tests, msMax);
+  const ms = Math.round(performance.now() - startMs);
+  results.push({
+    mutant,
+    verdict: verdict === "passed" ? "survived" : verdict === "failed" ? "killed" : "timeout",
+    by: message,
+    ms,
+  });
+  if (results.length % 50 === 0) console.error(`${results.length} of ${chosen.length}`);
+}
+
+mkdirSync(join(root, out), { recursive: true });
+const startMs = performance.now();
+const covered = await coverage();
+const built = await buildTests(tests, mutants, join(out, "mutants"), (id) => `$m===${id}`);
+const chosen = sampled(mutants.filter((mutant) => equivalentOf(mutant) === undefined));
+const plans = new Map(chosen.map((mutant) => [mutant.id, planFor(mutant, covered)]));
+await inJobs(chosen, async (mutant, index) => {
+  const plan = plans.get(mutant.id);
+  if (plan !== undefined) await judge(built, mutant, index, plan);
+});
+
+const summary = report(mutants, results, { seed, seconds: (performance.now() - startMs) / 1_000, controls, failedControls });
+writeFileSync(join(root, out, "report.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
+printReport(summary);
+process.exit(failedControls.length === 0 ? 0 : 1);
