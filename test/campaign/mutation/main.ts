@@ -20,13 +20,16 @@ const { values } = parseArgs({
   options: {
     files: { type: "string", default: "src/wire,src/line,src/envelope,src/settle,src/follow" },
     seed: { type: "string", default: "1" },
+    tests: { type: "string" },
     sample: { type: "string" },
     jobs: { type: "string", default: "2" },
     help: { type: "boolean", default: false },
   },
 });
 if (values.help) {
-  console.log("npm run mutation -- [--files FOLDER_OR_FILE,...] [--seed S] [--sample MUTANTS_PER_FOLDER] [--jobs N]");
+  console.log(
+    "npm run mutation -- [--files FOLDER_OR_FILE,...] [--tests FOLDER,...] [--seed S] [--sample MUTANTS_PER_FOLDER] [--jobs N]",
+  );
   process.exit(0);
 }
 
@@ -35,11 +38,10 @@ const jobs = Number(values.jobs);
 const sampleSize = values.sample === undefined ? Number.POSITIVE_INFINITY : Number(values.sample);
 const seed = Number(values.seed);
 
-/** The rooms that are mutated, and capture, which replays lines. A survivor here may be noticed by the bundle's tests, later. */
-const testRooms = ["wire", "line", "envelope", "settle", "follow", "capture"];
 /** Tests at the pace of the wall clock: too slow for each mutant, and what they hold should be held closer to the code. */
 const apart = [
   "test/line/exchange-pty.test.ts",
+  "test/line/rest.test.ts",
   "test/settle/settle-emulator.test.ts",
   "test/settle/settle-over-bridge.test.ts",
   "test/settle/settle-over-line.test.ts",
@@ -57,9 +59,11 @@ function filesIn(folder: string): readonly string[] {
 
 const targets = values.files.split(",").flatMap((each) => (each.endsWith(".ts") ? [each] : filesIn(each)));
 const mutants = numberedMutants(targets.filter((file) => file.endsWith(".ts")));
-const tests = testRooms
-  .flatMap((room) => filesIn(join("test", room)))
-  .filter((file) => file.endsWith(".test.ts") && !apart.includes(file));
+/** For these mutants as they are numbered: runs over other files don't meet. */
+const work = join(out, createHash("sha256").update(JSON.stringify(mutants)).digest("hex").slice(0, 12));
+/** Tests of the mutated rooms: what a room does should be held by its own tests, not only by those of the bundle. */
+const testRooms = values.tests?.split(",") ?? [...new Set(targets.map((file) => dirname(file).replace(/^src/, "test")))];
+const tests = testRooms.flatMap(filesIn).filter((file) => file.endsWith(".test.ts") && !apart.includes(file));
 
 async function inJobs<Item>(items: readonly Item[], work: (item: Item, index: number) => Promise<void>): Promise<void> {
   const waiting = items.entries();
@@ -71,9 +75,8 @@ async function inJobs<Item>(items: readonly Item[], work: (item: Item, index: nu
 
 /** What each test reaches, kept between runs for as long as the sources are the same. */
 async function coverage(): Promise<ReadonlyMap<string, FileCoverage>> {
-  const built = await buildTests(tests, mutants, join(out, "coverage"), (id) => `globalThis.$reached(${id})`);
-  const numbering = createHash("sha256").update(JSON.stringify(mutants)).digest("hex").slice(0, 12);
-  const path = join(root, out, `coverage-${numbering}.json`);
+  const built = await buildTests(tests, mutants, join(work, "coverage"), (id) => `globalThis.$reached(${id})`);
+  const path = join(root, work, "coverage.json");
   // What this function wrote.
   const kept = new Map(
     existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as readonly (readonly [string, FileCoverage])[]) : [],
@@ -82,8 +85,9 @@ async function coverage(): Promise<ReadonlyMap<string, FileCoverage>> {
   if (changed.length > 0) console.log(`running ${changed.length} test files to see what they reach`);
   await inJobs(changed, async (file) => {
     kept.set(file, await coverageOf(built, file));
+    // At once: a run that is interrupted here need not begin anew.
+    writeFileSync(path, JSON.stringify([...kept]));
   });
-  writeFileSync(path, JSON.stringify([...kept]));
   for (const file of tests)
     for (const failed of kept.get(file)?.failed ?? []) console.log(`left out, since it fails as it is: ${file}: ${failed}`);
   return new Map(
@@ -160,13 +164,14 @@ async function judge(built: Built, mutant: NumberedMutant, index: number, plan: 
     by: message,
     ms,
   });
+  if (verdict === "passed") console.error(`survived: ${mutant.file}:${mutant.line}: ${mutant.from} → ${mutant.to}`);
   if (results.length % 50 === 0) console.error(`${results.length} of ${chosen.length}`);
 }
 
-mkdirSync(join(root, out), { recursive: true });
+mkdirSync(join(root, work), { recursive: true });
 const startMs = performance.now();
 const covered = await coverage();
-const built = await buildTests(tests, mutants, join(out, "mutants"), (id) => `$m===${id}`);
+const built = await buildTests(tests, mutants, join(work, "mutants"), (id) => `$m===${id}`);
 const chosen = sampled(mutants.filter((mutant) => equivalentOf(mutant) === undefined));
 const plans = new Map(chosen.map((mutant) => [mutant.id, planFor(mutant, covered)]));
 await inJobs(chosen, async (mutant, index) => {
@@ -175,6 +180,7 @@ await inJobs(chosen, async (mutant, index) => {
 });
 
 const summary = report(mutants, results, { seed, seconds: (performance.now() - startMs) / 1_000, controls, failedControls });
-writeFileSync(join(root, out, "report.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
+writeFileSync(join(root, work, "report.json"), `${JSON.stringify(summary, undefined, 2)}\n`);
 printReport(summary);
+console.log(`all results: ${join(work, "report.json")}`);
 process.exit(failedControls.length === 0 ? 0 : 1);
