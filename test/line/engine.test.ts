@@ -289,3 +289,16 @@ test("LineEngine.nextDueMs() is the end of a burst while a call waits for it, an
   assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
   assert.equal(bench.now, burstUntilMs);
 });
+
+test("LineEngine.handle() says of a caller who left whether the call waited for its record or for its turn", () => {
+  const said = (bench: Bench, settings: Parameters<typeof requestFor>[1]) => {
+    const exchange = bench.exchange("NEW", settings);
+    bench.give({ at: "call", exchange });
+    return bench
+      .give({ at: "caller gone", exchange })
+      .map((effect) => (effect.do === "settle" && effect.ending instanceof Fault ? effect.ending.message : ""))
+      .join();
+  };
+  assert.match(said(inState("awaiting"), {}), /: the client disconnected before its turn came/);
+  assert.match(said(inState("idle"), { beforeSend: async () => {} }), /: the client disconnected before the request was sent/);
+});

@@ -10,8 +10,9 @@ import { importing, registered } from "./registry.ts";
 interface Order {
   /** 0 runs the code as it is. */
   readonly mutant: number;
-  /** Each test file's name and its build. */
-  readonly files: readonly (readonly [string, string])[];
+  /** The test file's name, and its build. */
+  readonly file: string;
+  readonly build: string;
   /** The tests to run, in this order; undefined for all, with the mutants that each reaches. */
   readonly tests?: readonly (readonly [file: string, index: number])[];
 }
@@ -40,10 +41,8 @@ Object.assign(globalThis, {
 // A failing property's smaller counterexample would only cost time.
 configureGlobal({ endOnFailure: true });
 
-for (const [name, build] of order.files) {
-  importing(name);
-  await import(build);
-}
+importing(order.file);
+await import(order.build);
 const byKey = new Map(registered.map((each) => [`${each.file} ${each.index}`, each]));
 const chosen = order.tests?.flatMap(([file, index]) => byKey.get(`${file} ${index}`) ?? []) ?? registered;
 if (order.tests === undefined) report("loading", [...whileLoading]);

@@ -7,7 +7,7 @@ import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { type Built, buildTests, type NumberedMutant, numberedMutants, root } from "./build.ts";
 import { equivalentOf } from "./equivalents.ts";
 import { printReport, type Result, report } from "./report.ts";
-import { coverageOf, type FileCoverage, runTests, type TestKey } from "./runs.ts";
+import { coverageOf, type FileCoverage, type Run, runTests, type TestKey } from "./runs.ts";
 
 /**
  * `npm run mutation`: changes the code in small ways, and runs the tests that reach each change. A change that no test notices
@@ -97,14 +97,15 @@ async function coverage(): Promise<ReadonlyMap<string, FileCoverage>> {
   );
 }
 
-interface Plan {
-  readonly files: readonly string[];
+/** The tests of one file that reach a mutant. */
+interface Part {
+  readonly file: string;
   readonly tests: readonly TestKey[];
   readonly msMax: number;
 }
 
-/** The tests that reach a mutant: those of the file itself first among equals, then the quickest. */
-function planFor({ id, file }: NumberedMutant, covered: ReadonlyMap<string, FileCoverage>): Plan {
+/** The tests that reach a mutant, the quickest first, by files: some put a clock of their own in place of the process's. */
+function planFor({ id, file }: NumberedMutant, covered: ReadonlyMap<string, FileCoverage>): readonly Part[] {
   const found: { readonly key: TestKey; readonly ms: number; readonly order: number }[] = [];
   for (const [name, { loading, tests }] of covered) {
     const isLoading = loading.includes(id);
@@ -119,11 +120,19 @@ function planFor({ id, file }: NumberedMutant, covered: ReadonlyMap<string, File
     sum += ms;
     return sum <= plannedMsMax || sum === ms;
   });
-  return {
-    files: [...new Set(chosen.map(({ key }) => key[0]))],
-    tests: chosen.map(({ key }) => key),
-    msMax: Math.max(0, ...chosen.map(({ ms }) => ms)),
-  };
+  return [...new Set(chosen.map(({ key }) => key[0]))].map((name) => {
+    const its = chosen.filter(({ key }) => key[0] === name);
+    return { file: name, tests: its.map(({ key }) => key), msMax: Math.max(...its.map(({ ms }) => ms)) };
+  });
+}
+
+/** Runs the parts of a plan up to the first that doesn't pass. */
+async function runPlan(built: Built, mutant: number, plan: readonly Part[]): Promise<Pick<Run, "verdict" | "message">> {
+  for (const { file, tests, msMax } of plan) {
+    const run = await runTests(built, mutant, file, tests, msMax);
+    if (run.verdict !== "passed") return run;
+  }
+  return { verdict: "passed", message: "" };
 }
 
 /** At most this many of each folder, drawn by the seed. */
@@ -143,20 +152,19 @@ const results: Result[] = [];
 const failedControls: string[] = [];
 let controls = 0;
 
-async function judge(built: Built, mutant: NumberedMutant, index: number, plan: Plan): Promise<void> {
+async function judge(built: Built, mutant: NumberedMutant, index: number, plan: readonly Part[]): Promise<void> {
   const startMs = performance.now();
-  const { files, tests, msMax } = plan;
-  if (tests.length === 0) {
+  if (plan.length === 0) {
     results.push({ mutant, verdict: "unreached", by: "", ms: 0 });
     return;
   }
   if (index % controlEvery === controlEvery - 1) {
     controls += 1;
-    const control = await runTests(built, 0, files, tests, msMax);
+    const control = await runPlan(built, 0, plan);
     if (control.verdict !== "passed")
       failedControls.push(`${mutant.file}:${mutant.line}: ${control.verdict}: ${control.message}`);
   }
-  const { verdict, message } = await runTests(built, mutant.id, files, tests, msMax);
+  const { verdict, message } = await runPlan(built, mutant.id, plan);
   const ms = Math.round(performance.now() - startMs);
   results.push({
     mutant,

@@ -20,17 +20,11 @@ const graceMs = 4_000;
 const limitFactor = 4;
 
 /**
- * Runs tests in a process of their own, ended with all that it started.
+ * Runs tests of one file in a process of their own, ended with all that it started.
  * @param limitMs the time that a test may take, without a word from it
  */
-export function runTests(
-  built: Built,
-  mutant: number,
-  files: readonly string[],
-  tests: readonly TestKey[] | undefined,
-  limitMs: number,
-) {
-  const order = { mutant, files: files.map((file) => [file, built.bundles.get(file)]), ...(tests && { tests }) };
+export function runTests(built: Built, mutant: number, file: string, tests: readonly TestKey[] | undefined, limitMs: number) {
+  const order = { mutant, file, build: built.bundles.get(file), ...(tests && { tests }) };
   return new Promise<Run>((resolve) => {
     const child = spawn(
       process.execPath,
@@ -88,7 +82,7 @@ export interface FileCoverage {
 
 /** Runs a test file on the code as it is. */
 export async function coverageOf(built: Built, file: string): Promise<FileCoverage> {
-  const { lines, verdict, message } = await runTests(built, 0, [file], undefined, 10_000);
+  const { lines, verdict, message } = await runTests(built, 0, file, undefined, 10_000);
   const of = (word: string) => lines.filter(([each]) => each === word).map(([, value]) => value);
   const failed = of("failed").map((value) => JSON.stringify(value));
   if (verdict !== "passed" && failed.length === 0) failed.push(message);
