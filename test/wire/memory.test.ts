@@ -91,7 +91,7 @@ test("Memory shows the bytes that came and weren't taken out, and never writes a
       }
       for (const { pieces, bytes } of beside.handedOut) assert.ok(Buffer.concat(pieces).equals(bytes), "as it was handed out");
     }),
-    { seed: 15, numRuns: 60 },
+    { seed: 15, numRuns: 25 },
   );
 });
 
@@ -116,4 +116,18 @@ test("Memory.advance() refuses bytes that can't have been written", () => {
     });
   memory.advance(room);
   assert.equal(memory.size, room);
+});
+
+test("Memory.has() says whether the few bytes of a read hold a byte, the first of all included", () => {
+  const beside = new Beside();
+  beside.come(40, 1, 1_000);
+  assert.equal(beside.memory.has(stx, 0, 1), true);
+  beside.drop(40);
+  beside.come(40, 50, 1_000);
+  for (const bytes of [0, 1, 5, 40]) assert.equal(beside.memory.has(stx, 0, bytes), false, `${bytes} bytes without`);
+  beside.come(1, 1, 1_000);
+  assert.deepEqual(
+    [39, 40, 41].map((to) => beside.memory.has(stx, 30, to)),
+    [false, false, true],
+  );
 });
