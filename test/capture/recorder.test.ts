@@ -247,3 +247,16 @@ test("LineRecorder shows of replies nothing but what is harmless", () => {
   assert.deepEqual(secretsIn(recordingText(recording)), []);
   same(recording);
 });
+
+test("LineRecorder keeps until when a burst may last, so that a replay sends the waiting call no sooner", () => {
+  const life = new Recorded();
+  life.open();
+  const burstUntilMs = life.now + 51;
+  life.give({ at: "received", items: [], receiving: { phase: "idle", heardMs: life.now + 1, burstUntilMs } });
+  life.call("A");
+  assert.equal(life.engine.state, "idle", "the call waits for the end of the burst");
+  life.give({ at: "tick" }, burstUntilMs - life.now);
+  assert.equal(life.engine.state, "awaiting");
+  const bursts = same(life.recording).flatMap((event) => (event.at === "received" ? [event.receiving.burstUntilMs] : []));
+  assert.deepEqual(bursts, [burstUntilMs]);
+});

@@ -128,3 +128,9 @@ test("readTextLine() takes nothing that begins with neither a route nor the pref
     assert.equal(readTextLine(Buffer.from(text), prefix), undefined);
   }
 });
+
+test("readTextLine() reads no body where nothing follows the route's line end", () => {
+  for (const text of ["/check\n", "/check"])
+    assert.deepEqual(readTextLine(Buffer.from(text), prefix)?.body, [], JSON.stringify(text));
+  assert.deepEqual(readTextLine(Buffer.from("/check\n{"), prefix)?.body, [Buffer.from("{")]);
+});

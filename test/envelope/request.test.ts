@@ -195,6 +195,7 @@ test("readHttpBody() refuses a missing body as missing, and what is no JSON obje
   for (const body of ["[]", "1", "null", '"{}"', "{", "{}x", "\0", "\ufefff{}", "{'a':1}"]) {
     assertRefused("malformed", () => read("qr", "/check", body));
   }
+  assert.throws(() => read("qr", "/check", "[]"), { message: /^Cannot accept \/check: .+ must be a JSON object$/ });
 });
 
 test("readHttpBody() with check none relays any text, also none", () => {

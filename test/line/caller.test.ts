@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Ledger, LedgerEnding } from "../../src/contract/operation-log.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
-import { Fault } from "../../src/core/fault.ts";
+import { askAgain, checkFirst, Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import { FakeDevice } from "../support/fake-device.ts";
@@ -67,6 +67,7 @@ async function bench(answers = true) {
     };
     const outcome = (await ask(call).catch((error: unknown) => error)) as Reply | Fault;
     ledger.told.push(outcome instanceof Fault ? `told ${outcome.outcome}` : `told ${outcome.code}`);
+    return outcome;
   };
   return { ledger, line, device, run };
 }
@@ -157,4 +158,17 @@ test("lineCaller() sends a background call behind callers that came later", asyn
   void [send("/terminals", false), send("/check", true), send("/xreport", false)];
   await time.advance(1_000);
   assert.deepEqual(ledger.told, ["heard /terminals", "heard /xreport", "heard /check"]);
+});
+
+test("lineCaller() advises to ask again after a question without a reply, and to check first after a sale", async () => {
+  for (const [route, advice] of [
+    ["/check", askAgain],
+    ["/sale", checkFirst.bank],
+  ] as const) {
+    const { run } = await bench(false);
+    const outcome = run(route);
+    await time.advance(60_000);
+    const fault = await outcome;
+    assert.ok(fault instanceof Fault && fault.message.endsWith(advice), `${route}: ${String(fault)}`);
+  }
 });

@@ -277,3 +277,28 @@ test("LineEngine.handle() names the reason of each call that was sent and has no
   early.engine.handle({ at: "call", exchange: early.exchange("OUT") }, early.now);
   assert.deepEqual(reasonsOf(early.engine.handle({ at: "received", items, receiving: still }, early.now)), ["reply-ambiguous"]);
 });
+
+test("LineEngine.nextDueMs() is the end of a burst while a call waits for it, and the call is sent then", () => {
+  const bench = inState("idle");
+  const burstUntilMs = bench.now + 50;
+  bench.give({ at: "received", items: [], receiving: { ...still, heardMs: bench.now, burstUntilMs } });
+  assert.deepEqual(bench.give({ at: "call", exchange: bench.exchange("A") }).map(wordsOf), []);
+  assert.equal(bench.engine.nextDueMs(), burstUntilMs);
+  bench.now = burstUntilMs - 1;
+  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
+  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+  assert.equal(bench.now, burstUntilMs);
+});
+
+test("LineEngine.handle() says of a caller who left whether the call waited for its record or for its turn", () => {
+  const said = (bench: Bench, settings: Parameters<typeof requestFor>[1]) => {
+    const exchange = bench.exchange("NEW", settings);
+    bench.give({ at: "call", exchange });
+    return bench
+      .give({ at: "caller gone", exchange })
+      .map((effect) => (effect.do === "settle" && effect.ending instanceof Fault ? effect.ending.message : ""))
+      .join();
+  };
+  assert.match(said(inState("awaiting"), {}), /: the client disconnected before its turn came/);
+  assert.match(said(inState("idle"), { beforeSend: async () => {} }), /: the client disconnected before the request was sent/);
+});

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { after, test } from "node:test";
 import { payloadMsMin, probeIntervalMs, silenceMs } from "../../src/config/limits.ts";
 import { drainMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
@@ -433,4 +434,19 @@ test("Line sends a background question when no caller waits, and its repetition 
     set.asked.filter((route) => route === "/refund" || route === "/check"),
     ["/check", "/refund", "/check"],
   );
+});
+
+test("Line keeps no hold on a caller whose call waited and has ended", async () => {
+  const set = await clean(setOf(() => {}));
+  const [first, second] = [requestFor("A"), requestFor("B")];
+  ending(set.line, first);
+  const end = ending(set.line, second);
+  assert.equal(getEventListeners(second.caller.signal, "abort").length, 1, "it may leave while it waits");
+  for (const id of ["A", "B"]) {
+    await time.advance(2);
+    set.device.reply("length", good(id));
+    await time.settle();
+  }
+  assert.equal(end.text, good("B"));
+  assert.equal(getEventListeners(second.caller.signal, "abort").length, 0);
 });

@@ -28,6 +28,9 @@ class Till {
   readonly calls: Call[] = [];
   readonly told: string[] = [];
   readonly discards: string[] = [];
+  readonly errors: unknown[] = [];
+  /** Whether its log fails. */
+  logFails = false;
   readonly device = new FakeDevice();
   readonly listener: LineListener;
   #read = 0;
@@ -47,6 +50,10 @@ class Till {
       report: {
         discard: ({ reason }) => this.discards.push(reason),
         state: (reason) => this.told.push(reason),
+        exchange: () => {
+          if (this.logFails) throw new Error("the log is full");
+        },
+        error: (error) => this.errors.push(error),
       },
     });
     this.listener.start();
@@ -259,5 +266,13 @@ test("LineListener tells that it opened, was lost and couldn't be opened", async
     "the device was unplugged or hung up",
     "there is no device: check the cable",
   ]);
+  await till.listener.stop();
+});
+
+test("LineListener answers though its log fails, and reports that", async () => {
+  const till = await new Till(["bank"]).open();
+  till.logFails = true;
+  assert.deepEqual(await till.ask("length", "/sale\n{}"), ['{"status":"success"}']);
+  assert.match(String(till.errors), /the log is full/);
   await till.listener.stop();
 });

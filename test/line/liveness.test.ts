@@ -214,6 +214,42 @@ for (const [name, terminal, cause] of [
   });
 }
 
+const wrongSum: Terminal = (device) => {
+  const broken = Buffer.concat(encodeLength("arc", [Buffer.from(good)]));
+  broken[broken.length - 1] = (broken.at(-1) ?? 0) ^ 0x55;
+  device.send(broken);
+};
+
+for (const [name, terminal, fix] of [
+  ["sends garbage", garbage, /baudRate/],
+  ["sends back what it is sent", echo, /^check the plug and the cable \(RX and TX are joined\)/],
+  ["is a computer's console", consoleOf, /^plug the cable into the terminal's port for a till \(ECR\)/],
+  ["uses the other checksum", otherCrc, /^set "crc16": "umts" for line till in the configuration, then sudo systemctl reload/],
+  ["sends wrong checksums", wrongSum, /^try another cable and adapter/],
+  ["is switched off", dead, /^1\. switch the terminal on .*baudRate \d+ and crc16 "arc".*posline doctor --line till says how/],
+] as const) {
+  test(`Line.liveness() says what to do about a terminal that ${name}`, async () => {
+    const set = await opened(terminal);
+    await time.advance(silentWarnMs + 500);
+    const [bank] = set.line.liveness(time.nowMs);
+    assert.match(bank?.cause?.cure ?? "", fix);
+    await set.line.stop(0);
+  });
+}
+
+test("Line.liveness() names no cause of a service that answers, beside one that doesn't", async () => {
+  const set = await opened(
+    (device, framing, text) => {
+      if (!text.startsWith(":8887")) healthy(device, framing, text);
+    },
+    { services: ["bank", "qr"] },
+  );
+  await time.advance(silentWarnMs + 3_000);
+  assert.deepEqual(states(set), { bank: "heard", qr: "unheard" });
+  assert.deepEqual(causes(set), ["", "qr does not answer, though another service on this line does"]);
+  await set.line.stop(0);
+});
+
 test("Line.liveness() takes no empty frame for an echo: a held line reads as one", async () => {
   const set = await opened((device) => device.send(Buffer.alloc(6)));
   await time.advance(silentWarnMs + 500);

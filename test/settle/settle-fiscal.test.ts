@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
 import { signOf } from "../../src/envelope/sign.ts";
+import { failedAnswer } from "../../src/settle/transport.ts";
 import { absent, closed, open, sale, settled } from "./fiscal-settling.ts";
 import { error, lost, ok, over, repeat } from "./scripted.ts";
 
@@ -57,6 +58,25 @@ for (const operation of ["sale", "refund"] as const) {
     ]);
     assert.deepEqual([twice.result, twice.code], ["failed", 1]);
     twice.done();
+  });
+
+  test(`fiscal.settle rebuilds the sign of ${route} once when the bridge itself refuses it, before it is sent`, async () => {
+    const refused = { ...error(1), outcome: "not-sent", httpStatus: 401 } as const;
+    const again = await settled(operation, [
+      [route, refused],
+      [route, closed],
+    ]);
+    assert.equal(again.result, "closed");
+    again.done();
+    const twice = await settled(operation, repeat(2, [route, refused]));
+    assert.equal(twice.code, 1);
+    twice.done();
+  });
+
+  test(`fiscal.settle sends ${route} no second time when the bridge refuses it for good, without a code too`, async () => {
+    const { result, done } = await settled(operation, [[route, { ...failedAnswer("not-sent", "malformed"), httpStatus: 400 }]]);
+    assert.equal(result, "not-sent");
+    done();
   });
 
   test(`fiscal.settle resends ${route} with the same key after code 5, three times at most, then asks`, async () => {

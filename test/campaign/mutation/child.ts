@@ -1,0 +1,66 @@
+import { writeSync } from "node:fs";
+import { test } from "node:test";
+import { configureGlobal } from "fast-check";
+import { importing, registered } from "./registry.ts";
+
+/**
+ * Runs tests with one mutant in force, in a process of its own: what a mutant leaves behind can't reach the next. It writes to
+ * descriptor 3 which test begins, and which failed.
+ */
+interface Order {
+  /** 0 runs the code as it is. */
+  readonly mutant: number;
+  /** The test file's name, and its build. */
+  readonly file: string;
+  readonly build: string;
+  /** The tests to run, in this order; undefined for all, with the mutants that each reaches. */
+  readonly tests?: readonly (readonly [file: string, index: number])[];
+}
+
+export interface Reached {
+  readonly file: string;
+  readonly index: number;
+  readonly name: string;
+  readonly ms: number;
+  readonly mutants: readonly number[];
+}
+
+const report = (word: string, value: unknown) => writeSync(3, `${word} ${JSON.stringify(value)}\n`);
+// What a mutated process is given comes from the runner alone.
+const order = JSON.parse(process.env["MUTATION_ORDER"] ?? "{}") as Order;
+
+const whileLoading = new Set<number>();
+let hit = whileLoading;
+Object.assign(globalThis, {
+  $mutant: order.mutant,
+  $reached: (id: number) => {
+    hit.add(id);
+    return false;
+  },
+});
+// A failing property's smaller counterexample would only cost time.
+configureGlobal({ endOnFailure: true });
+
+importing(order.file);
+await import(order.build);
+const byKey = new Map(registered.map((each) => [`${each.file} ${each.index}`, each]));
+const chosen = order.tests?.flatMap(([file, index]) => byKey.get(`${file} ${index}`) ?? []) ?? registered;
+if (order.tests === undefined) report("loading", [...whileLoading]);
+
+for (const { file, index, name, options, run } of chosen) {
+  test(name, options, async (context) => {
+    report("begin", [file, index]);
+    hit = new Set();
+    // Tests put a clock of their own in place of `performance.now`.
+    const start = process.hrtime.bigint();
+    try {
+      await run(context);
+    } catch (error) {
+      report("failed", { file, name, message: String(error).slice(0, 300) });
+      if (order.tests !== undefined) process.exit(1);
+      throw error;
+    }
+    const ms = Math.ceil(Number(process.hrtime.bigint() - start) / 1e6);
+    if (order.tests === undefined) report("passed", { file, index, name, ms, mutants: [...hit] } satisfies Reached);
+  });
+}
