@@ -48,7 +48,7 @@ def large_reply(payload_bytes: int) -> bytes:
 
 def answer(request: bytes) -> bytes:
     """The reply frame to a whole request frame."""
-    if request.startswith(b"/check\n", 4):
+    if request.startswith((b"/check\n", b"/sale\n"), 4):
         return REPLY_FRAME
     if request.startswith(b"/supported_operations", 4):
         return OPERATIONS_FRAME
