@@ -34,7 +34,7 @@ interface LateFigures {
   readonly seconds: number;
 }
 
-async function experiment(peer: Peer, way: LateWay, sales: number): Promise<LateFigures> {
+export async function experiment(peer: Peer, way: LateWay, sales: number): Promise<LateFigures> {
   return await inWorkshop(async (workshop) => {
     const port = await freePort();
     const replyTimeoutMs = peer.name === "posline" ? timeoutMs.posline : timeoutMs.other;
@@ -98,7 +98,7 @@ export async function lateSection({ report, short }: Bench): Promise<void> {
   notes.push(
     `one reply in a hundred comes ${lateness.from} to ${lateness.to} times the deadline after its request (seed ${seed})`,
     `the deadline is ${timeoutMs.posline} ms for posline, the shortest that it accepts, and ${timeoutMs.other} ms for the others`,
-    "the terminal carries out each sale request that reaches it, and answers in order; four tills sell at one time",
+    "the terminal carries out each sale request that reaches it, and answers in order; four tills sell at one time, 32 with Prefer: wait",
   );
   writePage({
     name: section,

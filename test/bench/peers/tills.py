@@ -9,7 +9,8 @@ WAY is what the users of a bridge do, by its documentation or their threads:
   ask           posline, plain: an outcome of unknown is asked about by /check; only what wasn't sent is sent again
   wait          posline with Prefer: wait: the same call again until its word is none of unknown, pending, absent
 
-Four HTTP tills sell at one time, so that the next sale is there when an answer comes; over a relay they take turns.
+Four HTTP tills sell at one time, so that the next sale is there when an answer comes; over a relay they take turns. With Prefer: wait
+there are 32, since each sale is asked about once, a second after it.
 """
 
 import http.client
@@ -26,7 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from wire import frame  # noqa: E402
 
-TILLS = 4
+TILLS = {"http-retry": 4, "ask": 4, "wait": 32}
 ATTEMPTS = 3
 READY_S = 20
 HTTP_S = 90
@@ -190,7 +191,7 @@ def main() -> None:
         sell(relay_sale, Relay(port, timeout_ms / 1e3, way == "flush-retry"))
     else:
         one_sale = {"http-retry": http_retry_sale, "ask": ask_sale, "wait": wait_sale}[way]
-        threads = [threading.Thread(target=sell, args=(one_sale, Http(port))) for _ in range(TILLS)]
+        threads = [threading.Thread(target=sell, args=(one_sale, Http(port))) for _ in range(TILLS[way])]
         for thread in threads:
             thread.start()
         for thread in threads:
