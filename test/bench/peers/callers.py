@@ -22,7 +22,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-from wire import REPLY_FRAME, REQUEST_BODY, frame, large_reply  # noqa: E402
+from wire import REPLY_FRAME, body_of, large_reply, request_frame  # noqa: E402
 
 READY_S = 20
 # While the bridge starts it may lose a reply; the next attempt follows soon.
@@ -49,10 +49,9 @@ class Caller:
         self.request = self.request_of(number)
 
     def request_of(self, number: int) -> bytes:
-        """The bench's request with a pay_id of its own, of the same length."""
-        body = REQUEST_BODY.replace(b"000184", b"%06d" % number)
         if not self.http:
-            return frame(self.route.encode() + b"\n" + body)
+            return request_frame(number, self.route)
+        body = body_of(number)
         head = "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
         return (head % (self.route, self.port, len(body))).encode() + body
 
@@ -185,9 +184,9 @@ def main() -> None:
     kind, ports = sys.argv[1], [int(port) for port in sys.argv[2].split(",")]
     count_of_callers, count, warmup, group = map(int, sys.argv[3:7])
     route, reply_bytes = sys.argv[7], int(sys.argv[8])
-    # Its responder knows the one request that it replies to with that size.
-    first, reply = (184, large_reply(reply_bytes)) if reply_bytes > 0 else (0, REPLY_FRAME)
-    callers = [Caller(kind, ports[i % len(ports)], first + i * SALES_EACH, route, reply) for i in range(count_of_callers)]
+    # A responder of large replies gives them to the first caller's request alone.
+    reply = large_reply(reply_bytes) if reply_bytes > 0 else REPLY_FRAME
+    callers = [Caller(kind, ports[i % len(ports)], i * SALES_EACH, route, reply) for i in range(count_of_callers)]
     connected(callers[0])
     if kind == "http":
         for caller in callers[1:]:
