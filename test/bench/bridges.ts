@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { transformSync } from "esbuild";
 import { benchCpu, benchDir, cacheDir, found, freePort, lineCpu, projectDir, pythonArgv } from "./machine.ts";
 import { figureOf, type Running, type Workshop } from "./processes.ts";
@@ -46,12 +46,14 @@ export function productMissing(): string | undefined {
   return existsSync(productPath) ? undefined : `${productPath} isn't there, run npm run build first`;
 }
 
-/** The fastify bridge as plain JavaScript beside the packages it imports, so that no loader is measured with it. */
-function builtFastifyBridge(): string {
-  const out = join(cacheDir, "fastify-bridge.mjs");
+/** A bridge of ours in this folder as plain JavaScript beside the packages it imports, so that no loader is measured with it. */
+export function builtBridge(source: string): string {
+  const out = join(cacheDir, `${basename(source, ".ts")}.mjs`);
   mkdirSync(dirname(out), { recursive: true });
-  const source = readFileSync(join(benchDir, "fastify-bridge.ts"), "utf8");
-  writeFileSync(out, transformSync(source, { loader: "ts", target: "node20", format: "esm" }).code);
+  writeFileSync(
+    out,
+    transformSync(readFileSync(join(benchDir, source), "utf8"), { loader: "ts", target: "node20", format: "esm" }).code,
+  );
   return out;
 }
 
@@ -81,7 +83,7 @@ function productArgv(workshop: Workshop, link: string, port: number, options: Br
 }
 
 /** ser2net tuned for the shortest round trip: no telnet, no Nagle, no wait for more characters. */
-function ser2netArgv(workshop: Workshop, link: string, port: number, more: readonly string[]): readonly string[] {
+export function ser2netArgv(workshop: Workshop, link: string, port: number, more: readonly string[] = []): readonly string[] {
   const config = workshop.path(`ser2net-${port}.yaml`);
   const lines = [
     "connection: &bench",
@@ -113,7 +115,7 @@ export async function startBridge(workshop: Workshop, kind: BridgeKind, options:
   const argv: Record<BridgeKind, () => readonly string[]> = {
     posline: () => productArgv(workshop, link, port, options),
     // Like the product it writes one log line an exchange.
-    fastify: () => [process.execPath, builtFastifyBridge(), link, String(port), baudRate, "log"],
+    fastify: () => [process.execPath, builtBridge("fastify-bridge.ts"), link, String(port), baudRate, "log"],
     socat: () => [
       found("socat") ?? "socat",
       // Lets go of the line with its client: by default it would eat the next client's first reply.

@@ -5,7 +5,8 @@ Usage: client.py KIND TARGET CLIENTS COUNT WARMUP
   TARGET  a TCP port of 127.0.0.1, or the path of the pty for `line`
 
 First waits until the target answers right, then warms up, then measures COUNT exchanges over CLIENTS connections, each of
-which has one request in flight at any time. Every reply is compared with what the responder sent.
+which has one request in flight at any time. Each connection asks about a sale of its own, since posline makes identical calls that
+wait at one time one exchange. Every reply is compared with what the responder sent.
 """
 
 import json
@@ -16,7 +17,7 @@ import sys
 import time
 import tty
 
-from wire import REPLY_BODY, REPLY_FRAME, REQUEST_BODY, REQUEST_FRAME
+from wire import REPLY_BODY, REPLY_FRAME, REQUEST_FRAME, body_of, request_frame
 
 READY_S = 20
 EXCHANGE_S = 10
@@ -24,11 +25,11 @@ EXCHANGE_S = 10
 ATTEMPT_S = 3
 
 
-def http_request(port: int) -> bytes:
+def http_request(port: int, body: bytes) -> bytes:
     return (
         b"POST /check HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-        % (port, len(REQUEST_BODY))
-    ) + REQUEST_BODY
+        % (port, len(body))
+    ) + body
 
 
 def http_whole(data: bytes) -> bool:
@@ -73,8 +74,14 @@ class Target:
     def __init__(self, kind: str, target: str) -> None:
         self.kind = kind
         self.whole, self.right = (http_whole, http_right) if kind == "http" else (raw_whole, raw_right)
-        self.request = http_request(int(target)) if kind == "http" else REQUEST_FRAME
         self.target = target
+        self.request = self.request_of(0)
+
+    def request_of(self, client: int) -> bytes:
+        """What this connection asks; the first one asks what the responder knows at sight."""
+        if self.kind == "http":
+            return http_request(int(self.target), body_of(client))
+        return REQUEST_FRAME if client == 0 else request_frame(client)
 
     def open(self) -> int:
         """A descriptor to talk on, blocking."""
@@ -130,11 +137,12 @@ def one_by_one(target: Target, fd: int, count: int) -> list[int]:
 def side_by_side(target: Target, fds: list[int], count: int) -> list[int]:
     """One request in flight on each connection, answered in the order of asking, as a line does: so no poll is paid for."""
     times: list[int] = []
-    now, read, write, request, right = time.perf_counter_ns, os.read, os.write, target.request, target.right
+    now, read, write, right = time.perf_counter_ns, os.read, os.write, target.right
+    requests = {fd: target.request_of(client) for client, fd in enumerate(fds)}
     begun = {}
     for fd in fds:
         begun[fd] = now()
-        write(fd, request)
+        write(fd, requests[fd])
     for left in range(count // len(fds) - 1, -1, -1):
         for fd in fds:
             data = read(fd, 65536)
@@ -147,7 +155,7 @@ def side_by_side(target: Target, fds: list[int], count: int) -> list[int]:
             times.append(end - begun[fd])
             begun[fd] = end
             if left:
-                write(fd, request)
+                write(fd, requests[fd])
     return times
 
 

@@ -7,11 +7,11 @@ import { SerialPort } from "serialport";
  * one exchange on the line, and npm `crc`. It relays the body as it came and has a time-out, and nothing else: no guard, no
  * checks, no recovery.
  *
- * Usage: node fastify-bridge.mjs LINE PORT BAUD LOG, where LOG is `log` for one line an exchange
+ * Usage: node fastify-bridge.mjs LINE PORT BAUD LOG [REPLY_TIMEOUT_MS], where LOG is `log` for one line an exchange
  */
 
-const [linePath = "", port = "", baudRate = "", log = ""] = process.argv.slice(2);
-const replyTimeoutMs = 30_000;
+const [linePath = "", port = "", baudRate = "", log = "", timeoutMs = "30000"] = process.argv.slice(2);
+const replyTimeoutMs = Number(timeoutMs);
 
 const line = new SerialPort({ path: linePath, baudRate: Number(baudRate) });
 let pending: Buffer = Buffer.alloc(0);

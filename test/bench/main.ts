@@ -7,18 +7,24 @@ import { isolation } from "./isolation.ts";
 import { largeReply } from "./large-reply.ts";
 import { benchDir } from "./machine.ts";
 import { nodes } from "./nodes.ts";
+import { costSection } from "./peers/cost.ts";
+import { fleetSection } from "./peers/fleet.ts";
+import { lateSection } from "./peers/late.ts";
+import { peersSection } from "./peers/peers.ts";
 import { type Bench, movedPercent, Report, type SectionName } from "./report.ts";
 import { roundtrip } from "./roundtrip.ts";
 import { start } from "./start.ts";
 import { watching } from "./watching.ts";
 
 /**
- * `npm run bench -- [--short] [--check] [section...]`: how posline compares with the usual ways of doing the same, measured
+ * `npm run bench -- [--short] [--check] [--peers] [section...]`: how posline compares with the usual ways of doing the same, measured
  * side by side in one run, so that the ratios hold on any machine.
  *
  * Prints a table and writes results.json beside this file. `--short` takes about a minute. `--check` exits with 1 when a bound
  * is missed or something that should have been measured wasn't; without it nothing is asserted. A row isn't judged when what the
  * harness takes without any bridge moved while it was measured: then the machine had something else to do.
+ *
+ * `--peers` measures the sections of test/bench/peers instead and writes their tables and plots into out/bench.
  */
 
 const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
@@ -31,7 +37,14 @@ const sections: Record<SectionName, (bench: Bench) => Promise<void>> = {
   nodes,
   isolation,
   watching,
+  peers: peersSection,
+  late: lateSection,
+  cost: costSection,
+  fleet: fleetSection,
 };
+
+/** Those of `--peers`: they take 20 minutes, and are run for the documentation only. */
+const ofPeers: readonly SectionName[] = ["peers", "late", "cost", "fleet"];
 
 function isSection(name: string): name is SectionName {
   return Object.hasOwn(sections, name);
@@ -39,9 +52,14 @@ function isSection(name: string): name is SectionName {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { short: { type: "boolean", default: false }, check: { type: "boolean", default: false } },
+  options: {
+    short: { type: "boolean", default: false },
+    check: { type: "boolean", default: false },
+    peers: { type: "boolean", default: false },
+  },
 });
-const wanted = positionals.length > 0 ? positionals : Object.keys(sections);
+const usual = Object.keys(sections).filter((name) => ofPeers.every((other) => other !== name));
+const wanted = positionals.length > 0 ? positionals : values.peers ? ofPeers : usual;
 const bench: Bench = { report: new Report(), short: values.short };
 
 for (const name of wanted) {

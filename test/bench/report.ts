@@ -3,7 +3,20 @@ import { cpus, release } from "node:os";
 
 /** What was measured, against what, and whether it keeps its bound: collected by the sections, printed as one table. */
 
-export type SectionName = "framers" | "roundtrip" | "line" | "large" | "start" | "growth" | "nodes" | "isolation" | "watching";
+export type SectionName =
+  | "framers"
+  | "roundtrip"
+  | "line"
+  | "large"
+  | "start"
+  | "growth"
+  | "nodes"
+  | "isolation"
+  | "watching"
+  | "peers"
+  | "late"
+  | "cost"
+  | "fleet";
 
 /** The judged figure must be at least or at most this. */
 export interface Bound {

@@ -24,7 +24,18 @@ def frame(payload: bytes) -> bytes:
 
 # A bank status query, the request that a till sends most often (bank contract: Status query request).
 REQUEST_BODY = b'{"pay_id":"ORDER-2026-11-20-000184","language":"en","no_print_data":true}'
+NUMBER = b"000184"
 REQUEST_FRAME = frame(b"/check\n" + REQUEST_BODY)
+
+
+def body_of(client: int) -> bytes:
+    """The request's body with a pay_id of this client's, of the same length."""
+    return REQUEST_BODY.replace(NUMBER, b"%06d" % (int(NUMBER) + client))
+
+
+def request_frame(client: int, route: str = "/check") -> bytes:
+    return frame(route.encode() + b"\n" + body_of(client))
+
 
 # A final approval (bank contract: Transaction result).
 REPLY_BODY = (
@@ -48,7 +59,7 @@ def large_reply(payload_bytes: int) -> bytes:
 
 def answer(request: bytes) -> bytes:
     """The reply frame to a whole request frame."""
-    if request.startswith(b"/check\n", 4):
+    if request.startswith((b"/check\n", b"/sale\n"), 4):
         return REPLY_FRAME
     if request.startswith(b"/supported_operations", 4):
         return OPERATIONS_FRAME

@@ -1,0 +1,78 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { productCommand, productMissing, startResponder } from "../bridges.ts";
+import { benchCpu, freePort, projectDir } from "../machine.ts";
+import { inWorkshop } from "../processes.ts";
+import type { Bench } from "../report.ts";
+import { askBy } from "./callers.ts";
+import { writePage } from "./page.ts";
+
+/** What one box of a fleet brings to the engines that carry the fleet: bytes, which no load of the machine changes. */
+
+const section = "fleet";
+
+async function fetched(port: number, path: string): Promise<Buffer> {
+  return await new Promise((resolve, reject) => {
+    const request = get({ host: "127.0.0.1", port, path, timeout: 5000 }, (response) => {
+      const pieces: Buffer[] = [];
+      response.on("data", (piece: Buffer) => pieces.push(piece));
+      response.on("end", () => resolve(Buffer.concat(pieces)));
+    });
+    request.once("error", reject);
+    request.once("timeout", () => request.destroy(new Error(`Cannot fetch ${path}: no answer within 5 s`)));
+  });
+}
+
+/** The Debian packages that `npm run deb` made, by name with their bytes. */
+function packages(): [string, number][] {
+  const out = join(projectDir, "out");
+  const names = existsSync(out) ? readdirSync(out).filter((name) => name.endsWith(".deb")) : [];
+  return names.map((name) => [name, statSync(join(out, name)).size]);
+}
+
+export async function fleetSection({ report, short }: Bench): Promise<void> {
+  const missing = productMissing();
+  if (missing !== undefined) {
+    report.skip(section, missing, true);
+    return;
+  }
+  await inWorkshop(async (workshop) => {
+    const [port, admin] = [await freePort(), await freePort()];
+    const [link] = await startResponder(workshop, "fleet");
+    const config = workshop.path("posline.json");
+    const settings = {
+      lines: { till: { path: link } },
+      services: { bank: { line: "till", port } },
+      journal: { folder: workshop.path("journal") },
+      admin: { port: admin },
+    };
+    writeFileSync(config, JSON.stringify(settings));
+    const process = workshop.start("posline", productCommand(config), { cpu: benchCpu });
+    const asked = { name: "posline", kind: "http", ports: [port], process } as const;
+    await askBy(workshop, asked, { callers: 1, count: 10, warmup: 0 });
+    const log = (): Buffer => {
+      const name = readdirSync(workshop.dir).find((file) => file.startsWith("posline-") && file.endsWith(".log"));
+      return readFileSync(workshop.path(name ?? "posline.log"));
+    };
+    const before = log().length;
+    const exchanges = short ? 200 : 2000;
+    await askBy(workshop, asked, { callers: 4, count: exchanges, warmup: 0, route: "/sale" });
+    const lines = log().subarray(before);
+    const scrape = await fetched(admin, "/metrics");
+    const made = packages();
+    const notes = made.length > 0 ? [] : ["no package was made here: npm run deb"];
+    const rows: [string, number][] = [
+      ["a scrape of /metrics", scrape.length],
+      ["the same under gzip (posline sends it plain)", gzipSync(scrape).length],
+      ["time series in it", scrape.toString("utf8").match(/^[a-z]/gm)?.length ?? 0],
+      ["log, for each sale", lines.length / exchanges],
+      ["the same, gzip as journal upload sends it", gzipSync(lines).length / exchanges],
+      ["journal of money, for each sale (two records)", 1024],
+      ...made.map(([name, bytes]): [string, number] => [name, bytes]),
+    ];
+    for (const [what, bytes] of rows) report.figure(section, what, bytes, "", undefined);
+    writePage({ name: section, tables: [{ caption: "One box, in bytes", columns: ["", "bytes"], rows }], notes });
+  });
+}
