@@ -179,8 +179,8 @@ export class LineModel {
   }
 
   #eventOf(what: string): LineEvent | undefined {
-    const [word = "", number = ""] = what.split(/ (?=\d)/);
-    const call = this.#calls[Number(number)];
+    const [word = "", number] = what.split(/ (?=\d)/);
+    const call = number === undefined ? undefined : this.#calls[Number(number)];
     switch (word) {
       case "opened":
         this.#isOpen = true;
