@@ -20,7 +20,7 @@ interface Beginning {
   readonly begin: (open: OpenEngine) => () => LineModel;
 }
 
-const beginnings: readonly Beginning[] = [
+export const beginnings: readonly Beginning[] = [
   { name: "a line that begins", begin: (open) => () => new LineModel(open) },
   {
     name: "a line that begins, and a call of the process before is still owed an answer",
@@ -50,7 +50,7 @@ interface Search {
 }
 
 /** Breadth first, so that what breaks is found by a shortest sequence. */
-function search({ begin }: Beginning, open: OpenEngine, untilMs: number): Search {
+export function search({ begin }: Beginning, open: OpenEngine, untilMs: number): Search {
   const start = begin(open);
   const found: Search = { depth: 0, states: 1, sequences: 0, course: [], broken: undefined };
   const seen = new Set([start().key]);

@@ -13,7 +13,7 @@ export interface FullBatches {
   readonly seconds: number;
 }
 
-const livesInBatch = 10;
+const livesInBatch = 4;
 const brokenMax = 3;
 
 const clock = performance.now.bind(performance);

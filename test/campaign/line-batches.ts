@@ -22,7 +22,7 @@ export interface BatchOptions {
   readonly untilMs: number;
 }
 
-const livesInBatch = 100;
+const livesInBatch = 20;
 
 /** A batch that broke something is enough to look at. */
 const brokenMax = 3;

@@ -20,7 +20,8 @@ export { LineEngine } from "./src/line/engine.ts";
 export { Exchange } from "./src/line/exchange.ts";
 `;
 
-export async function openEngine(): Promise<OpenEngine> {
+/** @param alter Changes the source, to see that what breaks is found. */
+export async function openEngine(alter: (source: string) => string = (source) => source): Promise<OpenEngine> {
   const { outputFiles } = await build({
     stdin: { contents: entry, resolveDir: root, loader: "ts" },
     ...{ bundle: true, write: false, format: "esm", platform: "node", target: "node20", logLevel: "silent" },
@@ -29,7 +30,7 @@ export async function openEngine(): Promise<OpenEngine> {
         name: "readable",
         setup: ({ onLoad }) => {
           onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => ({
-            contents: (await readFile(path, "utf8")).replace(/#([a-z]\w*)/gi, "p_$1"),
+            contents: alter(await readFile(path, "utf8")).replace(/#([a-z]\w*)/gi, "p_$1"),
             loader: "ts",
           }));
         },

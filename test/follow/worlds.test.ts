@@ -13,7 +13,7 @@ import { VirtualTime } from "../support/virtual-time.ts";
 import { down, History, lost, replyOf } from "./following.ts";
 
 /**
- * Tests src/follow/follower.ts, src/follow/operation.ts and src/follow/joined.ts in random worlds.
+ * Tests src/follow/follower.ts, src/follow/operation.ts, src/follow/joined.ts. In random worlds.
  *
  * Tills send sales and refunds, leave, come back and send the same again, two at a time; posline is killed at any moment and starts
  * anew with its journal; requests and answers are lost, refused and wrong in every way in which a line reports it. The terminal keeps
