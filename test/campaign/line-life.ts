@@ -82,6 +82,8 @@ export interface LineTally {
   killed: number;
   /** Answers of other calls, in worlds beyond what can be detected. */
   undetectable: number;
+  /** A till's own question of a probe's route that got the answer to an earlier probe: the same question, asked before. */
+  sameQuestion: number;
   /** Milliseconds from a call's coming to its end, the longest. */
   longestMs: number;
   unplugs: number;
@@ -91,7 +93,7 @@ export interface LineTally {
 
 export const emptyTally = (): LineTally => ({
   ...{ lives: 0, steps: 0, events: 0, calls: 0, exchanges: 0, probes: 0, answered: 0, notSent: 0, unknown: 0, killed: 0 },
-  ...{ undetectable: 0, longestMs: 0, unplugs: 0, kills: 0, sigterms: 0 },
+  ...{ undetectable: 0, sameQuestion: 0, longestMs: 0, unplugs: 0, kills: 0, sigterms: 0 },
 });
 
 // A step comes some time after the one before: at once, or around what a line waits for.
@@ -503,7 +505,8 @@ export class LineLife {
     const text = Buffer.concat(ending.payload).toString();
     this.#say(`${id} ends: answered ${text}`);
     const isProbeShaped = id.startsWith("B") && !text.includes('"id"');
-    const isItsOwn = wasHeard && (isProbeShaped ? text.includes("operations") : idOf(text) === id);
+    const isItsOwn = isProbeShaped ? text.includes("operations") : wasHeard && idOf(text) === id;
+    if (isItsOwn && !wasHeard) this.#tally.sameQuestion++;
     if (isItsOwn) return;
     if (!this.#world.isBeyond) assert.fail(`${id} was answered ${text}`);
     this.#tally.undetectable++;

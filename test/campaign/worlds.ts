@@ -78,6 +78,11 @@ async function lineRows({ seed, short }: PartOptions, forMs: number): Promise<re
     count("unplugs", tally.unplugs + beyond.unplugs),
     count("kills", tally.kills + beyond.kills),
     count("SIGTERMs", tally.sigterms + beyond.sigterms),
+    count(
+      "tills' probe-shaped questions answered by an earlier probe's answer",
+      tally.sameQuestion + beyond.sameQuestion,
+      "read-only, and the same question",
+    ),
     { what: "longest call", value: tally.longestMs / 1_000, unit: "s" },
     count(
       "answers that nobody can tell from others",
