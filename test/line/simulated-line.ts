@@ -72,6 +72,15 @@ export interface SimulatedLineOptions {
   /** What must precede a call's first byte, and what follows: undefined when it is done, or its fault. Perhaps never. */
   readonly record: (request: LineRequest, done: (fault: Fault | undefined) => void) => void;
   readonly observe?: LineObserve | undefined;
+  /** How the kernel takes the next write, where not all of it at once. */
+  readonly acceptance?: () => Acceptance | undefined;
+}
+
+/** A write of which the kernel takes a share at once, and the rest later. */
+export interface Acceptance {
+  /** From 0 to 1. */
+  readonly share: number;
+  readonly restMs: number;
 }
 
 export class SimulatedLine {
@@ -86,6 +95,11 @@ export class SimulatedLine {
   readonly #pending: LineEvent[] = [];
   #isFeeding = false;
   #cancelWake = () => {};
+  /** Takes back the rest of a write that the kernel hasn't taken yet; undefined when there is none. */
+  #cancelRest: (() => void) | undefined;
+  /** The kernel has taken none of the write under way. */
+  #nothingWritten = false;
+  #isKilled = false;
 
   constructor(options: SimulatedLineOptions) {
     this.#options = options;
@@ -97,8 +111,27 @@ export class SimulatedLine {
     return this.#engine.state;
   }
 
+  /** How many calls wait. */
+  get waiting(): number {
+    return this.#engine.waiting;
+  }
+
+  /** It has stopped, and given its device back. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
   start(): void {
     this.#open();
+  }
+
+  /** Its process is killed: nothing is decided any more, and what the kernel took still leaves. */
+  kill(): void {
+    this.#isKilled = true;
+    this.#isStopped = true;
+    this.#cancelWake();
+    this.#cancelRest?.();
+    this.#close();
   }
 
   /** Gives it a request; what it returns is to be called when its caller leaves. */
@@ -114,8 +147,8 @@ export class SimulatedLine {
     };
   }
 
-  stop(): void {
-    this.#feed({ at: "stop", graceMs: 0, why: "posline is shutting down" });
+  stop(graceMs = 0): void {
+    this.#feed({ at: "stop", graceMs, why: "posline is shutting down" });
   }
 
   hear(bytes: Buffer): void {
@@ -130,8 +163,9 @@ export class SimulatedLine {
 
   lose(): void {
     if (!this.#isOpen) return;
+    const nothingWritten = this.#cancelRest !== undefined && this.#nothingWritten;
     this.#close();
-    this.#feed({ at: "lost", reason: "unplugged", nothingWritten: false, discards: this.#reader.reset() });
+    this.#feed({ at: "lost", reason: "unplugged", nothingWritten, discards: this.#reader.reset() });
     this.#options.time.after(reopenMs.first, () => this.#open());
   }
 
@@ -158,10 +192,13 @@ export class SimulatedLine {
 
   #close(): void {
     this.#isOpen = false;
+    this.#cancelRest?.();
+    this.#cancelRest = undefined;
     if (this.#options.device.line === this) this.#options.device.line = undefined;
   }
 
   #feed(event: LineEvent): void {
+    if (this.#isKilled) return;
     this.#pending.push(event);
     if (this.#isFeeding) return;
     this.#isFeeding = true;
@@ -178,8 +215,7 @@ export class SimulatedLine {
   #carryOut(effect: LineEffect): void {
     switch (effect.do) {
       case "write":
-        this.#options.device.take(Buffer.concat(effect.frame));
-        this.#feed({ at: "wrote" });
+        this.#write(Buffer.concat(effect.frame));
         break;
       case "record": {
         const { exchange } = effect;
@@ -203,9 +239,27 @@ export class SimulatedLine {
     }
   }
 
+  #write(bytes: Buffer): void {
+    const { acceptance, device, time } = this.#options;
+    const { share, restMs } = acceptance?.() ?? { share: 1, restMs: 0 };
+    const taken = Math.floor(bytes.length * share);
+    if (taken > 0) device.take(bytes.subarray(0, taken));
+    if (taken === bytes.length) {
+      this.#feed({ at: "wrote" });
+      return;
+    }
+    this.#nothingWritten = taken === 0;
+    this.#cancelRest = time.after(restMs, () => {
+      this.#cancelRest = undefined;
+      device.take(bytes.subarray(taken));
+      this.#feed({ at: "wrote" });
+    });
+  }
+
   /** One wake-up, at the first of what is due. */
   #schedule(): void {
     this.#cancelWake();
+    if (this.#isKilled) return;
     const linkDueMs = this.#isOpen ? Math.min(this.#reader.dueMs, this.#drainUntilMs ?? Number.POSITIVE_INFINITY) : Infinity;
     const dueMs = Math.min(linkDueMs, this.#engine.nextDueMs());
     const { time } = this.#options;

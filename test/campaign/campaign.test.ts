@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { parseRecordings } from "../../src/capture/recording.ts";
+import { replay } from "../../src/capture/replay.ts";
+import { beginnings, search } from "./exhaustive.ts";
+import { foundIn } from "./found.ts";
+import { emptyTally, LineLife, worldOf } from "./line-life.ts";
+import { openEngine } from "./open-engine.ts";
+import { isKept } from "./part.ts";
+import { parts } from "./parts.ts";
+
+/** A short run of each part, and that what breaks is found; `npm run campaign` is the long one. */
+
+const seed = 20_261_122;
+
+for (const part of parts) {
+  test(`the campaign's part ${part.name} keeps its bounds in a short run`, async () => {
+    const rows = await part.run({ minutes: 1, seed, short: true });
+    assert.ok(rows.length > 0);
+    assert.deepEqual(
+      rows.filter((row) => !isKept(row)),
+      [],
+    );
+  });
+}
+
+test("LineLife finds a wrong answer where a terminal repeats itself after a pause, as a small schedule and a recording", () => {
+  // Nobody can detect that, so a world that says it stays within what can be detected breaks.
+  const property = fc.property(worldOf(["twice"], false), (world) => new LineLife(world, emptyTally()).run());
+  const { counterexample } = fc.check(property, { seed, numRuns: 2_000 });
+  assert.ok(counterexample);
+  const [world] = counterexample;
+  assert.ok(world.steps.length <= 8, `${world.steps.length} steps`);
+  const { message, timeline, recording } = foundIn(world);
+  assert.match(message, /^C\d+ was answered .*"id":"C\d+"/);
+  assert.ok(timeline.some((line) => line.endsWith("bytes") && line.includes("its copy")));
+  let steps = 0;
+  for (const each of parseRecordings(recording)) {
+    for (const { difference } of replay(each)) {
+      assert.equal(difference, undefined);
+      steps++;
+    }
+  }
+  assert.ok(steps > 5);
+});
+
+test("search() finds a shortest sequence that breaks an engine which doesn't wait for a record", async () => {
+  const open = await openEngine((source) => source.replace("if (!exchange.isToRecord)", "if (now > 0)"));
+  const clean = beginnings.at(-1);
+  assert.ok(clean);
+  const { broken } = search(clean, open, performance.now() + 60_000);
+  assert.equal(broken, "call 0 was written and not recorded: call 0 (at)");
+});

@@ -1,0 +1,65 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import fc from "fast-check";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { emptyFullTally, FullLife, type FullTally, fullWorld } from "./full-life.ts";
+import type { PartOptions, Row } from "./part.ts";
+
+/** Full worlds, in a process of their own, since its clock is replaced. */
+
+export interface FullBatches {
+  readonly tally: FullTally;
+  readonly broken: readonly string[];
+  readonly seconds: number;
+}
+
+const livesInBatch = 4;
+const brokenMax = 3;
+
+const clock = performance.now.bind(performance);
+
+export async function runFullBatches(seed: number, forMs: number): Promise<FullBatches> {
+  const beganMs = clock();
+  const time = new VirtualTime();
+  const tally = emptyFullTally();
+  const broken: string[] = [];
+  for (let batch = 0; clock() < beganMs + forMs && broken.length < brokenMax; batch++) {
+    const property = fc.asyncProperty(fullWorld, (world) => new FullLife(world, time, tally).run());
+    const { counterexample } = await fc.check(property, { seed: seed * 100_003 + batch, numRuns: livesInBatch });
+    if (counterexample === null) continue;
+    const timeline: string[] = [];
+    const [world] = counterexample;
+    const end = await new FullLife(world, time, emptyFullTally(), (text) => timeline.push(text)).run().then(
+      () => "it breaks only with what came before it",
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    broken.push([end, ...timeline, JSON.stringify(world)].join("\n"));
+  }
+  time.restore();
+  return { tally, broken, seconds: (clock() - beganMs) / 1_000 };
+}
+
+export async function fullRows({ seed }: PartOptions, forMs: number): Promise<readonly Row[]> {
+  const child = fork(new URL("./full-child.ts", import.meta.url), [seed, forMs].map(String), { execArgv: ["--import", "tsx"] });
+  // What it sends is what its code returns.
+  const [{ tally, broken, seconds }] = (await once(child, "message")) as [FullBatches];
+  for (const each of broken) console.error(`broken: ${each}`);
+  const count = (what: string, value: number, note = ""): Row => ({ what: `full worlds: ${what}`, value, unit: "", note });
+  return [
+    {
+      ...count("promises broken", broken.length, broken[0]?.split("\n")[0] ?? "of line, journal, followed calls and questions"),
+      bound: { side: "most", value: 0 },
+    },
+    { ...count("exchanges", tally.exchanges), bound: { side: "least", value: 1 } },
+    { what: "full worlds: exchanges a second", value: tally.exchanges / seconds, unit: "/s", note: "one process" },
+    count("lives", tally.lives),
+    count("calls", tally.calls),
+    count("answered", tally.answered),
+    count("not sent", tally.notSent),
+    count("unknown", tally.unknown),
+    count("process killed", tally.killed),
+    count("restarts", tally.restarts, "by SIGTERM, kill and power cut"),
+    count("operations settled in the journal", tally.settled),
+    count("sales twice, unrecorded", tally.unrecordedTwice, 'journal.onFailure "relay", its disk failing: nobody can know'),
+  ];
+}

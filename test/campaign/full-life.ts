@@ -1,0 +1,464 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { Call, Handler } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import type { OperationResult } from "../../src/core/followed.ts";
+import { Presence } from "../../src/core/presence.ts";
+import { Doubts } from "../../src/follow/doubts.ts";
+import { Follower } from "../../src/follow/follower.ts";
+import { joined } from "../../src/follow/joined.ts";
+import { observed } from "../../src/follow/observer.ts";
+import { Resolver } from "../../src/follow/resolver.ts";
+import { Turns } from "../../src/follow/turns.ts";
+import { journalFile } from "../../src/journal/errors.ts";
+import { Journal } from "../../src/journal/journal.ts";
+import { scanRing } from "../../src/journal/reader.ts";
+import { joinOperations } from "../../src/journal/record.ts";
+import { slotBytes } from "../../src/journal/slot.ts";
+import { lineCaller } from "../../src/line/caller.ts";
+import type { Line } from "../../src/line/line.ts";
+import { folder, bytes as journalBytes, Told } from "../journal/records.ts";
+import { type Fate as CutFate, SimDisk, systemError } from "../journal/sim-disk.ts";
+import { lineOver } from "../line/lines.ts";
+import type { VirtualTime } from "../support/virtual-time.ts";
+import { type FullFate, FullTerminal } from "./full-terminal.ts";
+
+/**
+ * Random lives of a whole box: two lines with their drivers, a journal on a disk that fails and loses its power, followed sales, and
+ * posline's own questions. Tills send sales, leave, and repeat the same call with `Prefer: wait` until it ends; processes are killed and
+ * stopped at any moment. Terminals keep a ledger, and each word that a till is given must be what the ledger has.
+ */
+
+const services = ["till-0", "till-1"] as const;
+
+const replyTimeoutMs = 4_000;
+
+export type FullStep =
+  | {
+      readonly do: "sale";
+      readonly service: number;
+      readonly key: number;
+      readonly waitS: number;
+      readonly leavesMs: number | undefined;
+    }
+  | { readonly do: "check"; readonly service: number; readonly key: number }
+  | { readonly do: "wait"; readonly ms: number }
+  | { readonly do: "unplug"; readonly service: number; readonly ms: number }
+  | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
+  | { readonly do: "kill" | "sigterm" }
+  | { readonly do: "power cut"; readonly fates: readonly CutFate[]; readonly renamesKept: boolean };
+
+export interface FullWorld {
+  readonly onFailure: "refuse" | "relay";
+  readonly fates: readonly (readonly FullFate[])[];
+  readonly lateMs: number;
+  readonly steps: readonly FullStep[];
+}
+
+const service = fc.nat({ max: services.length - 1 });
+const key = fc.nat({ max: 3 });
+const fate: fc.Arbitrary<FullFate> = fc.record({
+  kind: fc.oneof(
+    { weight: 8, arbitrary: fc.constant("answered" as const) },
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom(
+        ...(["reply lost", "request lost", "corrupt", "late", "refused"] as const satisfies readonly FullFate["kind"][]),
+      ),
+    },
+  ),
+  end: fc.constantFrom("APPROVED" as const, "APPROVED" as const, "ERROR" as const, "REVERSED" as const),
+  takesMs: fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 0, max: 60_000 })),
+});
+const cutFate: fc.Arbitrary<CutFate> = fc.record({
+  keeps: fc.constantFrom("all" as const, "none" as const, "start" as const, "end" as const),
+  bytes: fc.nat({ max: slotBytes }),
+});
+
+const step: fc.Arbitrary<FullStep> = fc.oneof(
+  {
+    weight: 10,
+    arbitrary: fc.record({
+      ...{ do: fc.constant("sale" as const), service, key, waitS: fc.integer({ min: 0, max: 60 }) },
+      leavesMs: fc.oneof(
+        { weight: 4, arbitrary: fc.constant(undefined) },
+        { weight: 1, arbitrary: fc.integer({ min: 0, max: 30_000 }) },
+      ),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("check" as const), service, key }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 30_000 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("unplug" as const), service, ms: fc.integer({ min: 0, max: 20_000 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("disk" as const),
+      kind: fc.constantFrom("fails" as const, "hangs" as const),
+      ms: fc.constantFrom(1, 4_999, 5_001, 20_000),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("kill" as const, "sigterm" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("power cut" as const),
+      fates: fc.array(cutFate, { minLength: 1, maxLength: 8 }),
+      renamesKept: fc.boolean(),
+    }),
+  },
+);
+
+export const fullWorld: fc.Arbitrary<FullWorld> = fc.record({
+  onFailure: fc.constantFrom("refuse" as const, "relay" as const),
+  fates: fc.tuple(fc.array(fate, { minLength: 1, maxLength: 12 }), fc.array(fate, { minLength: 1, maxLength: 12 })),
+  lateMs: fc.constantFrom(replyTimeoutMs - 1, replyTimeoutMs, replyTimeoutMs + 1, replyTimeoutMs + 10, 12_000),
+  steps: fc.array(step, { minLength: 1, maxLength: 30, size: "max" }),
+});
+
+export interface FullTally {
+  lives: number;
+  calls: number;
+  /** Requests that a terminal heard whole. */
+  exchanges: number;
+  answered: number;
+  notSent: number;
+  unknown: number;
+  killed: number;
+  settled: number;
+  restarts: number;
+  /** Sales that ran twice where the journal could not know: it relays without a record, and its process ended. */
+  unrecordedTwice: number;
+}
+
+export const emptyFullTally = (): FullTally => ({
+  ...{
+    lives: 0,
+    calls: 0,
+    exchanges: 0,
+    answered: 0,
+    notSent: 0,
+    unknown: 0,
+    killed: 0,
+    settled: 0,
+    restarts: 0,
+    unrecordedTwice: 0,
+  },
+});
+
+/** One process. */
+interface Process {
+  readonly journal: Journal;
+  readonly told: Told;
+  readonly lines: readonly Line[];
+  readonly handlers: readonly Handler[];
+  readonly stopAsking: () => void;
+}
+
+/** Words that a till may be given where its terminal's ledger has that; what isn't here promises nothing. */
+const allowed: Readonly<Partial<Record<OperationResult, readonly (string | undefined)[]>>> = {
+  approved: ["APPROVED"],
+  declined: ["ERROR", undefined],
+  reversed: ["REVERSED"],
+  failed: [undefined],
+};
+
+export class FullLife {
+  readonly #world: FullWorld;
+  readonly #time: VirtualTime;
+  readonly #tally: FullTally;
+  readonly #say: (text: string) => void;
+  readonly #terminals: readonly FullTerminal[];
+  #disk = new SimDisk();
+  /** The disk failed or hung, or lost its power, so that a record may be missing where the policy is to relay. */
+  #mayLackRecords = false;
+  #life = 0;
+  #process: Process;
+  readonly #open = new Set<string>();
+  #calls = 0;
+  #broken: Error | undefined;
+
+  constructor(world: FullWorld, time: VirtualTime, tally: FullTally, say: (text: string) => void = () => {}) {
+    this.#world = world;
+    this.#time = time;
+    this.#tally = tally;
+    this.#say = (text) => say(`${Math.round(time.nowMs)} ms  ${text}`);
+    this.#terminals = services.map((name, index) => {
+      const terminal = new FullTerminal(time, world.fates[index] ?? [], world.lateMs);
+      terminal.onHeard = (heard, times) => this.#ran(`${name} ${heard}`, times);
+      return terminal;
+    });
+    this.#process = this.#started();
+  }
+
+  async run(): Promise<void> {
+    this.#tally.lives++;
+    await this.#time.advance(3_000);
+    for (const each of this.#world.steps) {
+      await this.#do(each);
+      await this.#time.advance(1);
+      if (this.#broken !== undefined) throw this.#broken;
+    }
+    for (const terminal of this.#terminals) {
+      terminal.isHealthy = true;
+      terminal.device.plug();
+    }
+    this.#disk.trouble = undefined;
+    const isOver = await this.#time.until(() => this.#open.size === 0, 600_000);
+    if (this.#broken !== undefined) throw this.#broken;
+    assert.ok(isOver, `every call ends: ${[...this.#open].join(" ")}`);
+    await this.#journalAgrees();
+    this.#tally.exchanges += this.#terminals.reduce((sum, { requests }) => sum + requests, 0);
+    const { calls, answered, notSent, unknown, killed } = this.#tally;
+    assert.equal(answered + notSent + unknown + killed, calls, "the counters add up");
+    await this.#end();
+  }
+
+  // --- the process
+
+  #started(): Process {
+    const life = ++this.#life;
+    const told = new Told();
+    const { onFailure } = this.#world;
+    const journal = new Journal({ folder, bytes: journalBytes, onFailure, report: told, disk: this.#disk });
+    void journal.start();
+    const doubts = new Doubts(journal);
+    const contract = contracts.bank;
+    doubts.use(new Map(services.map((name) => [name, { contract, merchantId: undefined }])));
+    const made = services.map((name, index) => {
+      const device = this.#terminals[index]?.newDevice();
+      if (device === undefined) throw new Error("each line has a terminal");
+      const { line } = lineOver(device.open, { config: { queueCallsMax: 8 }, services: ["bank"] });
+      const caller = lineCaller({
+        ...{ contract, line, merchantId: undefined, ledger: journal },
+        replyTimeoutMs: { "/sale": replyTimeoutMs, "/check": replyTimeoutMs },
+      });
+      // Its line knows the service by its contract's name, and the journal by its own.
+      const handler = joined(
+        contract,
+        observed(caller, contract, doubts, (error) => this.#fail(error)),
+      );
+      const turns = new Turns();
+      const follower = new Follower({ contract, service: name, handler, merchantId: undefined, history: journal, turns });
+      const resolver = new Resolver({
+        ...{ doubts, line, services: new Map([[name, { contract, merchantId: undefined, handler }]]) },
+        isFollowed: (_, route, asked) => follower.isFollowed(route, asked),
+        turn: (work) => turns.take(work),
+      });
+      line.start();
+      resolver.wake();
+      return { line, follower, resolver, handler };
+    });
+    journal.onOpened = () => {
+      if (life === this.#life) for (const { resolver } of made) resolver.wake();
+    };
+    return {
+      ...{ journal, told, lines: made.map(({ line }) => line) },
+      handlers: made.map(
+        ({ follower, handler }) =>
+          (call: Call) =>
+            call.followMs === undefined ? handler(call) : follower.follow(call),
+      ),
+      stopAsking: () => {
+        for (const { follower, resolver } of made) {
+          follower.stop();
+          resolver.stop();
+        }
+      },
+    };
+  }
+
+  /** Nothing of the process does anything any more, and its disk is as the kernel has it. */
+  #kill(cut?: FullStep & { do: "power cut" }): void {
+    const { stopAsking, lines } = this.#process;
+    this.#tally.restarts++;
+    this.#tally.killed += this.#open.size;
+    this.#open.clear();
+    this.#disk.fuse = 0;
+    const kept: readonly CutFate[] = [{ keeps: "all", bytes: 0 }];
+    this.#disk = this.#disk.afterCut(cut?.fates ?? kept, cut?.renamesKept ?? true);
+    this.#life++;
+    stopAsking();
+    for (const line of lines) void line.stop(0);
+    this.#process = this.#started();
+  }
+
+  async #end(): Promise<void> {
+    const { stopAsking, lines, journal } = this.#process;
+    stopAsking();
+    for (const line of lines) void line.stop(1_000);
+    await this.#time.advance(2_000);
+    const closing = journal.close();
+    await this.#time.advance(10_000);
+    await closing;
+  }
+
+  async #sigterm(): Promise<void> {
+    this.#tally.restarts++;
+    await this.#end();
+    assert.equal(this.#open.size, 0, `calls without an end after a stop: ${[...this.#open].join(" ")}`);
+    const { trouble } = this.#disk;
+    this.#disk.fuse = 0;
+    this.#disk = this.#disk.afterCut([{ keeps: "all", bytes: 0 }], true);
+    this.#disk.trouble = trouble;
+    this.#process = this.#started();
+  }
+
+  // --- what the world does
+
+  async #do(each: FullStep): Promise<void> {
+    this.#say(JSON.stringify(each));
+    switch (each.do) {
+      case "wait":
+        await this.#time.advance(each.ms);
+        break;
+      case "sale":
+        this.#ask(each.service, "/sale", `k${each.key}`, each.waitS * 1_000, each.leavesMs);
+        break;
+      case "check":
+        this.#ask(each.service, "/check", `k${each.key}`, undefined, undefined);
+        break;
+      case "unplug": {
+        const device = this.#terminals[each.service]?.device;
+        device?.unplug();
+        this.#time.after(each.ms, () => device?.plug());
+        break;
+      }
+      case "disk":
+        this.#diskTrouble(each);
+        break;
+      case "kill":
+        this.#kill();
+        break;
+      case "power cut":
+        this.#kill(each);
+        break;
+      case "sigterm":
+        await this.#sigterm();
+        break;
+    }
+  }
+
+  #diskTrouble({ kind, ms }: FullStep & { do: "disk" }): void {
+    this.#mayLackRecords = true;
+    const disk = this.#disk;
+    const until = new Promise<void>((resolve) => this.#time.after(ms, () => resolve()));
+    disk.trouble = kind === "fails" ? { error: systemError("EIO") } : { until };
+    this.#time.after(ms, () => {
+      disk.trouble = undefined;
+    });
+  }
+
+  #ask(index: number, route: string, payId: string, waitMs: number | undefined, leavesMs: number | undefined): void {
+    const name = services[index];
+    const handler = this.#process.handlers[index];
+    if (name === undefined || handler === undefined) return;
+    const life = this.#life;
+    const id = `${name} ${route} ${payId} #${++this.#calls}`;
+    const caller = new Presence();
+    if (leavesMs !== undefined) this.#time.after(leavesMs, () => caller.leave());
+    this.#open.add(id);
+    this.#tally.calls++;
+    const cameMs = this.#time.nowMs;
+    const body = [Buffer.from(JSON.stringify({ pay_id: payId, amount: 1500 }))];
+    const call: Call = {
+      service: name,
+      contract: "bank",
+      route,
+      body,
+      requestId: `r${this.#calls}`,
+      key: payId,
+      caller,
+      followMs: waitMs,
+    };
+    const end = (outcome: "answered" | "notSent" | "unknown", word: OperationResult | undefined) => {
+      // A process that was killed tells nobody anything.
+      if (life !== this.#life) return;
+      this.#say(`${id}: ${outcome} ${word ?? ""}`);
+      this.#open.delete(id);
+      this.#tally[outcome]++;
+      this.#checked(() => {
+        const tookMs = this.#time.nowMs - cameMs;
+        assert.ok(tookMs <= (waitMs ?? 0) + boundMs, `${id} took ${tookMs} ms`);
+        if (word !== undefined) this.#wordIsSo(index, payId, word);
+      });
+    };
+    handler(call).then(
+      ({ followed }) => end("answered", followed?.result),
+      (error: unknown) => {
+        if (!(error instanceof Fault)) this.#fail(error);
+        else end(error.outcome === "not-sent" ? "notSent" : "unknown", error.details.followed?.result);
+      },
+    );
+  }
+
+  // --- what is promised
+
+  #fail(error: unknown): void {
+    this.#broken ??= error instanceof Error ? error : new Error(String(error));
+  }
+
+  /** What a promise's callback finds is thrown where the world is run. */
+  #checked(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #wordIsSo(index: number, payId: string, word: OperationResult): void {
+    const stand = this.#terminals[index]?.standOf(payId);
+    const may = allowed[word];
+    assert.ok(
+      may === undefined || may.includes(stand),
+      `${services[index]} ${payId} was told ${word}, and the ledger has ${stand}`,
+    );
+  }
+
+  /** Every sale here has `Prefer: wait`, so a repetition isn't carried out again. */
+  #ran(name: string, times: number): void {
+    this.#say(`${name} runs`);
+    if (times === 1) return;
+    if (this.#world.onFailure === "relay" && this.#mayLackRecords) this.#tally.unrecordedTwice++;
+    else this.#fail(new Error(`${name} was carried out ${times} times`));
+  }
+
+  /** What the journal calls not sent was not, what it calls settled is so, and what went out is in it. */
+  async #journalAgrees(): Promise<void> {
+    const path = journalFile(folder);
+    const file = this.#disk.files.get(path);
+    if (file === undefined) return;
+    const { records } = await scanRing(await this.#disk.open(path), 0, file.current.length / slotBytes);
+    const operations = joinOperations(records);
+    for (const [index, name] of services.entries()) {
+      const terminal = this.#terminals[index];
+      if (terminal === undefined) continue;
+      const own = operations.filter(({ sent }) => sent.service === name);
+      for (const { sent, settled, ending } of own) {
+        const payId = sent.key ?? "";
+        const others = own.filter((each) => each.sent.key === payId);
+        if (settled !== undefined) {
+          this.#tally.settled++;
+          // One that failed may have been sent anew under its key; then as many ran as did not fail, or fewer.
+          const stand = terminal.standOf(payId);
+          const ran = terminal.ledger.get(payId)?.times ?? 0;
+          const mayHaveRun = others.filter((each) => each.settled?.result !== "failed").length;
+          const isSo = settled.result === "failed" ? ran <= mayHaveRun : (allowed[settled.result]?.includes(stand) ?? true);
+          assert.ok(isSo, `${name} ${payId} is settled as ${settled.result}, and the ledger has ${stand}`);
+        }
+        const allNotSent = others.every((each) => each.ending?.outcome === "not-sent");
+        if (ending?.outcome === "not-sent" && allNotSent && !this.#mayLackRecords) {
+          assert.ok(!terminal.heard.includes(payId), `the journal has ${name} ${payId} as not sent, and the terminal heard it`);
+        }
+      }
+      if (this.#world.onFailure === "relay" && this.#mayLackRecords) continue;
+      const recorded = new Set(own.map(({ sent }) => sent.key));
+      for (const payId of terminal.heard)
+        assert.ok(recorded.has(payId), `${name} ${payId} went out, and the journal has no record`);
+    }
+  }
+}
+
+/** Milliseconds that a call may take beside its own wait: for its record, its turn behind others, its sending, and a question's end. */
+const boundMs = 5_000 + 2 * (15_000 + replyTimeoutMs + 10_000);

@@ -1,0 +1,52 @@
+import fc from "fast-check";
+import { emptyTally, LineLife, type LineTally, type World, worldOf } from "./line-life.ts";
+import { detectable } from "./line-terminal.ts";
+
+/** Lives of lines by the thousand: one batch after the other, each of its own seed. */
+
+export interface LineBatches {
+  readonly tally: LineTally;
+  /** Worlds beyond what can be detected, apart. */
+  readonly beyond: LineTally;
+  /** The smallest world of each batch that broke a promise. */
+  readonly broken: readonly World[];
+  /** Exchanges by seconds since the beginning. */
+  readonly course: readonly (readonly [number, number])[];
+}
+
+export interface BatchOptions {
+  readonly seed: number;
+  /** Which of so many processes this is: they share the batches out. */
+  readonly index: number;
+  readonly of: number;
+  readonly untilMs: number;
+}
+
+const livesInBatch = 20;
+
+/** A batch that broke something is enough to look at. */
+const brokenMax = 3;
+
+const within = fc.oneof(worldOf(detectable, false), worldOf([...detectable, "error"], false));
+const beyondAll = worldOf([...detectable, "error", "twice"], true);
+
+/** Every so many batches, one is of worlds beyond what can be detected. */
+const beyondEvery = 8;
+
+export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): LineBatches {
+  const tally = emptyTally();
+  const beyond = emptyTally();
+  const broken: World[] = [];
+  const course: [number, number][] = [[0, 0]];
+  const beganMs = performance.now();
+  for (let batch = index; performance.now() < untilMs && broken.length < brokenMax; batch += of) {
+    const isBeyond = batch % beyondEvery === beyondEvery - 1;
+    const property = fc.property(isBeyond ? beyondAll : within, (world) =>
+      new LineLife(world, isBeyond ? beyond : tally).run(),
+    );
+    const { counterexample } = fc.check(property, { seed: seed * 100_003 + batch, numRuns: livesInBatch });
+    if (counterexample !== null) broken.push(counterexample[0]);
+    course.push([(performance.now() - beganMs) / 1_000, tally.exchanges + beyond.exchanges]);
+  }
+  return { tally, beyond, broken, course };
+}

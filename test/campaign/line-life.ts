@@ -1,0 +1,542 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { LineConfig } from "../../src/config/config.ts";
+import { headerMs, idleProbeMsMin } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { ContractName } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { bytesOf } from "../../src/core/pieces.ts";
+import { msPerByte } from "../../src/device/transport.ts";
+import { type ContractService, lineService } from "../../src/line/caller.ts";
+import type { LineEffect } from "../../src/line/engine.ts";
+import type { Ending, LineRequest } from "../../src/line/exchange.ts";
+import { corruptQuietMs, payloadMsMax } from "../../src/line/limits.ts";
+import type { LineObserve } from "../../src/line/line.ts";
+import { frameOf } from "../../src/wire/framing.ts";
+import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
+import { type Acceptance, SimulatedLine } from "../line/simulated-line.ts";
+import { Timeline } from "../line/timeline.ts";
+import { type FateKind, fateOf, LineTerminal, type TerminalPlan } from "./line-terminal.ts";
+
+/**
+ * Random lives of two lines under one clock: calls of several services, a terminal on each line that does with each request what its
+ * fate says, kernels that take bytes slowly, unplugs, noise, callers that leave, disks that fail, SIGTERM and kill. All of it happens in
+ * one synchronous loop, so that a second makes thousands of exchanges. What is promised is checked at each step.
+ */
+
+/** Which lines there are, with the contracts of their services. */
+const lineServices: readonly (readonly ContractName[])[] = [
+  ["bank", "qr", "fiscal"],
+  ["bank", "fiscal"],
+];
+
+const queueCallsMax = 6;
+const queueWaitMs = 15_000;
+
+export type Step =
+  | {
+      readonly do: "call";
+      readonly line: number;
+      readonly service: number;
+      readonly kind: "money" | "query" | "probe-shaped";
+      readonly urgent: boolean;
+      readonly timeoutMs: number;
+      /** What its record takes, for a call for money, and how that ends. */
+      readonly record: { readonly ms: number; readonly kind: "done" | "failed" | "never" };
+      /** After how many milliseconds its caller leaves. */
+      readonly leavesMs: number | undefined;
+    }
+  | { readonly do: "wait"; readonly ms: number }
+  /** Until all calls have ended. */
+  | { readonly do: "settle" }
+  | { readonly do: "unplug"; readonly line: number; readonly ms: number; readonly awayMs: number }
+  | { readonly do: "noise" | "kill"; readonly line: number; readonly ms: number }
+  | { readonly do: "sigterm"; readonly line: number; readonly graceMs: number; readonly ms: number };
+
+export interface LinePlan extends TerminalPlan {
+  readonly acceptances: readonly (Acceptance | undefined)[];
+}
+
+export interface World {
+  readonly steps: readonly Step[];
+  readonly lines: readonly LinePlan[];
+  readonly isSigned: boolean;
+  readonly probesIdle: boolean;
+  /** The terminal may do what nobody can detect without ids: a call that gets another's answer is then counted, and breaks nothing. */
+  readonly isBeyond: boolean;
+}
+
+/** What lives came to. */
+export interface LineTally {
+  lives: number;
+  steps: number;
+  events: number;
+  calls: number;
+  /** Requests of callers that went out whole, and were heard by a terminal. */
+  exchanges: number;
+  probes: number;
+  answered: number;
+  notSent: number;
+  unknown: number;
+  /** Calls whose process was killed: nobody was told anything. */
+  killed: number;
+  /** Answers of other calls, in worlds beyond what can be detected. */
+  undetectable: number;
+  /** A till's own question of a probe's route that got the answer to an earlier probe: the same question, asked before. */
+  sameQuestion: number;
+  /** Milliseconds from a call's coming to its end, the longest. */
+  longestMs: number;
+  unplugs: number;
+  kills: number;
+  sigterms: number;
+}
+
+export const emptyTally = (): LineTally => ({
+  ...{ lives: 0, steps: 0, events: 0, calls: 0, exchanges: 0, probes: 0, answered: 0, notSent: 0, unknown: 0, killed: 0 },
+  ...{ undetectable: 0, sameQuestion: 0, longestMs: 0, unplugs: 0, kills: 0, sigterms: 0 },
+});
+
+// A step comes some time after the one before: at once, or around what a line waits for.
+const soonMs = fc.oneof(
+  fc.constantFrom(0, 1, 49, 50, 51, 64, 99, 100, 101, 199, 200, 201),
+  fc.integer({ min: 0, max: 6_000 }),
+  fc.constantFrom(1_999, 2_000, 2_001, 2_999, 3_000, 3_001, 14_999, 15_000, 15_001),
+);
+const line = fc.nat({ max: lineServices.length - 1 });
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 36,
+    arbitrary: fc.record({
+      do: fc.constant("call" as const),
+      line,
+      service: fc.nat({ max: 2 }),
+      kind: fc.constantFrom("money" as const, "money" as const, "query" as const, "probe-shaped" as const),
+      urgent: fc.oneof({ weight: 7, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+      timeoutMs: fc.constantFrom(3_001, 4_000, 6_000),
+      record: fc.record({
+        ms: fc.oneof(
+          { weight: 6, arbitrary: fc.constantFrom(0, 1, 5) },
+          { weight: 1, arbitrary: fc.integer({ min: 100, max: 20_000 }) },
+        ),
+        kind: fc.oneof(
+          { weight: 12, arbitrary: fc.constant("done" as const) },
+          { weight: 1, arbitrary: fc.constantFrom("failed" as const, "never" as const) },
+        ),
+      }),
+      leavesMs: fc.oneof(
+        { weight: 9, arbitrary: fc.constant(undefined) },
+        { weight: 1, arbitrary: fc.integer({ min: 0, max: 8_000 }) },
+      ),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: soonMs }) },
+  { weight: 18, arbitrary: fc.constant({ do: "settle" as const }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("noise" as const, "kill" as const), line, ms: soonMs }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("unplug" as const),
+      line,
+      ms: soonMs,
+      awayMs: fc.constantFrom(0, 1, 99, 100, 101, 5_000, 40_000),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("sigterm" as const),
+      line,
+      graceMs: fc.constantFrom(0, 1, 3_000, 10_000),
+      ms: soonMs,
+    }),
+  },
+);
+
+const acceptance: fc.Arbitrary<Acceptance | undefined> = fc.oneof(
+  { weight: 9, arbitrary: fc.constant(undefined) },
+  { weight: 1, arbitrary: fc.record({ share: fc.constantFrom(0, 0.5, 0.99), restMs: fc.constantFrom(1, 50, 2_000, 4_000) }) },
+);
+
+/** Worlds whose terminals do these things. */
+export function worldOf(kinds: readonly FateKind[], isBeyond: boolean): fc.Arbitrary<World> {
+  const isErring = kinds.includes("error");
+  const linePlan = fc.record({
+    fates: fc.array(fateOf(kinds), { minLength: 1, maxLength: 24 }),
+    fateEvery: fc.constantFrom(1, 2, 5, 20),
+    apart: fc.boolean(),
+    // Where probes are answered with errors, one that piled up is answered with the rest (see safety.test.ts).
+    slowWhenQueued: fc.constant(!isErring),
+    acceptances: fc.array(acceptance, { minLength: 1, maxLength: 8 }),
+  });
+  return fc.record({
+    steps: fc.array(step, { minLength: 1, maxLength: 120, size: "max" }),
+    lines: fc.tuple(linePlan, linePlan),
+    // Unsigned, each recovery waits for a silence of 30 s.
+    isSigned: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+    probesIdle: fc.boolean(),
+    isBeyond: fc.constant(isBeyond),
+  });
+}
+
+/** A call of the world, and how it ended. */
+interface Called {
+  readonly step: Step & { do: "call" };
+  readonly request: LineRequest;
+  readonly cameMs: number;
+  readonly lineLife: number;
+  isRecorded: boolean;
+  /** When the line wrote it last. */
+  wroteMs: number | undefined;
+  ending: Ending | undefined;
+  isKilled: boolean;
+}
+
+/** One line with its terminal. */
+interface Place {
+  readonly index: number;
+  readonly terminal: LineTerminal;
+  readonly config: LineConfig;
+  readonly services: readonly ContractService[];
+  line: SimulatedLine;
+  life: number;
+  writes: number;
+  /** The id of what is in flight, as the effects of its engine say. */
+  inFlight: string | undefined;
+}
+
+export interface WatchedLine {
+  readonly name: string;
+  readonly config: LineConfig;
+  readonly services: readonly ContractService[];
+}
+
+export interface LifeOptions {
+  /** Takes what happens, for people. */
+  readonly say?: ((atMs: number, text: string) => void) | undefined;
+  readonly watch?: ((line: WatchedLine) => LineObserve) | undefined;
+}
+
+/** One life. Throws when a promise is broken. */
+export class LineLife {
+  readonly #world: World;
+  readonly #tally: LineTally;
+  readonly #options: LifeOptions;
+  readonly #time = new Timeline();
+  readonly #calls = new Map<string, Called>();
+  /** Those of `#calls` that have neither ended nor been killed. */
+  readonly #open = new Set<string>();
+  readonly #places: readonly Place[];
+
+  constructor(world: World, tally: LineTally, options: LifeOptions = {}) {
+    this.#world = world;
+    this.#tally = tally;
+    this.#options = options;
+    this.#places = lineServices.map((_, index) => this.#placeOf(index));
+  }
+
+  run(): void {
+    this.#tally.lives++;
+    for (const each of this.#world.steps) {
+      this.#tally.steps++;
+      this.#do(each);
+    }
+    for (const { terminal } of this.#places) {
+      terminal.healthy = true;
+      terminal.device.plugged = true;
+    }
+    assert.ok(
+      this.#time.until(() => this.#open.size === 0),
+      `every call ends: ${[...this.#open].join(" ")}`,
+    );
+    this.#usableAgain();
+    this.#count();
+  }
+
+  /** After all that happened, each service answers a call. */
+  #usableAgain(): void {
+    const isStill = () => this.#places.every(({ terminal, line: { state } }) => terminal.isIdle && state === "idle");
+    assert.ok(this.#time.until(isStill), "the lines are usable again");
+    // A torn frame from before may still have its time.
+    this.#time.advance(10_000);
+    assert.ok(this.#time.until(isStill), "the lines stay usable");
+    const last: string[] = [];
+    for (const [index, services] of lineServices.entries()) {
+      for (const service of services.keys()) last.push(this.#call({ ...plainCall, line: index, service }));
+    }
+    assert.ok(
+      this.#time.until(() => this.#open.size === 0),
+      "the last calls end",
+    );
+    for (const id of last) {
+      const ending = this.#calls.get(id)?.ending;
+      assert.ok(!(ending instanceof Fault), `${id} is answered: ${ending instanceof Fault ? ending.message : ""}`);
+    }
+  }
+
+  #count(): void {
+    const tally = this.#tally;
+    let counted = 0;
+    for (const { ending, isKilled } of this.#calls.values()) {
+      counted++;
+      if (isKilled) tally.killed++;
+      else if (!(ending instanceof Fault)) tally.answered++;
+      else if (ending.outcome === "not-sent") tally.notSent++;
+      else tally.unknown++;
+    }
+    tally.calls += counted;
+    for (const { terminal } of this.#places) {
+      tally.exchanges += terminal.seen.length;
+      tally.probes += terminal.probes;
+    }
+    const { calls, answered, notSent, unknown, killed } = tally;
+    assert.equal(answered + notSent + unknown + killed, calls, "the counters add up");
+  }
+
+  // --- what the world does
+
+  #do(each: Step): void {
+    if (each.do === "call") {
+      this.#call(each);
+      return;
+    }
+    if (each.do === "settle") {
+      this.#time.until(() => this.#open.size === 0, 60_000);
+      return;
+    }
+    this.#time.advance(each.ms);
+    if (each.do === "wait") return;
+    const place = this.#places[each.line];
+    if (place === undefined) return;
+    this.#say(`line ${place.index}: ${each.do}`);
+    const { device } = place.terminal;
+    switch (each.do) {
+      case "unplug":
+        this.#tally.unplugs++;
+        device.unplug();
+        this.#time.after(each.awayMs, () => {
+          device.plugged = true;
+        });
+        break;
+      case "noise":
+        device.send(noises[this.#calls.size % noises.length] ?? Buffer.alloc(0));
+        break;
+      case "kill":
+        this.#kill(place);
+        break;
+      case "sigterm":
+        this.#sigterm(place, each.graceMs);
+        break;
+    }
+  }
+
+  #kill(place: Place): void {
+    this.#tally.kills++;
+    place.line.kill();
+    for (const id of this.#open) {
+      const called = this.#calls.get(id);
+      if (called === undefined || called.step.line !== place.index) continue;
+      called.isKilled = true;
+      this.#open.delete(id);
+    }
+    place.line = this.#started(place);
+  }
+
+  /** The next process opens the device when this one has given it back. */
+  #sigterm(place: Place, graceMs: number): void {
+    this.#tally.sigterms++;
+    const { line: stopping, life } = place;
+    const beganMs = this.#time.now;
+    stopping.stop(graceMs);
+    assert.ok(
+      this.#time.until(() => stopping.isStopped, graceMs + 1),
+      `line ${place.index} stops within its grace of ${graceMs} ms, and not after ${this.#time.now - beganMs} ms`,
+    );
+    for (const id of this.#open) {
+      const called = this.#calls.get(id);
+      assert.ok(called?.step.line !== place.index || called.lineLife !== life, `${id} has no end, and its line has stopped`);
+    }
+    place.line = this.#started(place);
+  }
+
+  #call(each: Step & { do: "call" }): string {
+    const place = this.#places[each.line % this.#places.length];
+    const services = place?.services ?? [];
+    const service = services[each.service % services.length];
+    if (place === undefined || service === undefined) throw new Error("a world has lines, and each line has services");
+    const isProbeShaped = each.kind === "probe-shaped" && service.contract !== "qr";
+    const id = `${isProbeShaped ? "B" : "C"}${this.#calls.size + 1}`;
+    const request = requestFor(id, {
+      service: service.contract,
+      route: each.kind === "money" ? "/sale" : "/check",
+      replyTimeoutMs: each.timeoutMs,
+      urgent: each.urgent,
+      repeatable: each.kind !== "money",
+      probeShaped: isProbeShaped,
+      // What it does is the world's affair; that it is there says that the call is to be recorded.
+      beforeSend: each.kind === "money" ? async () => {} : undefined,
+    });
+    const cameMs = this.#time.now;
+    const called: Called = {
+      ...{ step: { ...each, line: place.index }, request, cameMs, lineLife: place.life },
+      ...{ isRecorded: false, wroteMs: undefined, ending: undefined, isKilled: false },
+    };
+    this.#calls.set(id, called);
+    this.#open.add(id);
+    this.#say(`line ${place.index}: ${id} comes: ${service.contract} ${each.kind}, timeout ${each.timeoutMs} ms`);
+    const leave = place.line.call(request, (ending) => this.#ended(id, called, ending));
+    if (each.leavesMs !== undefined) this.#time.after(each.leavesMs, leave);
+    return id;
+  }
+
+  // --- the lines
+
+  #placeOf(index: number): Place {
+    const plan = this.#world.lines[index];
+    if (plan === undefined) throw new Error("a world has a plan for each line");
+    const terminal = new LineTerminal(this.#time, plan);
+    const id = this.#world.isSigned ? merchantId : undefined;
+    const rules = { crc16: "arc", quiet: false, merchantId: id } as const;
+    const idleProbeMs = this.#world.probesIdle ? idleProbeMsMin : 0;
+    const config = configOf({ lateReplyMs, queueWaitMs, queueCallsMax, idleProbeMs });
+    const services = (lineServices[index] ?? []).map((service) => lineService(contracts[service], rules));
+    const begun = { index, terminal, config, services, life: 0, writes: 0, inFlight: undefined };
+    const place: Place = { ...begun, line: this.#started(begun) };
+    terminal.onCall = (heard) => this.#heard(place, heard);
+    terminal.onSent = (bytes, why) => this.#say(`line ${index}: terminal sends ${why}, ${bytes.length} bytes`);
+    terminal.deadlineOf = (heard) => this.#deadlineOf(heard, config);
+    return place;
+  }
+
+  #started(place: Omit<Place, "line"> & { line?: SimulatedLine }): SimulatedLine {
+    const { index, config, services, terminal } = place;
+    const life = ++place.life;
+    place.inFlight = undefined;
+    const observe = this.#options.watch?.({ name: `till-${index}`, config, services });
+    const acceptances = this.#world.lines[index]?.acceptances ?? [];
+    const started = new SimulatedLine({
+      ...{ config, services, time: this.#time, device: terminal.device },
+      observe: (event, effects, now, engine) => {
+        observe?.(event, effects, now, engine);
+        if (this.#options.say !== undefined && event.at !== "tick" && event.at !== "received")
+          this.#say(`line ${index}: ${event.at}`);
+        // The place of one whose line stops is taken by the next one's.
+        const current = this.#places?.[index];
+        if (current !== undefined && current.life === life) this.#decided(current, effects);
+      },
+      record: (request, done) => this.#record(request, done),
+      acceptance: () => (terminal.healthy ? undefined : acceptances[place.writes++ % acceptances.length]),
+    });
+    started.start();
+    return started;
+  }
+
+  /** A disk that takes its time, fails, or hangs. */
+  #record(request: LineRequest, done: (fault: Fault | undefined) => void): void {
+    const called = this.#calls.get(idIn(request));
+    const { ms, kind } = called?.step.record ?? plainCall.record;
+    if (kind === "never") return;
+    this.#time.after(ms, () => {
+      if (kind === "done" && called !== undefined) called.isRecorded = true;
+      done(kind === "done" ? undefined : new Fault("unavailable", "Cannot send: its record can't be written"));
+    });
+  }
+
+  #deadlineOf(id: string, config: LineConfig): number | undefined {
+    const called = this.#calls.get(id);
+    if (called?.wroteMs === undefined) return undefined;
+    const { framing, payload, replyTimeoutMs } = called.request;
+    return called.wroteMs + replyTimeoutMs + bytesOf(frameOf(framing, payload, config.crc16)) * msPerByte(config);
+  }
+
+  // --- what is promised
+
+  /** One request is in flight on a line, and nothing is asked beside it; the queue keeps its bound. */
+  #decided(place: Place, effects: readonly LineEffect[]): void {
+    this.#tally.events++;
+    for (const effect of effects) {
+      if (effect.do === "settle" && place.inFlight === idIn(effect.exchange.request)) place.inFlight = undefined;
+      else if (effect.do === "report" && effect.what.is === "state" && effect.what.state === "recovering")
+        place.inFlight = undefined;
+      if (effect.do !== "write") continue;
+      const id = effect.exchange === undefined ? undefined : idIn(effect.exchange.request);
+      assert.equal(place.inFlight, undefined, `${id ?? "a probe"} was written while ${place.inFlight} was in flight`);
+      place.inFlight = id;
+      const called = id === undefined ? undefined : this.#calls.get(id);
+      if (called !== undefined) called.wroteMs = this.#time.now;
+    }
+    const { waiting } = place.line ?? { waiting: 0 };
+    // One that is to be sent once more had its place already.
+    assert.ok(waiting <= queueCallsMax + 1, `${waiting} calls wait on line ${place.index}`);
+  }
+
+  /** When a request comes, each that came before has ended one way or the other; and what has an effect comes once. */
+  #heard(place: Place, id: string): void {
+    this.#say(`line ${place.index}: terminal hears ${id}`);
+    const called = this.#calls.get(id);
+    assert.ok(called !== undefined, `${id} was never called`);
+    if (called.request.beforeSend !== undefined) assert.ok(called.isRecorded, `${id} was sent and not recorded`);
+    const { seen } = place.terminal;
+    const sendings = seen.filter((each) => each === id).length;
+    assert.ok(sendings <= (called.request.repeatable ? 2 : 1), `${id} was sent ${sendings} times`);
+    for (const other of this.#open) {
+      if (other === id || !seen.includes(other)) continue;
+      // One that is sent once more waits in between, as if it had not been sent.
+      const isAgain = this.#calls.get(other)?.request.repeatable === true && place.inFlight !== other;
+      assert.ok(isAgain, `${id} was sent while ${other} was in flight`);
+    }
+  }
+
+  #ended(id: string, called: Called, ending: Ending): void {
+    assert.equal(called.ending, undefined, `${id} ended twice`);
+    assert.ok(!called.isKilled, `${id} ended after its process`);
+    called.ending = ending;
+    this.#open.delete(id);
+    const tookMs = this.#time.now - called.cameMs;
+    this.#tally.longestMs = Math.max(this.#tally.longestMs, tookMs);
+    assert.ok(tookMs <= boundMs(called.request), `${id} took ${tookMs} ms`);
+    const place = this.#places[called.step.line];
+    const wasHeard = place?.terminal.seen.includes(id) === true;
+    if (ending instanceof Fault) {
+      this.#say(`${id} ends: ${ending.outcome}, ${ending.reason}`);
+      if (ending.outcome === "not-sent") assert.ok(!wasHeard, `${id} was sent, and called not sent: ${ending.message}`);
+      return;
+    }
+    const text = Buffer.concat(ending.payload).toString();
+    this.#say(`${id} ends: answered ${text}`);
+    const isProbeShaped = id.startsWith("B") && !text.includes('"id"');
+    const isItsOwn = isProbeShaped ? text.includes("operations") : wasHeard && idOf(text) === id;
+    if (isItsOwn && !wasHeard) this.#tally.sameQuestion++;
+    if (isItsOwn) return;
+    if (!this.#world.isBeyond) assert.fail(`${id} was answered ${text}`);
+    this.#tally.undetectable++;
+  }
+
+  #say(text: string): void {
+    this.#options.say?.(this.#time.now, text);
+  }
+}
+
+const lateReplyMs = 30_000;
+
+const plainCall: Step & { do: "call" } = {
+  ...({ do: "call", line: 0, service: 0, kind: "money", urgent: false, timeoutMs: 6_000 } as const),
+  ...{ record: { ms: 1, kind: "done" }, leavesMs: undefined },
+};
+
+/** Noise as lines have it: a modem's command, the first bytes of a header, bytes of a wrong speed. */
+const noises = [
+  Buffer.from("AT\r\r"),
+  Buffer.from([0x02]),
+  Buffer.from([0xff, 0x00, 0xfe, 0x80]),
+  Buffer.from([0x00, 0x00, 0x01]),
+];
+
+/** Milliseconds that a call may take from its coming to its end: what it may wait, and each sending with the longest frame. */
+function boundMs({ replyTimeoutMs, repeatable }: LineRequest): number {
+  const sendings = repeatable ? 2 : 1;
+  const acceptMs = 4_000;
+  return sendings * (queueWaitMs + acceptMs + replyTimeoutMs + headerMs + payloadMsMax + corruptQuietMs + 100);
+}
+
+const idIn = (request: LineRequest) => idOf(Buffer.concat(request.payload).toString());

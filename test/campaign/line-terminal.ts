@@ -1,0 +1,228 @@
+import fc from "fast-check";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { idOf } from "../line/lines.ts";
+import { SimulatedDevice } from "../line/simulated-line.ts";
+import type { Timeline } from "../line/timeline.ts";
+import { frame } from "../support/fake-device.ts";
+import { probeReply } from "../support/terminal.ts";
+
+/**
+ * A terminal on a line of the campaign, with a ledger of what it heard whole. It answers in order, one queue for all or one a service, and
+ * does with each request what its fate says.
+ */
+
+/** What the terminal does with one request. */
+export interface Fate {
+  readonly kind:
+    | "answer"
+    | "request lost"
+    | "reply lost"
+    | "corrupt"
+    | "dropped"
+    | "torn"
+    | "noise first"
+    | "split"
+    | "twice"
+    | "error";
+  /** When the answer comes, in milliseconds. */
+  readonly delay:
+    | { readonly from: "request"; readonly ms: number }
+    /** Around the moment at which its call, or the wait for its probe, is over. */
+    | { readonly from: "deadline"; readonly ms: number };
+  /** Where bytes are changed, dropped or parted: a share of the frame. */
+  readonly at: number;
+  /** Milliseconds between the pieces of a split answer, or between an answer and its copy. */
+  readonly pauseMs: number;
+}
+
+/** What of a fate's kinds a world may have. */
+export type FateKind = Fate["kind"];
+
+/** All that stay within what docs/operations.md#limits says can be detected. */
+export const detectable: readonly FateKind[] = [
+  "request lost",
+  "reply lost",
+  "corrupt",
+  "dropped",
+  "torn",
+  "noise first",
+  "split",
+];
+
+export function fateOf(kinds: readonly FateKind[]): fc.Arbitrary<Fate> {
+  return fc.record({
+    kind: fc.oneof(
+      { weight: 6, arbitrary: fc.constant<FateKind>("answer") },
+      { weight: 4, arbitrary: fc.constantFrom(...kinds) },
+    ),
+    delay: fc.oneof(
+      { weight: 6, arbitrary: fc.record({ from: fc.constant("request" as const), ms: fc.integer({ min: 1, max: 50 }) }) },
+      {
+        weight: 2,
+        arbitrary: fc.record({ from: fc.constant("request" as const), ms: fc.integer({ min: 1_500, max: 20_000 }) }),
+      },
+      {
+        weight: 3,
+        arbitrary: fc.record({ from: fc.constant("deadline" as const), ms: fc.constantFrom(-2, -1, 0, 1, 2, 99, 100, 101) }),
+      },
+    ),
+    at: fc.double({ min: 0.05, max: 0.99, noNaN: true }),
+    pauseMs: fc.constantFrom(0, 1, 5, 20, 99, 100, 101, 1_000),
+  });
+}
+
+interface Queued {
+  readonly framing: Framing;
+  readonly text: string;
+  readonly fate: Fate;
+  readonly heardMs: number;
+  readonly wasQueued: boolean;
+}
+
+export interface TerminalPlan {
+  readonly fates: readonly Fate[];
+  /** Every so many requests one meets a fate; the others are answered at once. */
+  readonly fateEvery: number;
+  /** Each service has a queue of its own. */
+  readonly apart: boolean;
+  /** Answers that piled up behind another take their full time too. */
+  readonly slowWhenQueued: boolean;
+}
+
+const noFate: Fate = { kind: "answer", delay: { from: "request", ms: 5 }, at: 0, pauseMs: 0 };
+
+export class LineTerminal {
+  readonly device: SimulatedDevice;
+  /** Ids of calls that came whole, in their order. */
+  readonly seen: string[] = [];
+  /** How many probes came. */
+  probes = 0;
+  healthy = false;
+  onCall: (id: string) => void = () => {};
+  onSent: (bytes: Buffer, why: string) => void = () => {};
+  /** When a request's answer is overdue for its caller, on the time line. */
+  deadlineOf: (id: string) => number | undefined = () => undefined;
+  readonly #plan: TerminalPlan;
+  readonly #time: Timeline;
+  readonly #queues = new Map<string, Queued[]>();
+  #next = 0;
+  #sentMs = 0;
+  /** Pieces that wait for their moment. */
+  #onTheirWay = 0;
+
+  constructor(time: Timeline, plan: TerminalPlan) {
+    this.#time = time;
+    this.#plan = plan;
+    this.device = new SimulatedDevice(time, (framing, text) => this.#take(framing, text));
+  }
+
+  get isIdle(): boolean {
+    return this.#onTheirWay === 0 && [...this.#queues.values()].every((queue) => queue.length === 0);
+  }
+
+  #take(framing: Framing, text: string): void {
+    const id = idOf(text);
+    if (id === "") this.probes++;
+    else {
+      this.seen.push(id);
+      this.onCall(id);
+    }
+    const { apart } = this.#plan;
+    const fate = this.healthy ? noFate : this.#nextFate();
+    if (fate.kind === "request lost") return;
+    const key = apart ? (framing === "stx" ? "fiscal" : text.startsWith(":8887") ? "qr" : "bank") : "all";
+    const queue = this.#queues.get(key) ?? [];
+    this.#queues.set(key, queue);
+    queue.push({ framing, text, fate, heardMs: this.#time.now, wasQueued: queue.length > 0 });
+    if (queue.length === 1) this.#work(queue);
+  }
+
+  #nextFate(): Fate {
+    const { fates, fateEvery } = this.#plan;
+    const turn = this.#next++;
+    return (turn % fateEvery === 0 ? fates[(turn / fateEvery) % fates.length] : undefined) ?? noFate;
+  }
+
+  #work(queue: Queued[]): void {
+    const [first] = queue;
+    if (first === undefined) return;
+    this.#time.after(this.#delayOf(first), () => {
+      this.#answer(first);
+      queue.shift();
+      this.#work(queue);
+    });
+  }
+
+  #delayOf({ fate, text, heardMs, wasQueued }: Queued): number {
+    const id = idOf(text);
+    const { from, ms } = fate.delay;
+    const dueMs = id === "" ? heardMs + probeMs : (this.deadlineOf(id) ?? heardMs);
+    const delayMs = from === "request" ? ms : Math.max(1, dueMs + ms - this.#time.now);
+    // A reply that never comes takes no time: silence while it owes would be longer than `lateReplyMs` otherwise.
+    const isQuick = fate.kind === "reply lost" || (id === "" && wasQueued && !this.#plan.slowWhenQueued);
+    return isQuick ? Math.min(delayMs, 100) : delayMs;
+  }
+
+  #answer({ framing, text, fate: { kind, at, pauseMs } }: Queued): void {
+    if (kind === "reply lost") return;
+    const id = idOf(text);
+    const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
+    const good = probe ?? (id.startsWith("B") ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
+    const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
+    const cut = Math.max(1, Math.floor(bytes.length * at));
+    switch (kind) {
+      case "corrupt":
+        bytes.writeUInt8(bytes.readUInt8(cut) ^ 0x41, cut);
+        this.#send(bytes, 0, "corrupt");
+        break;
+      case "dropped":
+        this.#send(Buffer.concat([bytes.subarray(0, cut), bytes.subarray(cut + 3)]), 0, "with bytes missing");
+        break;
+      case "torn":
+        this.#send(bytes.subarray(0, cut), 0, "torn");
+        break;
+      case "noise first":
+        this.#send(Buffer.from("AT\r\r"), 0, "noise");
+        this.#send(bytes, 0, "answer");
+        break;
+      case "split":
+        for (let from = 0; from < bytes.length; from += cut) this.#send(bytes.subarray(from, from + cut), pauseMs, "piece");
+        break;
+      case "twice":
+        this.#send(bytes, pauseMs, "answer");
+        this.#send(bytes, 0, "its copy");
+        break;
+      default:
+        this.#send(bytes, 0, kind);
+    }
+  }
+
+  /** Sends bytes behind those that are on their way, and nothing for a while after them. */
+  #send(bytes: Buffer, pauseMs: number, why: string): void {
+    const { now } = this.#time;
+    const atMs = Math.max(now, this.#sentMs);
+    this.#sentMs = atMs + pauseMs;
+    const send = () => {
+      this.onSent(bytes, why);
+      this.device.send(bytes);
+    };
+    if (atMs === now) {
+      send();
+      return;
+    }
+    this.#onTheirWay++;
+    this.#time.after(atMs - now, () => {
+      this.#onTheirWay--;
+      send();
+    });
+  }
+}
+
+/** Milliseconds after which a recovery asks again, and an idle line's own question is given up. */
+const probeMs = 2_000;
+
+/** What a till's own question of a probe's route is answered: no id in it, by which it could be told from a probe's. */
+function probeShape(framing: Framing): string {
+  const text = framing === "stx" ? "command=/supported_operations&" : "/supported_operations";
+  return probeReply({ framing, text, number: 0 }) ?? "";
+}

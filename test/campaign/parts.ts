@@ -1,0 +1,6 @@
+import { exhaustive } from "./exhaustive.ts";
+import type { Part } from "./part.ts";
+import { worlds } from "./worlds.ts";
+
+/** All parts, in the order in which they run. */
+export const parts: readonly Part[] = [worlds, exhaustive];

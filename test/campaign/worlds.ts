@@ -1,0 +1,102 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { availableParallelism } from "node:os";
+import { foundIn, writeFound } from "./found.ts";
+import { fullRows } from "./full-batches.ts";
+import type { LineBatches } from "./line-batches.ts";
+import { emptyTally, type LineTally } from "./line-life.ts";
+import { type Part, type PartOptions, partMs, type Row } from "./part.ts";
+
+/**
+ * Random worlds, of two kinds. Worlds of lines are synchronous and run by the million: engine, queue, frame reader and terminals. Full
+ * worlds have the journal, the followers and the line's own driver as well, whose promises need the event loop: those run by the ten
+ * thousand. A fifth of the time is theirs.
+ */
+
+const fullShare = 0.2;
+
+/** More processes than a box that builds has cores would only share them. */
+const processesMax = 8;
+
+const childFile = new URL("./child.ts", import.meta.url);
+
+async function childOf(seed: number, index: number, of: number, forMs: number): Promise<LineBatches> {
+  const child = fork(childFile, [seed, index, of, forMs].map(String), { execArgv: ["--import", "tsx"] });
+  // What it sends is what its code returns: the one type that both have.
+  const [message] = (await once(child, "message")) as [LineBatches];
+  return message;
+}
+
+function addTo(sum: LineTally, more: LineTally): void {
+  for (const [name, value] of Object.entries(more)) {
+    // A tally has numbers only.
+    const key = name as keyof LineTally;
+    sum[key] = key === "longestMs" ? Math.max(sum[key], value) : sum[key] + value;
+  }
+}
+
+async function lineRows({ seed, short }: PartOptions, forMs: number): Promise<readonly Row[]> {
+  const processes = short ? 1 : Math.min(availableParallelism(), processesMax);
+  const beganMs = performance.now();
+  const all = await Promise.all(Array.from({ length: processes }, (_, index) => childOf(seed, index, processes, forMs)));
+  const seconds = (performance.now() - beganMs) / 1_000;
+  const tally = emptyTally();
+  const beyond = emptyTally();
+  const broken: string[] = [];
+  for (const each of all) {
+    addTo(tally, each.tally);
+    addTo(beyond, each.beyond);
+    for (const world of each.broken) {
+      const found = foundIn(world);
+      const path = writeFound(found, `worlds-${seed}-${broken.length + 1}`);
+      broken.push(found.message);
+      console.error([`broken: ${found.message}`, ...found.timeline, `posline replay ${path}`].join("\n"));
+    }
+  }
+  const exchanges = tally.exchanges + beyond.exchanges;
+  const count = (what: string, value: number, note = ""): Row => ({ what, value, unit: "", note });
+  return [
+    {
+      ...{ what: "promises broken", value: broken.length, unit: "", bound: { side: "most", value: 0 } },
+      note: broken[0] ?? "of lines; each schedule that breaks one is shrunk and written as a recording",
+    },
+    {
+      ...{ what: "exchanges", value: exchanges, unit: "", bound: { side: "least", value: 1 } },
+      note: "requests of callers that a terminal heard whole",
+      plot: { x: "seconds", y: "exchanges of one process", points: all[0]?.course ?? [] },
+    },
+    { what: "exchanges a second", value: exchanges / seconds, unit: "/s", note: `${processes} processes` },
+    count("lives of two lines", tally.lives + beyond.lives),
+    count("steps drawn", tally.steps + beyond.steps),
+    count("decisions", tally.events + beyond.events, "of engines, each checked"),
+    count("probes", tally.probes + beyond.probes),
+    count("calls", tally.calls + beyond.calls),
+    count("calls answered", tally.answered + beyond.answered),
+    count("calls not sent", tally.notSent + beyond.notSent),
+    count("calls unknown", tally.unknown + beyond.unknown),
+    count("calls whose process was killed", tally.killed + beyond.killed, "these four make up all calls"),
+    count("unplugs", tally.unplugs + beyond.unplugs),
+    count("kills", tally.kills + beyond.kills),
+    count("SIGTERMs", tally.sigterms + beyond.sigterms),
+    count(
+      "tills' probe-shaped questions answered by an earlier probe's answer",
+      tally.sameQuestion + beyond.sameQuestion,
+      "read-only, and the same question",
+    ),
+    { what: "longest call", value: tally.longestMs / 1_000, unit: "s" },
+    count(
+      "answers that nobody can tell from others",
+      beyond.undetectable,
+      `copies after a pause, in ${beyond.exchanges} exchanges`,
+    ),
+  ];
+}
+
+export const worlds: Part = {
+  name: "worlds",
+  run: async (options) => {
+    const ms = partMs(options);
+    const ofLines = await lineRows(options, ms * (1 - fullShare));
+    return [...ofLines, ...(await fullRows(options, ms * fullShare))];
+  },
+};
