@@ -1,5 +1,6 @@
+import { fuzz } from "./fuzz.ts";
 import type { Part } from "./part.ts";
 import { worlds } from "./worlds.ts";
 
 /** All parts, in the order in which they run. */
-export const parts: readonly Part[] = [worlds];
+export const parts: readonly Part[] = [worlds, fuzz];
