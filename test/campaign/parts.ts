@@ -1,6 +1,7 @@
 import { fuzz } from "./fuzz.ts";
 import type { Part } from "./part.ts";
+import { soak } from "./soak.ts";
 import { worlds } from "./worlds.ts";
 
 /** All parts, in the order in which they run. */
-export const parts: readonly Part[] = [worlds, fuzz];
+export const parts: readonly Part[] = [worlds, fuzz, soak];
