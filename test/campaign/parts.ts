@@ -1,7 +1,8 @@
 import { fuzz } from "./fuzz.ts";
+import { http } from "./http.ts";
 import type { Part } from "./part.ts";
 import { soak } from "./soak.ts";
 import { worlds } from "./worlds.ts";
 
 /** All parts, in the order in which they run. */
-export const parts: readonly Part[] = [worlds, fuzz, soak];
+export const parts: readonly Part[] = [worlds, fuzz, http, soak];
