@@ -18,14 +18,17 @@ const shortS = 12;
 /** Milliseconds between two samples, in a long run and in a short one. */
 const sampleMs = { long: 5_000, short: 500 } as const;
 
-/** Samples of which the lowest counts for memory. */
-const floorSize = 6;
+/** Samples of which the lowest counts, two minutes of a long run: V8 collects all of its heap about once in that time. */
+const floorSize = 24;
 
 /** Megabytes that memory may rise in the second half of a long run: what V8's heap moves by, without anything being kept. */
 const riseMbMax = 8;
 
+/** Megabytes by which the journal may rise: none, but for what least squares round. */
+const journalRiseMbMax = 0.001;
+
 /** Minutes from which memory is judged: before, it still warms up. */
-const judgedMinutes = 5;
+const judgedMinutes = 20;
 
 /** Milliseconds for which the idle connections of the tills may be kept, and what waits for the terminal goes on. */
 const quietMs = 15_000;
@@ -124,7 +127,7 @@ function trendRows(samples: readonly Taken[], isJudged: boolean): readonly Row[]
     row("RSS", "MB", rss, floors(rss, floorSize), memoryMax),
     row("memory of its own", "MB", own, floors(own, floorSize), memoryMax),
     row("descriptors", "", descriptors, floors(descriptors, floorSize), isJudged ? 1 : undefined),
-    row("journal", "MB", journal, journal, 0),
+    row("journal", "MB", journal, journal, journalRiseMbMax),
   ];
 }
 

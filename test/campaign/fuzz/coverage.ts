@@ -75,13 +75,18 @@ export class CoverageCounts {
     this.#files = files;
   }
 
-  /** @param sources Files, or folders with all that is in them. */
-  of(sources: readonly string[]): Coverage {
+  /**
+   * @param sources Files, or folders with all that is in them.
+   * @param loaded What ran while the files were loaded, which counts as reached.
+   */
+  of(sources: readonly string[], loaded: CoverageCounts): Coverage {
     const files = this.#files.filter(({ path }) => sources.some((source) => path === source || path.startsWith(`${source}/`)));
     const all = { lines: 0, linesReached: 0, branches: 0, branchesReached: 0 };
     const unreached: string[] = [];
     for (const { path, lines, branches, branchesReached } of files) {
-      const missed = [...lines].flatMap(([line, ran]) => (ran ? [] : [line])).sort((one, other) => one - other);
+      const before = loaded.#files.find((each) => each.path === path)?.lines;
+      const missed = [...lines].flatMap(([line, ran]) => (ran || before?.get(line) === true ? [] : [line]));
+      missed.sort((one, other) => one - other);
       all.lines += lines.size;
       all.linesReached += lines.size - missed.length;
       all.branches += branches;

@@ -66,10 +66,10 @@ if (values.only !== undefined) {
 const ms = (Number(values.seconds) * 1_000) / wanted.length;
 const coverages = new Map<string, Coverage>();
 if (values.coverage) {
-  await meter.take();
+  const loaded = await meter.take();
   for (const target of wanted) {
     await fuzz(target, { seed, ms: ms * countedShare });
-    coverages.set(target.name, (await meter.take()).of(target.sources));
+    coverages.set(target.name, (await meter.take()).of(target.sources, loaded));
   }
   await meter.stop();
 }
