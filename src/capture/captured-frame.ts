@@ -49,6 +49,16 @@ export function writeCaptured({ payload, ...frame }: CapturedFrame): string {
   return `${JSON.stringify({ ...frame, payload: payload.toString("base64") })}\n`;
 }
 
+/** The last moment that a `Date` can have. */
+const timeMsMax = 8.64e15;
+
+/** Characters of a text: posline's own have some hundred, and a capture's fields hold 64 kB. */
+const textCharsMax = 1_000;
+
+/** Whether it is a number of bytes that a capture can hold. */
+const isBytes = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >>> 0 === value;
+
 /** Reads such a line; undefined where it isn't one. Another version of posline may know other fields. */
 export function readCaptured(line: string): CapturedFrame | undefined {
   let value: unknown;
@@ -59,12 +69,16 @@ export function readCaptured(line: string): CapturedFrame | undefined {
   }
   if (!isObject(value)) return undefined;
   const { timeMs, wireBytes, payload, masked } = value;
-  const text = (name: string) => (typeof value[name] === "string" ? value[name] : undefined);
+  const text = (name: string) => {
+    const found = value[name];
+    return typeof found === "string" ? found.slice(0, textCharsMax) : undefined;
+  };
   const oneOf = <T extends string>(name: string, words: readonly T[]): T | undefined =>
     words.find((word) => word === value[name]);
   const role = oneOf("role", frameRoles);
   const direction = oneOf("direction", ["out", "in"]);
-  if (typeof timeMs !== "number" || typeof wireBytes !== "number" || typeof payload !== "string") return undefined;
+  if (typeof timeMs !== "number" || !(timeMs >= 0 && timeMs <= timeMsMax)) return undefined;
+  if (!isBytes(wireBytes) || typeof payload !== "string") return undefined;
   if (role === undefined || direction === undefined) return undefined;
   return {
     timeMs,

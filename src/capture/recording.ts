@@ -168,7 +168,10 @@ function headIn(value: JsonObject, number: number): RecordingHead {
       `it has form ${JSON.stringify(recording)}, and this posline reads ${recordingForm}: use the posline that wrote it`,
     );
   }
-  if (typeof line !== "string" || !isObject(config) || !Array.isArray(services))
+  const readAt = isObject(value["readAt"]) ? value["readAt"] : {};
+  const isComplete = typeof line === "string" && isObject(config) && Array.isArray(services) && services.every(isObject);
+  const isDated = isMoment(readAt["t"]) && typeof readAt["time"] === "string" && /^2\d{3}-/.test(readAt["time"]);
+  if (!isComplete || !isDated || Number.isNaN(Date.parse(String(readAt["time"]))))
     throw notOne(number, "its heading is incomplete");
   // Written by `recordingText` of the same form; what was changed by hand fails in the replay, which says so.
   return value as unknown as RecordingHead;
@@ -177,11 +180,14 @@ function headIn(value: JsonObject, number: number): RecordingHead {
 function entryIn(value: JsonObject, number: number): RecordedEntry {
   const { at, t, decided } = value;
   const isEvent = at !== "rest" && at !== "gap";
-  if (!ats.has(at) || (isEvent && (typeof t !== "number" || !Array.isArray(decided))))
+  if (!ats.has(at) || (isEvent && (!isMoment(t) || !Array.isArray(decided) || !decided.every(isObject))))
     throw notOne(number, "it is not an event");
   // As above.
   return value as unknown as RecordedEntry;
 }
+
+/** Milliseconds on `nowMs`'s scale: less than 300 years. */
+const isMoment = (value: unknown): value is number => typeof value === "number" && Math.abs(value) < 1e13;
 
 function notOne(number: number, why: string): RecordingError {
   return new RecordingError(`Cannot read the recording: line ${number}: ${why}`);

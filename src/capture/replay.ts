@@ -8,7 +8,14 @@ import { Exchange } from "../line/exchange.ts";
 import type { LineService } from "../line/recovery.ts";
 import type { Decoded } from "../wire/decoded.ts";
 import { type Decision, decisionOf } from "./decision.ts";
-import type { RecordedCall, RecordedEvent, RecordedFrame, Recording, RecordingHead } from "./recording.ts";
+import {
+  type RecordedCall,
+  type RecordedEvent,
+  type RecordedFrame,
+  type Recording,
+  RecordingError,
+  type RecordingHead,
+} from "./recording.ts";
 
 /**
  * Gives a recording to a line's engine of its own, at the recorded moments, and compares what it decides with what was decided then.
@@ -35,7 +42,7 @@ export function* replay({ head, entries }: Recording): Generator<ReplayStep> {
   for (const [index, entry] of entries.entries()) {
     if (entry.at === "gap") player = undefined;
     else if (entry.at === "rest") {
-      player ??= new Player(head, entry.rest ?? undefined);
+      player ??= playerOf(head, entry.rest ?? undefined, index + 1);
     } else {
       const number = index + 1;
       const next = entries[index + 1];
@@ -48,6 +55,15 @@ export function* replay({ head, entries }: Recording): Generator<ReplayStep> {
       yield step;
       if (step.difference !== undefined) return;
     }
+  }
+}
+
+/** @throws RecordingError where the state that was noted isn't one. */
+function playerOf(head: RecordingHead, rest: LineEngineOptions["rest"], number: number): Player {
+  try {
+    return new Player(head, rest);
+  } catch (error) {
+    throw new RecordingError(`Cannot replay: entry ${number} is not a state of a line's engine: ${String(error)}`);
   }
 }
 
@@ -72,11 +88,11 @@ class Player {
 
   /** @param rest The state that was noted behind the event; undefined where none was. */
   step(event: RecordedEvent, rest: LineEngineOptions["rest"]): Pick<ReplayStep, "decided" | "difference"> {
-    for (const call of event.left ?? []) this.#calls.get(call)?.request.caller.leave();
-    const input = this.#eventOf(event);
-    if (input.at === "call" && event.left?.includes(input.exchange.recordedAs)) input.exchange.request.caller.leave();
     let decided: readonly Decision[];
     try {
+      for (const call of event.left ?? []) this.#calls.get(call)?.request.caller.leave();
+      const input = this.#eventOf(event);
+      if (input.at === "call" && event.left?.includes(input.exchange.recordedAs)) input.exchange.request.caller.leave();
       decided = this.#engine.handle(input, event.t).map((effect) => {
         if (effect.do === "settle") this.#calls.delete(effect.exchange.recordedAs);
         return decisionOf(effect);

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import { parseBounded } from "../envelope/bounded-json.ts";
 import { LineSplitter } from "./line-splitter.ts";
 
 /**
@@ -45,13 +46,10 @@ export class EventStreamReader {
   }
 }
 
+/** Within bounds: what is nested more deeply could be read, but not written again as a line. */
 function parsedObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = parseBounded(Buffer.from(text));
+  return typeof parsed === "string" ? undefined : parsed.json;
 }
 
 /** An event as its line in the log, without a line end; undefined for one of which the log has none. */
@@ -71,8 +69,9 @@ export function logLineOf({ event, data }: StreamEvent): string | undefined {
       return line("warn", fields, "a late or unexpected reply was discarded");
     case "service": {
       const { service, state, reason, cure } = fields;
-      if (state === "heard") return line("info", { line: fields["line"] }, `${service} answers again`);
-      return line("warn", { line: fields["line"], reason: `${reason}: ${cure}` }, `${service} does not answer`);
+      if (state === "heard") return line("info", { line: fields["line"] }, `${word(service)} answers again`);
+      const cause = `${word(reason)}: ${word(cure)}`;
+      return line("warn", { line: fields["line"], reason: cause }, `${word(service)} does not answer`);
     }
     case "operation": {
       const { state, ...operation } = fields;
@@ -89,7 +88,12 @@ export function logLineOf({ event, data }: StreamEvent): string | undefined {
   }
 }
 
+/** A text, or "?": an object may have a `toString` of its own that is no function. */
+const word = (value: unknown) => (typeof value === "string" ? value : value === undefined ? "" : "?");
+
 function reasonsText(reasons: unknown): string {
   const all = Array.isArray(reasons) ? reasons.filter(isObject) : [];
-  return all.map(({ line, service, state, reason }) => [service ?? line, state, reason].filter(Boolean).join(" ")).join("; ");
+  return all
+    .map(({ line, service, state, reason }) => [word(service ?? line), word(state), word(reason)].filter(Boolean).join(" "))
+    .join("; ");
 }

@@ -35,12 +35,17 @@ function finalStateIn({ contract }: FollowedOperation, reply: JsonObject): strin
   return scalarText(value);
 }
 
+/** The end that a value stands for; `constructor`, which every object has, stands for none. */
+function endOf({ ends }: RecoveryRules, value: string): Verdict | undefined {
+  return Object.hasOwn(ends, value) ? ends[value] : undefined;
+}
+
 /** The verdict that an answer states, or undefined where it states none. */
 export function verdictIn(operation: FollowedOperation, reply: JsonObject, success: boolean): Verdict | undefined {
   const { contract, recovery } = operation;
   const value = finalStateIn(operation, reply);
   if (value === undefined) return undefined;
-  const end = contract.finals.values.length === 0 ? recovery.ends[""] : recovery.ends[value];
+  const end = endOf(recovery, contract.finals.values.length === 0 ? "" : value);
   if (end === undefined) return undefined;
   const good = end === "approved" || end === "closed";
   // A failure that comes with a success is none of the documented ends (bank.md, rule 1)
@@ -55,7 +60,7 @@ export function saysPending(operation: FollowedOperation, { reply, summary }: An
   const { values, pendingCodes } = operation.contract.finals;
   const value = finalStateIn(operation, reply);
   if (value === undefined) return hasCode(pendingCodes, summary.code);
-  return values.length > 0 && operation.recovery.ends[value] === undefined;
+  return values.length > 0 && endOf(operation.recovery, value) === undefined;
 }
 
 /**
@@ -95,7 +100,7 @@ const identity = ["txn_id", "status", "rrn", "auth", "documentID", "fiscalID", "
 /** What identifies what has ended, in an answer; undefined where nothing has. */
 export function fingerprintOf(operation: FollowedOperation, reply: JsonObject): string | undefined {
   const { recovery } = operation;
-  if (recovery.ends[finalStateIn(operation, reply) ?? ""] === undefined) return undefined;
+  if (endOf(recovery, finalStateIn(operation, reply) ?? "") === undefined) return undefined;
   return JSON.stringify(identityOf(operation, reply));
 }
 

@@ -14,7 +14,8 @@ import { parts } from "./parts.ts";
 
 const seed = 20_261_122;
 
-for (const part of parts) {
+// The soak waits for two real ptys to be plugged, whose numbers other posline processes of the machine may hold locks of.
+for (const part of parts.filter(({ name }) => name !== "soak")) {
   test(`the campaign's part ${part.name} keeps its bounds in a short run`, async () => {
     const rows = await part.run({ minutes: 1, seed, short: true });
     assert.ok(rows.length > 0);

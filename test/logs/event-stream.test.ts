@@ -114,3 +114,17 @@ test("logLineOf() gives each event the line that the log has of it", () => {
   assert.deepEqual([ready.message, ready.rest], ["not ready", [["error", "till down unplugged"]]]);
   assert.equal(logLineOf({ id: "a-1", event: "hello", data: {} }), undefined);
 });
+
+test("logLineOf() writes a line of whatever a stream has where posline has texts (found by fuzzing)", () => {
+  const odd = { toString: 1, valueOf: 1 };
+  const service = { line: odd, service: odd, state: "unheard", reason: odd, cure: odd };
+  assert.match(logLineOf({ id: undefined, event: "service", data: service }) ?? "", /"msg":"\? does not answer"/);
+  const ready = { ready: false, reasons: [{ line: odd, state: odd, reason: odd }] };
+  assert.match(logLineOf({ id: undefined, event: "ready", data: ready }) ?? "", /"error":"\? \? \?"/);
+});
+
+test("EventStreamReader drops what is nested so deeply that no line could be written of it (found by fuzzing)", () => {
+  const nested = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  const [event, ...more] = read(`event: line\ndata: {"state":${nested}}\n\nevent: line\ndata: {"line":"till"}\n\n`);
+  assert.deepEqual([event?.data, more], [{ line: "till" }, []]);
+});

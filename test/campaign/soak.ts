@@ -1,0 +1,134 @@
+import { get } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ask } from "../support/bridge-process.ts";
+import { Random } from "./fuzz/random.ts";
+import type { Part, Row } from "./part.ts";
+import { Box, type Sample } from "./soak/box.ts";
+import { Tills } from "./soak/tills.ts";
+import { floors, type Points, riseOf, secondHalf } from "./soak/trend.ts";
+
+/**
+ * Soak: the real bundle at full pace, with a fault every few seconds. Nothing that it holds may grow: a line is laid through the second
+ * half of each figure. Timers can't be seen from outside; what they would hold, memory and descriptors, can.
+ */
+
+/** Seconds of a short run. */
+const shortS = 12;
+
+/** Milliseconds between two samples, in a long run and in a short one. */
+const sampleMs = { long: 5_000, short: 500 } as const;
+
+/** Samples of which the lowest counts, two minutes of a long run: V8 collects all of its heap about once in that time. */
+const floorSize = 24;
+
+/** Megabytes that memory may rise in the second half of a long run: what V8's heap moves by, without anything being kept. */
+const riseMbMax = 8;
+
+/** Megabytes by which the journal may rise: none, but for what least squares round. */
+const journalRiseMbMax = 0.001;
+
+/** Minutes from which memory is judged: before, it still warms up. */
+const judgedMinutes = 20;
+
+/** Milliseconds for which the idle connections of the tills may be kept, and what waits for the terminal goes on. */
+const quietMs = 15_000;
+
+interface Taken {
+  readonly seconds: number;
+  readonly sample: Sample;
+}
+
+export const soak: Part = {
+  name: "soak",
+  run: async ({ minutes, seed, short }) => {
+    const box = new Box();
+    try {
+      await box.start();
+      const before = box.sample();
+      const tills = new Tills(box, new Random(seed));
+      const running = tills.run();
+      const samples = await watched(box, short ? shortS : minutes * 60, short ? sampleMs.short : sampleMs.long);
+      tills.stop();
+      await running;
+      const isQuiet = () => box.sample().descriptors <= before.descriptors;
+      for (let waited = 0; waited < quietMs && !isQuiet(); waited += 100) await sleep(100);
+      return [
+        ...tillRows(tills, box),
+        ...leftRows(before, box.sample()),
+        ...trendRows(samples, !short && minutes >= judgedMinutes),
+      ];
+    } finally {
+      await box.stop();
+    }
+  },
+};
+
+/** Samples for so long, each with a scrape; a watcher of events comes and goes. */
+async function watched(box: Box, seconds: number, everyMs: number): Promise<readonly Taken[]> {
+  const begun = performance.now();
+  const samples: Taken[] = [];
+  const { admin } = box.ports();
+  while (performance.now() - begun < seconds * 1_000) {
+    if (box.hasEnded) throw new Error(`The bridge ended:\n${box.complaints().join("\n")}`);
+    const watcher = get({ host: "127.0.0.1", port: admin, path: "/events", agent: false }, (response) =>
+      response.resume().on("error", () => {}),
+    );
+    watcher.on("error", () => {});
+    await sleep(everyMs);
+    watcher.destroy();
+    await ask(admin, "GET", "/metrics", "");
+    samples.push({ seconds: (performance.now() - begun) / 1_000, sample: box.sample() });
+  }
+  return samples;
+}
+
+function tillRows({ answered, notSent, unknown, left, faults, wrong }: Tills, box: Box): readonly Row[] {
+  const complaints = box.complaints();
+  const none = { side: "most", value: 0 } as const;
+  const noted = (texts: readonly string[]) => (texts.length === 0 ? {} : { note: texts.slice(0, 3).join("; ").slice(0, 600) });
+  return [
+    { what: "calls answered", value: answered, unit: "", bound: { side: "least", value: 1 } },
+    { what: "calls not sent", value: notSent, unit: "" },
+    { what: "calls of unknown outcome", value: unknown, unit: "" },
+    { what: "callers that left", value: left, unit: "" },
+    { what: "faults", value: faults, unit: "" },
+    { what: "answers that no till should see", value: wrong.length, unit: "", bound: none, ...noted(wrong) },
+    { what: "errors in the bridge's log", value: complaints.length, unit: "", bound: none, ...noted(complaints) },
+  ];
+}
+
+/** What is left of the load once it is over. */
+function leftRows(before: Sample, after: Sample): readonly Row[] {
+  const more = (what: string, figure: (sample: Sample) => number): Row => ({
+    what: `${what} more than before the load`,
+    value: figure(after) - figure(before),
+    unit: "",
+    bound: { side: "most", value: 0 },
+  });
+  return [more("descriptors", ({ descriptors }) => descriptors), more("threads", ({ threads }) => threads)];
+}
+
+function trendRows(samples: readonly Taken[], isJudged: boolean): readonly Row[] {
+  const points = (of: (sample: Sample) => number): Points => samples.map(({ seconds, sample }) => [seconds, of(sample)]);
+  const row = (what: string, unit: string, all: Points, judged: Points, riseMax: number | undefined): Row => ({
+    what: `${what}: rise in the second half`,
+    value: riseOf(secondHalf(judged)),
+    unit,
+    ...(riseMax === undefined ? {} : { bound: { side: "most", value: riseMax } }),
+    note: `from ${shown(all[0]?.[1])} to ${shown(all.at(-1)?.[1])}, at most ${shown(Math.max(...all.map(([, value]) => value)))}`,
+    plot: { x: "seconds", y: unit === "" ? what : `${what}, ${unit}`, points: all },
+  });
+  const rss = points(({ rssBytes }) => rssBytes / 1e6);
+  const own = points(({ anonymousBytes }) => anonymousBytes / 1e6);
+  const descriptors = points((sample) => sample.descriptors);
+  const journal = points((sample) => sample.journalBytes / 1e6);
+  const memoryMax = isJudged ? riseMbMax : undefined;
+  return [
+    row("RSS", "MB", rss, floors(rss, floorSize), memoryMax),
+    row("memory of its own", "MB", own, floors(own, floorSize), memoryMax),
+    row("descriptors", "", descriptors, floors(descriptors, floorSize), isJudged ? 1 : undefined),
+    row("journal", "MB", journal, journal, journalRiseMbMax),
+  ];
+}
+
+const shown = (value = Number.NaN) => (Number.isInteger(value) ? String(value) : value.toFixed(1));
