@@ -1,0 +1,53 @@
+/** What the runner and the parts of a campaign have in common. */
+
+/** How long and by which seed a part runs. */
+export interface PartOptions {
+  /** Minutes of wall clock. A short run takes some 10 s whatever this says. */
+  readonly minutes: number;
+  /** The same seed gives the same cases in the same order; how many of them fit into the time is the machine's affair. */
+  readonly seed: number;
+  readonly short: boolean;
+}
+
+/** The figure must be at least, or at most, this. */
+export interface RowBound {
+  readonly side: "least" | "most";
+  readonly value: number;
+}
+
+/** One line of the table. */
+export interface Row {
+  readonly what: string;
+  readonly value: number;
+  /** "" for a count. */
+  readonly unit: string;
+  /** Absent for what is only counted. */
+  readonly bound?: RowBound;
+  /** A remark behind the row, such as what the figure stands for. */
+  readonly note?: string;
+  /** What is drawn as `out/campaign/PART-WHAT.svg`: pairs of x and y, in the order of x. */
+  readonly plot?: {
+    readonly x: string;
+    readonly y: string;
+    readonly points: readonly (readonly [number, number])[];
+  };
+}
+
+/** A part of the campaign. It throws only for its own bugs: what it finds are rows that miss their bound. */
+export interface Part {
+  readonly name: string;
+  run(options: PartOptions): Promise<readonly Row[]>;
+}
+
+/** Whether a row keeps its bound; true where it has none. */
+export function isKept({ value, bound }: Row): boolean {
+  if (bound === undefined) return true;
+  return bound.side === "least" ? value >= bound.value : value <= bound.value;
+}
+
+/** Milliseconds that a part may take. */
+export function partMs({ minutes, short }: PartOptions): number {
+  return short ? shortMs : minutes * 60_000;
+}
+
+const shortMs = 8_000;
