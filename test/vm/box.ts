@@ -154,12 +154,13 @@ export class Box {
   }
 
   /**
-   * Waits until the journal has no operation of unknown outcome any more.
+   * Waits until the journal has none of these operations as unknown any more.
    * @returns milliseconds until then.
    */
-  async settled(limitMs = 60_000): Promise<number> {
+  async settled(keys: readonly string[], limitMs = 60_000): Promise<number> {
     const began = performance.now();
-    await this.guest.until("posline journal --unknown >/dev/null; echo $?", /^0$/, limitMs);
+    const commands = keys.map((key) => `posline journal --unknown --key '${key}' >/dev/null`);
+    await this.guest.until(`${commands.join(" && ")}; echo $?`, /^0$/, limitMs);
     return performance.now() - began;
   }
 

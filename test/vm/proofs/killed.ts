@@ -44,7 +44,7 @@ export const killed: BoxProof = {
     const named = (await box.log(100)).split("\n").find((line) => /outcome is unknown/.test(line) && /"K-1"/.test(line));
     assert.ok(named !== undefined, "the log of the start names it as unknown");
     // The two questions above have settled it, or posline's own has.
-    const settledMs = await box.settled();
+    const settledMs = await box.settled(["K-1"]);
     assert.deepEqual(await box.recorded("K-1"), [{ outcome: "settled", result: "approved" }]);
     assert.doesNotMatch(
       await guest.sh("curl -sf http://127.0.0.1:8880/status"),
