@@ -1,7 +1,8 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
-import { ask, BridgeProcess, type HttpAnswer, scratchFolder } from "../support/bridge-process.ts";
+import { ask, BridgeProcess, type HttpAnswer } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { merchantId, servicesOf } from "./settled-terminal.ts";
@@ -14,8 +15,17 @@ const replyTimeoutMs = 3_001;
 /** More slots than a campaign has records: nothing is overwritten. */
 const journalBytes = 8 * 1024 * 1024;
 
+/**
+ * In memory: kill -9 takes nothing of it away, as little as of a disk's cache, and a disk that a busy machine keeps waiting for 5 s would
+ * let operations go out unrecorded.
+ */
+const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** How often posline is started at most: a busy machine may need longer for it than a process is waited for. */
+const startsMax = 5;
+
 export class SettledBox {
-  readonly #scratch = scratchFolder("posline-settled-");
+  readonly #folder = mkdtempSync(join(memory, "posline-settled-"));
   readonly #config: object;
   #bridge: BridgeProcess | undefined;
   /** By service; empty while posline is away. */
@@ -46,11 +56,11 @@ export class SettledBox {
 
   /** Where a line's device is looked for. */
   link(line: number): string {
-    return join(this.#scratch.path, `tty-${line}`);
+    return join(this.#folder, `tty-${line}`);
   }
 
   get #journal(): string {
-    return join(this.#scratch.path, "state");
+    return join(this.#folder, "state");
   }
 
   get isUp(): boolean {
@@ -58,6 +68,17 @@ export class SettledBox {
   }
 
   async start(): Promise<void> {
+    for (let starts = 1; !this.isUp; starts++) {
+      try {
+        await this.#start();
+      } catch (error) {
+        await this.kill();
+        if (starts >= startsMax) throw error;
+      }
+    }
+  }
+
+  async #start(): Promise<void> {
     const bridge = new BridgeProcess(this.#config, { env: { STATE_DIRECTORY: this.#journal, POSLINE_ADMIN_PORT: "0" } });
     this.#bridge = bridge;
     const names = [...Object.keys(servicesIn(this.#config)), "admin"];
@@ -109,7 +130,7 @@ export class SettledBox {
 
   async end(): Promise<void> {
     await this.kill();
-    this.#scratch.remove();
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
