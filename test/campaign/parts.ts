@@ -1,5 +1,6 @@
 import type { Part } from "./part.ts";
+import { settled } from "./settled.ts";
 import { worlds } from "./worlds.ts";
 
 /** All parts, in the order in which they run. */
-export const parts: readonly Part[] = [worlds];
+export const parts: readonly Part[] = [worlds, settled];

@@ -246,10 +246,14 @@ export class World {
     for (const operation of this.#operations) this.#judgeRecords(operation, records);
   }
 
-  /** By contract there may be no question that names it: the name stood in an answer that was lost, or names another one too. */
-  #cannotTell({ script, sending }: Operation): string | undefined {
-    if (script.kind === "qr") return "qr: its trans was in an answer that was lost";
-    return sending.route === "/refund" ? "refund: its key may be the sale's" : undefined;
+  /**
+   * By contract there may be no question that names it: the name stood in an answer that was lost, or it names the sale too, as it does
+   * where nobody asked before the sending.
+   */
+  #cannotTell({ script: { kind, isPlainFirst } }: Operation): string | undefined {
+    if (kind === "qr") return "qr: its trans was in an answer that was lost";
+    const isShared = kind === "refund-shared" || (kind === "refund" && isPlainFirst);
+    return isShared ? "refund: its key may be the sale's" : undefined;
   }
 
   /** Only time is missing, in a world that has none. */
@@ -264,8 +268,7 @@ export class World {
   #judgeUnknown(listed: JsonObject): void {
     const { broken, unknown } = this.#result;
     const operation = this.#operations.find(({ sending }) => isOf(sending, listed));
-    const tried = listed["tried"];
-    const cannotAsk = typeof tried === "object" && tried !== null && "cannotAsk" in tried ? tried.cannotAsk : undefined;
+    const { cannotAsk } = listed;
     const isAllowed = operation !== undefined && this.#cannotTell(operation) !== undefined;
     const needsTime = operation === undefined ? undefined : this.#needsTime(operation);
     const reason = isAllowed && typeof cannotAsk === "string" ? cannotAsk : needsTime;
