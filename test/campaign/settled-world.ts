@@ -192,7 +192,9 @@ export class World {
     const isTrue = truths[word]?.includes(standing) ?? true;
     const name = `${sending.service} ${sending.route} ${sending.key} (${script.ending})`;
     if (!isTrue) this.#result.broken.push(`${name} was answered ${word}, and the terminal has it as ${standing}: ${text}`);
-    if (!isDone(standing) || !isOperationEnd(word)) return;
+    // Where the journal has the word and the question went wrong, no answer of the terminal's is shown.
+    const isShown = /"(?:data|documentID)"/.test(text);
+    if (!isDone(standing) || !isOperationEnd(word) || !isShown) return;
     const own = String(terminal.numberOf(sending));
     if (!text.includes(own)) this.#result.broken.push(`${name}: ${word} stands beside another's answer than ${own}: ${text}`);
   }
@@ -250,7 +252,10 @@ export class World {
    * By contract there may be no question that names it: the name stood in an answer that was lost, or it names the sale too, as it does
    * where nobody asked before the sending.
    */
-  #cannotTell({ script: { kind, isPlainFirst } }: Operation): string | undefined {
+  #cannotTell({ script, sending }: Operation): string | undefined {
+    const { kind, isPlainFirst } = script;
+    const isPaid = this.#terminalOf(script).standing(sending) === "approved";
+    if (kind === "qr-palm" && !isPaid) return "qr: an error proves nothing of a payment whose start was not answered";
     if (kind === "qr") return "qr: its trans was in an answer that was lost";
     const isShared = kind === "refund-shared" || (kind === "refund" && isPlainFirst);
     return isShared ? "refund: its key may be the sale's" : undefined;
