@@ -43,6 +43,8 @@ export interface PastOperation {
   readonly digest: string;
   /** How it is proven to have ended; undefined where nothing is proven. */
   readonly end: OperationEnd | undefined;
+  /** Nothing was known under its key when it was sent, and nothing else was sent under it: what is known there is its own. */
+  readonly isFresh: boolean;
 }
 
 /** The journal, as the following of operations sees it. */

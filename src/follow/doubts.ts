@@ -104,7 +104,8 @@ export class Doubts {
     const rules = rulesOf(service.contract, operation);
     if (rules === undefined) return `${service.contract.service} has no question about ${sent.route}`;
     const { recovery } = rules;
-    if (recovery.baseline) return `what is known under the key may be another operation's, which ${sent.route} refers to`;
+    if (recovery.baseline && sent.fresh !== true)
+      return `what is known under the key may be another operation's, which ${sent.route} refers to`;
     if (sent.key === undefined || sent.ask === undefined)
       return "its record lacks what it is asked by: a key or a field was missing, too long or masked";
     if (recovery.learns !== undefined && sent.ask[recovery.learns] === undefined)
@@ -171,7 +172,8 @@ export class Doubts {
   #judge(operation: OpenOperation, rules: Rules, asked: JsonObject, answer: AnsweredCall, askedMs: number): void {
     const { recovery, followed } = rules;
     const aloneSinceMs = this.#journal.aloneSinceMs(operation);
-    if (recovery.baseline || aloneSinceMs === undefined || !asksAbout(operation, rules, asked)) return;
+    const isItsOwn = !recovery.baseline || operation.sent.fresh === true;
+    if (!isItsOwn || aloneSinceMs === undefined || !asksAbout(operation, rules, asked)) return;
     const doubt = this.#doubtOf(operation);
     if (doubt.aloneSinceMs !== aloneSinceMs) {
       doubt.aloneSinceMs = aloneSinceMs;
@@ -226,7 +228,7 @@ export class Doubts {
 const lost: SettleState = {
   phase: "lost",
   doubt: true,
-  // For operations whose key is their own; the others aren't judged.
+  // For operations whose key is their own, or under whose key nothing was known; the others aren't judged.
   baseline: "",
   resends: 0,
   signedAgain: false,

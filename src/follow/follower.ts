@@ -112,7 +112,7 @@ export class Follower {
     if (this.#active.size >= followedMax) throw tooMany(asked);
     const pastEnd = isNew ? undefined : past.end;
     // How it ended is known: one question brings the terminal's words for it.
-    const operation = this.#begin(asked, isNew, pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0);
+    const operation = this.#begin(asked, isNew ? undefined : past, pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0);
     return this.#answer(operation, call, untilMs, isGuarded, pastEnd);
   }
 
@@ -141,7 +141,8 @@ export class Follower {
     return past === undefined || Date.now() - past.sentMs > repeatMs ? undefined : past;
   }
 
-  #begin({ call, route, recovery, key, digest }: Asked, isNew: boolean, windowMs: number): Operation {
+  /** @param past As it was sent before; undefined where it is to be sent. */
+  #begin({ call, route, recovery, key, digest }: Asked, past: PastOperation | undefined, windowMs: number): Operation {
     const { contract, service, merchantId, turns, history } = this.#options;
     const token = tokenOf(contract, service, route, recovery, call);
     const operation = new Operation({
@@ -154,8 +155,8 @@ export class Follower {
       turns,
       clock: this.#clock,
       stop: this.#stop.signal,
-      token: isNew ? token : sentBefore(token),
-      call: isNew ? call : undefined,
+      token: past === undefined ? token : sentBefore(token, past),
+      call: past === undefined ? call : undefined,
       requestId: call.requestId,
       windowMs,
     });
@@ -205,8 +206,8 @@ function tokenOf(contract: Contract, service: ServiceName, route: Route, recover
 }
 
 /** The same of one that was sent before this process, or by a caller that didn't want it followed. */
-function sentBefore(token: Token): Token {
-  const baseline = token.known.phase === "baseline" ? undefined : "";
+function sentBefore(token: Token, { isFresh }: PastOperation): Token {
+  const baseline = token.known.phase === "baseline" && !isFresh ? undefined : "";
   return { ...token, known: { ...token.known, phase: "lost", doubt: true, askOnly: true, baseline } };
 }
 

@@ -151,7 +151,9 @@ export class Operation {
       this.#call = undefined;
       // From here on nothing is sent any more that could begin it.
       this.#askOnly.abort();
-      this.#start = await this.#tried(call);
+      // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
+      const isFresh = this.#options.recovery.baseline && this.#known.baseline === "";
+      this.#start = await this.#tried(isFresh ? { ...call, isFresh } : call);
       if (!(this.#start instanceof Fault)) this.#last = { route, reply: this.#start };
       this.#startEnded();
       return answerOf(this.#start);

@@ -174,7 +174,12 @@ export class Journal implements OperationHistory {
   }
 
   find(service: string, route: string, key: string): PastOperation | undefined {
-    return this.#recent.find(service, route, storedKey(key));
+    const stored = storedKey(key);
+    const found = this.#recent.find(service, route, stored);
+    if (found === undefined) return undefined;
+    const { sentMs, digest, end } = found;
+    const isAlone = this.#recent.aloneSinceMs({ service, route, key: stored, digest }) !== undefined;
+    return { sentMs, digest, end, isFresh: found.isFresh && isAlone };
   }
 
   digestOf(body: readonly Uint8Array[]): string {
@@ -293,6 +298,7 @@ function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
     amount: fields.amount,
     digest: digestOf(body),
     ask: fields.ask,
+    fresh: call.isFresh,
   };
 }
 

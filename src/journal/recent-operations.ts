@@ -85,8 +85,8 @@ export class RecentOperations {
     this.#forget();
   }
 
-  #past({ route, timeMs, digest }: SentRecord, place: Place, atMs: number) {
-    return { route, place, atMs, sentMs: timeMs, digest, end: undefined };
+  #past({ route, timeMs, digest, fresh = false }: SentRecord, place: Place, atMs: number) {
+    return { route, place, atMs, sentMs: timeMs, digest, end: undefined, isFresh: fresh };
   }
 
   /** Its outcome is known. One that wasn't sent after all leaves the one before it. */
@@ -120,7 +120,7 @@ export class RecentOperations {
    * Since when a question by this key can only be answered about this operation, on `nowMs`'s scale; undefined where another was sent
    * under the key, or one is under way.
    */
-  aloneSinceMs({ service, route, key, digest }: SentRecord): number | undefined {
+  aloneSinceMs({ service, route, key, digest }: Pick<SentRecord, "service" | "route" | "key" | "digest">): number | undefined {
     const [only, ...others] = key === undefined ? [] : (this.#operations.get(nameOf(service, key)) ?? []);
     if (only === undefined || others.length > 0 || only.hasOthers) return undefined;
     return only.route === route && only.digest === digest ? only.endedMs : undefined;

@@ -28,6 +28,8 @@ export interface SentRecord {
    * because a field was too long, has a card number in it, or isn't known.
    */
   readonly ask?: Readonly<Record<string, string | number>> | undefined;
+  /** The terminal was asked right before, and knew nothing under the key. Written only beside `ask`, without which it says nothing. */
+  readonly fresh?: boolean | undefined;
 }
 
 /** What its caller got. */
@@ -133,7 +135,7 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
 }
 
 function sentText(
-  { requestId, service, route, key, amount, digest }: SentRecord,
+  { requestId, service, route, key, amount, digest, fresh }: SentRecord,
   time: string,
   ask: SentRecord["ask"],
 ): string {
@@ -147,6 +149,7 @@ function sentText(
     amount: keptOf(amount, "amount")?.replace(/[^\d.eE+-]/g, "?"),
     digest,
     ask,
+    fresh: ask !== undefined && fresh === true ? true : undefined,
   });
 }
 
@@ -188,7 +191,8 @@ function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): Sen
   const digest = text("digest") ?? "";
   const ask = readAsk(value["ask"]);
   const sent = { kind: "sent", timeMs, requestId, service, route, key: text("key"), amount: text("amount"), digest } as const;
-  return ask === undefined ? sent : { ...sent, ask };
+  if (ask === undefined) return sent;
+  return value["fresh"] === true ? { ...sent, ask, fresh: true } : { ...sent, ask };
 }
 
 function readAsk(value: unknown): SentRecord["ask"] {

@@ -91,8 +91,9 @@ export class Bench {
   }
 
   /** An operation whose outcome its till learns to be unknown. */
-  async lose(key: string, { service = "bank", route = "/sale", body }: LostSettings = {}): Promise<void> {
-    const entry = this.journal.begin(operationOf(key, { service, route, body }), routeTo(route, service));
+  async lose(key: string, { service = "bank", route = "/sale", body, isFresh }: LostSettings = {}): Promise<void> {
+    const call = operationOf(key, { service, route, body });
+    const entry = this.journal.begin(isFresh === undefined ? call : { ...call, isFresh }, routeTo(route, service));
     await entry.sent();
     await entry.ended({ outcome: "unknown" });
   }
@@ -126,6 +127,8 @@ export interface LostSettings {
   readonly service?: ContractName;
   readonly route?: string;
   readonly body?: object | undefined;
+  /** Nothing was known under its key. */
+  readonly isFresh?: boolean;
 }
 
 function operationOf(key: string, { service = "bank", route = "/sale", body }: LostSettings): Call {

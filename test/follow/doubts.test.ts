@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { contracts } from "../../src/contract/contracts.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { absent, benchOf, ended, inProgress, type LostSettings } from "./doubtful.ts";
+import { absent, type Bench, benchOf, ended, inProgress, type LostSettings } from "./doubtful.ts";
 
 /**
  * Tests src/follow/doubts.ts, src/follow/observer.ts.
@@ -111,6 +111,39 @@ for (const [what, settings, said] of [
     await time.advance(10 * 60_000);
     assert.equal(next.unknown.length, 1, "after a restart too");
     assert.deepEqual(next.asked, []);
+  });
+}
+
+for (const [service, route, code, done, word] of [
+  ["bank", "/refund", -15, ended("APPROVED"), "approved"],
+  ["bank", "/confirm", -15, ended("APPROVED"), "approved"],
+  ["fiscal", "/refund", 9, { status: "success", code: 0, docStatus: 1 }, "closed"],
+] as const) {
+  test(`Doubts settles a ${service} ${route} under whose key nothing was known, after a restart, and not beside another operation`, async () => {
+    const [question, body] = service === "bank" ? ["/check", { pay_id: "R" }] : ["/check_status", { documentExtID: "R" }];
+    const askedAgainAndAgain = async (bench: Bench) => {
+      await time.advance(31_000);
+      for (let n = 0; n < 4; n++) {
+        await time.advance(2_000);
+        await bench.ask(question, body, service);
+      }
+    };
+    for (const [answer, end] of [
+      [done, word],
+      [{ status: "error", code }, "failed"],
+    ] as const) {
+      const before = await benchOf(time, () => inProgress);
+      await before.lose("R", { service, route, isFresh: true });
+      const next = await benchOf(time, () => answer, before.disk.afterCut([], true));
+      assert.equal(next.doubts.cannotAsk(next.journal.open[0] ?? assert.fail()), undefined);
+      await askedAgainAndAgain(next);
+      assert.deepEqual([next.told.settlings, next.unknown], [[`${service} ${route} R ${end} answer`], []]);
+      const shared = await benchOf(time, () => answer);
+      await shared.lose("R", { service });
+      await shared.lose("R", { service, route, isFresh: true });
+      await askedAgainAndAgain(shared);
+      assert.deepEqual([shared.told.settlings, shared.unknown], [[], ["R", "R"]]);
+    }
   });
 }
 

@@ -125,7 +125,7 @@ test("Follower only asks about a call that the journal has as sent, and ends it 
   ] as const) {
     const box = following(() => answer);
     const digest = box.history.digestOf([Buffer.from(JSON.stringify(sale))]);
-    box.history.past.set("bank /sale P-1", { sentMs: Date.now() - 60_000, digest, end: undefined });
+    box.history.past.set("bank /sale P-1", { sentMs: Date.now() - 60_000, digest, end: undefined, isFresh: false });
     assert.match((await ended(box.ask(sale))).stands, stands);
     assert.equal(sales(box), 0);
   }
@@ -134,18 +134,40 @@ test("Follower only asks about a call that the journal has as sent, and ends it 
 test("Follower keeps an end that the journal has, whatever the terminal remembers, and sends again what was proven undone", async () => {
   const digest = Buffer.from(JSON.stringify(sale)).toString("hex");
   const settled = following(() => absent);
-  settled.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "approved" });
+  settled.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "approved", isFresh: false });
   assert.equal((await ended(settled.ask(sale))).stands, "approved by /check after 1");
   assert.equal(sales(settled), 0);
   const undone = following((route) => (route === "/sale" ? running : approved));
-  undone.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "failed" });
+  undone.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "failed", isFresh: false });
   assert.equal((await ended(undone.ask(sale))).stands, "approved by /check after 1");
   assert.equal(sales(undone), 1);
   const old = following((route) => (route === "/sale" ? running : approved));
-  old.history.past.set("bank /sale P-1", { sentMs: Date.now() - repeatMs - 1_000, digest, end: "approved" });
+  old.history.past.set("bank /sale P-1", { sentMs: Date.now() - repeatMs - 1_000, digest, end: "approved", isFresh: false });
   await ended(old.ask(sale));
   assert.equal(sales(old), 1, "a day later it is another sale");
 });
+
+for (const route of ["/refund", "/confirm", "/cancel"] as const) {
+  test(`Follower proves how a ${route} ended that was sent before, where nothing was known under its key then`, async () => {
+    const body = { pay_id: "R-1", amount: 100 };
+    const other = { ...approved, data: { status: "APPROVED", txn_id: "T-0" } };
+    for (const [known, answer, isFresh, stands] of [
+      [absent, approved, true, /^approved/],
+      [absent, absent, true, /^failed/],
+      [other, approved, false, /^unknown/],
+    ] as const) {
+      const first = following((path, _, count) => (path === route ? lost : count === 1 ? known : running), { route });
+      await ended(first.ask(body, 1_000));
+      const sent = first.history.past.get(`bank ${route} R-1`);
+      assert.equal(sent?.isFresh, isFresh);
+      // Another process, which has the journal alone.
+      const next = following(() => answer, { route });
+      if (sent !== undefined) next.history.past.set(`bank ${route} R-1`, sent);
+      assert.match((await ended(next.ask(body))).stands, stands);
+      assert.equal(next.sent.filter((each) => each.route === route).length, 0);
+    }
+  });
+}
 
 test("Follower refuses another body under a key that was sent, or is followed", async () => {
   const box = following((route, _, count) => (route === "/sale" || count < 3 ? running : approved));

@@ -75,6 +75,7 @@ export function following(
         sentMs: Date.now(),
         digest: history.digestOf(call.body),
         end: undefined,
+        isFresh: call.isFresh === true,
       });
     }
     const count = sent.filter((each) => each.route === call.route).length;

@@ -196,6 +196,40 @@ test("Journal.find() gives the last operation of service, route and key, in flig
   );
 });
 
+test("Journal.find() says that nothing was known under a key, after a restart too, unless another operation was sent under it", async () => {
+  const { journal, disk } = await opened();
+  const refund = async (key: string, isFresh: boolean) => {
+    const entry = journal.begin({ ...callOf(key), route: "/refund", isFresh }, routeTo("/refund"));
+    await entry.sent();
+    return entry;
+  };
+  await refund("FRESH", true);
+  await refund("SHARED", true);
+  await refund("PLAIN", false);
+  await send(journal, "SHARED", "answered");
+  const isFresh = (at: Journal) => ["FRESH", "SHARED", "PLAIN"].map((key) => at.find("bank", "/refund", key)?.isFresh);
+  assert.deepEqual(isFresh(journal), [false, false, false], "while it is in flight, nothing is");
+  const { journal: next } = await opened(disk.afterCut([], true));
+  assert.deepEqual(isFresh(next), [true, false, false]);
+});
+
+test("writeRecord() keeps that nothing was known under a key only beside what the operation is asked by", () => {
+  const sent = {
+    kind: "sent",
+    timeMs: 1,
+    requestId: "r",
+    service: "bank",
+    route: "/refund",
+    key: "K",
+    amount: "1",
+    digest: "d",
+  } as const;
+  const read = (more: object) => readRecord(writeRecord({ ...sent, ...more }));
+  assert.deepEqual(read({ ask: {}, fresh: true }), { ...sent, ask: {}, fresh: true });
+  assert.deepEqual(read({ fresh: true }), sent);
+  assert.deepEqual(read({ ask: {}, fresh: false }), { ...sent, ask: {} });
+});
+
 test("Journal.find() forgets after a day, and remembers no more keys than the ring has operations", async () => {
   const { journal } = await opened();
   await send(journal, "A", "answered");

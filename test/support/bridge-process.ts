@@ -75,13 +75,17 @@ function servicesOf(config: object): object {
   return "services" in config && typeof config.services === "object" && config.services !== null ? config.services : {};
 }
 
-/** One HTTP request, on a connection of its own. */
+/**
+ * One HTTP request, on a connection of its own.
+ * @param leaveMs After so many milliseconds its sender is gone, and it rejects.
+ */
 export function ask(
   port: number,
   method: string,
   path: string,
   body: string | Buffer,
   headers: Record<string, string> = {},
+  leaveMs?: number,
 ): Promise<HttpAnswer> {
   const began = performance.now();
   return new Promise((resolve, reject) => {
@@ -96,6 +100,10 @@ export function ask(
       response.on("error", reject);
     });
     asking.on("error", reject);
+    if (leaveMs !== undefined) {
+      const leaving = setTimeout(() => asking.destroy(new Error(`it left after ${leaveMs} ms`)), leaveMs);
+      asking.on("close", () => clearTimeout(leaving));
+    }
     asking.end(body);
   });
 }

@@ -36,6 +36,12 @@ export interface Vitals {
   readonly cpuMs: number;
 }
 
+/** What the journal says of an operation. */
+export interface Recorded {
+  readonly outcome: string;
+  readonly result?: string | undefined;
+}
+
 /** Milliseconds after which a long answer is coming in: a part of what it takes. */
 const comingInMs = 500;
 
@@ -145,6 +151,24 @@ export class Box {
     const { code, out } = await this.guest.run("posline journal --unknown");
     assert.equal(code, 75, `posline journal --unknown: exit code ${code}\n${out}`);
     return out;
+  }
+
+  /**
+   * Waits until the journal has none of these operations as unknown any more.
+   * @returns milliseconds until then.
+   */
+  async settled(keys: readonly string[], limitMs = 60_000): Promise<number> {
+    const began = performance.now();
+    const commands = keys.map((key) => `posline journal --unknown --key '${key}' >/dev/null`);
+    await this.guest.until(`${commands.join(" && ")}; echo $?`, /^0$/, limitMs);
+    return performance.now() - began;
+  }
+
+  /** What the journal has of the operations under a key. */
+  async recorded(key: string): Promise<readonly Recorded[]> {
+    const lines = (await this.guest.sh(`posline journal --json --key '${key}'`)).split("\n");
+    // Its shape is that of `posline journal --json`; a wrong one fails in the comparison.
+    return lines.map((line) => JSON.parse(line) as Recorded).map(({ outcome, result }) => ({ outcome, result }));
   }
 
   /** The end of the service's log, or why there is none. */

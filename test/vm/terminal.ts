@@ -27,6 +27,9 @@ export const merchantId = "MERCHANT-1";
 /** Some three seconds of the wire at 115200 baud. */
 const lengthyAnswer = Buffer.from(JSON.stringify({ status: "success", data: "x".repeat(32_768) }));
 
+/** Nothing of it is written. */
+const noReply: Reply = { payload: [], status: undefined, code: undefined, queueMs: 0, lineMs: 0 };
+
 export class CabledTerminal {
   /** What it was asked, without what asks for its operations only. */
   readonly asked: Asked[] = [];
@@ -38,6 +41,8 @@ export class CabledTerminal {
   /** Answers to these routes are held back. */
   #held: string | undefined;
   #release: (() => void)[] = [];
+  /** A sale with this in its body comes to nothing. */
+  #lost: string | undefined;
   /** Answers to sales are long enough to be interrupted. */
   #lengthy = false;
   #watchers: { readonly route: string; resolve(asked: Asked): void }[] = [];
@@ -79,6 +84,11 @@ export class CabledTerminal {
     this.#held = route;
   }
 
+  /** From now on a sale with this in its body comes to nothing: it is neither carried out nor answered. */
+  lose(text: string): void {
+    this.#lost = text;
+  }
+
   /** From now on, until `release`, the answer to a sale is so long that the cable can be pulled in the middle of it. */
   lengthen(): void {
     this.#lengthy = true;
@@ -105,9 +115,11 @@ export class CabledTerminal {
     const asked: Asked = { service: call.service, route: call.route, body: textOf(call), answer: undefined };
     const isOurs = call.route !== "/supported_operations" && call.route !== "/check_connection";
     if (isOurs) this.asked.push(asked);
-    const { reply } = this.#emulator.answer(call);
+    const isLost = this.#lost !== undefined && call.route === "/sale" && asked.body.includes(this.#lost);
+    const reply = isLost ? noReply : this.#emulator.answer(call).reply;
     for (const watcher of this.#watchers.filter(({ route }) => route === call.route)) watcher.resolve(asked);
     this.#watchers = this.#watchers.filter(({ route }) => route !== call.route);
+    if (isLost) return reply;
     if (this.#held === call.route) await new Promise<void>((resolve) => this.#release.push(resolve));
     if (this.#lengthy && call.route === "/sale") return { ...reply, payload: [lengthyAnswer] };
     asked.answer = Buffer.concat(reply.payload);

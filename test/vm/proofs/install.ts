@@ -44,9 +44,34 @@ export const install: BoxProof = {
         `${baudRate} baud (the adapter's divisor makes ${adapter}): the terminal's bytes, to the last; ${bytes} in ${seconds(ms)}`,
       );
     }
+    await assertTapped(stage);
     await assertIgnored(stage);
   },
 };
+
+const tapSocket = "/run/posline/tap.sock";
+
+/** The socket for unmasked taps: nothing opens it by itself; then it is root's and the group's, and shows what is on the line. */
+async function assertTapped({ box, figure }: BoxStage): Promise<void> {
+  const { guest } = box;
+  assert.equal((await guest.run(`test -e ${tapSocket}`)).code, 1, "it isn't there before it is started");
+  await guest.sh("systemctl stop posline.service; systemctl start posline-tap.socket posline.service");
+  assert.equal(await guest.sh("systemctl is-active posline-tap.socket posline.service"), "active\nactive");
+  const rights = await guest.sh(`stat -c '%U:%G %a' ${tapSocket}`);
+  assert.equal(rights, "root:posline 660");
+  const other = await guest.run("runuser -u nobody -- posline tap --unmask");
+  assert.equal(other.code, 69, other.out);
+  assert.match(other.out, /only root and members of the group posline may/);
+  const tap = await guest.start("timeout 60 posline tap --unmask | grep -m 1 TAPPED-1");
+  await guest.until("journalctl -o cat -u posline -n 20 --no-pager", /an unmasked tap was connected/);
+  await box.answers("TAPPED-1");
+  const { out: frame } = await tap.ended;
+  assert.match(frame, /"pay_id":"TAPPED-1"/);
+  await guest.sh("systemctl stop posline-tap.socket posline.service; systemctl start posline.service");
+  assert.equal((await guest.run(`test -e ${tapSocket}`)).code, 1, "it goes with its unit");
+  await box.answers("UNTAPPED");
+  figure(`posline-tap.socket: ${rights}; posline tap --unmask: ${frame.trim().slice(0, 100)}`);
+}
 
 /** An adapter that the administrator's rule keeps out stays what it is without posline; without the rule it is posline's again. */
 async function assertIgnored({ box, figure }: BoxStage): Promise<void> {

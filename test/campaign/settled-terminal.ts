@@ -1,0 +1,247 @@
+import { lineDefaults } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import { type Call, type ContractName, contractNames, type ServiceName } from "../../src/core/call.ts";
+import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import { Presence } from "../../src/core/presence.ts";
+import {
+  type Connection,
+  type ConnectionHandler,
+  msPerByte,
+  OpenError,
+  type OpenTransport,
+} from "../../src/device/transport.ts";
+import { Emulator } from "../../src/emulator/emulator.ts";
+import type { FaultChance } from "../../src/emulator/faults/fault-plan.ts";
+import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
+import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
+import { signOf } from "../../src/envelope/sign.ts";
+import { LineListener } from "../../src/line/listener.ts";
+import { Pty } from "../support/pty.ts";
+
+/**
+ * The terminal at the other end of a line's pty: posline's emulator, whose ledger can be looked at at every moment, and which notes each
+ * operation that arrives with what it knew of it before.
+ */
+
+export const merchantId = "MERCHANT-1";
+
+const baudRate = 115_200;
+
+/** What the terminal has of an operation. `unprinted`: closed, and its print is missing. */
+export type Standing = "absent" | "running" | "approved" | "declined" | "reversed" | "closed" | "unprinted";
+
+/** An operation, as the ledger finds it. */
+export interface Named {
+  readonly service: ServiceName;
+  readonly contract: ContractName;
+  readonly route: string;
+  readonly key: string;
+}
+
+export interface Arrival {
+  readonly service: ServiceName;
+  readonly route: string;
+  readonly key: string;
+  /** What the terminal had of it before. */
+  readonly before: Standing;
+}
+
+export interface SettledTerminalOptions {
+  /** Where posline finds its device. */
+  readonly link: string;
+  /** Its services by name. */
+  readonly services: Readonly<Record<ServiceName, ContractName>>;
+  readonly seed: number;
+  readonly chances: readonly FaultChance[];
+}
+
+export class SettledTerminal {
+  /** The operations that were sent to it, in order. */
+  readonly arrivals: Arrival[] = [];
+  readonly #services: SettledTerminalOptions["services"];
+  readonly #emulator: Emulator;
+  readonly #device: PtyDevice;
+  readonly #listener: LineListener;
+
+  constructor({ link, services, seed, chances }: SettledTerminalOptions) {
+    this.#services = services;
+    this.#emulator = new Emulator({ merchantId, seed, chances });
+    for (const [service, contract] of Object.entries(services)) {
+      this.#emulator.play(service, { contract, merchantId });
+      if (contract === "fiscal") this.#ask(service, "/open_shift", {});
+    }
+    const config = { ...lineDefaults, path: link, baudRate };
+    const { handler, stepsFor } = lineEndpoint({ answer: (call) => this.#answer(call) }, config.crc16);
+    this.#device = new PtyDevice(link);
+    const unplug = (ms: number) => this.#device.unplug(ms);
+    this.#listener = new LineListener({
+      config,
+      open: faultyTransport({ open: this.#device.open, stepsFor, msPerByte: msPerByte(config), unplug }),
+      services: Object.entries(services).map(([service, contract]) => ({ contract: contracts[contract], service, handler })),
+      report: { discard: () => {}, state: () => {} },
+    });
+    this.#listener.start();
+  }
+
+  /** Carries out a large sale, without the line. @returns its rrn, for refunds. */
+  soldBefore(service: ServiceName, key: string): string {
+    this.#ask(service, "/sale", { pay_id: key, amount: 900_000_000_00, currency_name: "EUR" });
+    const asked = [1, 2].map(() => this.#ask(service, "/check", { pay_id: key })["data"]);
+    const rrn = isObject(asked[1]) ? asked[1]["rrn"] : undefined;
+    if (typeof rrn !== "string") throw new Error(`Cannot sell before: the answer is ${JSON.stringify(asked)}`);
+    return rrn;
+  }
+
+  /** What it has of an operation now. */
+  standing({ service, contract, route, key }: Named): Standing {
+    const found = this.#recordOf(service, contract, route, key);
+    if (found === undefined) return "absent";
+    if (contract === "fiscal") {
+      const { closed } = found;
+      if (!isObject(closed)) return "running";
+      return closed["printTime"] === undefined ? "unprinted" : "closed";
+    }
+    if (found["ended"] !== true) return "running";
+    const { end } = found;
+    // A qr payment that was reversed is an error as any other.
+    if (end === "approved" || (end === "reversed" && contract === "bank")) return end;
+    return "declined";
+  }
+
+  /** The number by which the terminal's answer names an operation that was carried out. */
+  numberOf({ service, contract, route, key }: Named): unknown {
+    return this.#recordOf(service, contract, route, key)?.[contract === "fiscal" ? "id" : "rrn"];
+  }
+
+  /** No answer goes wrong from now on but by its amount. */
+  calm(): void {
+    this.#emulator.plan.chances = [];
+  }
+
+  async end(): Promise<void> {
+    await this.#listener.stop();
+    this.#device.end();
+  }
+
+  #recordOf(service: ServiceName, contract: ContractName, route: string, key: string): JsonObject | undefined {
+    const saved = this.#emulator.services[service]?.saved() ?? {};
+    const list: unknown = contract === "fiscal" ? saved["documents"] : saved["operations"];
+    const fits = (record: JsonObject) => {
+      if (contract === "fiscal") return record["extId"] === key && `/${String(record["kind"])}` === route;
+      return record["payId"] === key && (contract === "qr" || record["route"] === route);
+    };
+    return (Array.isArray(list) ? list : []).filter(isObject).findLast(fits);
+  }
+
+  #answer(call: Call): ReturnType<Emulator["answer"]> {
+    const contract = this.#services[call.service];
+    const route = contracts[call.contract].routes.find(({ path }) => path === call.route);
+    const keyField = route?.polling === undefined ? undefined : route.key;
+    const key = keyField === undefined ? undefined : jsonOf(call)[keyField];
+    if (contract !== undefined && typeof key === "string") {
+      const named = { service: call.service, contract, route: call.route, key };
+      this.arrivals.push({ ...named, before: this.standing(named) });
+    }
+    return this.#emulator.answer(call);
+  }
+
+  /** Asks it by itself, not over the line. */
+  #ask(service: ServiceName, route: string, body: object): JsonObject {
+    const contract = this.#services[service] ?? "bank";
+    const text = bodyOf(contract, body);
+    const call = {
+      service,
+      contract,
+      route,
+      body: [Buffer.from(text)],
+      requestId: "-",
+      key: undefined,
+      caller: new Presence(),
+    };
+    const answer: unknown = JSON.parse(Buffer.concat(this.#emulator.answer(call).reply.payload).toString());
+    return isObject(answer) ? answer : {};
+  }
+}
+
+/** A request's body as a till sends it. */
+export function bodyOf(contract: ContractName, json: object): string {
+  const text = JSON.stringify(json);
+  if (contracts[contract].envelope !== "form") return text;
+  const data = Buffer.from(text).toString("base64");
+  return `data=${encodeURIComponent(data)}&sign=${encodeURIComponent(signOf(data, merchantId))}`;
+}
+
+function jsonOf({ contract, body }: Call): JsonObject {
+  const text = Buffer.concat(body).toString();
+  const isForm = contracts[contract].envelope === "form";
+  const json: unknown = JSON.parse(
+    isForm ? Buffer.from(new URLSearchParams(text).get("data") ?? "", "base64").toString() || "{}" : text || "{}",
+  );
+  return isObject(json) ? json : {};
+}
+
+/** Every contract once, named by the line: `bank-2`. */
+export function servicesOf(line: number): Readonly<Record<ServiceName, ContractName>> {
+  return Object.fromEntries(contractNames.map((contract) => [line === 1 ? contract : `${contract}-${line}`, contract]));
+}
+
+/** A device in this process: posline opens the pty's path, and the terminal its other side. It is plugged in again by itself. */
+class PtyDevice {
+  readonly #link: string;
+  #pty: Pty | undefined;
+  #handler: ConnectionHandler | undefined;
+  #again: NodeJS.Timeout | undefined;
+
+  constructor(link: string) {
+    this.#link = link;
+    this.#plug();
+  }
+
+  readonly open: OpenTransport = async (handler) => {
+    const pty = this.#pty;
+    if (pty === undefined) throw new OpenError("it is unplugged");
+    this.#handler = handler;
+    const connection: Connection = {
+      wroteBytes: 0,
+      write: (pieces) => {
+        const written = () => {
+          if (this.#handler === handler) handler.onWritten();
+        };
+        void pty.write(Buffer.concat(pieces)).then(written);
+      },
+      close: async () => {
+        if (this.#handler === handler) this.#handler = undefined;
+      },
+    };
+    return connection;
+  };
+
+  /** Pulls it, and plugs it in again after so many milliseconds. */
+  unplug(ms: number): void {
+    this.#pty?.unplug();
+    this.#pty = undefined;
+    this.#handler = undefined;
+    clearTimeout(this.#again);
+    this.#again = setTimeout(() => this.#plug(), ms);
+  }
+
+  end(): void {
+    clearTimeout(this.#again);
+    this.#pty?.unplug();
+  }
+
+  #plug(): void {
+    this.#pty = new Pty((bytes) => this.#heard(bytes)).linkAt(this.#link);
+  }
+
+  #heard(bytes: Buffer): void {
+    for (let from = 0; from < bytes.length; ) {
+      const handler = this.#handler;
+      const space = handler?.space();
+      if (handler === undefined || space === undefined) return;
+      const copied = bytes.copy(space, 0, from);
+      from += copied;
+      handler.onBytes(copied);
+    }
+  }
+}

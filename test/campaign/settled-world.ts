@@ -1,0 +1,320 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isOperationEnd } from "../../src/core/followed.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
+import { parseFaultChance } from "../../src/emulator/faults/wire-fault.ts";
+import type { HttpAnswer } from "../support/bridge-process.ts";
+import { SettledBox } from "./settled-box.ts";
+import { SettledTerminal, type Standing, servicesOf } from "./settled-terminal.ts";
+import { killGapsOf, type Script, type Sending, scriptsOf, sendingOf } from "./settled-till.ts";
+
+/**
+ * One world of followed operations: posline as a process, two lines of ptys, a terminal at the end of each, tills that crash and try
+ * again, and kill -9 in between. What a word says is compared with the terminal's ledger at the moment when it comes.
+ */
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly operations: number;
+  /** Tills of each line, each with one operation at a time. */
+  readonly tills: number;
+  /** No operation is begun after so many milliseconds. */
+  readonly beginMs: number;
+  /** Milliseconds for which a till tries, and for which it tries once more when nothing is killed any more. */
+  readonly patienceMs: number;
+  readonly lastPatienceMs: number;
+}
+
+/** What a world found. */
+export interface WorldResult {
+  readonly seed: number;
+  operations: number;
+  /** Calls of tills. */
+  calls: number;
+  /** Operations that arrived at a terminal, each time. */
+  arrivals: number;
+  kills: number;
+  /** How often each word was answered. */
+  readonly words: Map<string, number>;
+  /** What broke a promise, in words. */
+  readonly broken: string[];
+  /** Reasons for which the journal has operations as unknown in the end, with their number. */
+  readonly unknown: Map<string, number>;
+  /** Operations of tills without a final word in the end, by why. */
+  readonly open: Map<string, number>;
+}
+
+const lines = [1, 2] as const;
+
+/** Of all answers, also to questions and probes. Few enough that a line is mostly at work. */
+const chances = [
+  "corrupt=0.01",
+  "no-answer=0.01",
+  "truncated=0.01",
+  "wrong-length=0.005",
+  "late:1500=0.01",
+  "after-next=0.005",
+  "twice=0.01",
+  "noise=0.01",
+  "pieces:50=0.01",
+  "unplug:500=0.005",
+  "reserved-crc=0.01",
+];
+
+/** Milliseconds until the bank's "there is none" proves something (`absentsAfterMs`), with the questions that are needed. */
+const absenceMs = 45_000;
+
+/** Standings of what was carried out. */
+const isDone = (standing: Standing) => standing === "approved" || standing === "closed" || standing === "unprinted";
+
+/** An operation with what its tills learned. */
+interface Operation {
+  readonly script: Script;
+  readonly sending: Sending;
+  word: string;
+  /** The answer's own text for the case that no word came. */
+  said: string;
+}
+
+export class World {
+  readonly #options: WorldOptions;
+  readonly #result: WorldResult;
+  readonly #operations: Operation[] = [];
+  readonly #terminals: SettledTerminal[] = [];
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    const counts = { operations: 0, calls: 0, arrivals: 0, kills: 0 };
+    this.#result = { seed: options.seed, ...counts, words: new Map(), broken: [], unknown: new Map(), open: new Map() };
+  }
+
+  async run(): Promise<WorldResult> {
+    const { seed } = this.#options;
+    const box = await SettledBox.create(lines.length);
+    try {
+      const all = chances.map(parseFaultChance);
+      for (const line of lines) {
+        const options = { link: box.link(line), services: servicesOf(line), seed: seed + line, chances: all };
+        this.#terminals.push(new SettledTerminal(options));
+      }
+      await box.start();
+      const killing = new AbortController();
+      const killer = this.#killAgainAndAgain(box, killing.signal);
+      await this.#tillsDo(box);
+      killing.abort();
+      await killer;
+      await this.#settleLast(box);
+      await this.#judgeEnd(box);
+      return this.#result;
+    } finally {
+      await box.end();
+      for (const terminal of this.#terminals) await terminal.end();
+    }
+  }
+
+  async #killAgainAndAgain(box: SettledBox, signal: AbortSignal): Promise<void> {
+    for (const gapMs of killGapsOf(this.#options.seed)) {
+      await sleep(gapMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      await box.kill();
+      this.#result.kills++;
+      await box.start();
+    }
+  }
+
+  async #tillsDo(box: SettledBox): Promise<void> {
+    const { operations, seed, tills, beginMs, patienceMs } = this.#options;
+    const scripts = scriptsOf(operations, lines.length, seed).entries();
+    const untilMs = performance.now() + beginMs;
+    const till = async () => {
+      // All tills take from the same list.
+      for (const [index, script] of scripts) {
+        if (performance.now() > untilMs) return;
+        const operation = this.#begin(script, index);
+        await this.#follow(box, operation, patienceMs);
+      }
+    };
+    await Promise.all(Array.from({ length: tills * lines.length }, till));
+  }
+
+  #begin(script: Script, index: number): Operation {
+    const terminal = this.#terminalOf(script);
+    const needsSale = script.kind.startsWith("refund");
+    const key = `ORIGINAL-${index}`;
+    const rrn = needsSale ? terminal.soldBefore(script.line === 1 ? "bank" : `bank-${script.line}`, key) : "";
+    const operation = { script, sending: sendingOf(script, index, { key, rrn }), word: "", said: "" };
+    this.#operations.push(operation);
+    this.#result.operations++;
+    return operation;
+  }
+
+  #terminalOf({ line }: Script): SettledTerminal {
+    const terminal = this.#terminals[line - 1];
+    if (terminal === undefined) throw new Error(`there is no line ${line}`);
+    return terminal;
+  }
+
+  /** Sends the same call until its word is final, as docs/settling.md has it, or the till's patience ends. */
+  async #follow(box: SettledBox, operation: Operation, patienceMs: number): Promise<void> {
+    const { script } = operation;
+    const untilMs = performance.now() + patienceMs;
+    let tries = script.tries;
+    for (let n = 0; performance.now() < untilMs; n++) {
+      const leaveMs = script.leavesMs[n];
+      const waitS = n === 0 && script.isPlainFirst ? undefined : script.waitS;
+      const calls = [this.#call(box, operation, waitS, leaveMs)];
+      if (n === 0 && script.isDouble) calls.push(this.#call(box, operation, waitS, undefined));
+      await Promise.all(calls);
+      if (isOperationEnd(operation.word) && (operation.word !== "failed" || --tries <= 0)) return;
+      if (operation.word === "unknown" && n > 2 && this.#cannotTell(operation) !== undefined) return;
+      await sleep(box.isUp ? script.gapMs : 50);
+    }
+  }
+
+  async #call(box: SettledBox, operation: Operation, waitS: number | undefined, leaveMs: number | undefined): Promise<void> {
+    const { service, route, body } = operation.sending;
+    this.#result.calls++;
+    const answer = await box.post(service, route, body, waitS, leaveMs);
+    if (answer === undefined) return;
+    const word = answer.headers["x-posline-result"] ?? "";
+    operation.said = `${answer.status} ${answer.text}`;
+    if (waitS === undefined) return;
+    const shown = word === "" ? "(none)" : word;
+    this.#result.words.set(shown, (this.#result.words.get(shown) ?? 0) + 1);
+    // Of two calls at once the one that knows more counts.
+    if (!isOperationEnd(operation.word) || isOperationEnd(word) || operation.word === "failed") operation.word = word;
+    this.#judge(operation, word, answer);
+  }
+
+  /** Whether a word is true at the moment when it comes. */
+  #judge({ script, sending }: Operation, word: string, { text }: HttpAnswer): void {
+    const terminal = this.#terminalOf(script);
+    const standing = terminal.standing(sending);
+    const isTrue = truths[word]?.includes(standing) ?? true;
+    const name = `${sending.service} ${sending.route} ${sending.key} (${script.ending})`;
+    if (!isTrue) this.#result.broken.push(`${name} was answered ${word}, and the terminal has it as ${standing}: ${text}`);
+    // Where the journal has the word and the question went wrong, no answer of the terminal's is shown.
+    const isShown = /"(?:data|documentID)"/.test(text);
+    if (!isDone(standing) || !isOperationEnd(word) || !isShown) return;
+    const own = String(terminal.numberOf(sending));
+    if (!text.includes(own)) this.#result.broken.push(`${name}: ${word} stands beside another's answer than ${own}: ${text}`);
+  }
+
+  /** With nothing killed any more, each till sends its call again until it knows. */
+  async #settleLast(box: SettledBox): Promise<void> {
+    for (const terminal of this.#terminals) terminal.calm();
+    const { lastPatienceMs } = this.#options;
+    const open = this.#operations.filter(
+      (operation) => !isOperationEnd(operation.word) && this.#needsTime(operation) === undefined,
+    );
+    await Promise.all(
+      open.map(async (operation) => {
+        const script = {
+          ...operation.script,
+          leavesMs: [],
+          gapMs: 500,
+          waitS: 3,
+          isPlainFirst: false,
+          isDouble: false,
+          tries: 1,
+        };
+        const last = { ...operation, script };
+        await this.#follow(box, last, lastPatienceMs);
+        operation.word = last.word;
+        operation.said = last.said;
+      }),
+    );
+  }
+
+  /** What the journal says in the end, and how often each operation arrived. */
+  async #judgeEnd(box: SettledBox): Promise<void> {
+    const { broken, open } = this.#result;
+    for (const operation of this.#operations) {
+      const { script, sending, word, said } = operation;
+      if (isOperationEnd(word)) continue;
+      const standing = this.#terminalOf(script).standing(sending);
+      const why = this.#cannotTell(operation) ?? this.#needsTime(operation);
+      const name = `${sending.service} ${sending.route} ${sending.key} (${script.ending})`;
+      if (why === undefined) broken.push(`${name} never ended (${word}), and the terminal has it as ${standing}: ${said}`);
+      else open.set(why, (open.get(why) ?? 0) + 1);
+    }
+    for (const terminal of this.#terminals) {
+      this.#result.arrivals += terminal.arrivals.length;
+      for (const { service, route, key, before } of terminal.arrivals) {
+        if (before !== "absent") broken.push(`${service} ${route} ${key} was sent again, and the terminal had it as ${before}`);
+      }
+    }
+    for (const listed of await box.unknown()) this.#judgeUnknown(listed);
+    const records = await box.operations();
+    for (const operation of this.#operations) this.#judgeRecords(operation, records);
+  }
+
+  /**
+   * By contract there may be no question that names it: the name stood in an answer that was lost, or it names the sale too, as it does
+   * where nobody asked before the sending.
+   */
+  #cannotTell({ script, sending }: Operation): string | undefined {
+    const { kind, isPlainFirst } = script;
+    const isPaid = this.#terminalOf(script).standing(sending) === "approved";
+    if (kind === "qr-palm" && !isPaid) return "qr: an error proves nothing of a payment whose start was not answered";
+    if (kind === "qr") return "qr: its trans was in an answer that was lost";
+    const isShared = kind === "refund-shared" || (kind === "refund" && isPlainFirst);
+    return isShared ? "refund: its key may be the sale's" : undefined;
+  }
+
+  /** Only time is missing, in a world that has none. */
+  #needsTime({ script, sending }: Operation): string | undefined {
+    const standing = this.#terminalOf(script).standing(sending);
+    const isShort = this.#options.lastPatienceMs < absenceMs;
+    return isShort && sending.contract === "bank" && standing === "absent"
+      ? "bank: there is none, which takes 30 s to be proven"
+      : undefined;
+  }
+
+  #judgeUnknown(listed: JsonObject): void {
+    const { broken, unknown } = this.#result;
+    const operation = this.#operations.find(({ sending }) => isOf(sending, listed));
+    const { cannotAsk } = listed;
+    const isAllowed = operation !== undefined && this.#cannotTell(operation) !== undefined;
+    const needsTime = operation === undefined ? undefined : this.#needsTime(operation);
+    const reason = isAllowed && typeof cannotAsk === "string" ? cannotAsk : needsTime;
+    if (reason !== undefined) unknown.set(reason, (unknown.get(reason) ?? 0) + 1);
+    else broken.push(`the journal has as unknown, though a question could tell: ${JSON.stringify(listed)}`);
+  }
+
+  /** Each sending but the last must be proven to have come to nothing, and what is settled must be so. */
+  #judgeRecords({ script, sending }: Operation, records: readonly JsonObject[]): void {
+    const { broken } = this.#result;
+    const terminal = this.#terminalOf(script);
+    const name = `${sending.service} ${sending.route} ${sending.key}`;
+    const sent = records.filter((row) => row["outcome"] !== "not-sent" && isOf(sending, row));
+    for (const { result, outcome } of sent.slice(0, -1)) {
+      if (result !== "failed")
+        broken.push(`${name} was sent again, and the journal had it as ${String(outcome)} ${String(result)}`);
+    }
+    const arrivals = terminal.arrivals.filter((each) => isOf(sending, { ...each }));
+    if (arrivals.length > sent.length)
+      broken.push(`${name} arrived ${arrivals.length} times, and the journal has ${sent.length}`);
+    const last = sent.at(-1);
+    const result = last?.["result"];
+    const standing = terminal.standing(sending);
+    if (typeof result === "string" && truths[result]?.includes(standing) !== true) {
+      broken.push(`${name} (${script.ending}) is settled as ${result}, and the terminal has it as ${standing}`);
+    }
+  }
+}
+
+/** Whether a record names this operation. */
+function isOf({ service, route, key }: Sending, record: JsonObject): boolean {
+  return record["service"] === service && record["route"] === route && record["key"] === key;
+}
+
+/** What the terminal may have of an operation when a word comes. */
+const truths: Readonly<Record<string, readonly Standing[]>> = {
+  approved: ["approved"],
+  closed: ["closed"],
+  unprinted: ["unprinted"],
+  reversed: ["reversed"],
+  // What was refused before it began isn't there.
+  declined: ["declined", "absent"],
+  failed: ["absent"],
+};

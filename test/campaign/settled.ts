@@ -1,0 +1,50 @@
+import { type Part, partMs, type Row } from "./part.ts";
+import { World, type WorldResult } from "./settled-world.ts";
+
+/** Operations that are followed to their end, over the real bundle, ptys and the emulator with all its faults, and kill -9. */
+
+/** Worlds at one time: each mostly waits for its lines. */
+const atOnce = 6;
+
+/** Operations of a long run, unless its time is over before. */
+const operations = 2_000;
+
+export const settled: Part = {
+  name: "settled",
+  run: async (options) => {
+    const { seed, short } = options;
+    const share = short ? 4 : Math.ceil(operations / atOnce);
+    const patience = short ? { patienceMs: 8_000, lastPatienceMs: 30_000 } : { patienceMs: 40_000, lastPatienceMs: 100_000 };
+    const worlds = Array.from({ length: short ? 1 : atOnce }, (_, index) =>
+      new World({ seed: seed + 1_000 * index, operations: share, tills: 4, beginMs: partMs(options), ...patience }).run(),
+    );
+    return rowsOf(await Promise.all(worlds));
+  },
+};
+
+/** Figures of worlds, and what they broke. */
+export function rowsOf(worlds: readonly WorldResult[]): readonly Row[] {
+  const sum = (figure: (world: WorldResult) => number) => worlds.reduce((total, world) => total + figure(world), 0);
+  const counted = (of: (world: WorldResult) => ReadonlyMap<string, number>) => {
+    const all = new Map<string, number>();
+    for (const world of worlds) for (const [name, count] of of(world)) all.set(name, (all.get(name) ?? 0) + count);
+    return [...all].map(([name, count]) => `${count} ${name}`).join("; ");
+  };
+  const total = (of: (world: WorldResult) => ReadonlyMap<string, number>) =>
+    sum((world) => [...of(world).values()].reduce((all, count) => all + count, 0));
+  const broken = worlds.flatMap((world) => world.broken.map((each) => `seed ${world.seed}: ${each}`));
+  return [
+    { what: "operations", value: sum((world) => world.operations), unit: "", bound: { side: "least", value: 1 } },
+    { what: "calls of tills", value: sum((world) => world.calls), unit: "", note: counted(({ words }) => words) },
+    { what: "arrivals at terminals", value: sum((world) => world.arrivals), unit: "" },
+    { what: "kill -9", value: sum((world) => world.kills), unit: "" },
+    { what: "broken promises", value: broken.length, unit: "", bound: { side: "most", value: 0 }, note: broken.join("\n") },
+    { what: "operations without an end", value: total(({ open }) => open), unit: "", note: counted(({ open }) => open) },
+    {
+      what: "unknown in the journal",
+      value: total(({ unknown }) => unknown),
+      unit: "",
+      note: counted(({ unknown }) => unknown),
+    },
+  ];
+}
