@@ -108,7 +108,7 @@ export class Operation {
   #nothingToShow(followed: Followed): Fault {
     const { route } = this.#options;
     const what = followed.result === "unknown" ? "how it ended is not known" : `it ended as ${followed.result}`;
-    const message = `Cannot show an answer to ${route.path}: it was sent before, ${what}, and the terminal has no question about it`;
+    const message = `Cannot show an answer to ${route.path}: it was sent before, ${what}, and no question about it was answered`;
     return new Fault("broken", message, { reason: "no-reply", followed });
   }
 
