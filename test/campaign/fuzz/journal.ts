@@ -63,7 +63,7 @@ function journalBytes(random: Random): Buffer {
     slotOf(random, sequence).copy(ring, (sequence % ringSlots) * slotBytes);
   }
   const at = random.below(ring.length);
-  if (random.chance(0.1)) ring.fill(random.pick([0, 0xff]), at, at + 4_096);
+  if (random.chance(0.1)) ring.fill(random.pick([0, 0xff]), at, Math.min(at + 4_096, ring.length));
   if (random.chance(0.05)) return ring.subarray(0, at);
   return random.chance(0.05) ? Buffer.concat([ring, random.bytes(random.below(2_000))]) : ring;
 }
