@@ -136,7 +136,7 @@ function renderLine(event: LineLogEvent, colour: Colourer): string {
 function lineText(event: LineLogEvent, colour: Colourer): string {
   const { message, state, reason, framing, bytes, head, crc } = event;
   if (state !== undefined)
-    return joinColumns([colour(stateTones[state] ?? "odd", terminalSafe(state).toUpperCase()), terminalSafe(reason ?? "")]);
+    return joinColumns([colour(stateTones.get(state) ?? "odd", terminalSafe(state).toUpperCase()), terminalSafe(reason ?? "")]);
   const text = message === "line" ? "" : terminalSafe(message);
   if (head === undefined && crc === undefined) {
     const what = [framing, bytes === undefined ? undefined : `${bytes} bytes`]
@@ -150,7 +150,7 @@ function lineText(event: LineLogEvent, colour: Colourer): string {
     ]);
   }
   const facts = [
-    reason && (discardTexts[reason] ?? reason),
+    reason && (discardTexts.get(reason) ?? reason),
     bytes === undefined ? undefined : `${bytes} bytes`,
     crc && crcText(crc),
     head && `head ${headText(head)}`,
@@ -165,21 +165,21 @@ function lineText(event: LineLogEvent, colour: Colourer): string {
 }
 
 /** Why bytes are not a valid frame, by the log's word for it. */
-const discardTexts: Readonly<Record<string, string>> = {
-  noise: "not part of a frame",
-  checksum: "wrong checksum",
-  oversize: "length field too large",
-  reset: "incomplete frame",
-};
+const discardTexts: ReadonlyMap<string, string> = new Map([
+  ["noise", "not part of a frame"],
+  ["checksum", "wrong checksum"],
+  ["oversize", "length field too large"],
+  ["reset", "incomplete frame"],
+]);
 
-const stateTones: Readonly<Record<string, Tone>> = {
-  down: "bad",
-  recovering: "odd",
-  idle: "good",
-  awaiting: "good",
-  open: "good",
-  closed: "faint",
-};
+const stateTones: ReadonlyMap<string, Tone> = new Map([
+  ["down", "bad"],
+  ["recovering", "odd"],
+  ["idle", "good"],
+  ["awaiting", "good"],
+  ["open", "good"],
+  ["closed", "faint"],
+]);
 
 function crcText({ got, arc, umts, crc32 }: NonNullable<LineLogEvent["crc"]>): string {
   const readings = [arc && `arc gives ${arc}`, umts && `umts gives ${umts}`, crc32 && `crc32 gives ${crc32}`];
