@@ -180,11 +180,15 @@ function headIn(value: JsonObject, number: number): RecordingHead {
 function entryIn(value: JsonObject, number: number): RecordedEntry {
   const { at, t, decided } = value;
   const isEvent = at !== "rest" && at !== "gap";
-  if (!ats.has(at) || (isEvent && (!isMoment(t) || !Array.isArray(decided) || !decided.every(isObject))))
+  if (!ats.has(at) || (isEvent && (!isMoment(t) || !Array.isArray(decided) || !decided.every(isFlat))))
     throw notOne(number, "it is not an event");
   // As above.
   return value as unknown as RecordedEntry;
 }
+
+/** An object of texts, numbers and truths alone, as each decision is. */
+const isFlat = (value: unknown): boolean =>
+  isObject(value) && Object.values(value).every((each) => each === null || typeof each !== "object");
 
 /** Milliseconds on `nowMs`'s scale: less than 300 years. */
 const isMoment = (value: unknown): value is number => typeof value === "number" && Math.abs(value) < 1e13;

@@ -27,6 +27,7 @@ test("parseRecordings() and replay() refuse what was changed by hand as a Record
     [/"time":"2026-[^"]*"/, '"time":"soon"'],
     [/\{"t":[\d.]+,"at":"opened"/, '{"t":1e300,"at":"opened"'],
     [/"decided":\[\{/, '"decided":[null,{'],
+    [/"decided":\[\{/, '"decided":[{"do":"write","service":[{"toString":1}]},{'],
     [/"contract":"bank"/, '"contract":"gone"'],
     [/"rest":null/, '"rest":{"state":7}'],
   ];

@@ -109,7 +109,7 @@ test("LogView takes lines with the priority that journald strips, and lines that
 test("LogView takes no name of the language for a state or a reason (found by fuzzing)", () => {
   for (const state of ["constructor", "toString", "__proto__"]) {
     const line = { level: "info", time: "2026-11-20T10:33:08.336Z", line: "till", state, reason: state, msg: "line" };
-    golden([line], [`--- 2026-11-20`, `11:33:08.336  till     ${state.toUpperCase()}  ${state}`]);
+    golden([line], [`--- 2026-11-20`, `11:33:08.336  line     till  ${state.toUpperCase()}  ${state}`]);
     const { state: _, ...discard } = { ...line, bytes: 3, head: "415400", msg: "bytes were discarded" };
     assert.match(shown([discard]), new RegExp(`DISCARD  bytes were discarded: ${state}, 3 bytes`));
   }
