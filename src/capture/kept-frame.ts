@@ -1,6 +1,9 @@
+import type { Reply } from "../core/call.ts";
+import { Fault } from "../core/fault.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { readReply } from "../envelope/reply.ts";
+import type { LineEffect } from "../line/engine.ts";
 import { isConsole } from "../line/liveness.ts";
 import type { LineService } from "../line/recovery.ts";
 import type { Discard, Frame, Framing } from "../wire/decoded.ts";
@@ -61,9 +64,29 @@ export function shownFrame(
 
 const holds = (probe: readonly Buffer[], payload: Buffer) => Buffer.concat(probe).includes(payload);
 
-/** A frame of which only what the engine reads is kept, since it is long. */
-export function keptReading({ framing, payload, payloadBytes, wireBytes }: Frame): RecordedFrame {
-  return { kind: "frame", framing, payloadBytes, wireBytes, ...stoodFor(payload) };
+/**
+ * A frame of which only what the engine reads is kept, since it is long.
+ * @param reply What it was read as, where it was a call's reply: to read megabytes again would hold all lines up.
+ */
+export function keptReading({ framing, payload, payloadBytes, wireBytes }: Frame, reply: Reply | undefined): RecordedFrame {
+  const reading = reply === undefined ? stoodFor(payload) : { like: likeOf(reply) };
+  return { kind: "frame", framing, payloadBytes, wireBytes, ...reading };
+}
+
+/** A call's reply among what follows from a frame. */
+export function replyIn(effects: readonly LineEffect[], { payload }: Frame): Reply | undefined {
+  for (const effect of effects) {
+    if (effect.do !== "settle" || effect.ending instanceof Fault) continue;
+    if (effect.ending.payload === payload) return effect.ending;
+  }
+  return undefined;
+}
+
+function likeOf({ status, code }: Pick<Reply, "status" | "code">): JsonObject {
+  return {
+    ...(status === undefined ? {} : { status: statusClass(status) }),
+    ...(code === undefined ? {} : { code: typeof codeClass(code) === "number" ? code : longCode }),
+  };
 }
 
 /** What reads as a payload does, and has no more in it than that. */
@@ -74,8 +97,7 @@ function stoodFor(payload: readonly Buffer[]): Pick<RecordedFrame, "like" | "unr
   const { operations, data } = json;
   return {
     like: {
-      ...(status === undefined ? {} : { status: statusClass(status) }),
-      ...(code === undefined ? {} : { code: typeof codeClass(code) === "number" ? code : longCode }),
+      ...likeOf({ status, code }),
       ...(isTexts(operations) ? { operations: [] } : {}),
       ...(isObject(data) ? { data: shapeOf(data) } : {}),
     },

@@ -36,6 +36,9 @@ export interface CountedLine {
   readonly services: readonly LineService[];
 }
 
+/** Bytes of the longest answer that is read as a refusal of a probe: an error is a line or two. */
+const refusalBytesMax = 65_536;
+
 /** Counts what goes over lines, by their names: a line that takes another's place goes on with its counts. */
 export class LineTraffic {
   readonly #lines = new Map<string, TrafficCounts>();
@@ -132,7 +135,7 @@ class LineCounter {
       const probed = this.#probed;
       if (probed === undefined) return;
       if (item.kind === "discard" || item.framing !== this.#framings.get(probed)) continue;
-      const read = readReply(item.payload);
+      const read = item.payloadBytes > refusalBytesMax ? "too long" : readReply(item.payload);
       if (typeof read !== "string" && read.json["status"] === "error") this.#probeOver("refused");
       else if (isAnswerOf(probed, item, effects)) this.#probeOver("answered");
     }

@@ -11,7 +11,7 @@ import type { Receiving } from "../line/frame-reader.ts";
 import type { LineObserve } from "../line/line.ts";
 import type { Decoded, Frame } from "../wire/decoded.ts";
 import { type CodeClass, codeClass, type Decision, decisionOf, statusClass } from "./decision.ts";
-import { keptReading, shownDiscard, shownFrame } from "./kept-frame.ts";
+import { keptReading, replyIn, shownDiscard, shownFrame } from "./kept-frame.ts";
 import {
   type RecordedEntry,
   type RecordedInput,
@@ -128,7 +128,7 @@ export class LineRecorder {
     const ring = this.#ring;
     const items = event.at === "received" ? event.items.length : 0;
     if (!ring.begin(eventBytes + items * itemBytes + effects.length * effectBytes)) return false;
-    this.#event(event, now);
+    this.#event(event, effects, now);
     ring.u16(effects.length);
     for (const effect of effects) this.#effect(effect);
     return ring.end();
@@ -159,7 +159,7 @@ export class LineRecorder {
     this.#needsRest = false;
   }
 
-  #event(event: LineEvent, now: number): void {
+  #event(event: LineEvent, effects: readonly LineEffect[], now: number): void {
     const ring = this.#ring;
     switch (event.at) {
       case "call":
@@ -183,7 +183,7 @@ export class LineRecorder {
       case "received":
         ring.u8(tags.received);
         ring.f64(now);
-        this.#received(event.items, event.receiving);
+        this.#received(event.items, event.receiving, effects);
         break;
       default:
         ring.u8(tags.other);
@@ -214,7 +214,7 @@ export class LineRecorder {
     ring.ascii(request.requestId);
   }
 
-  #received(items: readonly Decoded[], { phase, heardMs, burstUntilMs }: Receiving): void {
+  #received(items: readonly Decoded[], { phase, heardMs, burstUntilMs }: Receiving, effects: readonly LineEffect[]): void {
     const ring = this.#ring;
     ring.u8(phases.indexOf(phase));
     ring.f64(heardMs);
@@ -224,7 +224,7 @@ export class LineRecorder {
       if (item.kind === "frame" && item.payloadBytes <= payloadBytesMax) this.#frame(item);
       else {
         ring.u8(itemTags.other);
-        ring.text(JSON.stringify(item.kind === "frame" ? keptReading(item) : item));
+        ring.text(JSON.stringify(item.kind === "frame" ? keptReading(item, replyIn(effects, item)) : item));
       }
     }
   }

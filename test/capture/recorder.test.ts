@@ -99,15 +99,20 @@ test("LineRecorder keeps of a long reply only what the engine reads in it", () =
     life.receive(frame(text));
     while (life.engine.state !== "idle") life.give({ at: life.engine.rest?.isWriting === true ? "wrote" : "tick" }, 2_000);
   }
+  // For nobody: what probe it may answer is read as well.
+  life.receive(
+    frame(JSON.stringify({ status: "success", code: 7, data: { print: "x".repeat(100_000), operations: ["sale"] } })),
+  );
   const events = same(life.recording);
   assert.ok(recordingText(life.recording).length < 30_000);
   const kept = itemsOf(events).flatMap((item) => (item.kind === "frame" ? [item.like ?? item.unread] : []));
   assert.deepEqual(kept, [
-    { status: "success", code: 7, data: { operations: [] } },
+    { status: "success", code: 7 },
     { status: "error", code: 99_999 },
     "nested deeper than 64 levels",
     "made of more than 65536 entries",
     "not a JSON object",
+    { status: "success", code: 7, data: { operations: [] } },
   ]);
 });
 
