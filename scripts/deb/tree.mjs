@@ -75,7 +75,11 @@ async function putDocuments(tree, root, release, runtimeLicence) {
   const pages = ["README.md", ...found.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
   for (const page of pages) await put(tree, `${doc}/${page}.gz`, gzip(await readFile(join(root, page))));
   // Not below the package's own name: README and man page name one place for both packages.
-  for (const [name, text] of await examples(root)) await put(tree, `usr/share/posline/examples/${name}`, text);
+  for (const [name, text] of await examples(root)) {
+    // What says by which program it runs may be run.
+    const mode = text.subarray(0, 2).equals(Buffer.from("#!")) ? 0o755 : undefined;
+    await put(tree, `usr/share/posline/examples/${name}`, text, mode);
+  }
   if (runtimeLicence !== undefined) await put(tree, `${doc}/node-licences.gz`, gzip(runtimeLicence));
   if (release.standalone) await put(tree, `usr/share/lintian/overrides/${packageName(release)}`, overrides(release));
 }
