@@ -76,8 +76,8 @@ async function putDocuments(tree, root, release, runtimeLicence) {
   for (const page of pages) await put(tree, `${doc}/${page}.gz`, gzip(await readFile(join(root, page))));
   // Not below the package's own name: README and man page name one place for both packages.
   for (const [name, text] of await examples(root)) {
-    // What says by which program it runs may be run.
-    const mode = text.subarray(0, 2).equals(Buffer.from("#!")) ? 0o755 : undefined;
+    // A shell's script may be run as it is; for Python's, lintian would have the package depend on Python.
+    const mode = text.subarray(0, 9).equals(Buffer.from("#!/bin/sh")) ? 0o755 : undefined;
     await put(tree, `usr/share/posline/examples/${name}`, text, mode);
   }
   if (runtimeLicence !== undefined) await put(tree, `${doc}/node-licences.gz`, gzip(runtimeLicence));
