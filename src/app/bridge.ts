@@ -83,13 +83,14 @@ export async function startBridge({ config, log, emulated, sockets, tap }: Bridg
   const settling = settlingOf(journal, config, followers, error);
   const forServices = sockets.filter((each) => each !== adminSocket);
   const control = emulation?.routes ?? {};
+  const hasAdmin = config.admin !== undefined || adminSocket !== undefined || emulation !== undefined;
   const parts = { log, status, events, transportOf, journal, followers, settling, control };
-  const bridge = new RunningBridge({ ...parts, sockets: forServices });
+  const bridge = new RunningBridge({ ...parts, sockets: forServices, isWatched: hasAdmin || tap !== undefined });
   try {
     await bridge.reload(config);
     if (tap !== undefined) bridge.openTap(tap);
     // Last, so that the usual admin port is never taken from a service that is to have it.
-    if (config.admin !== undefined || adminSocket !== undefined || emulation !== undefined) {
+    if (hasAdmin) {
       bridge.admin = await openAdmin(config.admin, bridge.routes, log, adminSocket);
     }
   } catch (error) {
@@ -111,6 +112,8 @@ interface RunningOptions {
   readonly control: Readonly<Record<string, AdminRoute>>;
   readonly followers: Followers;
   readonly settling: JournalSettling | undefined;
+  /** What is seen on the lines can be had: without an admin port and a tap's socket nobody would ever look. */
+  readonly isWatched: boolean;
 }
 
 class RunningBridge implements Bridge {
@@ -136,7 +139,7 @@ class RunningBridge implements Bridge {
   #config: Config | undefined;
   #changed = () => {};
 
-  constructor({ log, status, events, transportOf, sockets, journal, followers, settling, control }: RunningOptions) {
+  constructor({ log, status, events, transportOf, sockets, journal, followers, settling, control, isWatched }: RunningOptions) {
     this.#log = log;
     this.#control = control;
     this.#status = status;
@@ -146,7 +149,7 @@ class RunningBridge implements Bridge {
     this.#journal = journal;
     this.#followers = followers;
     this.#settling = settling;
-    this.#watchers = [this.#traffic, this.#phases, this.#taps, this.#recorder];
+    this.#watchers = isWatched ? [this.#traffic, this.#phases, this.#taps, this.#recorder] : [];
     this.#report = {
       exchange: (record) => {
         growHeapOnce();
