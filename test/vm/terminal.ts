@@ -94,11 +94,16 @@ export class CabledTerminal {
     this.#lengthy = true;
   }
 
+  /** Lets the answers out that are held back now; those to come are held on. */
+  letOut(): void {
+    for (const release of this.#release.splice(0)) release();
+  }
+
   /** Lets the answers out that were held back, and is as usual from then on. */
   release(): void {
     this.#held = undefined;
     this.#lengthy = false;
-    for (const release of this.#release.splice(0)) release();
+    this.letOut();
   }
 
   /** The next request on this route, once it has come. */

@@ -65,8 +65,10 @@ export const power: BoxProof = {
     const log = await box.log(100);
     for (const { key } of inDoubt) {
       assert.match(unknown, new RegExp(`${key}\\b`), "a sale in doubt is unknown");
-      assert.match(log, new RegExp(`${key}\\b`), "the log of the start names it");
     }
+    const named = inDoubt.filter(({ key }) => new RegExp(`"${key}".*in progress when posline stopped`).test(log));
+    assert.equal(named.length, 1, "the log of the start names the one that was out");
+    assert.match(log, /2 earlier operations have an unknown outcome: posline journal --unknown/);
     for (const key of keys) {
       assert.doesNotMatch(unknown, new RegExp(`${key}\\b`), "an answered sale is not unknown");
       assert.match(all, new RegExp(`${key}\\b`), "an answered sale is in the journal");
@@ -111,8 +113,8 @@ async function cutWithSalesInDoubt(box: Box): Promise<void> {
     asked = terminal.next("/sale");
     const called = await end;
     assert.deepEqual([called?.status, called?.outcome], [504, "unknown"], body);
-    terminal.release();
-    terminal.hold("/sale");
+    // The answer that was held is late now, and lets the line go on; the one that was lost held nothing up, and the next sale may be there.
+    if (!body.includes("P-LOST")) terminal.letOut();
   }
   await asked;
   await machine.off();
