@@ -1,4 +1,4 @@
-import type { LineConfig } from "../config/config.ts";
+import { type LineConfig, secretsIn } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { type ContractService, lineService } from "../line/caller.ts";
@@ -54,9 +54,7 @@ export function bridgeLine(
   const services = served.map(({ service, config: { contract, merchantId, replyBytesMax } }) =>
     lineService(contracts[contract], { service, crc16: config.crc16, quiet, merchantId, replyBytesMax }),
   );
-  const secrets = served
-    .flatMap(({ config: { merchantId, apiKey } }) => [merchantId, apiKey])
-    .filter((each) => each !== undefined);
+  const secrets = served.flatMap(({ config: settings }) => secretsIn(settings));
   const report: LineReport = {
     ...told,
     state: (state, reason) => {

@@ -3,7 +3,7 @@ import { Status } from "../admin/status.ts";
 import { ExchangePhases } from "../capture/exchange-phases.ts";
 import { LineTraffic } from "../capture/line-traffic.ts";
 import { FlightRecorder } from "../capture/recorder.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, secretsIn } from "../config/config.ts";
 import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Handler, ServiceName } from "../core/call.ts";
@@ -155,6 +155,7 @@ class RunningBridge implements Bridge {
         growHeapOnce();
         log.exchange(record);
         status.exchange(record);
+        if (!isWatched) return;
         const line = this.#lineOf.get(record.service) ?? "";
         events.publish({ event: "exchange", phase: "ended", line, record, parts: this.#phases.partsOf(record) });
       },
@@ -198,9 +199,7 @@ class RunningBridge implements Bridge {
 
   /** What the lines' engines were given last, masked, for `posline replay`. */
   #recording(): AdminAnswer {
-    const services = Object.values(this.#config?.services ?? {});
-    const secrets = services.flatMap(({ merchantId, apiKey }) => [merchantId, apiKey].filter((each) => each !== undefined));
-    return { status: 200, text: this.#recorder.text(secrets), contentType: "application/x-ndjson" };
+    return { status: 200, text: this.#recorder.text(secretsIn(this.#config?.services)), contentType: "application/x-ndjson" };
   }
 
   summary(): string {

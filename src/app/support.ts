@@ -2,10 +2,9 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { arch, cpus, release, totalmem, uptime } from "node:os";
 import type { AdminConfig, Config } from "../config/config.ts";
-import { secretKeys } from "../config/config.ts";
+import { secretsIn } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
-import { isObject } from "../core/json-object.ts";
 import { version } from "../core/version.ts";
 import { listDevices } from "../device/devices.ts";
 import type { DoctorReport } from "../doctor/doctor.ts";
@@ -110,14 +109,6 @@ const json = (value: unknown) => `${JSON.stringify(value, undefined, 2)}\n`;
 function hiding(config: Config | undefined): (text: string) => string {
   const secrets = secretsIn(config);
   return (text) => secrets.reduce((shown, secret) => shown.replaceAll(secret, "****"), maskCardNumbers(text));
-}
-
-/** All secrets of the configuration. One that is a common word is hidden where that word stands, too. */
-function secretsIn(value: unknown): readonly string[] {
-  if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([key, each]) =>
-    secretKeys.has(key) && typeof each === "string" && each !== "" ? [each] : secretsIn(each),
-  );
 }
 
 /** Asks the running posline. A status of 503 is an answer, too. */

@@ -1,4 +1,5 @@
 import type { ContractName, ServiceName } from "../core/call.ts";
+import { isObject } from "../core/json-object.ts";
 import type { LogLevel } from "../core/log.ts";
 
 /**
@@ -108,6 +109,14 @@ export const emulatedPath = "emulated:";
 
 /** The settings whose value no message, log or listing may show. */
 export const secretKeys: ReadonlySet<string> = new Set(["merchantId", "apiKey", "token"]);
+
+/** All secrets of the configuration. One that is a common word is hidden where that word stands, too. */
+export function secretsIn(value: unknown): readonly string[] {
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, each]) =>
+    secretKeys.has(key) && typeof each === "string" && each !== "" ? [each] : secretsIn(each),
+  );
+}
 
 /** The configuration can't be used. Its message lists every problem; the process exits with `exitCode`. */
 export class ConfigError extends Error {

@@ -53,8 +53,6 @@ export interface OperationHistory {
   readonly isReadable: boolean;
   /** The last operation of this service and route under this key; undefined where there is none. */
   find(service: string, route: string, key: string): PastOperation | undefined;
-  /** The digest by which bodies are told apart. */
-  digestOf(body: readonly Uint8Array[]): string;
   /** An operation is proven to have ended: it is recorded, and no longer listed as unknown. Never fails. */
   settled(service: string, route: string, key: string, end: OperationEnd): void;
 }

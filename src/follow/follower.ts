@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
@@ -6,7 +5,9 @@ import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
+import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
+import { recentMs } from "../journal/recent-operations.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
 import { nameField, newToken, type Token } from "../settle/token.ts";
@@ -39,9 +40,6 @@ export interface FollowerOptions {
 
 /** Operations of one service that are followed at a time: a till has one or two, and each asks every second or two. */
 const followedMax = 64;
-
-/** For how long the same call counts as the same operation, in milliseconds: a shop's day. */
-export const repeatMs = 24 * 60 * 60 * 1_000;
 
 /** Milliseconds for which an operation is followed at least, though its caller waits shorter, or has left. */
 const windowMsMin = 180_000;
@@ -118,7 +116,7 @@ export class Follower {
 
   /** @throws Fault where the call can't be followed, and must not be sent as one that is. */
   #asked(call: Call): Asked | undefined {
-    const { contract, history, merchantId } = this.#options;
+    const { contract, merchantId } = this.#options;
     const route = routeOf(contract, call.route);
     const recovery = recoveryOf(contract.service, call.route);
     if (route === undefined || recovery === undefined) return undefined;
@@ -131,14 +129,14 @@ export class Follower {
       const state = "posline can't sign its questions: set merchantId of the service in its configuration";
       throw new Fault("unavailable", `Cannot follow ${route.path}: ${state}. ${nothingSent}`, { reason: "not-configured" });
     }
-    return { call, route, recovery, key, digest: history?.digestOf(call.body) ?? digestOf(call.body) };
+    return { call, route, recovery, key, digest: bodyDigest(call.body) };
   }
 
   /** What the journal has of it, if that is not too long ago. */
   #past({ route, key }: Asked): PastOperation | undefined {
     const { history, service } = this.#options;
     const past = history?.find(service, route.path, key);
-    return past === undefined || Date.now() - past.sentMs > repeatMs ? undefined : past;
+    return past === undefined || Date.now() - past.sentMs > recentMs ? undefined : past;
   }
 
   /** @param past As it was sent before; undefined where it is to be sent. */
@@ -188,12 +186,6 @@ export class Follower {
 }
 
 const nameOf = (route: string, key: string) => `${route} ${key}`;
-
-function digestOf(body: readonly Buffer[]): string {
-  const hash = createHash("sha256");
-  for (const piece of body) hash.update(piece);
-  return hash.digest("hex");
-}
 
 /** What is known of an operation that is about to be sent. Of its body only what names it: the rest goes out as it came. */
 function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: RecoveryRules, call: Call): Token {

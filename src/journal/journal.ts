@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
@@ -7,6 +6,7 @@ import { nowMs } from "../core/clock.ts";
 import { Fault, nothingSent, type Outcome, retryAfterS } from "../core/fault.ts";
 import type { OperationEnd, OperationHistory, PastOperation } from "../core/followed.ts";
 import { version } from "../core/version.ts";
+import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import { type Place, type RecentOperation, RecentOperations } from "./recent-operations.ts";
@@ -87,9 +87,6 @@ const recordsOfOne = 2;
 
 /** How many keys are remembered at most: one every 5 s all day, of some 550 bytes each, 9 MB. */
 const recentMax = 16_384;
-
-/** Characters of a body's digest: 64 bits tell a shop's requests apart. */
-const digestCharacters = 16;
 
 export class Journal implements OperationHistory {
   readonly #onFailure: JournalOptions["onFailure"];
@@ -180,10 +177,6 @@ export class Journal implements OperationHistory {
     const { sentMs, digest, end } = found;
     const isAlone = this.#recent.aloneSinceMs({ service, route, key: stored, digest }) !== undefined;
     return { sentMs, digest, end, isFresh: found.isFresh && isAlone };
-  }
-
-  digestOf(body: readonly Uint8Array[]): string {
-    return digestOf(body);
   }
 
   settled(service: string, route: string, key: string, end: OperationEnd): void {
@@ -296,14 +289,8 @@ function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
     // As it will be read: so what is found in memory is what is found after a restart.
     key: key === undefined ? undefined : storedKey(key),
     amount: fields.amount,
-    digest: digestOf(body),
+    digest: bodyDigest(body),
     ask: fields.ask,
     fresh: call.isFresh,
   };
-}
-
-function digestOf(body: readonly Uint8Array[]): string {
-  const hash = createHash("sha256");
-  for (const piece of body) hash.update(piece);
-  return hash.digest("hex").slice(0, digestCharacters);
 }

@@ -3,7 +3,8 @@ import { after, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { repeatMs } from "../../src/follow/follower.ts";
+import { bodyDigest } from "../../src/envelope/body-digest.ts";
+import { recentMs } from "../../src/journal/recent-operations.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { type Answered, absent, approved, down, type Following, following, lost, running } from "./following.ts";
 
@@ -124,7 +125,7 @@ test("Follower only asks about a call that the journal has as sent, and ends it 
     [running, /^pending by \/check after \d+$/],
   ] as const) {
     const box = following(() => answer);
-    const digest = box.history.digestOf([Buffer.from(JSON.stringify(sale))]);
+    const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
     box.history.past.set("bank /sale P-1", { sentMs: Date.now() - 60_000, digest, end: undefined, isFresh: false });
     assert.match((await ended(box.ask(sale))).stands, stands);
     assert.equal(sales(box), 0);
@@ -132,7 +133,7 @@ test("Follower only asks about a call that the journal has as sent, and ends it 
 });
 
 test("Follower keeps an end that the journal has, whatever the terminal remembers, and sends again what was proven undone", async () => {
-  const digest = Buffer.from(JSON.stringify(sale)).toString("hex");
+  const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
   const settled = following(() => absent);
   settled.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "approved", isFresh: false });
   assert.equal((await ended(settled.ask(sale))).stands, "approved by /check after 1");
@@ -142,7 +143,7 @@ test("Follower keeps an end that the journal has, whatever the terminal remember
   assert.equal((await ended(undone.ask(sale))).stands, "approved by /check after 1");
   assert.equal(sales(undone), 1);
   const old = following((route) => (route === "/sale" ? running : approved));
-  old.history.past.set("bank /sale P-1", { sentMs: Date.now() - repeatMs - 1_000, digest, end: "approved", isFresh: false });
+  old.history.past.set("bank /sale P-1", { sentMs: Date.now() - recentMs - 1_000, digest, end: "approved", isFresh: false });
   await ended(old.ask(sale));
   assert.equal(sales(old), 1, "a day later it is another sale");
 });

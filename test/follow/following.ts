@@ -3,6 +3,7 @@ import type { Call, ContractName, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import type { OperationEnd, OperationHistory, PastOperation } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
+import { bodyDigest } from "../../src/envelope/body-digest.ts";
 import { Follower, type FollowerOptions } from "../../src/follow/follower.ts";
 import { Turns } from "../../src/follow/turns.ts";
 
@@ -30,10 +31,6 @@ export class History implements OperationHistory {
 
   find(service: string, route: string, key: string): PastOperation | undefined {
     return this.past.get(`${service} ${route} ${key}`);
-  }
-
-  digestOf(body: readonly Uint8Array[]): string {
-    return Buffer.concat(body).toString("hex");
   }
 
   settled(service: string, route: string, key: string, end: OperationEnd): void {
@@ -73,7 +70,7 @@ export function following(
     if (call.background !== true && call.key !== undefined) {
       history.past.set(`${service} ${call.route} ${call.key}`, {
         sentMs: Date.now(),
-        digest: history.digestOf(call.body),
+        digest: bodyDigest(call.body),
         end: undefined,
         isFresh: call.isFresh === true,
       });

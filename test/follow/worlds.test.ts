@@ -6,6 +6,7 @@ import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type OperationResult, operationResults } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
+import { bodyDigest } from "../../src/envelope/body-digest.ts";
 import { Follower } from "../../src/follow/follower.ts";
 import { joined } from "../../src/follow/joined.ts";
 import { Turns } from "../../src/follow/turns.ts";
@@ -231,7 +232,7 @@ class Life {
   }
 
   #record(route: string, key: string, call: Call): void {
-    const digest = this.#history.digestOf(call.body);
+    const digest = bodyDigest(call.body);
     this.#history.past.set(`bank ${route} ${key}`, {
       sentMs: Date.now(),
       digest,
