@@ -1,35 +1,42 @@
 /**
  * The presence of the caller that waits for a reply. It may leave before the reply comes; a waiting call whose caller left is never
  * sent.
+ *
+ * Its listeners are a set, and no AbortSignal: every call that waits for its turn listens, and Node 20 takes 5 microseconds to make a
+ * signal, as much as the engine takes for the whole exchange.
  */
 export class Presence {
-  #leaving: AbortController | undefined;
   #hasLeft = false;
   /** It left itself, though others may wait for the same reply. */
   #isAway = false;
   /** Others that wait for the same reply. */
   #others: Set<Presence> | undefined;
+  #listeners: Set<() => void> | undefined;
 
   /** True while nobody waits for the reply. */
   get gone(): boolean {
     return this.#hasLeft;
   }
 
-  /** Aborted when the caller leaves for good. Made when it is first asked for: most calls end before anybody needs it. */
-  get signal(): AbortSignal {
-    if (this.#leaving === undefined) {
-      this.#leaving = new AbortController();
-      if (this.#hasLeft) this.#leaving.abort();
-    }
-    return this.#leaving.signal;
+  /** Calls back, once, when the caller leaves for good; never if it has left already. */
+  onLeave(listener: () => void): void {
+    if (this.#hasLeft) return;
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
+  }
+
+  /** Takes a listener back. */
+  offLeave(listener: () => void): void {
+    this.#listeners?.delete(listener);
   }
 
   /** The caller leaves for good. Where others wait for the same reply, it has left once they have. */
   leave(): void {
     this.#isAway = true;
-    if (this.#others !== undefined && this.#others.size > 0) return;
+    if (this.#hasLeft || (this.#others !== undefined && this.#others.size > 0)) return;
     this.#hasLeft = true;
-    this.#leaving?.abort();
+    for (const listener of this.#listeners ?? []) listener();
+    this.#listeners = undefined;
   }
 
   /** Another one waits for the same reply from now on. */
@@ -37,11 +44,10 @@ export class Presence {
     if (other === this || other.gone) return;
     this.#others ??= new Set();
     this.#others.add(other);
-    const leave = () => {
+    other.onLeave(() => {
       this.#others?.delete(other);
       if (this.#isAway) this.leave();
-    };
-    other.signal.addEventListener("abort", leave, { once: true });
+    });
   }
 
   /** Ends the caller's connection without an answer, so that it leaves; undefined where there is none of its own. */

@@ -75,12 +75,12 @@ class HeldAnswers {
       const end = () => {
         clearTimeout(timer);
         this.#ends.delete(end);
-        caller.signal.removeEventListener("abort", end);
+        caller.offLeave(end);
         resolve();
       };
       const timer = setTimeout(end, ms);
       this.#ends.add(end);
-      caller.signal.addEventListener("abort", end);
+      caller.onLeave(end);
       if (untilNext) this.#untilNext = end;
       if (caller.gone || this.#stopped) end();
     });
@@ -104,7 +104,7 @@ class HeldAnswers {
  */
 function cutConnection(caller: Presence): Promise<void> {
   return new Promise((resolve, reject) => {
-    caller.signal.addEventListener("abort", () => resolve());
+    caller.onLeave(resolve);
     if (caller.gone) resolve();
     else if (caller.hangUp !== undefined) caller.hangUp();
     else reject(new Fault("broken", "Cannot answer: the emulator dropped the answer, as its fault says"));

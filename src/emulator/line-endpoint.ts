@@ -47,11 +47,11 @@ function delay(ms: number, caller: Presence): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
-      caller.signal.removeEventListener("abort", end);
+      caller.offLeave(end);
       resolve();
     };
     const timer = setTimeout(end, ms);
-    caller.signal.addEventListener("abort", end);
+    caller.onLeave(end);
     if (caller.gone) end();
   });
 }

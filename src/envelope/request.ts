@@ -187,7 +187,7 @@ export function toLine(
 ): readonly Buffer[] {
   if (contract.envelope === "form") {
     const head = `command=${route}&`;
-    if (body.length > 0) return [Buffer.from(head, "latin1"), ...body];
+    if (body.length > 0) return [headOf(head), ...body];
     if (routeOf(contract, route)?.body !== "none") {
       throw new Fault("missing", `Cannot send ${route}: it has no data and no sign: send both`);
     }
@@ -195,8 +195,20 @@ export function toLine(
     return [Buffer.from(`${head}data=${emptyObject}&sign=${sign}`)];
   }
   const head = `${contract.linePrefix}${route}`;
-  return body.length > 0 ? [Buffer.from(`${head}\n`, "latin1"), ...body] : [Buffer.from(head, "latin1")];
+  return body.length > 0 ? [headOf(`${head}\n`), ...body] : [headOf(head)];
 }
+
+/** What stands before a body, of which there is one a route: made once, since each exchange needs it. */
+function headOf(text: string): Buffer {
+  let head = heads.get(text);
+  if (head === undefined) {
+    head = Buffer.from(text, "latin1");
+    heads.set(text, head);
+  }
+  return head;
+}
+
+const heads = new Map<string, Buffer>();
 
 /** A request as it was read from a line: which service it selects, and what it asks. */
 export interface ReceivedRequest {

@@ -155,9 +155,9 @@ export class Line {
       // Sent, or ended: its caller's leaving changes nothing any more.
       if (exchange.wasSent || exchange.onEnded === undefined) return;
       const leave = () => this.#feed({ at: "caller gone", exchange });
-      request.caller.signal.addEventListener("abort", leave);
+      request.caller.onLeave(leave);
       exchange.onEnded = (ending) => {
-        request.caller.signal.removeEventListener("abort", leave);
+        request.caller.offLeave(leave);
         settle(ending);
       };
     });

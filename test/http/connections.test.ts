@@ -128,7 +128,7 @@ test("HttpListener tells the call when its client leaves, and logs what came of 
   const client = new Client(port).ask("POST", "/sale", sale);
   const { call, give } = await nth(0);
   const gone = new Promise<void>((resolve) => {
-    call.caller.signal.addEventListener("abort", () => resolve());
+    call.caller.onLeave(resolve);
   });
   assert.equal(call.caller.gone, false);
   client.socket.destroy();
@@ -148,7 +148,7 @@ test("HttpListener tells every pipelined call when its client leaves", async () 
   const gone = calls.map(
     ({ caller }) =>
       new Promise<void>((resolve) => {
-        caller.signal.addEventListener("abort", () => resolve());
+        caller.onLeave(resolve);
       }),
   );
   client.socket.destroy();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { getEventListeners } from "node:events";
 import { after, test } from "node:test";
 import { payloadMsMin, probeIntervalMs, silenceMs } from "../../src/config/limits.ts";
+import { Presence } from "../../src/core/presence.ts";
 import { drainMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
 import type { Line } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
@@ -438,15 +438,30 @@ test("Line sends a background question when no caller waits, and its repetition 
 
 test("Line keeps no hold on a caller whose call waited and has ended", async () => {
   const set = await clean(setOf(() => {}));
-  const [first, second] = [requestFor("A"), requestFor("B")];
+  const caller = new ListenedTo();
+  const [first, second] = [requestFor("A"), { ...requestFor("B"), caller }];
   ending(set.line, first);
   const end = ending(set.line, second);
-  assert.equal(getEventListeners(second.caller.signal, "abort").length, 1, "it may leave while it waits");
+  assert.equal(caller.listeners.size, 1, "it may leave while it waits");
   for (const id of ["A", "B"]) {
     await time.advance(2);
     set.device.reply("length", good(id));
     await time.settle();
   }
   assert.equal(end.text, good("B"));
-  assert.equal(getEventListeners(second.caller.signal, "abort").length, 0);
+  assert.equal(caller.listeners.size, 0);
 });
+
+class ListenedTo extends Presence {
+  readonly listeners = new Set<() => void>();
+
+  override onLeave(listener: () => void): void {
+    super.onLeave(listener);
+    this.listeners.add(listener);
+  }
+
+  override offLeave(listener: () => void): void {
+    super.offLeave(listener);
+    this.listeners.delete(listener);
+  }
+}

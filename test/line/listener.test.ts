@@ -200,7 +200,7 @@ test("LineListener gives no answer on an opening that was asked for on the one b
   let left = 0;
   const caller = till.calls[0]?.caller;
   assert.ok(caller);
-  caller.signal.addEventListener("abort", () => left++);
+  caller.onLeave(() => left++);
   till.device.unplug();
   assert.deepEqual([caller.gone, left], [true, 1]);
   till.device.plug();
