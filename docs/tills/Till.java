@@ -2,6 +2,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Map;
@@ -12,8 +13,7 @@ class Till {
         var exits = Map.of("approved", 0, "declined", 1, "failed", 1, "reversed", 1);
         var sale = String.format("{\"pay_id\":\"%s\",\"amount\":%s,\"currency_name\":\"EUR\"}", args[0], args[1]);
         var request = HttpRequest.newBuilder(URI.create("http://localhost:8888/sale")).timeout(Duration.ofSeconds(90))
-                .header("Content-Type", "application/json").header("Prefer", "wait=60")
-                .POST(HttpRequest.BodyPublishers.ofString(sale)).build();
+                .headers("Content-Type", "application/json", "Prefer", "wait=60").POST(BodyPublishers.ofString(sale)).build();
         var client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
         while (true) {
             var pause = "2";

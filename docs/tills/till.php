@@ -4,27 +4,22 @@ $exits = ['approved' => 0, 'declined' => 1, 'failed' => 1, 'reversed' => 1];
 $curl = curl_init('http://localhost:8888/sale');
 curl_setopt_array($curl, [
     CURLOPT_POSTFIELDS => json_encode(['pay_id' => $argv[1], 'amount' => (int) $argv[2], 'currency_name' => 'EUR']),
-    CURLOPT_HTTPHEADER => ['Content-Type: application/json', 'Prefer: wait=60'],
-    CURLOPT_HEADERFUNCTION => function ($curl, $line) use (&$headers) {
-        [$name, $value] = explode(':', $line, 2) + ['', ''];
-        $headers[strtolower($name)] = trim($value);
-        return strlen($line);
-    },
+    CURLOPT_HTTPHEADER => ['Content-Type: application/json', 'Prefer: wait=60', 'Expect:'],
     CURLOPT_RETURNTRANSFER => true,
+    CURLOPT_HEADER => true,
     CURLOPT_TIMEOUT => 90,
 ]);
 while (true) {
-    $headers = [];
-    $text = curl_exec($curl); // False where it is not there, or cut: the same call again.
-    $word = $headers['x-posline-result'] ?? '';
+    $answer = (string) curl_exec($curl); // Empty where it is not there, or cut: the same call again.
     $status = curl_getinfo($curl, CURLINFO_RESPONSE_CODE);
+    [$head] = explode("\r\n\r\n", $answer, 2);
+    $word = preg_match('/^X-Posline-Result: *(\w+)/mi', $head, $found) ? $found[1] : '';
     if (isset($exits[$word])) {
         echo "$word\n";
         exit($exits[$word]);
-    }
-    if ($word === '' && $text && $status < 500 && $status !== 408) {
-        fwrite(STDERR, "$status $text\n");
+    } elseif ($word === '' && $answer !== '' && $status < 500 && $status !== 408) {
+        fwrite(STDERR, "$answer\n");
         exit(2);
     }
-    sleep((int) ($headers['retry-after'] ?? 0) ?: 2);
+    sleep(preg_match('/^Retry-After: *(\d+)/mi', $head, $found) ? (int) $found[1] : 2);
 }

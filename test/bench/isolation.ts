@@ -10,7 +10,7 @@ import { atMost, type Bench, inParts, median, type Report } from "./report.ts";
 
 /**
  * What the faults of one line cost the others: six services on four lines, 60 clients, and in turns a round in which every terminal
- * is well and one in which the terminal of one line goes wrong in every way (terminals.ts). The load is the same in both: each
+ * is well and one in which the terminal of one line goes wrong in every way (terminal.ts). The load is the same in both: each
  * client pauses between its calls. The others' p99 is compared with their own in the rounds without.
  */
 
@@ -49,7 +49,8 @@ const newRound = (): Round => ({ ms: { desk: [], bar: [], terrace: [], kiosk: []
 
 interface Bridge {
   readonly process: Running;
-  readonly terminals: Running;
+  /** The faulty line's. */
+  readonly terminal: Running;
   readonly ports: Readonly<Record<string, number>>;
   readonly adminPort: number;
 }
@@ -57,9 +58,12 @@ interface Bridge {
 async function startBridge(workshop: Workshop): Promise<Bridge> {
   const paths = lines.map((line) => workshop.path(line));
   const tsx = fileURLToPath(import.meta.resolve("tsx"));
-  const argv = [process.execPath, "--import", tsx, join(benchDir, "terminals.ts"), ...paths];
-  const terminals = workshop.start("terminals", argv, { talks: true });
-  await terminals.line(20_000);
+  const terminals = paths.map((path, n) =>
+    workshop.start(`terminal-${lines[n]}`, [process.execPath, "--import", tsx, join(benchDir, "terminal.ts"), path], { talks: true }),
+  );
+  for (const each of terminals) await each.line(20_000);
+  const terminal = terminals[lines.indexOf(faultyLine)];
+  if (terminal === undefined) throw new Error(`Cannot go on: there is no terminal of ${faultyLine}`);
   const ports: Record<string, number> = {};
   for (const name of Object.keys(services)) ports[name] = await freePort();
   const adminPort = await freePort();
@@ -80,7 +84,7 @@ async function startBridge(workshop: Workshop): Promise<Bridge> {
       journal: false,
     }),
   );
-  const bridge = { process: workshop.start("posline", productCommand(config)), terminals, ports, adminPort };
+  const bridge = { process: workshop.start("posline", productCommand(config)), terminal, ports, adminPort };
   await ready(bridge);
   return bridge;
 }
@@ -140,9 +144,9 @@ async function runRound({ ports }: Bridge, calls: number): Promise<Round> {
   return round;
 }
 
-async function setTerminal({ terminals }: Bridge, what: "faults" | "well"): Promise<void> {
-  terminals.child.stdin?.write(`${what} ${lines.indexOf(faultyLine)}\n`);
-  await terminals.line(5_000);
+async function setTerminal({ terminal }: Bridge, what: "faults" | "well"): Promise<void> {
+  terminal.child.stdin?.write(`${what}\n`);
+  await terminal.line(5_000);
 }
 
 function percentile(values: readonly number[], share: number): number {

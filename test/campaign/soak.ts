@@ -9,7 +9,7 @@ import { floors, type Points, riseOf, secondHalf } from "./soak/trend.ts";
 
 /**
  * Soak: the real bundle at full pace, with a fault every few seconds. Nothing that it holds may grow: a line is laid through the second
- * half of each figure. Timers can't be seen from outside; what they would hold, memory and descriptors, can.
+ * half of each figure.
  */
 
 /** Seconds of a short run. */
@@ -44,17 +44,21 @@ export const soak: Part = {
     const box = new Box();
     try {
       await box.start();
-      const before = box.sample();
+      const before = await box.sample();
       const tills = new Tills(box, new Random(seed));
       const running = tills.run();
       const samples = await watched(box, short ? shortS : minutes * 60, short ? sampleMs.short : sampleMs.long);
       tills.stop();
       await running;
-      const isQuiet = () => box.sample().descriptors <= before.descriptors;
-      for (let waited = 0; waited < quietMs && !isQuiet(); waited += 100) await sleep(100);
+      const isQuiet = ({ descriptors, timers }: Sample) => descriptors <= before.descriptors && timers <= before.timers;
+      let after = await box.sample();
+      for (let waited = 0; waited < quietMs && !isQuiet(after); waited += 100) {
+        await sleep(100);
+        after = await box.sample();
+      }
       return [
         ...tillRows(tills, box),
-        ...leftRows(before, box.sample()),
+        ...leftRows(before, after),
         ...trendRows(samples, !short && minutes >= judgedMinutes),
       ];
     } finally {
@@ -77,7 +81,7 @@ async function watched(box: Box, seconds: number, everyMs: number): Promise<read
     await sleep(everyMs);
     watcher.destroy();
     await ask(admin, "GET", "/metrics", "");
-    samples.push({ seconds: (performance.now() - begun) / 1_000, sample: box.sample() });
+    samples.push({ seconds: (performance.now() - begun) / 1_000, sample: await box.sample() });
   }
   return samples;
 }
@@ -105,7 +109,11 @@ function leftRows(before: Sample, after: Sample): readonly Row[] {
     unit: "",
     bound: { side: "most", value: 0 },
   });
-  return [more("descriptors", ({ descriptors }) => descriptors), more("threads", ({ threads }) => threads)];
+  return [
+    more("descriptors", ({ descriptors }) => descriptors),
+    more("threads", ({ threads }) => threads),
+    more("timers", ({ timers }) => timers),
+  ];
 }
 
 function trendRows(samples: readonly Taken[], isJudged: boolean): readonly Row[] {
@@ -120,12 +128,16 @@ function trendRows(samples: readonly Taken[], isJudged: boolean): readonly Row[]
   });
   const rss = points(({ rssBytes }) => rssBytes / 1e6);
   const own = points(({ anonymousBytes }) => anonymousBytes / 1e6);
+  const heap = points(({ heapBytes }) => heapBytes / 1e6);
   const descriptors = points((sample) => sample.descriptors);
+  const timers = points((sample) => sample.timers);
   const journal = points((sample) => sample.journalBytes / 1e6);
   const memoryMax = isJudged ? riseMbMax : undefined;
   return [
     row("RSS", "MB", rss, floors(rss, floorSize), memoryMax),
     row("memory of its own", "MB", own, floors(own, floorSize), memoryMax),
+    row("heap", "MB", heap, floors(heap, floorSize), memoryMax),
+    row("timers", "", timers, floors(timers, floorSize), isJudged ? 1 : undefined),
     row("descriptors", "", descriptors, floors(descriptors, floorSize), isJudged ? 1 : undefined),
     row("journal", "MB", journal, journal, journalRiseMbMax),
   ];

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { ask, scratchFolder } from "../../support/bridge-process.ts";
 import { freePorts } from "../../support/free-port.ts";
 import { bundle } from "../../support/posline-process.ts";
@@ -20,6 +21,8 @@ export type LineName = (typeof lineNames)[number];
 /** Milliseconds that posline waits for an answer: less than the emulator's late ones take. */
 const replyTimeoutMs = 4_000;
 
+const insideModule = fileURLToPath(new URL("./inside.mjs", import.meta.url));
+
 /** How often the box is plugged until it is ready, and milliseconds for each time: on a busy machine node itself takes some of them. */
 const readyTries = 4;
 const readyMs = 15_000;
@@ -27,8 +30,15 @@ const readyMs = 15_000;
 /** Bytes of the journal: its ring is gone round many times. */
 const ringBytes = 1024 * 1024;
 
-/** What can be seen of the bridge's process from outside. */
-export interface Sample {
+/** What only the bridge's process itself can tell: `inside.mjs` is loaded into it. */
+interface Inside {
+  /** Timers that keep the process alive. */
+  readonly timers: number;
+  readonly heapBytes: number;
+}
+
+/** What the bridge's process holds. */
+export interface Sample extends Inside {
   readonly rssBytes: number;
   /** Memory of its own, without what is mapped from files: heap, buffers, stacks. */
   readonly anonymousBytes: number;
@@ -73,7 +83,7 @@ export class Box {
     this.#ports = await freePorts(5);
     mkdirSync(this.path("journal"));
     this.#writeConfig();
-    this.#bridge = this.#spawn("bridge", ["serve", "--config", this.path("posline.json")]);
+    this.#bridge = this.#spawn("bridge", ["serve", "--config", this.path("posline.json")], ["--import", insideModule]);
     const played = { till: ["bank", "fiscal"], bar: ["bank", "qr"] } as const;
     for (const line of lineNames) {
       const services = played[line].flatMap((service) => ["--service", service]);
@@ -118,10 +128,10 @@ export class Box {
     writeFileSync(this.path("posline.json"), JSON.stringify(config));
   }
 
-  #spawn(name: string, args: readonly string[]): ChildProcess {
+  #spawn(name: string, args: readonly string[], nodeFlags: readonly string[] = []): ChildProcess {
     const log = openSync(this.path(`${name}.log`), "a");
-    const env = { PATH: process.env["PATH"] ?? "" };
-    const child = spawn(process.execPath, [bundle, ...args], { stdio: ["ignore", log, log], env });
+    const env = { PATH: process.env["PATH"] ?? "", SOAK_INSIDE: this.path("inside.json") };
+    const child = spawn(process.execPath, [...nodeFlags, bundle, ...args], { stdio: ["ignore", log, log], env });
     closeSync(log);
     this.#children.push(child);
     return child;
@@ -141,16 +151,27 @@ export class Box {
     this.#bridge?.kill("SIGHUP");
   }
 
-  sample(): Sample {
+  async sample(): Promise<Sample> {
+    const inside = await this.#inside();
     const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
     const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1] ?? Number.NaN);
     return {
+      ...inside,
       rssBytes: field("VmRSS") * 1024,
       anonymousBytes: field("RssAnon") * 1024,
       descriptors: readdirSync(`/proc/${this.pid}/fd`).length,
       threads: field("Threads"),
       journalBytes: this.#journalBytes(),
     };
+  }
+
+  async #inside(): Promise<Inside> {
+    const file = this.path("inside.json");
+    rmSync(file, { force: true });
+    this.#bridge?.kill("SIGUSR2");
+    await until(() => existsSync(file), "the bridge's own figures", readyMs);
+    // What inside.mjs wrote.
+    return JSON.parse(readFileSync(file, "utf8")) as Inside;
   }
 
   /** All files of the journal's folder. */

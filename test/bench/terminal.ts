@@ -3,8 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Asked, answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
 
 /**
- * The terminals of the isolation bench, in a process of their own: one for each path of the command line, each on a pty. `faults N` on
- * standard input makes the Nth go wrong in every way that a line knows, `well N` makes it answer again; each is confirmed by a line.
+ * A terminal of the isolation bench, on a pty at the path of the command line. It has a process of its own: in one with the others, what
+ * a fault costs it (a pty is made while the process waits) would be their delay. `faults` on standard input makes it go wrong in every
+ * way that a line knows, `well` makes it answer again; each is confirmed by a line.
  */
 
 const reply = '{"status":"success","data":{"status":"APPROVED","rrn":"000000000001"}}';
@@ -54,12 +55,11 @@ const faulty: Behaviour = async (asked, terminal) => {
   await (fault ?? healthy)(asked, terminal);
 };
 
-const terminals = process.argv.slice(2).map((path) => new Terminal(path, healthy));
+const [path = ""] = process.argv.slice(2);
+const terminal = new Terminal(path, healthy);
 process.stdin.on("end", () => process.exit(0));
 console.log("ready");
-for await (const line of createInterface({ input: process.stdin })) {
-  const [what, index] = line.split(" ");
-  const terminal = terminals[Number(index)];
-  if (terminal !== undefined) terminal.behaviour = what === "faults" ? faulty : healthy;
-  console.log(line);
+for await (const what of createInterface({ input: process.stdin })) {
+  terminal.behaviour = what === "faults" ? faulty : healthy;
+  console.log(what);
 }
