@@ -49,17 +49,17 @@ interface Port {
 }
 
 /** Where a service is to be reached; any free port is another one for each service. */
-type Place = string;
+type Address = string;
 
 /** The ports of a configuration, all of which listen. */
-export type PreparedPorts = ReadonlyMap<Place, { readonly port: Port; readonly wanted: WantedPort }>;
+export type PreparedPorts = ReadonlyMap<Address, { readonly port: Port; readonly wanted: WantedPort }>;
 
 export class BridgePorts {
   readonly #sockets: readonly ListeningSocket[];
   readonly #report: HttpListenerOptions["report"];
-  #ports: ReadonlyMap<Place, Port> = new Map();
+  #ports: ReadonlyMap<Address, Port> = new Map();
   /** systemd's sockets that no service has now. */
-  readonly #unserved = new Map<Place, Answering>();
+  readonly #unserved = new Map<Address, Answering>();
   readonly #closing = new Set<Promise<void>>();
 
   /**
@@ -80,7 +80,7 @@ export class BridgePorts {
    * @throws Error when a port can't be opened, and SocketsError where systemd has no such socket: then nothing has changed.
    */
   async prepare(all: readonly WantedPort[]): Promise<PreparedPorts> {
-    const prepared = new Map<Place, { port: Port; wanted: WantedPort }>();
+    const prepared = new Map<Address, { port: Port; wanted: WantedPort }>();
     const opened: Answering[] = [];
     try {
       for (const wanted of all) {
@@ -128,7 +128,7 @@ export class BridgePorts {
     else answering.replace(options);
   }
 
-  #placeOf({ options: { config, contract, service = contract.service } }: WantedPort): Place {
+  #placeOf({ options: { config, contract, service = contract.service } }: WantedPort): Address {
     if (config.port === 0) return service;
     return this.#sockets.length > 0 ? String(config.port) : `${config.host} ${config.port}`;
   }

@@ -229,6 +229,7 @@ class RunningBridge implements Bridge {
     try {
       ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate, handlers)));
     } catch (error) {
+      this.#followers.drop();
       await this.#lines.discard(lines, this.#config === undefined ? "start failed" : "the new configuration was refused");
       throw error;
     }

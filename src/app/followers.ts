@@ -34,6 +34,11 @@ export class Followers {
     return (call) => (call.followMs === undefined ? options.handler(call) : this.#followerOf(service, options).follow(call));
   }
 
+  /** The configuration that was prepared is refused. */
+  drop(): void {
+    this.#prepared.clear();
+  }
+
   /** The configuration that was prepared is taken. */
   take(): void {
     for (const [service, options] of this.#prepared) this.#followers.get(service)?.use(options);

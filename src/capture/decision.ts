@@ -22,7 +22,7 @@ export type CodeClass = number | "none" | "other";
 export type Decision =
   | { readonly do: "write"; readonly service: ServiceName; readonly call: number; readonly bytes: number }
   | { readonly do: "record"; readonly call: number }
-  | Settled
+  | CallEnd
   | { readonly do: "state"; readonly state: LineState; readonly reason: string }
   | { readonly do: "discard"; readonly reason: DiscardReason; readonly bytes: number }
   | { readonly do: "late"; readonly framing: Framing; readonly bytes: number }
@@ -32,7 +32,7 @@ export type Decision =
   | { readonly do: "close" };
 
 /** How a call ended. */
-export type Settled =
+export type CallEnd =
   | { readonly do: "answer"; readonly call: number; readonly status: StatusClass; readonly code: CodeClass }
   | {
       readonly do: "fail";
@@ -73,7 +73,7 @@ export function decisionOf(effect: LineEffect): Decision {
   }
 }
 
-function settled(call: number, ending: Ending): Settled {
+function settled(call: number, ending: Ending): CallEnd {
   if (!(ending instanceof Fault)) {
     return { do: "answer", call, status: statusClass(ending.status), code: codeClass(ending.code) };
   }

@@ -88,7 +88,7 @@ const vatAmounts = (description: string) =>
   Type.Optional(Type.Union([Type.Array(vat), Type.Null()], { description: `${description} (Shift metrics)` }));
 
 /** Returned by /x_report and, with two fields more, by /close_shift (Shift metrics). */
-export const metrics = {
+export const shiftMetrics = {
   shiftID: count("Shift id"),
   shiftOpenAt: Type.Optional(hear.text("When the shift opened (Shift metrics)")),
   cash: sum("Cash balance"),

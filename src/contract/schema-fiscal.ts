@@ -2,10 +2,10 @@ import {
   documentReply,
   envelope,
   itemLine,
-  metrics,
   metricsClose,
   type paymentEntry,
   shift,
+  shiftMetrics,
   whole,
 } from "./schema-fiscal-reply.ts";
 import { type RouteSchemas, say, whenSuccess } from "./schema-parts.ts";
@@ -198,9 +198,9 @@ export const fiscalSchemas = {
   "/check_copy": { request: checkCopy, reply: copyReply },
   "/abort": { request: abort, reply: reply({}) },
   "/open_shift": { request: openShift, reply: reply({ shiftID, fiscalID, shiftOpenAt }) },
-  "/close_shift": { request: closeShift, reply: reply({ ...metrics, fiscalShiftID, fiscalShiftNum }) },
+  "/close_shift": { request: closeShift, reply: reply({ ...shiftMetrics, fiscalShiftID, fiscalShiftNum }) },
   "/check_shift": { request: empty, reply: shiftReply },
-  "/x_report": { request: xReport, reply: reply(metrics) },
+  "/x_report": { request: xReport, reply: reply(shiftMetrics) },
   "/deposit": { request: cash, reply: cashReply },
   "/withdraw": { request: cash, reply: cashReply },
   "/dates_report": { request: datesReport, reply: reply({}) },

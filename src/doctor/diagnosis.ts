@@ -10,7 +10,7 @@ import { type BytePattern, bytePatternOf } from "./byte-patterns.ts";
 import { openErrorFinding } from "./device.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
 import type { Host } from "./host.ts";
-import { answerMs, type ProbeAnswer, type ProbeResult, probeServices, ServiceProbe } from "./probe.ts";
+import { type ProbeAnswer, type ProbeResult, probeAnswerMs, probeServices, ServiceProbe } from "./probe.ts";
 
 /** A line with what is configured on it. */
 export interface LineToProbe extends ProbedLine {
@@ -115,7 +115,7 @@ function answeredFinding(
   const fact = `${probe.service} answered ${route} in ${timeOf(ms)} at ${config.baudRate} baud: ${capabilitiesText(json)}`;
   if (usesOtherCrc16(probe, config)) return finding("answer", "note", `${fact}; with ${namesOfCrc16[crc16]}`, more);
   if (!probe.late) return finding("answer", "ok", fact, more);
-  const cause = `the answer took longer than ${answerMs / 1_000} s: the terminal was busy, or is still starting`;
+  const cause = `the answer took longer than ${probeAnswerMs / 1_000} s: the terminal was busy, or is still starting`;
   const cure = "wait for the terminal's idle screen, and run this command again";
   return finding("answer", "warn", `${fact}; that is late`, { ...more, cause, cure });
 }

@@ -26,11 +26,11 @@ export interface ProbePace {
 }
 
 /** Milliseconds that a probe's answer may take to begin; a later one is accepted too, and reported as late. */
-export const answerMs = 3_000;
+export const probeAnswerMs = 3_000;
 
 /** The pace of a line whose settings are believed: a late answer is waited for as long as posline itself would. */
 export const usualPace = ({ lateReplyMs }: LineConfig): ProbePace => ({
-  answerMs,
+  answerMs: probeAnswerMs,
   frameMs: 2 * payloadMsMin,
   lateMs: () => lateReplyMs,
 });

@@ -15,7 +15,7 @@ import type { StateReader } from "./state-reader.ts";
 /** How an operation may end; "exhausted" is one that would be approved, had its original so much left. */
 export const operationEnds = ["approved", "declined", "cancelled", "card-timeout", "reversed", "exhausted"] as const;
 
-export type OperationEnd = (typeof operationEnds)[number];
+export type EmulatedEnd = (typeof operationEnds)[number];
 
 export interface EmulatedOperation {
   /** Counted from 1, for all operations of a service. */
@@ -26,7 +26,7 @@ export interface EmulatedOperation {
   /** How many were, so far. */
   asked: number;
   /** Where it is bound for, and where it came to once it has ended. */
-  end: OperationEnd;
+  end: EmulatedEnd;
   ended: boolean;
 }
 
@@ -151,7 +151,7 @@ export class OperationStore<T extends EmulatedOperation> {
   }
 
   /** Ends all that is in progress. */
-  endAll(end: OperationEnd): void {
+  endAll(end: EmulatedEnd): void {
     for (const operation of [...this.#running]) this.end(operation, end);
   }
 
@@ -222,7 +222,7 @@ export class OperationStore<T extends EmulatedOperation> {
 const dueMs = (operation: EmulatedOperation) => operation.begunMs + operation.checks * checkMs;
 
 /** What isn't an operation's end, such as a doubt about its start or a printer's paper, lets it take its normal course. */
-export function operationEndOf(outcome: EmulatedOutcome | undefined): OperationEnd {
+export function operationEndOf(outcome: EmulatedOutcome | undefined): EmulatedEnd {
   return operationEnds.find((end) => end === outcome?.name) ?? "approved";
 }
 

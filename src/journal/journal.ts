@@ -9,7 +9,7 @@ import { version } from "../core/version.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
-import { type Place, type RecentOperation, RecentOperations } from "./recent-operations.ts";
+import { type PlaceInJournal, type RecentOperation, RecentOperations } from "./recent-operations.ts";
 import {
   asUnknown,
   isUnknown,
@@ -22,7 +22,7 @@ import {
 } from "./record.ts";
 import { type JournalReport, Recorder } from "./recorder.ts";
 import { slotBytes } from "./slot.ts";
-import type { Recording } from "./write-queue.ts";
+import type { PendingRecord } from "./write-queue.ts";
 
 /**
  * The journal of money: a record on the disk of each request that moves money, prints or changes state, made before its first
@@ -67,7 +67,7 @@ export interface JournalEnding {
 export interface OpenOperation {
   readonly sent: SentRecord;
   /** Where its record is; undefined where there is none. */
-  readonly place: Place | undefined;
+  readonly place: PlaceInJournal | undefined;
   readonly cause: UnknownOperation["cause"];
   /** Since when this process knows that it is unknown, on `nowMs`'s scale. */
   readonly sinceMs: number;
@@ -146,7 +146,7 @@ export class Journal implements OperationHistory {
   begin(call: Call, route: Route): JournalEntry {
     const contract = contracts[call.contract];
     const record = sentRecord(call, route, contract);
-    let sent: Recording | undefined;
+    let sent: PendingRecord | undefined;
     let recent: RecentOperation | undefined;
     return {
       sent: async () => {

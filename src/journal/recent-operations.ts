@@ -2,7 +2,7 @@ import { recoveries } from "../contract/recovery.ts";
 import { nowMs } from "../core/clock.ts";
 import type { OperationEnd, PastOperation } from "../core/followed.ts";
 import type { SentRecord } from "./record.ts";
-import type { Recording } from "./write-queue.ts";
+import type { PendingRecord } from "./write-queue.ts";
 
 /**
  * The operations of the last day by service, route and key, in memory: so the same call again is recognised without reading a disk,
@@ -13,12 +13,12 @@ import type { Recording } from "./write-queue.ts";
 export const recentMs = 24 * 60 * 60 * 1_000;
 
 /** Where an operation's `sent` stands: to be written by this process, or written by an earlier one under this number. */
-export type Place = Recording | number;
+export type PlaceInJournal = PendingRecord | number;
 
 /** One operation; the last one under its route and key. */
 export interface RecentOperation extends PastOperation {
   readonly route: string;
-  readonly place: Place;
+  readonly place: PlaceInJournal;
   /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
   readonly atMs: number;
   end: OperationEnd | undefined;
@@ -51,7 +51,7 @@ export class RecentOperations {
   }
 
   /** An operation is about to be sent; undefined for one that has no key or no end of its own. */
-  add(sent: SentRecord, place: Place): RecentOperation | undefined {
+  add(sent: SentRecord, place: PlaceInJournal): RecentOperation | undefined {
     const { service, route, key, digest } = sent;
     if (key === undefined || !followable.has(route)) return undefined;
     const name = nameOf(service, key);
@@ -66,7 +66,7 @@ export class RecentOperations {
   }
 
   /** One that an earlier process sent, in the order of their sending; what this process sent meanwhile is newer. */
-  addOlder(sent: SentRecord, place: Place, end: OperationEnd | undefined): void {
+  addOlder(sent: SentRecord, place: PlaceInJournal, end: OperationEnd | undefined): void {
     const { service, route, key, digest, timeMs } = sent;
     if (key === undefined || !followable.has(route)) return;
     // A clock that was set back makes it younger, never older: it is then remembered for longer.
@@ -85,7 +85,7 @@ export class RecentOperations {
     this.#forget();
   }
 
-  #past({ route, timeMs, digest, fresh = false }: SentRecord, place: Place, atMs: number) {
+  #past({ route, timeMs, digest, fresh = false }: SentRecord, place: PlaceInJournal, atMs: number) {
     return { route, place, atMs, sentMs: timeMs, digest, end: undefined, isFresh: fresh };
   }
 

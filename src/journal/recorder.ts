@@ -7,8 +7,8 @@ import { openRing, type Ring, type SlotRecord } from "./ring.ts";
 import {
   DiskRetry,
   diskProbe,
+  type PendingRecord,
   QueuedRecord,
-  type Recording,
   sequenceOf,
   type UnnumberedRecord,
   WriteQueue,
@@ -79,7 +79,7 @@ export class Recorder {
   /** What is being written. */
   #batch: readonly QueuedRecord[] = [];
   /** Sendings on the disk that have no outcome there: they must be in whatever file comes in the place of theirs. */
-  readonly #inFlight = new Set<Recording>();
+  readonly #inFlight = new Set<PendingRecord>();
   #ring: Ring | undefined;
   #lock: WriterLock | undefined;
   #next = 1;
@@ -102,7 +102,7 @@ export class Recorder {
   }
 
   /** Takes a record. */
-  add(record: UnnumberedRecord): Recording {
+  add(record: UnnumberedRecord): PendingRecord {
     const now = nowMs();
     const queued = new QueuedRecord(record, now + recordMs);
     for (const dropped of this.#queue.add(queued)) this.#lost(dropped);
@@ -113,7 +113,7 @@ export class Recorder {
   }
 
   /** Takes back a record that was not begun to be written; false when it may be on the disk. */
-  withdraw(recording: Recording): boolean {
+  withdraw(recording: PendingRecord): boolean {
     return recording instanceof QueuedRecord && recording.sequence === undefined && this.#queue.remove(recording);
   }
 

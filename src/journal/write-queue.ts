@@ -10,16 +10,16 @@ export type UnnumberedRecord =
   | SentRecord
   | StartRecord
   | ProbeRecord
-  | (Omit<OutcomeRecord, "sent"> & { readonly sent: Recording })
-  | (Omit<SettledRecord, "sent"> & { readonly sent: Recording | number });
+  | (Omit<OutcomeRecord, "sent"> & { readonly sent: PendingRecord })
+  | (Omit<SettledRecord, "sent"> & { readonly sent: PendingRecord | number });
 
 /** A record that was given to be written, as its caller sees it. */
-export interface Recording {
+export interface PendingRecord {
   /** True once it is on the disk; false when that isn't possible in time. Never rejects. */
   readonly recorded: Promise<boolean>;
 }
 
-export class QueuedRecord implements Recording {
+export class QueuedRecord implements PendingRecord {
   readonly record: UnnumberedRecord;
   readonly recorded: Promise<boolean>;
   /** The end of its caller's wait. */
@@ -46,7 +46,7 @@ export class QueuedRecord implements Recording {
 }
 
 /** The number of what was given to be written, once it has one. */
-export function sequenceOf(recording: Recording | number): number | undefined {
+export function sequenceOf(recording: PendingRecord | number): number | undefined {
   if (typeof recording === "number") return recording;
   return recording instanceof QueuedRecord ? recording.sequence : undefined;
 }
@@ -102,7 +102,7 @@ export class WriteQueue {
   }
 
   /** Takes out one; false when it isn't there. */
-  remove(recording: Recording): boolean {
+  remove(recording: PendingRecord): boolean {
     const before = this.#waiting.length;
     this.#waiting = this.#waiting.filter((queued) => queued !== recording);
     return this.#waiting.length < before;
@@ -117,7 +117,7 @@ export class WriteQueue {
 
   /** The first operation that both began and ended here, as not sent. */
   #firstNotSent(): readonly QueuedRecord[] | undefined {
-    const all = new Set<Recording>(this.#waiting);
+    const all = new Set<PendingRecord>(this.#waiting);
     for (const queued of this.#waiting) {
       const { record } = queued;
       if (record.kind !== "outcome" || record.outcome !== "not-sent" || !all.has(record.sent)) continue;

@@ -59,7 +59,9 @@ async function startBridge(workshop: Workshop): Promise<Bridge> {
   const paths = lines.map((line) => workshop.path(line));
   const tsx = fileURLToPath(import.meta.resolve("tsx"));
   const terminals = paths.map((path, n) =>
-    workshop.start(`terminal-${lines[n]}`, [process.execPath, "--import", tsx, join(benchDir, "terminal.ts"), path], { talks: true }),
+    workshop.start(`terminal-${lines[n]}`, [process.execPath, "--import", tsx, join(benchDir, "terminal.ts"), path], {
+      talks: true,
+    }),
   );
   for (const each of terminals) await each.line(20_000);
   const terminal = terminals[lines.indexOf(faultyLine)];

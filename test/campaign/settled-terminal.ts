@@ -3,20 +3,14 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { type Call, type ContractName, contractNames, type ServiceName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
-import {
-  type Connection,
-  type ConnectionHandler,
-  msPerByte,
-  OpenError,
-  type OpenTransport,
-} from "../../src/device/transport.ts";
+import { msPerByte } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import type { FaultChance } from "../../src/emulator/faults/fault-plan.ts";
 import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { LineListener } from "../../src/line/listener.ts";
-import { Pty } from "../support/pty.ts";
+import { UnpluggableTty } from "../support/unpluggable-tty.ts";
 
 /**
  * The terminal at the other end of a line's pty: posline's emulator, whose ledger can be looked at at every moment, and which notes each
@@ -60,7 +54,7 @@ export class SettledTerminal {
   readonly arrivals: Arrival[] = [];
   readonly #services: SettledTerminalOptions["services"];
   readonly #emulator: Emulator;
-  readonly #device: PtyDevice;
+  readonly #device: UnpluggableTty;
   readonly #listener: LineListener;
 
   constructor({ link, services, seed, chances }: SettledTerminalOptions) {
@@ -72,7 +66,7 @@ export class SettledTerminal {
     }
     const config = { ...lineDefaults, path: link, baudRate };
     const { handler, stepsFor } = lineEndpoint({ answer: (call) => this.#answer(call) }, config.crc16);
-    this.#device = new PtyDevice(link);
+    this.#device = new UnpluggableTty(link);
     const unplug = (ms: number) => this.#device.unplug(ms);
     this.#listener = new LineListener({
       config,
@@ -120,7 +114,7 @@ export class SettledTerminal {
 
   async end(): Promise<void> {
     await this.#listener.stop();
-    this.#device.end();
+    this.#device.close();
   }
 
   #recordOf(service: ServiceName, contract: ContractName, route: string, key: string): JsonObject | undefined {
@@ -183,65 +177,4 @@ function jsonOf({ contract, body }: Call): JsonObject {
 /** Every contract once, named by the line: `bank-2`. */
 export function servicesOf(line: number): Readonly<Record<ServiceName, ContractName>> {
   return Object.fromEntries(contractNames.map((contract) => [line === 1 ? contract : `${contract}-${line}`, contract]));
-}
-
-/** A device in this process: posline opens the pty's path, and the terminal its other side. It is plugged in again by itself. */
-class PtyDevice {
-  readonly #link: string;
-  #pty: Pty | undefined;
-  #handler: ConnectionHandler | undefined;
-  #again: NodeJS.Timeout | undefined;
-
-  constructor(link: string) {
-    this.#link = link;
-    this.#plug();
-  }
-
-  readonly open: OpenTransport = async (handler) => {
-    const pty = this.#pty;
-    if (pty === undefined) throw new OpenError("it is unplugged");
-    this.#handler = handler;
-    const connection: Connection = {
-      wroteBytes: 0,
-      write: (pieces) => {
-        const written = () => {
-          if (this.#handler === handler) handler.onWritten();
-        };
-        void pty.write(Buffer.concat(pieces)).then(written);
-      },
-      close: async () => {
-        if (this.#handler === handler) this.#handler = undefined;
-      },
-    };
-    return connection;
-  };
-
-  /** Pulls it, and plugs it in again after so many milliseconds. */
-  unplug(ms: number): void {
-    this.#pty?.unplug();
-    this.#pty = undefined;
-    this.#handler = undefined;
-    clearTimeout(this.#again);
-    this.#again = setTimeout(() => this.#plug(), ms);
-  }
-
-  end(): void {
-    clearTimeout(this.#again);
-    this.#pty?.unplug();
-  }
-
-  #plug(): void {
-    this.#pty = new Pty((bytes) => this.#heard(bytes)).linkAt(this.#link);
-  }
-
-  #heard(bytes: Buffer): void {
-    for (let from = 0; from < bytes.length; ) {
-      const handler = this.#handler;
-      const space = handler?.space();
-      if (handler === undefined || space === undefined) return;
-      const copied = bytes.copy(space, 0, from);
-      from += copied;
-      handler.onBytes(copied);
-    }
-  }
 }

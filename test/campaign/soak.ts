@@ -56,11 +56,7 @@ export const soak: Part = {
         await sleep(100);
         after = await box.sample();
       }
-      return [
-        ...tillRows(tills, box),
-        ...leftRows(before, after),
-        ...trendRows(samples, !short && minutes >= judgedMinutes),
-      ];
+      return [...tillRows(tills, box), ...leftRows(before, after), ...trendRows(samples, !short && minutes >= judgedMinutes)];
     } finally {
       await box.stop();
     }

@@ -1,13 +1,12 @@
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
-import { type Connection, type ConnectionHandler, OpenError, type OpenTransport } from "../../src/device/transport.ts";
 import { Emulator } from "../../src/emulator/emulator.ts";
 import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import { configOf } from "../line/lines.ts";
-import { Pty } from "../support/pty.ts";
+import { UnpluggableTty } from "../support/unpluggable-tty.ts";
 
 /** The emulated terminal at the other end of a bridge's tty. It outlives bridges and tills, and has the ledger. */
 
@@ -62,79 +61,5 @@ export class TillTerminal {
     const answer = this.emulator.answer(call);
     this.onSale();
     return answer;
-  }
-}
-
-/** A tty whose other end is opened here, as the terminal's own port. */
-class UnpluggableTty {
-  readonly #link: string;
-  #pty: Pty | undefined;
-  #handler: ConnectionHandler | undefined;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(link: string) {
-    this.#link = link;
-    this.#plug();
-  }
-
-  readonly open: OpenTransport = async (handler) => {
-    const pty = this.#pty;
-    if (pty === undefined) throw new OpenError("it is unplugged");
-    this.#handler = handler;
-    return new TtyConnection(pty, handler, () => {
-      if (this.#handler === handler) this.#handler = undefined;
-    });
-  };
-
-  unplug(ms: number): void {
-    const handler = this.#handler;
-    this.#handler = undefined;
-    this.close();
-    this.#timer = setTimeout(() => this.#plug(), ms);
-    handler?.onClosed("it was unplugged");
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#pty?.unplug();
-    this.#pty = undefined;
-  }
-
-  #plug(): void {
-    this.#pty = new Pty((bytes) => this.#heard(bytes)).linkAt(this.#link);
-  }
-
-  #heard(bytes: Buffer): void {
-    for (let from = 0; from < bytes.length; ) {
-      const space = this.#handler?.space();
-      if (space === undefined) return;
-      const copied = bytes.copy(space, 0, from);
-      from += copied;
-      this.#handler?.onBytes(copied);
-    }
-  }
-}
-
-class TtyConnection implements Connection {
-  readonly #pty: Pty;
-  readonly #handler: ConnectionHandler;
-  readonly #closed: () => void;
-  wroteBytes = 0;
-
-  constructor(pty: Pty, handler: ConnectionHandler, closed: () => void) {
-    this.#pty = pty;
-    this.#handler = handler;
-    this.#closed = closed;
-  }
-
-  write(pieces: readonly Buffer[]): void {
-    const bytes = Buffer.concat(pieces);
-    this.wroteBytes = bytes.length;
-    void this.#pty.write(bytes);
-    this.#handler.onWritten();
-  }
-
-  async close(): Promise<void> {
-    this.#closed();
   }
 }

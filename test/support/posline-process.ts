@@ -12,6 +12,12 @@ export const bundle = fileURLToPath(new URL("../../dist/posline.cjs", import.met
  */
 export const closeAndRun = 'for n in $(ls /proc/$$/fd); do [ "$n" -gt 2 ] && eval "exec $n>&-"; done; exec "$@"';
 
+/** Those that run: a test or campaign that ends by an error leaves none behind, which would hold ports and ptys. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 export interface LogLine {
   readonly [field: string]: unknown;
 }
@@ -39,7 +45,9 @@ export class PoslineProcess {
       env: { PATH: process.env["PATH"] ?? "", ...anyPort, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
+    running.add(this.child);
     this.#closed = once(this.child, "close").then(() => {
+      running.delete(this.child);
       this.#hasClosed = true;
       this.#wake();
     });

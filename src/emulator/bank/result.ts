@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../core/json-object.ts";
 import { errorAnswer, type ServiceAnswer, zeroPadded } from "../answer.ts";
-import type { OperationEnd } from "../operations.ts";
+import type { EmulatedEnd } from "../operations.ts";
 import { savedBatchTotals } from "./batches.ts";
 import { type BankOperation, type CardOperation, isCardOperation } from "./operation.ts";
 import { pairOf } from "./terminals.ts";
@@ -18,7 +18,7 @@ interface BankFailure extends Texts {
   readonly code: number;
 }
 
-const bankFailures: Readonly<Record<Exclude<OperationEnd, "approved">, BankFailure>> = {
+const bankFailures: Readonly<Record<Exclude<EmulatedEnd, "approved">, BankFailure>> = {
   declined: {
     status: "ERROR",
     code: -20,
@@ -56,7 +56,7 @@ const bankFailures: Readonly<Record<Exclude<OperationEnd, "approved">, BankFailu
 const maskedCard = "411111******1111";
 
 /** Ends that no card was read for. */
-const cardless: readonly OperationEnd[] = ["cancelled", "card-timeout"];
+const cardless: readonly EmulatedEnd[] = ["cancelled", "card-timeout"];
 
 /** How the answer is wanted (Status query request). */
 export interface CheckOptions {

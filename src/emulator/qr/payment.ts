@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../core/json-object.ts";
-import type { EmulatedOperation, OperationEnd } from "../operations.ts";
+import type { EmulatedEnd, EmulatedOperation } from "../operations.ts";
 import type { StateReader } from "../state-reader.ts";
 
 /** The payment systems of the emulated qr service, and what it remembers of a payment. */
@@ -38,7 +38,7 @@ export interface QrPayment extends EmulatedOperation {
 export const refundableAmount = ({ amount, givenBack, cancelled }: QrPayment) => (cancelled ? 0n : amount - givenBack);
 
 /** The error texts of a payment, or of giving it back, that came to nothing. */
-export const paymentFailures: Readonly<Record<Exclude<OperationEnd, "approved">, readonly [state: string, cure: string]>> = {
+export const paymentFailures: Readonly<Record<Exclude<EmulatedEnd, "approved">, readonly [state: string, cure: string]>> = {
   declined: ["the payment system declined it", "choose another way to pay"],
   cancelled: ["the customer cancelled it", "start again if it is still wanted"],
   "card-timeout": ["nobody paid in time", "start again if it is still wanted"],
