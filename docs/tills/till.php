@@ -10,15 +10,15 @@ curl_setopt_array($curl, [
     CURLOPT_TIMEOUT => 90,
 ]);
 while (true) {
-    $answer = (string) curl_exec($curl); // Empty where it is not there, or cut: the same call again.
+    // No body where posline is not there, or its answer was cut: the same call again.
+    [$head, $body] = explode("\r\n\r\n", (string) curl_exec($curl), 2) + ['', ''];
     $status = curl_getinfo($curl, CURLINFO_RESPONSE_CODE);
-    [$head] = explode("\r\n\r\n", $answer, 2);
     $word = preg_match('/^X-Posline-Result: *(\w+)/mi', $head, $found) ? $found[1] : '';
     if (isset($exits[$word])) {
         echo "$word\n";
         exit($exits[$word]);
-    } elseif ($word === '' && $answer !== '' && $status < 500 && $status !== 408) {
-        fwrite(STDERR, "$answer\n");
+    } elseif ($word === '' && $body !== '' && $status < 500 && $status !== 408) {
+        fwrite(STDERR, "$status $body\n");
         exit(2);
     }
     sleep(preg_match('/^Retry-After: *(\d+)/mi', $head, $found) ? (int) $found[1] : 2);
