@@ -8,7 +8,7 @@ export function wholeOf(pieces: readonly Buffer[]): Buffer {
 
 /** The text of pieces that follow each other. A character may be cut between two of them. */
 export function textOf(pieces: readonly Buffer[]): string {
-  return pieces.length === 0 ? "" : wholeOf(pieces).toString("utf8");
+  return wholeOf(pieces).toString("utf8");
 }
 
 /** The JSON object in a text; undefined when it is not JSON, or JSON of another kind. */

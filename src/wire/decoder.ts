@@ -74,7 +74,7 @@ class LineDecoder implements Decoder {
   }
 
   get missingBytes(): number {
-    return this.mode === "length" ? this.length.missingBytes : 0;
+    return this.length.missingBytes;
   }
 
   space(): Buffer {

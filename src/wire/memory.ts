@@ -166,7 +166,8 @@ export class Memory {
 
   /** Carries `checksum` on from `value` over [from, to). */
   sum(checksum: Checksum, from: number, to: number, value: number): number {
-    if (this.base + from >= 0) return checksum(this.chunk, this.base + from, this.base + to, value);
+    const start = this.base + from;
+    if (start >= 0) return checksum(this.chunk, start, this.base + to, value);
     return this.pieces(from, to).reduce((sum, piece) => checksum(piece, 0, piece.length, sum), value);
   }
 

@@ -108,9 +108,23 @@ test("parseBounded() takes depthMax levels and not one more, whatever text and b
 });
 
 test("parseBounded() takes entriesMax entries and not one more, and counts none within a text", () => {
-  const list = (items: number) => Buffer.from(`{"a":[${Array.from({ length: items }, () => "0").join(",")}]}`);
-  // Beside the commas there are two that open.
+  const list = (items: number, last = "0") => Buffer.from(`{"a":[${"0,".repeat(items - 1)}${last}]}`);
+  // Beside the commas there are two that open, and one more where the last item is a list.
   assert.ok(typeof parseBounded(list(entriesMax - 1)) !== "string");
   assert.equal(parseBounded(list(entriesMax)), "made of more than 65536 entries");
+  assert.ok(typeof parseBounded(list(entriesMax - 2, "[]")) !== "string");
+  for (const last of ["[]", "{}"]) assert.equal(parseBounded(list(entriesMax - 1, last)), "made of more than 65536 entries");
   assert.ok(typeof parseBounded(Buffer.from(`{"a":"${",[{".repeat(entriesMax)}"}`)) !== "string");
+});
+
+test("parseBounded() finds the only name that is watched, and the first of several that stand twice", () => {
+  const twice = (text: string, names: readonly string[]) => {
+    const got = parseBounded(Buffer.from(text), names);
+    assert.ok(typeof got !== "string");
+    return got.twice;
+  };
+  assert.equal(twice('{"amount":1,"amount":2}', ["amount"]), "amount");
+  assert.equal(twice('{"amount":1,"amount":2}', ["pay_id"]), undefined);
+  assert.equal(twice('{"a":1,"b":2,"b":3,"a":4}', ["a", "b"]), "b");
+  assert.equal(twice('{"amount":1,"amount":2}', []), undefined);
 });

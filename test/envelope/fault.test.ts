@@ -64,3 +64,14 @@ test("faultOnLine() writes nothing where there is no word, and otherwise what HT
     '{"status":"error","code":2,"message":"why"}',
   );
 });
+
+test("faultOnLine() passes an upstream posline's own error on, but no other words of it, and none where an error might be an end", () => {
+  const line = (contract: typeof qr, path: string, payload: string) =>
+    textOf(faultOnLine(contract, path, new Fault("timeout", "why", { payload: [Buffer.from(payload)] })));
+  const theirs = '{"status":"error","code":-3,"message":"theirs"}';
+  const own = '{"status":"error","code":-3,"message":"why"}';
+  assert.equal(line(bank, "/sale", theirs), theirs);
+  for (const other of ['{"status":"success"}', "{}", "<html>", "[]", ""]) assert.equal(line(bank, "/sale", other), own, other);
+  assert.equal(line(qr, "/check", theirs), '{"status":"success","message":"why"}');
+  assert.equal(line(qr, "/refund", theirs), "");
+});

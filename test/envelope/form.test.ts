@@ -32,12 +32,20 @@ for (const [text, wanted] of [
   ["metadata=a&data1=b&dat=c", {}],
   ["", {}],
   [" \r\n", {}],
+  ["\r\t\ndata=a\t\r", { data: "a" }],
+  ["data=a\x0b", { data: "a\x0b" }],
+  ["data=a!", { data: "a!" }],
   ["commands=x&comman=y", {}],
 ] as const) {
   test(`parseForm() reads ${JSON.stringify(text)}`, () => {
     assert.deepEqual(read(text), { ...none, ...wanted });
   });
 }
+
+test("parseForm() leaves other fields out, whatever their names", () => {
+  const names = Object.keys(parseForm(Buffer.from("x=1&undefined=2&__proto__=3&=4&data=a"))).sort();
+  assert.deepEqual(names, ["command", "data", "repeated", "sign"]);
+});
 
 test("parseForm() gives views of the text, copies nothing", () => {
   const text = Buffer.from("data=abc&sign=def");
@@ -90,6 +98,9 @@ for (const [escaped, text] of [
   ["%C3%A9", "é"],
   ["100%25", "100%"],
   ["%252B", "%2B"],
+  ["%30%39%6a%6A%0f%0F", "09jj\x0f\x0f"],
+  ["%3:%:3%/0%0/", "%3:%:3%/0%0/"],
+  ["%4g%4G%g4%4`%4@", "%4g%4G%g4%4`%4@"],
 ] as const) {
   test(`unescapeValue() reads ${escaped} as ${text}`, () => {
     assert.equal(unescapeValue(Buffer.from(escaped)), text);

@@ -34,6 +34,17 @@ test("toLine() passes the body's pieces on, the very same buffers", () => {
 test("toLine() signs a fiscal /supported_operations that has no body itself", () => {
   const text = written(toLine(fiscal, "/supported_operations", [], "MERCHANT-1"));
   assert.equal(text, `command=/supported_operations&data=e30=&sign=${signOf("e30=", "MERCHANT-1")}`);
+  const unsigned = written(toLine(fiscal, "/supported_operations", [], undefined));
+  assert.equal(unsigned, `command=/supported_operations&data=e30=&sign=${signOf("e30=", "")}`);
+});
+
+test("toLine() passes a body of one piece on, a form's as well", () => {
+  for (const [contract, line] of [
+    [fiscal, "command=/sale&data=e30=&sign=x"],
+    [bank, "/sale\ndata=e30=&sign=x"],
+  ] as const) {
+    assert.equal(written(toLine(contract, "/sale", [Buffer.from("data=e30=&sign=x")], undefined)), line);
+  }
 });
 
 test("toLine() never puts posline's own sign under a route that needs one of its sender", () => {
@@ -41,7 +52,7 @@ test("toLine() never puts posline's own sign under a route that needs one of its
     if (body === "none") continue;
     assert.throws(
       () => toLine(fiscal, path, [], "MERCHANT-1"),
-      (error) => error instanceof Fault && error.kind === "missing",
+      (error) => error instanceof Fault && error.kind === "missing" && /no data and no sign/.test(error.message),
     );
   }
   assert.throws(() => toLine(fiscal, "/nowhere", [], "MERCHANT-1"), Fault);

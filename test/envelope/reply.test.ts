@@ -29,6 +29,11 @@ test("readReply() takes a reply without code or status, or with null in them", (
   assert.equal(nulls.code, undefined);
 });
 
+test("readReply() takes of a status as much as a log line needs, 16 characters, and of a code only a number", () => {
+  const { status, code } = read(`{"status":"${"abcdefgh".repeat(3)}","code":"0"}`);
+  assert.deepEqual([status, code], ["abcdefghabcdefgh", undefined]);
+});
+
 test("readReply() takes nothing that is no JSON object", () => {
   for (const text of ["", "null", "1", "[]", '"x"', "{", "ERROR"]) {
     assert.equal(tried(text), "not a JSON object");

@@ -120,6 +120,9 @@ test("readHttpBody() takes /supported_operations without a body, but a body ther
 
 test("readHttpBody() relays a fiscal form blindly with check none, but never bytes that could end a frame", () => {
   assert.equal(textOf(read("fiscal", "/sale", "data=???&sign=!&x=1", blind).body), "data=???&sign=!");
+  assert.equal(textOf(read("fiscal", "/sale", "data=!~&sign=~!", blind).body), "data=!~&sign=~!");
+  assertRefused("malformed", () => read("fiscal", "/sale", "data=\x02ab&sign=x", blind));
+  assertRefused("malformed", () => read("fiscal", "/sale", "data=ab&sign=xy\x03", blind));
   for (const byte of ["\x00", "\x02", "\x03", "\x1f", " ", "\n", "\x7f", "\x80", "\xff"]) {
     assertRefused("malformed", () => read("fiscal", "/sale", `data=a${byte}b&sign=x`, blind));
     assertRefused("malformed", () => read("fiscal", "/sale", `data=ab&sign=x${byte}y`, blind));
@@ -185,7 +188,8 @@ test("readHttpBody() passes the pieces of a text on untouched: the very same buf
 
 test("readHttpBody() takes no body where the route has none, and a body there as it came", () => {
   assert.deepEqual(read("bank", "/terminals", []).body, []);
-  assert.deepEqual(read("bank", "/terminals", " \r\n").body, []);
+  for (const blank of [" \r\n", "\t", "\r", "\v\f"]) assert.deepEqual(read("bank", "/terminals", blank).body, []);
+  for (const text of ["\x08", "\x0e", "!"]) assertRefused("malformed", () => read("bank", "/terminals", text));
   assert.equal(textOf(read("bank", "/terminals", ' {"x":1} ').body), ' {"x":1} ');
   assertRefused("malformed", () => read("bank", "/terminals", "x"));
 });
@@ -243,6 +247,34 @@ const dataForm = (json: Buffer) => {
   const encoded = json.toString("base64");
   return `data=${encoded}&sign=${signOf(encoded, merchantId)}`;
 };
+
+test("readHttpBody() says what to add to a request, and what to change in one", () => {
+  const form = (json: string | Buffer) => dataForm(Buffer.from(json));
+  for (const [service, body, message] of [
+    ["bank", "", /body is empty: send the operation's JSON object/],
+    ["bank", "[]", /the body must be a JSON object/],
+    ["fiscal", form("[]"), /the decoded data must be a JSON object/],
+    ["bank", '{"pay_id":1,"pay_id":2}', /the body has the field pay_id twice/],
+    ["bank", '{"x":"\xe9"}', /the body is not UTF-8: encode it as UTF-8/],
+    ["fiscal", form(Buffer.from([0x7b, 0xff, 0x7d])), /the decoded data/],
+    ["fiscal", "sign=x", /no data: add data, the Base64 of the JSON object/],
+    ["fiscal", "data=e30=", /no sign: add sign, Base64 of the SHA-1 of data and merchantId/],
+    ["fiscal", "data=e30=&sign=x&command=/refund", /has a command: leave it out/],
+    ["fiscal", "data=e30=&sign=x&sign=y", /has sign twice: send it once/],
+    ["fiscal", "data=e30=&sign=\x02", /printable ASCII: percent-encode/],
+    ["fiscal", "data=?&sign=x", /data is not Base64/],
+    ["fiscal", "data=e30=&sign=?", /sign is not Base64/],
+    ["fiscal", "data=e30=&sign=abcd", /sign does not match data and merchantId/],
+  ] as const)
+    assert.throws(() => read(service, "/sale", body, strict), { name: "Fault", message });
+});
+
+test("readHttpBody() with check envelope asks no schema, and with check contract needs none to read the rest", () => {
+  const short = '{"pay_id":"A"}';
+  assertRefused("missing", () => read("bank", "/sale", short, whole));
+  assert.equal(read("bank", "/sale", short, { ...whole, check: "envelope" }).key, "A");
+  assert.equal(read("bank", "/sale", short, { ...whole, validate: undefined }).key, "A");
+});
 
 for (const [name, bytes] of invalidUtf8) {
   const json = Buffer.concat([Buffer.from('{"pay_id":"A","documentExtID":"A","x":"'), bytes, Buffer.from('"}')]);

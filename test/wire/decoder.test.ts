@@ -10,10 +10,17 @@ const stx = (payload: string): Buffer => Buffer.concat(encodeStx([Buffer.from(pa
 const what = (feed: Feed): string[] => feed.events.map((event) => (event.kind === "frame" ? event.framing : event.reason));
 
 test("createDecoder() refuses options that no line can have", () => {
-  assert.throws(() => createDecoder({ stx: false, length: false, crc16: "arc", payloadBytesMax: 300 }), RangeError);
+  assert.throws(() => createDecoder({ stx: false, length: false, crc16: "arc", payloadBytesMax: 300 }), {
+    name: "RangeError",
+    message: /neither STX nor length frames/,
+  });
   for (const payloadBytesMax of [0, -1, 1.5, Number.NaN, 2 ** 24]) {
-    assert.throws(() => createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax }), RangeError);
+    assert.throws(() => createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax }), {
+      name: "RangeError",
+      message: new RegExp(`payloadBytesMax is ${payloadBytesMax}; use 1 to ${2 ** 24 - 1}`),
+    });
   }
+  for (const payloadBytesMax of [1, 2 ** 24 - 1]) assert.equal(decoderOf("dual", { payloadBytesMax }).phase, "none");
 });
 
 test("decoder.advance() refuses more bytes than there was room for", () => {
@@ -141,4 +148,59 @@ test("decoder gives a header that lies about its length no more memory than twic
     came += n;
   }
   assert.equal(decoder.missingBytes, 8 * 1024 * 1024 + 6 - came);
+});
+
+test("decoder is lost from the first byte that can begin no frame on", () => {
+  for (const mode of modeNames) {
+    const { decoder } = new Feed(decoderOf(mode)).feed(Buffer.from("A"));
+    assert.deepEqual([decoder.phase, decoder.pendingBytes, decoder.missingBytes], ["lost", 1, 0], mode);
+  }
+});
+
+test("decoder gives the first 16 bytes of what it skipped, in however many reads they came", () => {
+  const came = Buffer.from("0123456789abcdefghijklmnop");
+  for (const mode of modeNames)
+    for (const sizes of [[], [1], [10], [15, 1], [16, 1], [17]]) {
+      const head = came.subarray(0, 16).toString("hex");
+      const expected = [{ kind: "discard", reason: "noise", wireBytes: 26, head }];
+      assert.deepEqual(new Feed(decoderOf(mode)).feed(came, sizes).reset().plain(), expected);
+    }
+});
+
+test("decoder reports a length frame cut short as one discard, whatever its payload has of STX frames", () => {
+  const wire = length("\u0002abc\u0002defgh\u0002ijklmnop");
+  for (const mode of ["length", "dual"] as const)
+    for (const n of [5, 12, 20]) {
+      const feed = new Feed(decoderOf(mode)).feed(wire.subarray(0, n)).reset();
+      assert.deepEqual([what(feed), feed.events[0]?.wireBytes], [["reset"], n]);
+    }
+});
+
+test("decoder.push() takes more than there is room for at once", () => {
+  const payload = Buffer.alloc(200_000, "0123456789");
+  for (const [mode, wire] of [
+    ["stx", stx(payload.toString())],
+    ["length", length(payload.toString())],
+  ] as const) {
+    const decoder = decoderOf(mode, { payloadBytesMax: 200_000 });
+    const [frame, ...more] = decoder.push(Buffer.concat([wire, wire.subarray(0, 9)]));
+    assert.ok(frame?.kind === "frame");
+    assert.ok(Buffer.concat(frame.payload).equals(payload));
+    assert.deepEqual([more, decoder.pendingBytes], [[], 9]);
+  }
+});
+
+test("decoder makes room for no more than can be missing: by the length of a frame, or by the cap of one that has none", () => {
+  const bytes = 200_000;
+  const header = Buffer.alloc(4);
+  header.writeUInt32BE(bytes);
+  for (const [mode, start, payloadBytesMax] of [
+    ["length", header, 1_000_000],
+    ["stx", Buffer.of(2), bytes],
+  ] as const) {
+    const decoder = decoderOf(mode, { payloadBytesMax });
+    // Two chunks of 64 KiB are full then
+    decoder.push(Buffer.concat([start, Buffer.alloc(131_072 - start.length, "x")]));
+    assert.equal(decoder.space().length, bytes + 6 - 131_072);
+  }
 });

@@ -134,6 +134,51 @@ test("STX decoder takes a payload of just the cap and discards a larger one as o
 });
 
 test("STX decoder says body from the STX on and knows no missing bytes", () => {
-  const { decoder } = new Feed(decoderOf("stx")).feed(frame("{}").subarray(0, 4), [1]);
-  assert.deepEqual([decoder.phase, decoder.pendingBytes, decoder.missingBytes], ["body", 4, 0]);
+  const wire = frame("{}");
+  const { decoder } = new Feed(decoderOf("stx"));
+  for (let i = 0; i < wire.length - 1; i++) {
+    decoder.push(wire.subarray(i, i + 1));
+    assert.deepEqual([decoder.phase, decoder.pendingBytes, decoder.missingBytes], ["body", i + 1, 0]);
+  }
+  assert.equal(decoder.push(wire.subarray(-1)).length, 1);
+  assert.deepEqual([decoder.phase, decoder.pendingBytes, decoder.missingBytes], ["none", 0, 0]);
+});
+
+test("STX decoder is ready for the next frame after a wrong checksum, and lost in noise that follows", () => {
+  for (const sizes of [[], [1]]) {
+    const bad = Buffer.from(frame("x".repeat(40)));
+    bad[20] = 0x79;
+    const feed = new Feed(decoderOf("stx")).feed(bad, sizes);
+    assert.deepEqual([feed.decoder.phase, feed.decoder.pendingBytes], ["none", 0]);
+    feed.feed(Buffer.from("n"));
+    assert.deepEqual([feed.decoder.phase, feed.decoder.pendingBytes], ["lost", 1]);
+    feed.feed(frame("{}"), sizes);
+    assert.deepEqual(brief(feed), [
+      ["checksum", 46],
+      ["noise", 1],
+      ["frame", 8],
+    ]);
+  }
+});
+
+test("STX decoder discards a frame over the cap with the byte at which no end can be right any more", () => {
+  for (const payloadBytesMax of [20, 1_000])
+    for (const sizes of [[], [1], [7]]) {
+      const feed = new Feed(decoderOf("stx", { payloadBytesMax }));
+      feed.feed(Buffer.concat([Buffer.of(2), Buffer.alloc(payloadBytesMax + 4, "x")]), sizes);
+      assert.deepEqual([brief(feed), feed.decoder.phase], [[], "body"]);
+      feed.feed(Buffer.from("x"));
+      const head = `02${"78".repeat(15)}`;
+      assert.deepEqual(feed.plain(), [{ kind: "discard", reason: "oversize", wireBytes: payloadBytesMax + 2, head }]);
+      // The last bytes may have been its checksum: they are noise now
+      assert.deepEqual([feed.decoder.phase, feed.decoder.pendingBytes], ["lost", 4]);
+    }
+});
+
+test("STX decoder reports a frame with its last byte, wherever the last read begins", () => {
+  const wire = frame("x".repeat(50));
+  for (let cut = 1; cut < wire.length; cut++) {
+    const feed = new Feed(decoderOf("stx")).feed(wire.subarray(0, cut)).feed(wire.subarray(cut));
+    assert.deepEqual(brief(feed), [["frame", wire.length]], `cut at ${cut}`);
+  }
 });

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { faultTable } from "../../src/envelope/fault-table.ts";
+
+/** That the table in docs/client.md is this one is checked with the other tables there. */
+
+const [head, line, ...rows] = faultTable()
+  .split("\n")
+  .map((row) => row.slice(2, -2).split(" | "));
+
+/** Each row of a service: where, what is known, and what a till gets. */
+const rowsOf = (service: string) => rows.filter(([name]) => name === service).map(([, ...cells]) => cells);
+
+test("faultTable() is a table with a title for each cell, and one service after the other", () => {
+  assert.deepEqual([head?.length, head?.[0], head?.at(-1)], [7, "service", "a gateway's line"]);
+  assert.equal(new Set(head?.filter((title) => title.trim() !== "")).size, 7);
+  for (const row of rows) assert.equal(row.length, 7);
+  assert.deepEqual(
+    line,
+    head?.map(() => "---"),
+  );
+  assert.deepEqual([...new Set(rows.map(([service]) => service))], ["fiscal", "bank", "qr"]);
+  assert.match(faultTable(), /^\| service \|.* \|$/m);
+});
+
+test("faultTable() says by which codes a till reads the faults of a service, and which come in HTTP 200", () => {
+  const inOk = "its own; malformed, missing, sign: 200";
+  assert.deepEqual(rowsOf("bank"), [
+    ["each", "not-sent", "`error` -3, -29, -80", inOk, "200", "the body"],
+    ["each", "unknown", "`error` -3", "its own", "200", "the body"],
+  ]);
+  assert.deepEqual(rowsOf("fiscal"), [
+    ["each", "not-sent", "`error` 5, 3, 2, 1", inOk, "200", "the body"],
+    ["`/deposit`, `/withdraw`", "unknown", "in progress: `error` 44", "its own", "200", "the body"],
+    ["the others", "unknown", "`error` 5", "its own", "200", "the body"],
+  ]);
+});
+
+test("faultTable() says where a till gets no word of the contract, and nothing at all on a line", () => {
+  const silence = ["`message` alone", "its own", "its own", "silence"];
+  assert.deepEqual(rowsOf("qr"), [
+    ["`/check`", "not-sent", "in progress: `success`", "its own", "200", "the body"],
+    ["the others", "not-sent", "`error` 1", "its own", "200", "the body"],
+    ["`/showqrcode`, `/check`", "unknown", "in progress: `success`", "its own", "200", "the body"],
+    ["`/cancel`, `/refund`, `/final_confirm`", "unknown", ...silence],
+    ["the others", "unknown", "`error` 1", "its own", "200", "the body"],
+    ["not readable as HTTP", "not-sent", ...silence],
+  ]);
+});
