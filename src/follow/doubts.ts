@@ -161,7 +161,7 @@ export class Doubts {
     if (open.length === 0) return;
     const contract = contracts[name];
     const asked = parseExactObject(bodyText(contract, body));
-    const answer = asked === undefined ? undefined : readAnswer(reply);
+    const answer = readAnswer(reply);
     if (asked === undefined || answer === undefined) return;
     for (const operation of open) {
       const rules = rulesOf(contract, operation);

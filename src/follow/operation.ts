@@ -97,8 +97,7 @@ export class Operation {
     const result = end ?? (this.#known.phase === "accepted" ? "pending" : "unknown");
     const isProven = end !== undefined && this.#last !== undefined;
     const shown = isProven ? this.#last?.reply : (this.#start ?? this.#last?.reply ?? this.#lastFault);
-    const isOwn = shown === this.#start || (isProven && this.#last?.route === this.#options.route.path);
-    const answerOf = isOwn ? undefined : this.#last?.route;
+    const answerOf = shown === this.#start ? undefined : this.#last?.route;
     const followed: Followed = { result, answerOf, polls: this.#polls, isGuarded };
     if (shown === undefined) throw this.#nothingToShow(followed);
     if (shown instanceof Fault) throw new Fault(shown.kind, shown.message, { ...shown.details, followed });

@@ -201,3 +201,99 @@ test("Resolver says how often it asked, and what came of it", async () => {
     [3, "error, code -15", undefined],
   ]);
 });
+
+test("Resolver asks for nobody who could leave, by the operation's key, and numbers its questions", async () => {
+  const bench = await benchOf(time, () => inProgress);
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(6_000);
+  const [first, second] = bench.asked;
+  assert.ok(first !== undefined && second !== undefined);
+  const { service, contract, route, key, background, caller } = first.call;
+  assert.deepEqual([service, contract, route, key, background, caller.gone], ["bank", "bank", "/check", "A", true, false]);
+  const [one, two] = [first, second].map(({ call }) => Number(/^resolve-(\d+)$/.exec(call.requestId)?.[1]));
+  assert.ok(one !== undefined && two !== undefined && two > one);
+});
+
+test("Resolver doesn't ask about an operation that was settled while the question waited for its turn", async () => {
+  const bench = await benchOf(time, ({ call }) => (call.background === true ? inProgress : ended("APPROVED")));
+  let begin = () => {};
+  bench.turn = async (work) => {
+    await new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    return work();
+  };
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(3_000);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual(bench.unknown, []);
+  begin();
+  await time.advance(hourMs);
+  assert.equal(bench.asked.length, 1, "the till's question alone");
+});
+
+test("Resolver asks soon again only after a minute's absence, about everything that is open", async () => {
+  for (const [backMs, questions] of [
+    // It looks at an absent line once a second, first when the next question is due, after 660 s.
+    [719_500, 6],
+    [718_500, 2],
+  ] as const) {
+    const bench = await benchOf(time, () => inProgress);
+    bench.resolve();
+    for (const key of ["A", "B"]) await bench.lose(key);
+    await time.advance(400_000);
+    bench.line.state = "down";
+    await time.advance(backMs - 400_000);
+    bench.asked.length = 0;
+    bench.line.state = "idle";
+    await time.advance(18_000);
+    assert.equal(bench.asked.length, questions);
+  }
+});
+
+test("Resolver takes a line that waits for an answer for one that is there", async () => {
+  const bench = await benchOf(time, () => inProgress);
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(100_000);
+  bench.line.state = "awaiting";
+  await time.advance(10 * 60_000);
+  bench.asked.length = 0;
+  bench.line.state = "idle";
+  await time.advance(17_500);
+  assert.equal(bench.asked.length, 1, "it wasn't away");
+});
+
+test("Resolver says what a bug in its handler was, and goes on", async () => {
+  const bench = await benchOf(time, () => {
+    throw new Error("a bug");
+  });
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(6_000);
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  const { asked, lastAnswer, lastAsked } = bench.doubts.triedOf(operation);
+  assert.deepEqual([asked, lastAnswer], [2, "Error: a bug"]);
+  assert.match(lastAsked ?? "", /^\d{4}-\d\d-\d\dT/);
+});
+
+test("Resolver that is woken while it asks, or after it was stopped, asks nothing more for that", async () => {
+  const bench = await benchOf(time, async () => {
+    await new Promise<void>((resolve) => time.after(1_500, resolve));
+    return inProgress;
+  });
+  const resolver = bench.resolve();
+  await bench.lose("A");
+  await time.advance(2_100);
+  resolver.wake();
+  await bench.lose("B");
+  await time.advance(1_000);
+  assert.equal(bench.asked.length, 1);
+  resolver.stop();
+  resolver.wake();
+  await time.advance(hourMs);
+  assert.equal(bench.asked.length, 1);
+});
