@@ -40,8 +40,8 @@ export interface OperationOptions {
   readonly windowMs: number;
 }
 
-/** The longest that a timer can be set to: each call has a limit of its own, in the line. */
-const timeoutMs = 2 ** 31 - 1;
+/** None here: each call has a limit of its own, in the line. */
+const timeoutMs = Number.POSITIVE_INFINITY;
 
 export class Operation {
   /** Settles when nothing more is asked, and never rejects. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
@@ -14,6 +14,8 @@ import { absent, type Bench, benchOf, ended, inProgress, type LostSettings } fro
 
 const time = new VirtualTime();
 after(() => time.restore());
+// What one test leaves waiting would live on in the next one's hours, and cost it seconds.
+afterEach(() => time.forgetTimers());
 
 const qrBody = { pay_id: "Q", trans: "T-1", pay_system: "PALM", amount: 100 };
 

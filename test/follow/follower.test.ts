@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
@@ -15,6 +15,8 @@ import { type Answered, absent, approved, down, type Following, following, lost,
 
 const time = new VirtualTime();
 after(() => time.restore());
+// What one test leaves waiting would live on in the next one's hours, and cost it seconds.
+afterEach(() => time.forgetTimers());
 
 const sale = { pay_id: "P-1", amount: 1500, currency_name: "EUR", note: "  kept as it came " };
 
@@ -225,6 +227,9 @@ test("Follower can ask nothing about qr's refund: its success ends it, and its e
 });
 
 test("Follower follows 64 operations of a service at most, and refuses the next unsent", async () => {
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on("warning", warned);
   const box = following((route) => (route === "/sale" ? running : undefined));
   const asked = Array.from({ length: 65 }, (_, n) => box.ask({ ...sale, pay_id: `P-${n}` }));
   await time.advance(100);
@@ -237,6 +242,9 @@ test("Follower follows 64 operations of a service at most, and refuses the next 
   assert.equal(stands, "not followed", "it may be one that was sent before");
   assert.equal(sales(box), 64);
   box.follower.stop();
+  await time.settle();
+  process.off("warning", warned);
+  assert.deepEqual(warnings, [], "so many that listen are no leak");
 });
 
 test("Follower that is stopped answers all who wait at once with what is known", async () => {
@@ -478,4 +486,16 @@ test("Follower keeps no view of its line's memory: what it answers later is what
   await time.advance(1_000);
   memory.fill(0);
   assert.deepEqual((await ended(asking)).json, running);
+});
+
+test("Follower waits for the end of its sending, though its caller asked it to wait shorter", async () => {
+  const box = following(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20_000));
+    return running;
+  });
+  const asking = box.ask(sale, 1_000);
+  assert.equal(await askedFor(19_900, asking), "still waiting");
+  const answered = await askedFor(200, asking);
+  assert.ok(answered !== "still waiting");
+  assert.deepEqual([answered.json, answered.stands], [running, "pending after 0"]);
 });

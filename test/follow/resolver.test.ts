@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { absent, benchOf, ended, inProgress } from "./doubtful.ts";
@@ -8,6 +8,8 @@ import { absent, benchOf, ended, inProgress } from "./doubtful.ts";
 
 const time = new VirtualTime();
 after(() => time.restore());
+// What one test leaves waiting would live on in the next one's hours, and cost it seconds.
+afterEach(() => time.forgetTimers());
 
 const hourMs = 3_600_000;
 
@@ -17,6 +19,11 @@ test("Resolver asks 2, 5, 15 and 60 s after the outcome became unknown, then eve
   await bench.lose("A");
   await time.advance(15 * 60_000);
   assert.deepEqual(bench.seconds, [2, 5, 15, 60, 360, 660]);
+  const [first = 0, ...later] = bench.asked.map(({ atMs }) => atMs);
+  assert.deepEqual(
+    later.map((atMs) => atMs - first),
+    [3_000, 13_000, 58_000, 358_000, 658_000],
+  );
   assert.deepEqual(bench.asked[0]?.body, { pay_id: "A" });
   assert.equal(bench.asked[0]?.call.background, true);
   await time.advance(24 * hourMs);
@@ -117,6 +124,7 @@ test("Resolver waits while the line isn't clean or a caller waits, and a questio
   bench.line.waiting = 0;
   refuses = true;
   await time.advance(3_000);
+  assert.ok(bench.asked.length <= 4, `${bench.asked.length} attempts in 3 s`);
   refuses = false;
   await time.advance(1_000);
   const [operation] = bench.journal.open;

@@ -402,3 +402,20 @@ test("dataOf() is the answer itself of a fiscal document, and what stands in dat
   assert.equal(dataOf(contracts.bank, undefined), undefined);
   assert.equal(dataOf(contracts.fiscal, undefined), undefined);
 });
+
+test("settle() that is left while its handler stores the token sends nothing more, and announces nothing more", async () => {
+  for (const [type, types, steps] of [
+    ["sent", ["sent", "final"], 0],
+    ["asked", ["sent", "in progress", "waiting", "asked", "final"], 1],
+  ] as const) {
+    const world = over([["/sale", ok()]]);
+    const leaving = new AbortController();
+    const told: SettleEvent["type"][] = [];
+    const onProgress = (event: SettleEvent) => {
+      told.push(event.type);
+      if (event.type === type) leaving.abort();
+    };
+    const left = await world.client.bank.settle("sale", body, { clock: world.clock, signal: leaving.signal, onProgress });
+    assert.deepEqual([told, left.steps.length], [types, steps]);
+  }
+});

@@ -70,7 +70,7 @@ export class VirtualTime {
     setTimeout(run, ms);
   }
 
-  /** Loses every timer that is set, as a bug would: what waits for one waits for ever. */
+  /** Loses every timer that is set, as a bug would, or the end of a test: what waits for one waits for ever. */
   forgetTimers(): void {
     this.#timers.clear();
   }
