@@ -137,7 +137,7 @@ export class Operation {
     if (result === "unknown") return undefined;
     if (result === "not-sent") return "failed";
     const { contract, recovery } = this.#options;
-    const { code } = this.#last?.reply ?? {};
+    const code = this.#last?.reply.code;
     const isAbsent = code !== undefined && contract.finals.absentCodes.includes(code);
     return result === recovery.refused && isAbsent ? "failed" : result;
   }
@@ -191,7 +191,7 @@ const outcomeOf = (ending: Reply | Fault) => (ending instanceof Fault ? ending.o
 function answerOf(ending: Reply | Fault): Answer {
   if (!(ending instanceof Fault)) {
     const text = textOf(ending.payload);
-    return { outcome: "answered", text, httpStatus: 200, retryAfterMs: undefined, reason: undefined, failure: undefined };
+    return { outcome: "answered", text, httpStatus: undefined, retryAfterMs: undefined, reason: undefined, failure: undefined };
   }
   const { outcome, httpStatus, reason, message, details } = ending;
   const retryAfterMs = details.retryAfterS === undefined ? undefined : details.retryAfterS * 1_000;

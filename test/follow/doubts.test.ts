@@ -328,6 +328,8 @@ test("Doubts learns nothing from another route, nor from an answer that isn't th
   const { call: question } = bench.asked[0] ?? assert.fail();
   const html = { payload: [Buffer.from("<html>")], status: undefined, code: undefined, queueMs: 0, lineMs: 1 };
   bench.doubts.answered(question, html, time.nowMs);
+  const good = { ...html, payload: [Buffer.from(JSON.stringify(ended("APPROVED")))] };
+  bench.doubts.answered({ ...question, route: "/terminals" }, good, time.nowMs);
   assert.deepEqual([bench.unknown, bench.doubts.triedOf(operation).lastAnswer], [["A"], undefined]);
   await bench.ask("/check", about);
   assert.deepEqual(bench.unknown, []);

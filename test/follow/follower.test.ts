@@ -499,3 +499,21 @@ test("Follower waits for the end of its sending, though its caller asked it to w
   assert.ok(answered !== "still waiting");
   assert.deepEqual([answered.json, answered.stands], [running, "pending after 0"]);
 });
+
+test("Follower asks again after a question that wasn't sent: when it was said to, else after a second, then two", async () => {
+  for (const [retryAfterS, waitsMs] of [
+    [7, [7_010, 7_010]],
+    [undefined, [1_010, 2_010]],
+  ] as const) {
+    const atMs: number[] = [];
+    const refused = new Fault("unavailable", "Cannot send to line till: 16 calls are waiting", { retryAfterS });
+    const box = following((route, _, count) => {
+      if (route === "/sale") return running;
+      atMs.push(time.nowMs);
+      return count < 3 ? refused : approved;
+    });
+    assert.equal((await ended(box.ask(sale))).stands, "approved by /check after 3");
+    const [first = 0, second = 0, third = 0] = atMs;
+    assert.deepEqual([second - first, third - second], waitsMs);
+  }
+});
