@@ -253,7 +253,7 @@ function isOld({ sent, sinceMs }: OpenOperation): boolean {
 
 function rulesOf(contract: Contract, operation: OpenOperation): Rules | undefined {
   const route = routeOf(contract, operation.sent.route);
-  const recovery = route === undefined ? undefined : recoveryOf(contract.service, route.path);
+  const recovery = recoveryOf(contract.service, operation.sent.route);
   if (recovery === undefined || route?.key === undefined || route.polling === undefined) return undefined;
   const followed = { contract, recovery, keyField: route.key, key: fieldOf(operation, route, route.key), asks: true };
   return { route, polling: route.polling, recovery, followed };
