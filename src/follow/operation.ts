@@ -46,7 +46,7 @@ const timeoutMs = Number.POSITIVE_INFINITY;
 export class Operation {
   /** Settles when nothing more is asked, and never rejects. */
   readonly ended: Promise<void>;
-  /** Settles when its first sending has come to an end; at once where it was sent before. */
+  /** Settles when its first sending has come to an end; at once where it was sent before, never where it ends unsent. */
   readonly started: Promise<void>;
   readonly #options: OperationOptions;
   readonly #askOnly = new AbortController();
@@ -118,19 +118,15 @@ export class Operation {
     const onProgress = (event: { readonly token: Token }) => {
       this.#known = event.token.known;
     };
-    try {
-      const settled = await settleFrom(service, token, call !== undefined, {
-        windowMs,
-        clock,
-        signal,
-        askOnly: this.#askOnly.signal,
-        onProgress,
-      });
-      this.#known = settled.token.known;
-      this.#end = this.#endOf(settled);
-    } finally {
-      this.#startEnded();
-    }
+    const settled = await settleFrom(service, token, call !== undefined, {
+      windowMs,
+      clock,
+      signal,
+      askOnly: this.#askOnly.signal,
+      onProgress,
+    });
+    this.#known = settled.token.known;
+    this.#end = this.#endOf(settled);
   }
 
   #endOf({ result }: Settled): OperationEnd | undefined {

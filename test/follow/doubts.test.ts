@@ -182,7 +182,7 @@ test("Doubts asks about a qr payment by the trans of its own body, after a resta
 test("Doubts settles fiscal documents by their state, signed questions and all: closed, unprinted, rolled back", async () => {
   for (const [answers, result] of [
     [[{ status: "success", code: 0, documentExtID: "A", docStatus: 1 }], "closed"],
-    [[{ status: "error", code: 15, documentExtID: "A", docStatus: 1, printError: 3 }], "unprinted"],
+    [[{ status: "error", code: 15, documentExtID: "A", documentID: 12, docStatus: 1, printError: 3 }], "unprinted"],
     [
       [
         { status: "error", code: 44 },

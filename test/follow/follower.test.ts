@@ -107,6 +107,7 @@ test("Follower says that a call that was not sent has failed, and the same call 
   assert.equal(refused.fault?.outcome, "not-sent");
   assert.equal(refused.fault?.reason, "line-down");
   assert.equal(refused.stands, "failed after 0");
+  assert.deepEqual(box.history.ends, [], "what wasn't sent has no end to be recorded");
   box.history.past.clear();
   isDown = false;
   assert.equal((await ended(box.ask(sale))).stands, "approved by /check after 1");
