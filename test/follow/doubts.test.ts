@@ -356,3 +356,30 @@ test("Doubts takes a qr answer only to a question that named the same payment sy
   await bench.ask("/check", { pay_id: "Q", trans: "T-1", pay_system: "PALM" }, "qr");
   assert.deepEqual(bench.unknown, []);
 });
+
+test("Doubts counts absences from the beginning when the same was sent again: those before may be of the first sending alone", async () => {
+  const bench = await benchOf(time, () => absent);
+  const ask = async (times: number) => {
+    for (let n = 0; n < times; n++) {
+      await time.advance(1_000);
+      await bench.ask("/check", { pay_id: "A" });
+    }
+  };
+  await bench.lose("A");
+  await ask(2);
+  await bench.lose("A");
+  await time.advance(30_000);
+  await ask(2);
+  assert.deepEqual(bench.unknown, ["A", "A"]);
+  await ask(1);
+  assert.deepEqual(bench.unknown, []);
+});
+
+test("Doubts takes the trans that a till has learned meanwhile for the payment's, where its record has none", async () => {
+  const bench = await benchOf(time, () => ({ status: "success", data: { trans: "T-9", rrn: "1" } }));
+  const { trans, ...body } = qrBody;
+  assert.equal(trans, "T-1");
+  await bench.lose("Q", { service: "qr", route: "/showqrcode", body });
+  await bench.ask("/check", { pay_id: "Q", trans: "T-9", pay_system: "PALM" }, "qr");
+  assert.deepEqual(bench.told.settlings, ["qr /showqrcode Q approved answer"]);
+});
