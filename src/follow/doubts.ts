@@ -1,4 +1,4 @@
-import type { Contract, Route } from "../contract/contract.ts";
+import type { Contract, Polling, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
@@ -68,6 +68,7 @@ interface Doubt {
 /** An operation under its contract's rules. */
 interface Rules {
   readonly route: Route;
+  readonly polling: Polling;
   readonly recovery: RecoveryRules;
   readonly followed: FollowedOperation;
 }
@@ -121,8 +122,8 @@ export class Doubts {
   /** What is to be asked about an operation that can be asked about. */
   questionOf(operation: OpenOperation): Question | undefined {
     const rules = this.#rulesOf(operation);
-    const polling = rules?.route.polling;
-    if (rules === undefined || polling === undefined) return undefined;
+    if (rules === undefined) return undefined;
+    const { polling } = rules;
     const fields = polling.keys.map((name) => [name, fieldOf(operation, rules.route, name)]);
     return { route: polling.route, text: writeExactObject(Object.fromEntries(fields)) };
   }
@@ -161,11 +162,11 @@ export class Doubts {
     if (open.length === 0) return;
     const contract = contracts[name];
     const asked = parseExactObject(bodyText(contract, body));
-    const answer = asked === undefined ? undefined : readAnswer(reply);
+    const answer = readAnswer(reply);
     if (asked === undefined || answer === undefined) return;
     for (const operation of open) {
       const rules = rulesOf(contract, operation);
-      if (rules?.route.polling?.route === route) this.#judge(operation, rules, asked, answer, askedMs);
+      if (rules?.polling.route === route) this.#judge(operation, rules, asked, answer, askedMs);
     }
   }
 
@@ -195,7 +196,7 @@ export class Doubts {
   /** "There is none" counts once an interval, of a question that could find it. */
   #absenceCounts(
     operation: OpenOperation,
-    { route, followed }: Rules,
+    { polling, followed }: Rules,
     doubt: Doubt,
     asked: JsonObject,
     askedMs: number,
@@ -203,7 +204,7 @@ export class Doubts {
     const { ask } = operation.sent;
     if (ask === undefined || typeof asked[followed.keyField] !== typeof followed.key) return false;
     if (askedMs < doubt.aloneSinceMs || isOld(operation)) return false;
-    if (askedMs < doubt.absentMs + (route.polling?.intervalMs.min ?? 0)) return false;
+    if (askedMs < doubt.absentMs + polling.intervalMs.min) return false;
     doubt.absentMs = askedMs;
     return true;
   }
@@ -252,10 +253,10 @@ function isOld({ sent, sinceMs }: OpenOperation): boolean {
 
 function rulesOf(contract: Contract, operation: OpenOperation): Rules | undefined {
   const route = routeOf(contract, operation.sent.route);
-  const recovery = route === undefined ? undefined : recoveryOf(contract.service, route.path);
+  const recovery = recoveryOf(contract.service, operation.sent.route);
   if (recovery === undefined || route?.key === undefined || route.polling === undefined) return undefined;
   const followed = { contract, recovery, keyField: route.key, key: fieldOf(operation, route, route.key), asks: true };
-  return { route, recovery, followed };
+  return { route, polling: route.polling, recovery, followed };
 }
 
 /** A field of the question, as the operation's body had it. */
@@ -264,9 +265,9 @@ function fieldOf({ sent }: OpenOperation, { key }: Route, name: string): string 
 }
 
 /** Whether a question names this operation and nothing else. */
-function asksAbout(operation: OpenOperation, { route, recovery, followed }: Rules, asked: JsonObject): boolean {
+function asksAbout(operation: OpenOperation, { route, polling, recovery, followed }: Rules, asked: JsonObject): boolean {
   if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
-  const others = (route.polling?.keys ?? []).filter((name) => name !== followed.keyField && name !== recovery.learns);
+  const others = polling.keys.filter((name) => name !== followed.keyField && name !== recovery.learns);
   return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(operation, route, name)));
 }
 

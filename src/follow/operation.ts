@@ -40,13 +40,13 @@ export interface OperationOptions {
   readonly windowMs: number;
 }
 
-/** The longest that a timer can be set to: each call has a limit of its own, in the line. */
-const timeoutMs = 2 ** 31 - 1;
+/** None here: each call has a limit of its own, in the line. */
+const timeoutMs = Number.POSITIVE_INFINITY;
 
 export class Operation {
   /** Settles when nothing more is asked, and never rejects. */
   readonly ended: Promise<void>;
-  /** Settles when its first sending has come to an end; at once where it was sent before. */
+  /** Settles when its first sending has come to an end; at once where it was sent before, never where it ends unsent. */
   readonly started: Promise<void>;
   readonly #options: OperationOptions;
   readonly #askOnly = new AbortController();
@@ -97,8 +97,7 @@ export class Operation {
     const result = end ?? (this.#known.phase === "accepted" ? "pending" : "unknown");
     const isProven = end !== undefined && this.#last !== undefined;
     const shown = isProven ? this.#last?.reply : (this.#start ?? this.#last?.reply ?? this.#lastFault);
-    const isOwn = shown === this.#start || (isProven && this.#last?.route === this.#options.route.path);
-    const answerOf = isOwn ? undefined : this.#last?.route;
+    const answerOf = shown === this.#start ? undefined : this.#last?.route;
     const followed: Followed = { result, answerOf, polls: this.#polls, isGuarded };
     if (shown === undefined) throw this.#nothingToShow(followed);
     if (shown instanceof Fault) throw new Fault(shown.kind, shown.message, { ...shown.details, followed });
@@ -119,26 +118,22 @@ export class Operation {
     const onProgress = (event: { readonly token: Token }) => {
       this.#known = event.token.known;
     };
-    try {
-      const settled = await settleFrom(service, token, call !== undefined, {
-        windowMs,
-        clock,
-        signal,
-        askOnly: this.#askOnly.signal,
-        onProgress,
-      });
-      this.#known = settled.token.known;
-      this.#end = this.#endOf(settled);
-    } finally {
-      this.#startEnded();
-    }
+    const settled = await settleFrom(service, token, call !== undefined, {
+      windowMs,
+      clock,
+      signal,
+      askOnly: this.#askOnly.signal,
+      onProgress,
+    });
+    this.#known = settled.token.known;
+    this.#end = this.#endOf(settled);
   }
 
   #endOf({ result }: Settled): OperationEnd | undefined {
     if (result === "unknown") return undefined;
     if (result === "not-sent") return "failed";
     const { contract, recovery } = this.#options;
-    const { code } = this.#last?.reply ?? {};
+    const code = this.#last?.reply.code;
     const isAbsent = code !== undefined && contract.finals.absentCodes.includes(code);
     return result === recovery.refused && isAbsent ? "failed" : result;
   }
@@ -192,7 +187,7 @@ const outcomeOf = (ending: Reply | Fault) => (ending instanceof Fault ? ending.o
 function answerOf(ending: Reply | Fault): Answer {
   if (!(ending instanceof Fault)) {
     const text = textOf(ending.payload);
-    return { outcome: "answered", text, httpStatus: 200, retryAfterMs: undefined, reason: undefined, failure: undefined };
+    return { outcome: "answered", text, httpStatus: undefined, retryAfterMs: undefined, reason: undefined, failure: undefined };
   }
   const { outcome, httpStatus, reason, message, details } = ending;
   const retryAfterMs = details.retryAfterS === undefined ? undefined : details.retryAfterS * 1_000;

@@ -37,7 +37,8 @@ class BridgeRun {
   constructor(service: RemoteService, token: Token, options: SettleOptions) {
     this.#service = service;
     this.#options = options;
-    this.#token = token;
+    // Before a handler stores the token: from then on it may have left, and whoever resumes it asks first.
+    this.#token = begun(token);
     const route = routeOf(service.contract, token.route);
     const recovery = recoveryOf(service.contract.service, token.route);
     // `newToken` has refused what is no operation.
@@ -57,8 +58,6 @@ class BridgeRun {
     for (;;) {
       if (isNew && (signal?.aborted === true || askOnly?.aborted === true))
         return this.#notSent("it was stopped before it was sent");
-      // Before its handler stores the token: from then on it may have left, and whoever resumes it asks first.
-      if (isNew) this.#token = begun(this.#token);
       await this.#notify(isNew ? "sent" : "resent", isNew);
       const remainingMs = Math.max(0, untilMs - clock.nowMs());
       const waitS = Math.min(waitSMax, Math.ceil(remainingMs / 1_000));

@@ -31,7 +31,7 @@ export interface Token {
  */
 export function newToken(contract: Contract, path: string, body: object, name: ServiceName = contract.service): Token {
   const route = routeOf(contract, path);
-  const recovery = route === undefined ? undefined : recoveryOf(contract.service, path);
+  const recovery = recoveryOf(contract.service, path);
   if (route === undefined || recovery === undefined) {
     throw new TypeError(`Cannot settle ${path}: ${contract.service} has no operation of this name that can be followed`);
   }

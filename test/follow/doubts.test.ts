@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { after, afterEach, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
+import { recentMs } from "../../src/journal/recent-operations.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { absent, type Bench, benchOf, ended, inProgress, type LostSettings } from "./doubtful.ts";
 
@@ -14,6 +14,8 @@ import { absent, type Bench, benchOf, ended, inProgress, type LostSettings } fro
 
 const time = new VirtualTime();
 after(() => time.restore());
+// What one test leaves waiting would live on in the next one's hours, and cost it seconds.
+afterEach(() => time.forgetTimers());
 
 const qrBody = { pay_id: "Q", trans: "T-1", pay_system: "PALM", amount: 100 };
 
@@ -180,7 +182,7 @@ test("Doubts asks about a qr payment by the trans of its own body, after a resta
 test("Doubts settles fiscal documents by their state, signed questions and all: closed, unprinted, rolled back", async () => {
   for (const [answers, result] of [
     [[{ status: "success", code: 0, documentExtID: "A", docStatus: 1 }], "closed"],
-    [[{ status: "error", code: 15, documentExtID: "A", docStatus: 1, printError: 3 }], "unprinted"],
+    [[{ status: "error", code: 15, documentExtID: "A", documentID: 12, docStatus: 1, printError: 3 }], "unprinted"],
     [
       [
         { status: "error", code: 44 },
@@ -195,11 +197,7 @@ test("Doubts settles fiscal documents by their state, signed questions and all: 
     const bench = await benchOf(time, () => left.shift() ?? inProgress);
     bench.resolve();
     await bench.lose("A", { service: "fiscal" });
-    for (let n = 0; n < 20; n++) {
-      await time.advance(1_000);
-      // The sign is made in another thread, in real time.
-      await sleep(5);
-    }
+    await time.advance(20_000);
     assert.deepEqual(bench.told.settlings, [`fiscal /sale A ${result} answer`]);
     assert.deepEqual(bench.asked[0]?.body, { documentExtID: "A" });
     assert.match(Buffer.concat(bench.asked[0]?.call.body ?? []).toString(), /&sign=\S+$/);
@@ -219,4 +217,169 @@ test("observed() reads no answer while nothing is unknown, and never costs a cal
   const reply = await bench.ask("/check", { pay_id: "A" });
   assert.match(Buffer.concat([...(reply?.payload ?? [])]).toString(), /APPROVED/);
   assert.equal(bench.errors.length, 1);
+});
+
+test("Doubts.cannotAsk() says what the configuration lacks: the service, or what signs its questions", async () => {
+  const bench = await benchOf(time, () => absent);
+  await bench.lose("A", { service: "fiscal" });
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  const { doubts } = bench;
+  assert.equal(doubts.cannotAsk(operation), undefined);
+  assert.deepEqual(doubts.questionOf(operation), { route: "/check_status", text: '{"documentExtID":"A"}' });
+  doubts.use(new Map([["fiscal", { contract: contracts.fiscal, merchantId: undefined }]]));
+  assert.match(doubts.cannotAsk(operation) ?? "", /can't be signed: set merchantId/);
+  doubts.use(new Map());
+  assert.match(doubts.cannotAsk(operation) ?? "", /the configuration has no service fiscal any more/);
+  assert.deepEqual([doubts.questionOf(operation), doubts.absenceDueMs(operation)], [undefined, undefined]);
+});
+
+test("Doubts asks about no operation that is a day old by the box's clock, and lets no absence settle it", async (t) => {
+  const nowMs = 1_800_000_000_000;
+  t.mock.timers.enable({ apis: ["Date"], now: nowMs });
+  const bench = await benchOf(time, () => absent);
+  await bench.lose("A");
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  await time.advance(31_000);
+  for (let n = 0; n < 2; n++) {
+    await bench.ask("/check", { pay_id: "A" });
+    await time.advance(1_000);
+  }
+  t.mock.timers.setTime(nowMs + recentMs - 1);
+  assert.equal(bench.doubts.cannotAsk(operation), undefined);
+  t.mock.timers.setTime(nowMs + recentMs);
+  assert.match(bench.doubts.cannotAsk(operation) ?? "", /more than 24 h ago: look at the terminal/);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual(bench.unknown, ["A"]);
+  t.mock.timers.setTime(nowMs + recentMs - 1);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual(bench.unknown, []);
+});
+
+test("Doubts asks about no operation that is a day old by the process's clock", async () => {
+  const bench = await benchOf(time, () => inProgress);
+  await bench.lose("A");
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  await time.advance(recentMs - 1);
+  assert.equal(bench.doubts.cannotAsk(operation), undefined);
+  await time.advance(1);
+  assert.match(bench.doubts.cannotAsk(operation) ?? "", /more than 24 h ago/);
+});
+
+test("Doubts counts no absence of a question that was asked before the operation's sending was over", async () => {
+  let answer = (_: object) => {};
+  const bench = await benchOf(
+    time,
+    () =>
+      new Promise<object>((resolve) => {
+        answer = resolve;
+      }),
+  );
+  const early = bench.ask("/check", { pay_id: "A" });
+  await time.advance(500);
+  await bench.lose("A");
+  answer(absent);
+  await early;
+  await time.advance(30_000);
+  bench.answers = () => absent;
+  for (let n = 0; n < 2; n++) {
+    await bench.ask("/check", { pay_id: "A" });
+    await time.advance(1_000);
+  }
+  assert.deepEqual(bench.unknown, ["A"], "two of the three absences count");
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual(bench.unknown, []);
+});
+
+test("Doubts counts an absence at the interval's end and 30 s after the sending, and says when that will be", async () => {
+  const bench = await benchOf(time, () => absent);
+  const beganMs = time.nowMs;
+  await bench.lose("A");
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  assert.equal(bench.doubts.absenceDueMs(operation), undefined);
+  await bench.ask("/check", { pay_id: "A" });
+  await time.advance(999);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.equal(bench.doubts.absenceDueMs(operation), undefined, "a millisecond too soon for a second one");
+  await time.advance(1);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.equal(bench.doubts.absenceDueMs(operation), beganMs + 30_000);
+  await time.advance(28_999);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual(bench.unknown, ["A"]);
+  await time.advance(1_000);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual(bench.told.settlings, ["bank /sale A failed answer"]);
+});
+
+test("Doubts learns nothing from another route, nor from an answer that isn't the contract's", async () => {
+  const bench = await benchOf(time, () => ({ status: "done", data: { status: "APPROVED" } }));
+  await bench.lose("A");
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  const about = { pay_id: "A" };
+  await bench.ask("/check", about);
+  bench.answers = () => ended("APPROVED");
+  await bench.ask("/terminals", about);
+  await bench.ask("/check", []);
+  const { call: question } = bench.asked[0] ?? assert.fail();
+  const html = { payload: [Buffer.from("<html>")], status: undefined, code: undefined, queueMs: 0, lineMs: 1 };
+  bench.doubts.answered(question, html, time.nowMs);
+  const good = { ...html, payload: [Buffer.from(JSON.stringify(ended("APPROVED")))] };
+  bench.doubts.answered({ ...question, route: "/terminals" }, good, time.nowMs);
+  assert.deepEqual([bench.unknown, bench.doubts.triedOf(operation).lastAnswer], [["A"], undefined]);
+  await bench.ask("/check", about);
+  assert.deepEqual(bench.unknown, []);
+});
+
+test("Doubts tells one service's operations from another's, under the same key", async () => {
+  const bench = await benchOf(time, () => ended("APPROVED"));
+  await bench.lose("A");
+  await bench.lose("A", { service: "qr", route: "/showqrcode", body: { ...qrBody, pay_id: "A" } });
+  assert.deepEqual(
+    [bench.doubts.of("bank"), bench.doubts.of("qr"), bench.doubts.of("fiscal")].map((each) => each.length),
+    [1, 1, 0],
+  );
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual(bench.told.settlings, ["bank /sale A approved answer"]);
+});
+
+test("Doubts takes a qr answer only to a question that named the same payment system", async () => {
+  const bench = await benchOf(time, () => ({ status: "success", data: { rrn: "1" } }));
+  await bench.lose("Q", { service: "qr", route: "/showqrcode", body: qrBody });
+  await bench.ask("/check", { pay_id: "Q", trans: "T-1", pay_system: "OTHER" }, "qr");
+  await bench.ask("/check", { pay_id: "Q", trans: "T-1" }, "qr");
+  assert.deepEqual(bench.unknown, ["Q"]);
+  await bench.ask("/check", { pay_id: "Q", trans: "T-1", pay_system: "PALM" }, "qr");
+  assert.deepEqual(bench.unknown, []);
+});
+
+test("Doubts counts absences from the beginning when the same was sent again: those before may be of the first sending alone", async () => {
+  const bench = await benchOf(time, () => absent);
+  const ask = async (times: number) => {
+    for (let n = 0; n < times; n++) {
+      await time.advance(1_000);
+      await bench.ask("/check", { pay_id: "A" });
+    }
+  };
+  await bench.lose("A");
+  await ask(2);
+  await bench.lose("A");
+  await time.advance(30_000);
+  await ask(2);
+  assert.deepEqual(bench.unknown, ["A", "A"]);
+  await ask(1);
+  assert.deepEqual(bench.unknown, []);
+});
+
+test("Doubts takes the trans that a till has learned meanwhile for the payment's, where its record has none", async () => {
+  const bench = await benchOf(time, () => ({ status: "success", data: { trans: "T-9", rrn: "1" } }));
+  const { trans, ...body } = qrBody;
+  assert.equal(trans, "T-1");
+  await bench.lose("Q", { service: "qr", route: "/showqrcode", body });
+  await bench.ask("/check", { pay_id: "Q", trans: "T-9", pay_system: "PALM" }, "qr");
+  assert.deepEqual(bench.told.settlings, ["qr /showqrcode Q approved answer"]);
 });

@@ -1,17 +1,22 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
+import { after, afterEach, test } from "node:test";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { Call } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
+import { Turns } from "../../src/follow/turns.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
+import { monotonicClock } from "../../src/settle/clock.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { type Answered, absent, approved, down, type Following, following, lost, running } from "./following.ts";
+import { type Answered, absent, approved, down, type Following, following, lost, replyOf, running } from "./following.ts";
 
 /** Tests src/follow/follower.ts and src/follow/operation.ts. */
 
 const time = new VirtualTime();
 after(() => time.restore());
+// What one test leaves waiting would live on in the next one's hours, and cost it seconds.
+afterEach(() => time.forgetTimers());
 
 const sale = { pay_id: "P-1", amount: 1500, currency_name: "EUR", note: "  kept as it came " };
 
@@ -102,6 +107,7 @@ test("Follower says that a call that was not sent has failed, and the same call 
   assert.equal(refused.fault?.outcome, "not-sent");
   assert.equal(refused.fault?.reason, "line-down");
   assert.equal(refused.stands, "failed after 0");
+  assert.deepEqual(box.history.ends, [], "what wasn't sent has no end to be recorded");
   box.history.past.clear();
   isDown = false;
   assert.equal((await ended(box.ask(sale))).stands, "approved by /check after 1");
@@ -203,13 +209,7 @@ test("Follower says that a fiscal document is closed and unprinted, and prints n
       route === "/sale" ? { status: "error", code: 15 } : { status: "success", docStatus: 1, documentID: 12, printError: 4 },
     { service: "fiscal" },
   );
-  const asking = box.ask({ documentExtID: "D-1" });
-  // A sign is made in another thread, which the test's clock doesn't move.
-  for (let k = 0; k < 50 && box.history.ends.length === 0; k++) {
-    await time.advance(100);
-    await delay(2);
-  }
-  assert.equal((await ended(asking)).stands, "unprinted by /check_status after 1");
+  assert.equal((await ended(box.ask({ documentExtID: "D-1" }))).stands, "unprinted by /check_status after 1");
   assert.deepEqual(
     box.sent.map(({ route }) => route),
     ["/sale", "/check_status"],
@@ -228,15 +228,24 @@ test("Follower can ask nothing about qr's refund: its success ends it, and its e
 });
 
 test("Follower follows 64 operations of a service at most, and refuses the next unsent", async () => {
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on("warning", warned);
   const box = following((route) => (route === "/sale" ? running : undefined));
   const asked = Array.from({ length: 65 }, (_, n) => box.ask({ ...sale, pay_id: `P-${n}` }));
   await time.advance(100);
   const { fault, stands } = await ended(asked[64] ?? Promise.reject(new Error("65 were asked")), 0);
   assert.equal(fault?.reason, "too-many-followed");
   assert.equal(fault?.outcome, "not-sent");
+  assert.equal(fault?.details.retryAfterS, 5);
+  assert.match(fault?.message ?? "", /Cannot follow \/sale: 64 operations of bank are followed, which is the limit/);
+  assert.match(fault?.message ?? "", /Nothing was sent/);
   assert.equal(stands, "not followed", "it may be one that was sent before");
   assert.equal(sales(box), 64);
   box.follower.stop();
+  await time.settle();
+  process.off("warning", warned);
+  assert.deepEqual(warnings, [], "so many that listen are no leak");
 });
 
 test("Follower that is stopped answers all who wait at once with what is known", async () => {
@@ -286,4 +295,226 @@ test("Follower's sending waits for all who wait for it: it is refused only when 
   second.leave();
   assert.equal(first.gone, true);
   assert.ok(lost instanceof Fault);
+});
+
+test("Follower passes on what can't be followed as it came, and asks nothing about it", async () => {
+  for (const route of ["/check", "/abort"]) {
+    const box = following(() => running, { route });
+    const { json, stands } = await ended(box.ask({ amount: 1 }));
+    assert.deepEqual([json, stands], [running, "not followed"]);
+    assert.deepEqual(
+      box.sent.map((each) => each.route),
+      [route],
+    );
+  }
+});
+
+test("Follower gives an operation's own answer where that ends it, though it asked about its key before", async () => {
+  const refused = { status: "error", code: -29 };
+  const cancel = following((route) => (route === "/cancel" ? refused : absent), { route: "/cancel" });
+  const declined = await ended(cancel.ask({ pay_id: "P-1" }));
+  assert.deepEqual([declined.json, declined.stands], [refused, "declined after 1"]);
+  const closed = { status: "success", docStatus: 1, documentID: 13 };
+  const refund = following((route) => (route === "/refund" ? closed : { status: "error", code: 9 }), {
+    service: "fiscal",
+    route: "/refund",
+  });
+  const done = await ended(refund.ask({ documentExtID: "D-1" }));
+  assert.deepEqual([done.json, done.stands], [closed, "closed after 1"]);
+  assert.deepEqual(refund.history.ends, ["fiscal /refund D-1 closed"]);
+});
+
+test("Follower answers the last it heard while nothing is proven of what was sent before, a fault too", async () => {
+  const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+  const past = { sentMs: Date.now(), digest, end: undefined, isFresh: false };
+  const silent = following(() => lost);
+  silent.history.past.set("bank /sale P-1", past);
+  const { fault, stands } = await ended(silent.ask(sale, 5_000));
+  assert.deepEqual([fault?.kind, fault?.message], [lost.kind, lost.message]);
+  assert.match(stands, /^unknown after [1-9]$/);
+  const open = following(() => running);
+  open.history.past.set("bank /sale P-1", past);
+  const answered = await ended(open.ask(sale, 5_000));
+  assert.deepEqual(answered.json, running);
+  assert.match(answered.stands, /^pending by \/check after [1-9]$/);
+});
+
+test("Follower says what it knows of an operation that was sent before when no question was answered, or asked", async () => {
+  const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+  for (const [end, said] of [
+    [undefined, /it was sent before, how it ended is not known, and no question about it was answered/],
+    ["approved", /it was sent before, it ended as approved, and no question about it was answered/],
+  ] as const) {
+    const box = following(() => undefined);
+    box.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end, isFresh: false });
+    const asking = box.ask(sale, 1_000);
+    const { fault, stands } = await ended(asking);
+    assert.match(fault?.message ?? "", said);
+    assert.match(fault?.message ?? "", /^Cannot show an answer to \/sale: /);
+    assert.deepEqual([fault?.kind, fault?.reason], ["broken", "no-reply"]);
+    assert.match(stands, new RegExp(`^${end ?? "unknown"} after 1$`));
+  }
+});
+
+test("Follower asks one question about an operation whose end the journal has, and follows all else for three minutes", async () => {
+  const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+  for (const [end, least, most] of [
+    ["approved", 1, 1],
+    [undefined, 80, 130],
+  ] as const) {
+    const box = following(() => running);
+    box.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end, isFresh: false });
+    void box.ask(sale, 1_000);
+    await time.advance(177_000);
+    assert.equal(box.follower.isFollowed("/sale", "P-1"), end === undefined);
+    await time.advance(20_000);
+    assert.equal(box.follower.isFollowed("/sale", "P-1"), false);
+    assert.ok(box.sent.length >= least && box.sent.length <= most, `${box.sent.length} questions`);
+  }
+});
+
+test("Follower follows for longer than three minutes where its caller waits longer", async () => {
+  const box = following(() => running);
+  const asking = box.ask(sale, 400_000);
+  assert.equal(await askedFor(399_000, asking), "still waiting");
+  assert.match((await ended(asking)).stands, /^pending after /);
+});
+
+test("Follower knows what it follows by route and key, until that has ended", async () => {
+  let isOver = false;
+  const box = following((route) => (route === "/sale" || !isOver ? running : approved));
+  const asking = box.ask(sale);
+  await time.advance(100);
+  assert.deepEqual(
+    [
+      box.follower.isFollowed("/sale", "P-1"),
+      box.follower.isFollowed("/refund", "P-1"),
+      box.follower.isFollowed("/sale", "P-2"),
+    ],
+    [true, false, false],
+  );
+  isOver = true;
+  await ended(asking);
+  assert.equal(box.follower.isFollowed("/sale", "P-1"), false);
+});
+
+test("Follower takes an operation for another after a day, and not a moment sooner", async (t) => {
+  const nowMs = 1_800_000_000_000;
+  t.mock.timers.enable({ apis: ["Date"], now: nowMs });
+  const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+  for (const [ageMs, sent] of [
+    [recentMs, 0],
+    [recentMs + 1, 1],
+  ] as const) {
+    const box = following((route) => (route === "/sale" ? running : approved));
+    box.history.past.set("bank /sale P-1", { sentMs: nowMs - ageMs, digest, end: undefined, isFresh: false });
+    await ended(box.ask(sale));
+    assert.equal(sales(box), sent);
+  }
+});
+
+test("Follower leaves no wait behind once it has answered", async () => {
+  let waits = 0;
+  const clock = {
+    nowMs: monotonicClock.nowMs,
+    sleep: async (ms: number, signal: AbortSignal | undefined) => {
+      waits++;
+      await monotonicClock.sleep(ms, signal);
+      waits--;
+    },
+  };
+  const box = following((route) => (route === "/sale" ? running : approved), { clock });
+  const answered = await askedFor(1_500, box.ask(sale, 600_000));
+  assert.ok(answered !== "still waiting");
+  assert.equal(waits, 0);
+});
+
+test("Follower asks by another configuration from then on, of what it follows already as well", async () => {
+  const box = following((route) => (route === "/sale" ? running : undefined));
+  const asking = box.ask(sale);
+  await time.advance(500);
+  const { history } = box;
+  const handler = async () => replyOf(approved);
+  box.follower.use({ contract: contracts.bank, service: "bank", handler, merchantId: undefined, history, turns: new Turns() });
+  assert.equal((await ended(asking)).stands, "approved by /check after 1");
+  assert.equal(box.sent.length, 1);
+});
+
+test("Follower sends a question of its own: without the key, for nobody that could leave, under the call's id", async () => {
+  const questions: Call[] = [];
+  const handler = async (call: Call) => {
+    if (call.route === "/sale") return replyOf(running);
+    questions.push(call);
+    return replyOf(approved);
+  };
+  const caller = new Presence();
+  const box = following(() => running, { handler });
+  const asking = box.ask(sale, 60_000, caller);
+  caller.leave();
+  await ended(asking);
+  const [question] = questions;
+  assert.deepEqual([question?.key, question?.requestId, question?.contract], [undefined, "r-1", "bank"]);
+  assert.equal(question?.caller.gone, false);
+});
+
+test("Follower tells its line whether anything was known under the key that it sends", async () => {
+  const freshOf = async (route: "/sale" | "/cancel", known: Answered) => {
+    const sent: Call[] = [];
+    const handler = async (call: Call) => {
+      sent.push(call);
+      return replyOf(call.route === "/check" ? known : { status: "error", code: -29 });
+    };
+    await ended(following(() => running, { handler, route }).ask({ pay_id: "P-1" }));
+    return sent.find((call) => call.route === route)?.isFresh;
+  };
+  assert.equal(await freshOf("/cancel", absent), true);
+  assert.equal(await freshOf("/cancel", approved), undefined);
+  assert.equal(await freshOf("/sale", absent), undefined, "nothing is asked before a sale");
+});
+
+test("Follower takes a bug in its handler for an unknown outcome, and says that it was one", async () => {
+  const handler = () => Promise.reject(new Error("a bug"));
+  const { fault } = await ended(following(() => running, { handler }).ask(sale, 1_000));
+  assert.deepEqual([fault?.outcome, fault?.reason], ["unknown", "internal-error"]);
+  assert.match(fault?.message ?? "", /Cannot answer: internal error in posline: Error: a bug/);
+});
+
+test("Follower keeps no view of its line's memory: what it answers later is what came then", async () => {
+  const memory = Buffer.from(JSON.stringify(running));
+  const handler = async (call: Call) =>
+    call.route === "/sale" ? { ...replyOf(running), payload: [memory.subarray(0, 5), memory.subarray(5)] } : replyOf(running);
+  const asking = following(() => running, { handler }).ask(sale, 5_000);
+  await time.advance(1_000);
+  memory.fill(0);
+  assert.deepEqual((await ended(asking)).json, running);
+});
+
+test("Follower waits for the end of its sending, though its caller asked it to wait shorter", async () => {
+  const box = following(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20_000));
+    return running;
+  });
+  const asking = box.ask(sale, 1_000);
+  assert.equal(await askedFor(19_900, asking), "still waiting");
+  const answered = await askedFor(200, asking);
+  assert.ok(answered !== "still waiting");
+  assert.deepEqual([answered.json, answered.stands], [running, "pending after 0"]);
+});
+
+test("Follower asks again after a question that wasn't sent: when it was said to, else after a second, then two", async () => {
+  for (const [retryAfterS, waitsMs] of [
+    [7, [7_010, 7_010]],
+    [undefined, [1_010, 2_010]],
+  ] as const) {
+    const atMs: number[] = [];
+    const refused = new Fault("unavailable", "Cannot send to line till: 16 calls are waiting", { retryAfterS });
+    const box = following((route, _, count) => {
+      if (route === "/sale") return running;
+      atMs.push(time.nowMs);
+      return count < 3 ? refused : approved;
+    });
+    assert.equal((await ended(box.ask(sale))).stands, "approved by /check after 3");
+    const [first = 0, second = 0, third = 0] = atMs;
+    assert.deepEqual([second - first, third - second], waitsMs);
+  }
 });

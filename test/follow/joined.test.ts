@@ -93,3 +93,14 @@ test("joined() lets an exchange wait for its line while any of its callers waits
   second?.leave();
   assert.equal(asked[0]?.call.caller.gone, true);
 });
+
+test("joined() still joins a call that is out when another, which came before it, has ended", async () => {
+  const { asked, handler, call } = held();
+  const first = handler(call("/sale", body, "P-1"));
+  void handler(call("/refund", body, "P-1"));
+  asked[0]?.reply(good);
+  await first;
+  await Promise.resolve();
+  void handler(call("/refund", body, "P-1"));
+  assert.equal(asked.length, 2);
+});

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { absent, benchOf, ended, inProgress } from "./doubtful.ts";
@@ -8,6 +8,8 @@ import { absent, benchOf, ended, inProgress } from "./doubtful.ts";
 
 const time = new VirtualTime();
 after(() => time.restore());
+// What one test leaves waiting would live on in the next one's hours, and cost it seconds.
+afterEach(() => time.forgetTimers());
 
 const hourMs = 3_600_000;
 
@@ -17,6 +19,11 @@ test("Resolver asks 2, 5, 15 and 60 s after the outcome became unknown, then eve
   await bench.lose("A");
   await time.advance(15 * 60_000);
   assert.deepEqual(bench.seconds, [2, 5, 15, 60, 360, 660]);
+  const [first = 0, ...later] = bench.asked.map(({ atMs }) => atMs);
+  assert.deepEqual(
+    later.map((atMs) => atMs - first),
+    [3_000, 13_000, 58_000, 358_000, 658_000],
+  );
   assert.deepEqual(bench.asked[0]?.body, { pay_id: "A" });
   assert.equal(bench.asked[0]?.call.background, true);
   await time.advance(24 * hourMs);
@@ -117,6 +124,8 @@ test("Resolver waits while the line isn't clean or a caller waits, and a questio
   bench.line.waiting = 0;
   refuses = true;
   await time.advance(3_000);
+  const [first = 0, second = 0, third = 0] = bench.asked.map(({ atMs }) => atMs);
+  assert.deepEqual([bench.asked.length, second - first, third - second], [3, 1_000, 1_000]);
   refuses = false;
   await time.advance(1_000);
   const [operation] = bench.journal.open;
@@ -200,4 +209,100 @@ test("Resolver says how often it asked, and what came of it", async () => {
     [2, "no-reply", undefined],
     [3, "error, code -15", undefined],
   ]);
+});
+
+test("Resolver asks for nobody who could leave, by the operation's key, and numbers its questions", async () => {
+  const bench = await benchOf(time, () => inProgress);
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(6_000);
+  const [first, second] = bench.asked;
+  assert.ok(first !== undefined && second !== undefined);
+  const { service, contract, route, key, background, caller } = first.call;
+  assert.deepEqual([service, contract, route, key, background, caller.gone], ["bank", "bank", "/check", "A", true, false]);
+  const [one, two] = [first, second].map(({ call }) => Number(/^resolve-(\d+)$/.exec(call.requestId)?.[1]));
+  assert.ok(one !== undefined && two !== undefined && two > one);
+});
+
+test("Resolver doesn't ask about an operation that was settled while the question waited for its turn", async () => {
+  const bench = await benchOf(time, ({ call }) => (call.background === true ? inProgress : ended("APPROVED")));
+  let begin = () => {};
+  bench.turn = async (work) => {
+    await new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    return work();
+  };
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(3_000);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.deepEqual(bench.unknown, []);
+  begin();
+  await time.advance(hourMs);
+  assert.equal(bench.asked.length, 1, "the till's question alone");
+});
+
+test("Resolver asks soon again only after a minute's absence, about everything that is open", async () => {
+  for (const [backMs, questions] of [
+    // It looks at an absent line once a second, first when the next question is due, after 660 s.
+    [719_500, 6],
+    [718_500, 2],
+  ] as const) {
+    const bench = await benchOf(time, () => inProgress);
+    bench.resolve();
+    for (const key of ["A", "B"]) await bench.lose(key);
+    await time.advance(400_000);
+    bench.line.state = "down";
+    await time.advance(backMs - 400_000);
+    bench.asked.length = 0;
+    bench.line.state = "idle";
+    await time.advance(18_000);
+    assert.equal(bench.asked.length, questions);
+  }
+});
+
+test("Resolver takes a line that waits for an answer for one that is there", async () => {
+  const bench = await benchOf(time, () => inProgress);
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(100_000);
+  bench.line.state = "awaiting";
+  await time.advance(10 * 60_000);
+  bench.asked.length = 0;
+  bench.line.state = "idle";
+  await time.advance(17_500);
+  assert.equal(bench.asked.length, 1, "it wasn't away");
+});
+
+test("Resolver says what a bug in its handler was, and goes on", async () => {
+  const bench = await benchOf(time, () => {
+    throw new Error("a bug");
+  });
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(6_000);
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  const { asked, lastAnswer, lastAsked } = bench.doubts.triedOf(operation);
+  assert.deepEqual([asked, lastAnswer], [2, "Error: a bug"]);
+  assert.match(lastAsked ?? "", /^\d{4}-\d\d-\d\dT/);
+});
+
+test("Resolver that is woken while it asks, or after it was stopped, asks nothing more for that", async () => {
+  const bench = await benchOf(time, async () => {
+    await new Promise<void>((resolve) => time.after(1_500, resolve));
+    return inProgress;
+  });
+  const resolver = bench.resolve();
+  await bench.lose("A");
+  await time.advance(2_100);
+  resolver.wake();
+  await bench.lose("B");
+  await time.advance(1_000);
+  assert.equal(bench.asked.length, 1);
+  resolver.stop();
+  resolver.wake();
+  await time.advance(hourMs);
+  assert.equal(bench.asked.length, 1);
 });

@@ -4,9 +4,9 @@ import { bank } from "../../src/contract/bank.ts";
 import type { OperationResult } from "../../src/core/followed.ts";
 import { settleByBridge } from "../../src/settle/by-bridge.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
-import type { Answer } from "../../src/settle/transport.ts";
+import type { Answer, TransportRequest } from "../../src/settle/transport.ts";
 import type { SettleEvent, SettleOptions } from "../../src/settle/types.ts";
-import { busy, error, lost, ok, repeat, reply, type Script, Scripted, TestClock, wrong } from "./scripted.ts";
+import { busy, error, kept, lost, ok, over, repeat, reply, type Script, Scripted, TestClock, wrong } from "./scripted.ts";
 
 const body = { pay_id: "P-1", amount: 1500 };
 
@@ -114,4 +114,258 @@ test("settleByBridge() that is stopped before it was sent sends nothing", async 
     const { result } = await settled([], { [stop]: AbortSignal.abort() });
     assert.equal(result, "not-sent");
   }
+});
+
+/** A run over a script, with the requests as they left and the token as each event gave it. */
+async function run(
+  script: Script,
+  options: SettleOptions = {},
+  before: (request: TransportRequest, clock: TestClock) => void = () => {},
+) {
+  const scripted = new Scripted(script);
+  const clock = new TestClock();
+  clock.ms = 5_000;
+  const requests: TransportRequest[] = [];
+  const transport = {
+    send: (request: TransportRequest) => {
+      requests.push(request);
+      before(request, clock);
+      return scripted.send(request);
+    },
+    close: async () => {},
+  };
+  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
+  const settled = await settleByBridge(service, "/sale", body, { clock, ...options });
+  assert.deepEqual(
+    scripted.seen.map(({ route }) => route),
+    script.map(([route]) => route),
+  );
+  return { ...settled, requests, clock };
+}
+
+test("settleByBridge() sends nothing when its first event can't be stored, and rejects with the reason", async () => {
+  const full = new Error("disk full");
+  await assert.rejects(run([], { onProgress: () => Promise.reject(full) }), full);
+  let events = 0;
+  const onProgress = ({ type }: SettleEvent) => {
+    events++;
+    if (type === "sent" && events > 1) throw full;
+  };
+  await assert.rejects(run([["/sale", busy]], { onProgress }), full);
+});
+
+test("settleByBridge() goes on when a later event's handler fails, until what wasn't sent is to be sent", async () => {
+  const failsAt = (...types: readonly SettleEvent["type"][]) => ({
+    onProgress: ({ type }: SettleEvent) => {
+      if (types.includes(type)) throw new Error("no display");
+    },
+  });
+  const { result } = await run(
+    [
+      ["/sale", busy],
+      ["/sale", by(ok(), "pending")],
+      ["/sale", by(approved, "approved")],
+    ],
+    failsAt("not sent", "waiting", "resent", "final"),
+  );
+  assert.equal(result, "approved");
+});
+
+test("settleByBridge() does nothing while its handler is at work", async () => {
+  let inside = 0;
+  const onProgress = async () => {
+    inside++;
+    await new Promise((resolve) => setImmediate(resolve));
+    inside--;
+  };
+  const idle = () => assert.equal(inside, 0);
+  const { clock } = await run(
+    [
+      ["/sale", busy],
+      ["/sale", by(lost, "unknown")],
+      ["/sale", by(approved, "approved")],
+    ],
+    { onProgress },
+    (_, each) => {
+      idle();
+      const { sleep } = each;
+      each.sleep = (ms) => {
+        idle();
+        return sleep.call(each, ms);
+      };
+    },
+  );
+  idle();
+  assert.deepEqual(clock.slept, [1_000, 1_000]);
+});
+
+test("settleByBridge() asks the bridge to follow for what is left of its window, ten minutes at most", async () => {
+  const waits = async (options: SettleOptions) => {
+    const { requests } = await run(
+      [
+        ["/sale", by(ok(), "pending")],
+        ["/sale", by(approved, "approved")],
+      ],
+      options,
+    );
+    return requests.map(({ waitS }) => waitS);
+  };
+  assert.deepEqual(await waits({}), [180, 179]);
+  assert.deepEqual(await waits({ windowMs: 2_500 }), [3, 2]);
+  assert.deepEqual(await waits({ windowMs: 3_600_000 }), [600, 600]);
+});
+
+test("settleByBridge() waits for the bridge's answer longer than the bridge follows", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let sends = 0;
+  const transport = { send: () => new Promise<never>(() => sends++), close: async () => {} };
+  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: 1_000 });
+  void settleByBridge(service, "/sale", body, { windowMs: 60_000, clock: new TestClock() });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  await turn();
+  // The bank's 30 s for an answer, the window, and a margin of 30 s
+  t.mock.timers.tick(119_999);
+  await turn();
+  assert.equal(sends, 1);
+  t.mock.timers.tick(1);
+  await turn();
+  assert.equal(sends, 2, "then it is asked about");
+});
+
+test("settleByBridge() can be withdrawn by askOnly until it has left, and by nothing after that", async () => {
+  const askOnly = new AbortController().signal;
+  const { requests } = await run(
+    [
+      ["/sale", busy],
+      ["/sale", by(ok(), "pending")],
+      ["/sale", by(approved, "approved")],
+    ],
+    { askOnly },
+  );
+  assert.deepEqual(
+    requests.map(({ withdrawn }) => withdrawn),
+    [askOnly, askOnly, undefined],
+  );
+});
+
+test("settleByBridge() that is stopped after a call that wasn't sent sends none again, and says not-sent", async () => {
+  for (const stop of ["signal", "askOnly"] as const) {
+    const stopping = new AbortController();
+    const { result, message } = await run([["/sale", busy]], {
+      [stop]: stopping.signal,
+      onProgress: ({ type }) => {
+        if (type === "waiting") stopping.abort();
+      },
+    });
+    assert.deepEqual([result, message], ["not-sent", "it was stopped before it was sent"]);
+  }
+});
+
+test("settleByBridge() says what was last known when its caller leaves while a call is out, and waits no more", async () => {
+  for (const [answer, result] of [
+    [by(lost, "unknown"), "unknown"],
+    [busy, "not-sent"],
+  ] as const) {
+    const leaving = new AbortController();
+    const left = await run([["/sale", answer]], { signal: leaving.signal }, () => queueMicrotask(() => leaving.abort()));
+    assert.deepEqual([left.result, left.clock.slept], [result, []]);
+  }
+});
+
+test("settleByBridge() waits for as long as it was told to, and tells how long, and why nothing listens", async () => {
+  const events: SettleEvent[] = [];
+  const down = { ...busy, retryAfterMs: 7_000, unreachable: "refused" } as const;
+  const onProgress = (event: SettleEvent) => {
+    events.push(event);
+  };
+  const { clock } = await run(
+    [
+      ["/sale", down],
+      ["/sale", by(ok(), "pending")],
+      ["/sale", by(approved, "approved")],
+    ],
+    { onProgress },
+  );
+  assert.deepEqual(clock.slept, [7_000, 1_000]);
+  assert.deepEqual(
+    events.map(({ type, waitMs, unreachable }) => [type, waitMs, unreachable].filter((each) => each !== undefined)),
+    [["sent"], ["not sent", "refused"], ["waiting", 7_000], ["sent"], ["waiting", 1_000], ["resent"], ["final"]],
+  );
+});
+
+test("settleByBridge() records each call with its time since it began, and what the bridge followed", async () => {
+  const { steps } = await run([
+    ["/sale", busy],
+    ["/sale", by(error(-3), "pending")],
+    ["/sale", by(lost, "unknown")],
+    ["/sale", ok()],
+    ["/check", approved],
+  ]);
+  assert.deepEqual(
+    steps.map(({ action, route, atMs, outcome, status, code, byBridge }) => [
+      action,
+      route,
+      atMs,
+      outcome,
+      status,
+      code,
+      byBridge,
+    ]),
+    [
+      ["start", "/sale", 0, "not-sent", undefined, undefined, undefined],
+      ["start", "/sale", 1_000, "answered", "error", -3, true],
+      ["start", "/sale", 2_000, "unknown", undefined, undefined, true],
+      ["start", "/sale", 3_250, "answered", "success", undefined, undefined],
+      ["ask", "/check", 0, "answered", "success", undefined, undefined],
+    ],
+  );
+});
+
+test("settleByBridge() asks by itself for what is left of its window, and once where nothing is", async () => {
+  const left = await run(
+    [["/sale", by(lost, "unknown")], ["/sale", by(lost, "unknown", false)], ...repeat(9, ["/check", ok()])],
+    { windowMs: 9_000, intervalMs: 1_000 },
+  );
+  assert.equal(left.result, "unknown");
+  const over = await run(
+    [
+      ["/sale", lost],
+      ["/check", approved],
+    ],
+    { windowMs: 9_000 },
+    ({ route }, clock) => {
+      if (route === "/sale") clock.ms += 20_000;
+    },
+  );
+  assert.equal(over.result, "approved");
+  assert.equal(over.requests[0]?.waitS, 9);
+});
+
+test("settleByBridge() asks the bridge for nothing more once its window is over, and says what it was told", async () => {
+  const late = await run(
+    [["/sale", by(ok({ data: { status: "IN_PROGRESS" } }), "pending")]],
+    { windowMs: 9_000 },
+    (_, clock) => {
+      clock.ms += 20_000;
+    },
+  );
+  assert.deepEqual([late.result, late.data], ["unknown", { status: "IN_PROGRESS" }]);
+  const edge = await run(repeat(2, ["/sale", by(lost, "unknown")]), { windowMs: 1_000 });
+  assert.deepEqual([edge.result, edge.message, edge.clock.slept], ["unknown", "no answer came", [1_000]]);
+  assert.equal(edge.requests[1]?.waitS, 0);
+});
+
+test("settleByBridge() gives an end with the terminal's own code, message and data", async () => {
+  const declined = error(-20, { data: { status: "ERROR" } });
+  const { result, code, message, data, token } = await run([["/sale", by(declined, "declined")]]);
+  assert.deepEqual([result, code, message, data], ["declined", -20, "code -20", { status: "ERROR" }]);
+  assert.equal(token.known.phase, "lost");
+});
+
+test("resume() of what settleByBridge() never sent says so, and sends nothing", async () => {
+  const { token, message } = await run([["/sale", wrong]]);
+  assert.deepEqual([token.known.phase, token.known.doubt, message], ["unsent", false, "mend it"]);
+  const world = over([]);
+  const again = await world.client.resume(kept(token), world.options);
+  assert.deepEqual([again.result, again.message], ["not-sent", "nothing was sent: start it again"]);
 });

@@ -41,3 +41,17 @@ test("scalarText() reads an id however it is written, and null and nothing as no
   assert.deepEqual([scalarText(7), scalarText(7n), scalarText("7")], ["7", "7", "7"]);
   for (const value of [undefined, null, "", {}, true]) assert.equal(scalarText(value), undefined);
 });
+
+test("writeExactObject() says what is wrong with a body, and which field", () => {
+  const thrown = (value: object, message: RegExp) =>
+    assert.throws(() => writeExactObject(value), { name: "TypeError", message });
+  thrown({ amount: Number.NaN }, /amount must be a finite number/);
+  thrown({ amount: 2 ** 53 }, /amount is beyond 2\^53: use a bigint/);
+  thrown(() => 1, /must be a JSON object/);
+  for (const value of [1.5, 1e-7, 2 ** 53 - 1, -(2 ** 53 - 1), 2n ** 60n]) assert.ok(writeExactObject({ value }));
+});
+
+test("looseInteger() takes as many digits as a number holds", () => {
+  assert.equal(looseInteger("9".repeat(15)), 999_999_999_999_999);
+  for (const value of ["9".repeat(16), 2 ** 53, "--5", " 5", "5 "]) assert.equal(looseInteger(value), undefined);
+});

@@ -18,3 +18,14 @@ test("newKey() puts later keys behind earlier ones", (t) => {
     last = key;
   }
 });
+
+test("newKey() writes the time as a ULID does", (t) => {
+  // The example of the ULID's specification: 01ARYZ6S41TSV4RRFFQ69G5FAV
+  t.mock.timers.enable({ apis: ["Date"], now: 1_469_918_176_385 });
+  assert.equal(newKey().slice(0, 10), "01ARYZ6S41");
+});
+
+test("newKey() uses every character of its alphabet in the part that is chance", () => {
+  const drawn = new Set(Array.from({ length: 1_000 }, () => newKey().slice(10)).join(""));
+  assert.equal(drawn.size, 32);
+});

@@ -2,7 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { recoveryOf } from "../../src/contract/recovery.ts";
-import { type FollowedOperation, fingerprintOf, saysPending, verdictIn } from "../../src/settle/proof.ts";
+import {
+  type FollowedOperation,
+  fingerprintOf,
+  hasCode,
+  namesOtherKey,
+  provesName,
+  provesOwnEnd,
+  saysAbsent,
+  saysPending,
+  saysUnprinted,
+  verdictIn,
+} from "../../src/settle/proof.ts";
+import { bad, good, operationOf } from "./judged.ts";
 
 const recovery = recoveryOf("bank", "/sale");
 assert.ok(recovery);
@@ -24,4 +36,123 @@ test("verdictIn() takes no name that every object has for an end (found by fuzzi
 test("verdictIn() takes the contract's own words for ends", () => {
   const ends = ["APPROVED", "ERROR", "REVERSED"].map((status) => verdictIn(sale, { data: { status } }, status === "APPROVED"));
   assert.deepEqual(ends, ["approved", "declined", "reversed"]);
+});
+
+const receipt = operationOf("fiscal", "/sale");
+const payment = operationOf("qr", "/showqrcode");
+
+test("verdictIn() takes no failure that comes with a success, and no success that comes with an error", () => {
+  for (const status of ["ERROR", "REVERSED"]) assert.equal(verdictIn(sale, { data: { status } }, true), undefined);
+  assert.equal(verdictIn(sale, { data: { status: "APPROVED" } }, false), undefined);
+  for (const reply of [{}, { data: null }, { data: "APPROVED" }, { data: {} }, { status: "APPROVED" }])
+    assert.equal(verdictIn(sale, reply, true), undefined);
+});
+
+test("verdictIn() takes a document for closed beside an error only where that says that it wasn't printed", () => {
+  assert.equal(verdictIn(receipt, { docStatus: 1, code: 15 }, false), "closed");
+  assert.equal(verdictIn(receipt, { docStatus: "1", code: "15" }, false), "closed");
+  for (const code of [undefined, 0, 9, 44]) assert.equal(verdictIn(receipt, { docStatus: 1, code }, false), undefined);
+  assert.equal(verdictIn(receipt, { docStatus: 1 }, true), "closed");
+  assert.equal(verdictIn(receipt, { docStatus: 0 }, true), undefined);
+});
+
+test("verdictIn() takes any rrn for the end of a payment, and none of an error", () => {
+  assert.equal(verdictIn(payment, { data: { rrn: "ERROR" } }, true), "approved");
+  assert.equal(verdictIn(payment, { data: { rrn: "" } }, true), undefined);
+  assert.equal(verdictIn(payment, { data: { rrn: "77" } }, false), undefined);
+});
+
+test("saysAbsent() needs an error with the contract's code: a success with it is no absence", () => {
+  assert.equal(saysAbsent(sale, bad(-15)), true);
+  for (const other of [good({ code: -15 }), bad(-3), bad(undefined)]) assert.equal(saysAbsent(sale, other), false);
+  assert.equal(saysAbsent(payment, bad(-15)), false);
+  assert.equal(hasCode([0, -15], undefined), false);
+});
+
+test("saysPending() finds a state that isn't final, or without one a code of progress", () => {
+  for (const pending of [good({ docStatus: 0 }), good({ docStatus: -1 }), good({ code: 44 })])
+    assert.equal(saysPending(receipt, pending), true);
+  for (const over of [good({ docStatus: 1 }), good({ docStatus: 1, code: 44 }), good()])
+    assert.equal(saysPending(receipt, over), false);
+  assert.equal(saysPending(payment, good({ data: { rrn: "77" } })), false);
+});
+
+test("provesName() takes data, or a success without a message", () => {
+  assert.deepEqual(
+    [{}, { message: "" }, { data: {}, message: "shown" }].map((reply) => provesName(reply)),
+    [true, true, true],
+  );
+  assert.deepEqual(
+    [{ message: "unknown" }, { data: null, message: "unknown" }].map((reply) => provesName(reply)),
+    [false, false],
+  );
+});
+
+test("provesOwnEnd() needs a baseline: none that is known proves nothing, one of nothing proves all", () => {
+  const reply = { data: { txn_id: "8", status: "APPROVED" } };
+  assert.equal(provesOwnEnd(sale, undefined, reply), false);
+  assert.equal(provesOwnEnd(sale, "", reply), true);
+  assert.equal(provesOwnEnd(sale, "no JSON", reply), false);
+});
+
+for (const [name, operation, before, now, isOther] of [
+  ["another txn_id", sale, { txn_id: "7" }, { data: { txn_id: "8" } }, true],
+  [
+    "the same txn_id with another end",
+    sale,
+    { txn_id: "7", status: "APPROVED" },
+    { data: { txn_id: "7", status: "REVERSED" } },
+    true,
+  ],
+  ["the same txn_id as a number", sale, { txn_id: "007" }, { data: { txn_id: 7 } }, false],
+  ["ids beyond 2^53 that differ", sale, { txn_id: "9007199254740992" }, { data: { txn_id: 9007199254740993n } }, true],
+  ["ids of letters and digits", sale, { txn_id: "A7" }, { data: { txn_id: "7" } }, true],
+  ["ids of digits and letters", sale, { txn_id: "7" }, { data: { txn_id: "A7" } }, true],
+  ["the same txn_id and another auth", sale, { txn_id: "7", auth: "1" }, { data: { txn_id: "7", auth: "2" } }, false],
+  ["another auth alone", sale, { auth: "1" }, { data: { txn_id: "7", auth: "2" } }, true],
+  ["nothing in common", sale, { auth: "1" }, { data: { rrn: "7" } }, false],
+  ["no data", sale, { txn_id: "7" }, { data: null, txn_id: "8" }, false],
+  ["another documentID", receipt, { documentID: "12" }, { documentID: 13 }, true],
+  [
+    "the same documentID and another fiscalID",
+    receipt,
+    { documentID: "12", fiscalID: "A" },
+    { documentID: 12, fiscalID: "B" },
+    false,
+  ],
+  ["another fiscalID alone", receipt, { fiscalID: "A" }, { fiscalID: "B" }, true],
+  ["the envelope's status, which is none of the document's", receipt, { status: "error" }, { status: "success" }, false],
+] as const) {
+  test(`provesOwnEnd() finds ${isOther ? "another" : "no other"} transaction or document by ${name}`, () => {
+    assert.equal(provesOwnEnd(operation, JSON.stringify(before), now), isOther);
+  });
+}
+
+test("fingerprintOf() has what tells one transaction or document from another, once it has ended", () => {
+  const data = { txn_id: 7, status: "APPROVED", rrn: "77", auth: "1", print_data: "..." };
+  assert.equal(fingerprintOf(sale, { status: "success", data }), '{"txn_id":"7","status":"APPROVED","rrn":"77","auth":"1"}');
+  assert.equal(fingerprintOf(sale, { status: "success", data: { ...data, status: "IN_PROGRESS" } }), undefined);
+  const document = { status: "success", docStatus: 1, documentID: 12, fiscalID: "F-1" };
+  assert.equal(fingerprintOf(receipt, document), '{"documentID":"12","fiscalID":"F-1","docStatus":"1"}');
+  assert.equal(fingerprintOf(receipt, { ...document, docStatus: 0 }), undefined);
+});
+
+test("namesOtherKey() finds a key that isn't its own, however it is written, and none where either is missing", () => {
+  for (const [key, named, isOther] of [
+    ["K-1", "K-2", true],
+    ["K-1", "K-1", false],
+    ["007", 7, false],
+    [7, "8", true],
+    ["K-1", undefined, false],
+    [null, "K-2", false],
+  ] as const)
+    assert.equal(namesOtherKey(operationOf("bank", "/sale", key), { pay_id: named }), isOther);
+});
+
+test("saysUnprinted() finds the code or the printer's error, where the contract has them", () => {
+  for (const told of [bad(15), good({ printError: 3 }), good({ printError: "3" })])
+    assert.equal(saysUnprinted(receipt, told), true);
+  for (const told of [good(), good({ printError: 0 }), bad(9), bad(undefined)])
+    assert.equal(saysUnprinted(receipt, told), false);
+  for (const told of [bad(15), bad(undefined), good({ printError: 3 })]) assert.equal(saysUnprinted(sale, told), false);
 });

@@ -79,6 +79,10 @@ for (const [name, script, at] of [
     ]);
     assert.equal((await world.client.resume(token, world.options)).result, "approved");
     assert.equal(world.service.bodies[1], readToken(token).token.body);
+    assert.deepEqual(
+      world.events.map(({ type }) => type).filter((type) => type !== "waiting"),
+      ["asked", "resent", "in progress", "asked", "final"],
+    );
     world.done();
   });
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
 import { readToken } from "../../src/settle/token.ts";
+import type { SettleEvent } from "../../src/settle/types.ts";
 import { absentFrom0To30s, absentTo30s } from "./bank-settling.ts";
 import { busy, error, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
 
@@ -120,4 +121,30 @@ test("resume() with askOnly resends nothing, and a token that was stopped stays 
   const options = { ...again.options, askOnly: AbortSignal.abort(), intervalMs: 1000 };
   assert.equal((await again.client.resume({ ...rest, known: { ...known, askOnly: false } }, options)).result, "declined");
   again.done();
+});
+
+test("askOnly that comes right before a resending keeps it from being sent: it is asked about", async () => {
+  for (const [at, script, service] of [
+    ["resent", [["/sale", lost], ["/check", absent], ...absentTo30s], "bank"],
+    [
+      "waiting",
+      [
+        ["/sale", error(5)],
+        ["/check_status", closed],
+      ],
+      "fiscal",
+    ],
+  ] as const) {
+    const world = over(script);
+    const stop = new AbortController();
+    const onProgress = ({ type }: SettleEvent) => {
+      if (type === at) stop.abort();
+    };
+    const options = { clock: world.clock, askOnly: stop.signal, intervalMs: 1000, onProgress };
+    const { result, token } = await (service === "bank"
+      ? world.client.bank.settle("sale", sale, options)
+      : world.client.fiscal.settle("sale", receipt, options));
+    assert.deepEqual([result, token.known.askOnly], [service === "bank" ? "declined" : "closed", true]);
+    world.done();
+  }
 });

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { contracts } from "../../src/contract/contracts.ts";
+import { dataOf } from "../../src/settle/settle.ts";
 import { readToken } from "../../src/settle/token.ts";
+import type { TransportRequest } from "../../src/settle/transport.ts";
 import type { SettleEvent } from "../../src/settle/types.ts";
-import { busy, error, kept, lost, ok, over } from "./scripted.ts";
+import { busy, error, kept, lost, ok, over, repeat } from "./scripted.ts";
 
 const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const approved = ok({ data: { status: "APPROVED", txn_id: "7" } });
@@ -177,5 +180,242 @@ test("settle() throws TypeError for a windowMs or intervalMs of a wrong kind bef
     const given = options as unknown as { windowMs: number };
     await assert.rejects(world.client.bank.settle("sale", body, given), TypeError);
     assert.equal(world.service.seen.length, 0);
+  }
+});
+
+test("settle() does nothing while its handler is at work", async () => {
+  const world = over([
+    ["/sale", busy],
+    ["/sale", ok()],
+    ["/check", busy],
+    ["/check", approved],
+  ]);
+  let inside = 0;
+  const idle = () => assert.equal(inside, 0);
+  const { service, clock } = world;
+  const [send, sleep] = [service.send.bind(service), clock.sleep.bind(clock)];
+  service.send = (request) => {
+    idle();
+    return send(request);
+  };
+  clock.sleep = (ms) => {
+    idle();
+    return sleep(ms);
+  };
+  const onProgress = async () => {
+    inside++;
+    await new Promise((resolve) => setImmediate(resolve));
+    inside--;
+  };
+  const { result } = await world.client.bank.settle("sale", body, { clock, onProgress });
+  idle();
+  assert.equal(result, "approved");
+  world.done();
+});
+
+test("settle() counts the times of its steps from its beginning, whatever its clock says then", async () => {
+  const world = over([
+    ["/sale", ok()],
+    ["/check", approved],
+  ]);
+  world.clock.ms = 5_000;
+  const { steps } = await world.client.bank.settle("sale", body, world.options);
+  assert.deepEqual(
+    steps.map(({ atMs }) => atMs),
+    [0, 1_000],
+  );
+});
+
+test('settle() counts the 30 s in which "not found" proves nothing from the end of its start', async () => {
+  const world = over([["/sale", error(-3)], ...repeat(30, ["/check", absent])]);
+  world.clock.ms = 5_000;
+  const send = world.service.send.bind(world.service);
+  world.service.send = (request) => {
+    if (request.route === "/sale") world.clock.ms += 20_000;
+    return send(request);
+  };
+  const options = { ...world.options, intervalMs: 1_000 };
+  assert.equal((await world.client.bank.settle("sale", body, options)).result, "declined");
+  world.done();
+});
+
+test("settle() tells of progress only what the service has just said", async () => {
+  const world = over([
+    ["/sale", ok()],
+    ["/check", lost],
+    ["/check", ok({ data: { qr: "shown" } })],
+    ["/check", approved],
+  ]);
+  await world.client.bank.settle("sale", body, world.options);
+  const told = world.events.filter(({ type }) => type === "in progress");
+  assert.deepEqual(
+    told.map(({ reply }) => reply?.["data"]),
+    [undefined, { qr: "shown" }],
+  );
+  assert.deepEqual(world.events.at(-1)?.reply?.["data"], { status: "APPROVED", txn_id: "7" });
+});
+
+test("settle() tells why nothing listens, and of its waits how long they are", async () => {
+  const world = over([
+    ["/sale", { ...busy, unreachable: "no-address" }],
+    ["/sale", ok()],
+    ["/check", approved],
+  ]);
+  await world.client.bank.settle("sale", body, world.options);
+  assert.deepEqual(
+    world.events.filter(({ type }) => type === "not sent").map(({ unreachable }) => unreachable),
+    ["no-address"],
+  );
+  assert.deepEqual(
+    world.events.filter(({ type }) => type === "waiting").map(({ waitMs }) => waitMs),
+    [1_000, 1_000],
+  );
+});
+
+/** A settle run in whose first wait a stop comes, and how long that wait was. */
+async function stoppedWhileWaiting(start: typeof lost, stop: "signal" | "askOnly", both: boolean) {
+  const world = over([
+    ["/sale", start],
+    ["/check", approved],
+  ]);
+  const stops = { signal: new AbortController(), askOnly: new AbortController() };
+  const { clock } = world;
+  clock.sleep = async (ms: number, signal?: AbortSignal) => {
+    stops[stop].abort();
+    if (signal?.aborted !== true) clock.ms += ms;
+  };
+  const given = both ? (["signal", "askOnly"] as const) : [stop];
+  const signals = Object.fromEntries(given.map((name) => [name, stops[name].signal]));
+  const { result } = await world.client.bank.settle("sale", body, { ...world.options, ...signals });
+  return { result, waitedMs: clock.ms };
+}
+
+test("settle() that is left ends its wait at once", async () => {
+  for (const both of [true, false]) {
+    for (const start of [ok(), lost])
+      assert.deepEqual(await stoppedWhileWaiting(start, "signal", both), { result: "unknown", waitedMs: 0 });
+  }
+});
+
+test("settle() that is stopped ends its wait where something would be sent again, and not where it only asks", async () => {
+  for (const both of [true, false]) {
+    assert.deepEqual(await stoppedWhileWaiting(lost, "askOnly", both), { result: "approved", waitedMs: 0 });
+    assert.deepEqual(await stoppedWhileWaiting(ok(), "askOnly", both), { result: "approved", waitedMs: 1_000 });
+  }
+});
+
+test("settle() keeps its pace once it was stopped: a stop ends one wait, not all", async () => {
+  const world = over([
+    ["/sale", lost],
+    ["/check", error(-3)],
+    ["/check", approved],
+  ]);
+  const stop = new AbortController();
+  const given: (AbortSignal | undefined)[] = [];
+  const sleep = world.clock.sleep.bind(world.clock);
+  Object.assign(world.clock, {
+    sleep: (ms: number, signal?: AbortSignal) => {
+      given.push(signal);
+      stop.abort();
+      return sleep(ms);
+    },
+  });
+  await world.client.bank.settle("sale", body, { ...world.options, askOnly: stop.signal });
+  assert.deepEqual(given, [stop.signal, undefined]);
+});
+
+test("settle() can have only its start withdrawn by askOnly, never a question", async () => {
+  const world = over([
+    ["/sale", ok()],
+    ["/check", approved],
+  ]);
+  const requests: TransportRequest[] = [];
+  const send = world.service.send.bind(world.service);
+  world.service.send = (request) => {
+    requests.push(request);
+    return send(request);
+  };
+  const { signal } = new AbortController();
+  await world.client.bank.settle("sale", body, { ...world.options, askOnly: signal });
+  assert.deepEqual(
+    requests.map(({ withdrawn }) => withdrawn),
+    [signal, undefined],
+  );
+});
+
+test("settle() that is left says so: nothing was sent, or it is no longer followed", async () => {
+  const untouched = over([]);
+  const { message } = await untouched.client.bank.settle("sale", body, { ...untouched.options, signal: AbortSignal.abort() });
+  assert.equal(message, "it was stopped before it was sent");
+  const world = over([["/sale", ok()]]);
+  const leaving = new AbortController();
+  const onProgress = ({ type }: SettleEvent) => {
+    if (type === "waiting") leaving.abort();
+  };
+  const left = await world.client.bank.settle("sale", body, { clock: world.clock, signal: leaving.signal, onProgress });
+  assert.deepEqual([left.message, left.code, left.data], ["it is no longer followed", undefined, undefined]);
+});
+
+test("settle() asks for the same copy again after it was turned away, and gives the document", async () => {
+  const world = over([
+    ["/sale", error(15)],
+    ["/check_status", ok({ docStatus: 1, documentID: "12" })],
+    ["/check_copy", busy],
+    ["/check_copy", ok()],
+  ]);
+  const { result, data } = await world.client.fiscal.settle("sale", { documentExtID: "D-1", items: [{}] }, world.options);
+  assert.deepEqual([result, data?.["documentID"]], ["closed", "12"]);
+  assert.deepEqual(
+    world.service.seen.slice(2).map((seen) => seen.body),
+    [{ documentID: 12 }, { documentID: 12 }],
+  );
+  assert.deepEqual(
+    world.events.map(({ type }) => type).filter((type) => type !== "waiting"),
+    ["sent", "in progress", "asked", "printing", "not sent", "printing", "final"],
+  );
+});
+
+test("settle() prints by a documentID that is no number as it was given", async () => {
+  for (const documentID of ["D-12", "1".repeat(20)]) {
+    const world = over([
+      ["/sale", error(15)],
+      ["/check_status", ok({ docStatus: 1, documentID })],
+      ["/check_copy", ok()],
+    ]);
+    await world.client.fiscal.settle("sale", { documentExtID: "D-1", items: [{}] }, world.options);
+    assert.deepEqual(world.service.seen.at(-1)?.body, { documentID });
+  }
+});
+
+test("resume() rejects the token of a service that its client doesn't have, and names it", async () => {
+  const world = over([["/sale", lost]]);
+  const { token } = await world.client.bank.settle("sale", body, { ...world.options, windowMs: 0 });
+  const named = { ...token, service: "till-2", contract: "bank" };
+  await assert.rejects(over([]).client.resume(named), { name: "TypeError", message: /no service till-2/ });
+});
+
+test("dataOf() is the answer itself of a fiscal document, and what stands in data of all else", () => {
+  const reply = { status: "success", data: { rrn: "7" } };
+  assert.deepEqual(dataOf(contracts.fiscal, reply), reply);
+  assert.deepEqual(dataOf(contracts.bank, reply), { rrn: "7" });
+  for (const data of [null, undefined, "text", 7]) assert.equal(dataOf(contracts.bank, { data }), undefined);
+  assert.equal(dataOf(contracts.bank, undefined), undefined);
+  assert.equal(dataOf(contracts.fiscal, undefined), undefined);
+});
+
+test("settle() that is left while its handler stores the token sends nothing more, and announces nothing more", async () => {
+  for (const [type, types, steps] of [
+    ["sent", ["sent", "final"], 0],
+    ["asked", ["sent", "in progress", "waiting", "asked", "final"], 1],
+  ] as const) {
+    const world = over([["/sale", ok()]]);
+    const leaving = new AbortController();
+    const told: SettleEvent["type"][] = [];
+    const onProgress = (event: SettleEvent) => {
+      told.push(event.type);
+      if (event.type === type) leaving.abort();
+    };
+    const left = await world.client.bank.settle("sale", body, { clock: world.clock, signal: leaving.signal, onProgress });
+    assert.deepEqual([told, left.steps.length], [types, steps]);
   }
 });

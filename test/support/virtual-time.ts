@@ -17,7 +17,12 @@ interface Handle {
   unref(): void;
 }
 
-const real = { now: performance.now, set: globalThis.setTimeout, clear: globalThis.clearTimeout };
+const real = {
+  now: performance.now,
+  set: globalThis.setTimeout,
+  clear: globalThis.clearTimeout,
+  digest: crypto.subtle.digest.bind(crypto.subtle),
+};
 
 export class VirtualTime {
   nowMs = 1_000_000;
@@ -25,6 +30,8 @@ export class VirtualTime {
   timersRun = 0;
   #timers = new Map<number, Timer>();
   #count = 0;
+  /** Signs that are being made, in a thread that no clock of a test moves: they take no time here, however slow the machine. */
+  readonly #signing = new Set<Promise<unknown>>();
 
   /** Takes over the clock of this process, until `restore`. */
   constructor() {
@@ -40,12 +47,22 @@ export class VirtualTime {
     // The source only stores what it is given, hands it back, and lets the process end without it: so much does for a timer.
     globalThis.setTimeout = set as unknown as typeof setTimeout;
     globalThis.clearTimeout = clear as unknown as typeof clearTimeout;
+    crypto.subtle.digest = (algorithm, data) => {
+      const digest = real.digest(algorithm, data);
+      const made: Promise<unknown> = digest.then(
+        () => this.#signing.delete(made),
+        () => this.#signing.delete(made),
+      );
+      this.#signing.add(made);
+      return digest;
+    };
   }
 
   restore(): void {
     performance.now = real.now;
     globalThis.setTimeout = real.set;
     globalThis.clearTimeout = real.clear;
+    crypto.subtle.digest = real.digest;
   }
 
   /** Calls `run` after so many milliseconds. */
@@ -53,14 +70,18 @@ export class VirtualTime {
     setTimeout(run, ms);
   }
 
-  /** Loses every timer that is set, as a bug would: what waits for one waits for ever. */
+  /** Loses every timer that is set, as a bug would, or the end of a test: what waits for one waits for ever. */
   forgetTimers(): void {
     this.#timers.clear();
   }
 
-  /** Lets what was promised happen: every microtask that is ready, however deep. */
+  /** Lets what was promised happen: every microtask that is ready, however deep, and every sign. */
   async settle(): Promise<void> {
     await new Promise<void>((resolve) => hop(resolve));
+    while (this.#signing.size > 0) {
+      await Promise.all(this.#signing);
+      await new Promise<void>((resolve) => hop(resolve));
+    }
   }
 
   /** Moves on, timer by timer, in order. */

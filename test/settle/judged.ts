@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { contracts, routeOf } from "../../src/contract/contracts.ts";
+import { recoveryOf } from "../../src/contract/recovery.ts";
+import type { ContractName } from "../../src/core/call.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
+import { looseInteger, scalarText } from "../../src/settle/exact-json.ts";
+import type { AnsweredCall, FollowedOperation } from "../../src/settle/proof.ts";
+import type { CallResult } from "../../src/settle/remote-service.ts";
+import type { SettleState } from "../../src/settle/state.ts";
+
+/** Operations, states and answers for what is judged without a clock and without sending. */
+
+export function operationOf(service: ContractName, path: string, key: unknown = "K-1"): FollowedOperation {
+  const contract = contracts[service];
+  const route = routeOf(contract, path);
+  const recovery = recoveryOf(service, path);
+  assert.ok(route?.key !== undefined && recovery !== undefined);
+  return { contract, recovery, keyField: route.key, key, asks: route.polling !== undefined };
+}
+
+/** Ready to be sent, and nothing was. */
+export const fresh: SettleState = {
+  phase: "ready",
+  doubt: false,
+  baseline: "",
+  resends: 0,
+  signedAgain: false,
+  absents: 0,
+  learned: undefined,
+  learnedProven: false,
+  unprinted: false,
+  copied: false,
+  refusal: undefined,
+  refusals: 0,
+  askOnly: false,
+};
+
+export function answered(reply: JsonObject): AnsweredCall {
+  const summary = {
+    code: looseInteger(reply["code"]),
+    message: scalarText(reply["message"]),
+    httpStatus: 200,
+    reason: undefined,
+  };
+  return { outcome: "answered", success: reply["status"] === "success", reply, summary };
+}
+
+export const good = (more: object = {}) => answered({ status: "success", ...more });
+export const bad = (code: number | undefined, more: object = {}) => answered({ status: "error", code, ...more });
+
+const summaryOf = (message: string, code: number | undefined) => ({ code, message, httpStatus: undefined, reason: undefined });
+
+export const lostCall: CallResult = { outcome: "unknown", summary: summaryOf("no answer came", undefined) };
+
+/** Turned away: for now where `passing`, else for good. */
+export const unsentCall = (passing: boolean, code?: number): CallResult => ({
+  outcome: "not-sent",
+  passing,
+  retryAfterMs: passing ? 700 : undefined,
+  summary: summaryOf("turned away", code),
+});

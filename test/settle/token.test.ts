@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { contracts, routeOf } from "../../src/contract/contracts.ts";
+import { recoveryOf } from "../../src/contract/recovery.ts";
+import { contractOfToken, nameField, newToken, readToken } from "../../src/settle/token.ts";
+import { fresh } from "./judged.ts";
+import { kept } from "./scripted.ts";
+
+const { bank, fiscal, qr } = contracts;
+
+test("newToken() begins with nothing known, and with what is there under the key to be asked where it may be another's", () => {
+  assert.deepEqual(newToken(bank, "/sale", { pay_id: "P-1" }).known, fresh);
+  const asked = { ...fresh, phase: "baseline", baseline: undefined };
+  assert.deepEqual(newToken(bank, "/cancel", { pay_id: "P-1" }).known, asked);
+  assert.deepEqual(newToken(fiscal, "/refund", { documentID: 12 }).known, asked);
+  // A key that was just made is nobody else's.
+  assert.deepEqual(newToken(bank, "/cancel", { amount: 1 }).known, fresh);
+});
+
+test("newToken() makes a key where none is given, and leaves a body that names its operation otherwise as it is", () => {
+  const bodyOf = (...given: Parameters<typeof newToken>) => JSON.parse(newToken(...given).body) as object;
+  assert.match(newToken(bank, "/sale", { amount: 1 }).body, /^\{"amount":1,"pay_id":"[0-9A-Z]{26}"\}$/);
+  assert.match(newToken(bank, "/sale", { pay_id: "" }).body, /^\{"pay_id":"[0-9A-Z]{26}"\}$/);
+  assert.deepEqual(bodyOf(bank, "/sale", { pay_id: 7 }), { pay_id: 7 });
+  assert.deepEqual(bodyOf(fiscal, "/sale", { documentID: 12 }), { documentID: 12 });
+  assert.deepEqual(bodyOf(qr, "/refund", { amount: 1 }), { amount: 1 });
+});
+
+test("newToken() asks about a payment by its trans, else by its key", () => {
+  assert.equal(newToken(qr, "/showqrcode", { pay_id: "P-1", trans: "T-1" }).known.learned, "T-1");
+  assert.equal(newToken(qr, "/showqrcode", { pay_id: "P-1" }).known.learned, "P-1");
+  const { body, known } = newToken(qr, "/showqrcode", {});
+  assert.ok(known.learned !== undefined && body.includes(known.learned));
+  assert.equal(newToken(qr, "/refund", { pay_id: "P-1", trans: "T-1" }).known.learned, undefined);
+});
+
+test("newToken() refuses what can't be followed, and names it", () => {
+  for (const path of ["/terminals", "/nowhere"])
+    assert.throws(() => newToken(bank, path, {}), {
+      name: "TypeError",
+      message: `Cannot settle ${path}: bank has no operation of this name that can be followed`,
+    });
+});
+
+test("newToken() of a service of another name says its contract, and of the contract's own doesn't", () => {
+  const named = newToken(bank, "/sale", { pay_id: "P-1" }, "till-2");
+  assert.deepEqual([named.service, named.contract, contractOfToken(named)], ["till-2", "bank", "bank"]);
+  assert.deepEqual(readToken(kept(named)).token, named);
+  const own = newToken(bank, "/sale", { pay_id: "P-1" });
+  assert.deepEqual([own.service, "contract" in own, contractOfToken(own)], ["bank", false, "bank"]);
+  assert.deepEqual(readToken(kept(own)).token, { ...own, known: { ...own.known } });
+  assert.equal(contractOfToken({ ...own, service: "till-2" }), undefined);
+});
+
+test("nameField() is the field that the body has, the key's first", () => {
+  const route = routeOf(fiscal, "/sale");
+  const recovery = recoveryOf("fiscal", "/sale");
+  const terminals = routeOf(bank, "/terminals");
+  assert.ok(route !== undefined && recovery !== undefined && terminals !== undefined);
+  assert.equal(nameField(route, recovery, { documentExtID: "A", documentID: 12 }), "documentExtID");
+  assert.equal(nameField(route, recovery, { documentID: 12 }), "documentID");
+  assert.equal(nameField(route, recovery, { documentID: null }), "documentExtID");
+  assert.throws(() => nameField(terminals, recovery, {}), {
+    name: "TypeError",
+    message: /Cannot settle \/terminals: it has no key/,
+  });
+});
+
+test("readToken() brings back what is known, to the last field", () => {
+  const known = {
+    phase: "refused",
+    doubt: true,
+    baseline: "{}",
+    resends: 2,
+    signedAgain: true,
+    absents: 3,
+    learned: "T-1",
+    learnedProven: true,
+    unprinted: true,
+    copied: true,
+    refusal: { code: -3, message: "no" },
+    refusals: 1,
+    askOnly: true,
+  };
+  const token = { v: 1, service: "bank", route: "/sale", body: '{"pay_id":"P-1"}', known };
+  const read = readToken(token);
+  assert.deepEqual(read.token, token);
+  assert.deepEqual([read.body, read.route.path, read.recovery.route], [{ pay_id: "P-1" }, "/sale", "/sale"]);
+  const silent = { ...token, known: { ...known, refusal: {}, baseline: undefined, learned: undefined } };
+  assert.deepEqual(readToken(silent).token.known.refusal, { code: undefined, message: undefined });
+  assert.equal(readToken({ ...token, known: { ...known, refusal: null } }).token.known.refusal, undefined);
+});
+
+const good = { ...newToken(bank, "/sale", { pay_id: "P-1" }) };
+
+for (const [name, value, said] of [
+  ["text", "{}", /is not an object: pass the token itself, parsed if it was kept as text/],
+  ["another version", { ...good, v: 2 }, /its v is 2, and this client reads v 1/],
+  ["an unknown service", { ...good, service: "cash" }, /there is no service cash/],
+  ["a service that is no name", { ...good, service: 7, contract: "bank" }, /there is no service 7/],
+  ["an unknown contract", { ...good, contract: "cash" }, /there is no service bank/],
+  ["a route that is no text", { ...good, route: 7 }, /bank has no operation 7 to be followed/],
+  ["a route that isn't followed", { ...good, route: "/check" }, /bank has no operation \/check to be followed/],
+  ["a body that is no text", { ...good, body: {} }, /its body is not the text of a JSON object/],
+  ["a body that is no object", { ...good, body: "[]" }, /its body is not the text of a JSON object/],
+  ["nothing that is known", { ...good, known: null }, /its known is not an object/],
+  ["an unknown phase", { ...good, known: { ...good.known, phase: "gone" } }, /its phase gone is not known/],
+  ["a doubt that is neither", { ...good, known: { ...good.known, doubt: 1 } }, /its doubt is neither true nor false/],
+  ["a count below nothing", { ...good, known: { ...good.known, absents: -1 } }, /its absents is not a count/],
+  ["no count", { ...good, known: { ...good.known, resends: undefined } }, /its resends is not a count/],
+  ["half a count", { ...good, known: { ...good.known, refusals: 1.5 } }, /its refusals is not an integer/],
+  ["a count of text", { ...good, known: { ...good.known, refusals: "1" } }, /its refusals is not an integer/],
+  ["a name that is no text", { ...good, known: { ...good.known, learned: 7 } }, /its learned is not text/],
+] as const) {
+  test(`readToken() refuses ${name}, and says what is wrong with it`, () => {
+    assert.throws(
+      () => readToken(value),
+      (thrown) =>
+        thrown instanceof TypeError &&
+        thrown.message.startsWith("Cannot resume: this is not a token of a settled operation: ") &&
+        said.test(thrown.message),
+    );
+  });
+}
