@@ -5,6 +5,7 @@ import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { recentMs } from "../journal/recent-operations.ts";
@@ -51,6 +52,8 @@ interface Asked {
   readonly recovery: RecoveryRules;
   readonly key: string;
   readonly digest: string;
+  /** Its body as JSON. */
+  readonly json: JsonObject;
 }
 
 interface Active {
@@ -129,7 +132,13 @@ export class Follower {
       const state = "posline can't sign its questions: set merchantId of the service in its configuration";
       throw new Fault("unavailable", `Cannot follow ${route.path}: ${state}. ${nothingSent}`, { reason: "not-configured" });
     }
-    return { call, route, recovery, key, digest: bodyDigest(call.body) };
+    const json = parseExactObject(bodyText(contract, call.body));
+    if (json === undefined) {
+      // Asked about by another key, it would not be found, and be told to have failed.
+      const state = "its body is not a JSON object in which each field stands once: send each field once";
+      throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
+    }
+    return { call, route, recovery, key, digest: bodyDigest(call.body), json };
   }
 
   /** What the journal has of it, if that is not too long ago. */
@@ -140,9 +149,9 @@ export class Follower {
   }
 
   /** @param past As it was sent before; undefined where it is to be sent. */
-  #begin({ call, route, recovery, key, digest }: Asked, past: PastOperation | undefined, windowMs: number): Operation {
+  #begin({ call, route, recovery, key, digest, json }: Asked, past: PastOperation | undefined, windowMs: number): Operation {
     const { contract, service, merchantId, turns, history } = this.#options;
-    const token = tokenOf(contract, service, route, recovery, call);
+    const token = tokenOf(contract, service, route, recovery, json);
     const operation = new Operation({
       contract,
       service,
@@ -188,8 +197,7 @@ export class Follower {
 const nameOf = (route: string, key: string) => `${route} ${key}`;
 
 /** What is known of an operation that is about to be sent. Of its body only what names it: the rest goes out as it came. */
-function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: RecoveryRules, call: Call): Token {
-  const body = parseExactObject(bodyText(contract, call.body)) ?? {};
+function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: RecoveryRules, body: JsonObject): Token {
   const names = new Set([nameField(route, recovery, body), route.key, recovery.learns, ...(route.polling?.keys ?? [])]);
   const named = Object.fromEntries(Object.entries(body).filter(([name]) => names.has(name)));
   const token = newToken(contract, route.path, named, service);

@@ -149,7 +149,8 @@ export class Operation {
       // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
       const isFresh = this.#options.recovery.baseline && this.#known.baseline === "";
       this.#start = await this.#tried(isFresh ? { ...call, isFresh } : call);
-      if (!(this.#start instanceof Fault)) this.#last = { route, reply: this.#start };
+      // What was asked before it proves nothing of its end.
+      this.#last = this.#start instanceof Fault ? undefined : { route, reply: this.#start };
       this.#startEnded();
       return answerOf(this.#start);
     }

@@ -274,9 +274,11 @@ export class World {
     const { broken, unknown } = this.#result;
     const operation = this.#operations.find(({ sending }) => isOf(sending, listed));
     const { cannotAsk } = listed;
-    const isAllowed = operation !== undefined && this.#cannotTell(operation) !== undefined;
+    const cannotTell = operation === undefined ? undefined : this.#cannotTell(operation);
     const needsTime = operation === undefined ? undefined : this.#needsTime(operation);
-    const reason = isAllowed && typeof cannotAsk === "string" ? cannotAsk : needsTime;
+    // It may be asked for a day, and yet no answer proves anything.
+    const known = typeof cannotAsk === "string" ? cannotAsk : cannotTell;
+    const reason = cannotTell === undefined ? needsTime : known;
     if (reason !== undefined) unknown.set(reason, (unknown.get(reason) ?? 0) + 1);
     else broken.push(`the journal has as unknown, though a question could tell: ${JSON.stringify(listed)}`);
   }

@@ -518,3 +518,30 @@ test("Follower asks again after a question that wasn't sent: when it was said to
     assert.deepEqual([second - first, third - second], waitsMs);
   }
 });
+
+test("Follower answers the fault of a sending that didn't leave, never what stood under its key before", async () => {
+  for (const known of [approved, absent]) {
+    const box = following((route) => (route === "/cancel" ? down : known), { route: "/cancel" });
+    const { fault, json, stands } = await ended(box.ask({ pay_id: "P-1" }));
+    assert.deepEqual([fault?.outcome, fault?.reason, json], ["not-sent", "line-down", undefined]);
+    assert.equal(stands, "failed after 1");
+  }
+});
+
+test("Follower refuses a body that names a field twice, unsent: it could ask about it by no key", async () => {
+  const sent: string[] = [];
+  const handler = async (call: Call) => {
+    sent.push(call.route);
+    return replyOf(running);
+  };
+  const { follower } = following(() => running, { handler });
+  const body = [Buffer.from('{"pay_id":"P-1","amount":1500,"note":"a","note":"b"}')];
+  const caller = new Presence();
+  const call = { service: "bank", contract: "bank", route: "/sale", body, requestId: "r", key: "P-1", caller } as const;
+  const asking = follower.follow({ ...call, followMs: 1_000 });
+  await assert.rejects(
+    asking,
+    (thrown) => thrown instanceof Fault && thrown.outcome === "not-sent" && /field once/.test(thrown.message),
+  );
+  assert.deepEqual(sent, []);
+});
