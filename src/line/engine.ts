@@ -279,7 +279,6 @@ export class LineEngine {
     this.#wasTried = true;
     this.#receiving = { phase: "idle", heardMs: now, burstUntilMs: 0 };
     this.#isDrained = false;
-    this.#isWriting = false;
     this.#take("up", "the device opened");
     this.#recovery.begin(now);
     this.#liveness.opened();

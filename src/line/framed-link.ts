@@ -133,7 +133,6 @@ export class FramedLink {
     const now = nowMs();
     this.#opening = opening;
     this.#reader = this.#newReader();
-    this.#writing = false;
     this.#drainUntilMs = now + silenceMs;
     this.#drainGiveUpMs = now + silenceMsMax;
     this.#user.opened();

@@ -271,3 +271,19 @@ test("LineListener.finish() ends at once when nothing is asked", async () => {
   await gateway.listener.finish();
   assert.equal(gateway.device.isOpen, false);
 });
+
+test("LineListener of the newest says of a request that it gave up that nothing was sent, and how long it had waited", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  await gateway.ask("/sale\n2");
+  await time.advance(3_000);
+  await gateway.ask("/check\n3");
+  const [givenUp] = gateway.exchanges;
+  assert.ok(givenUp?.ending instanceof Fault);
+  assert.deepEqual([givenUp.ending.reason, givenUp.waitedMs, givenUp.tookMs], ["caller-left", 3_000, 0]);
+  assert.match(givenUp.ending.message, /Cannot send \/sale: .*no longer waits.*Nothing was sent/);
+  assert.equal(givenUp.given, false);
+  await gateway.answer("{}");
+  await gateway.answer("{}");
+  await gateway.listener.stop();
+});

@@ -452,6 +452,24 @@ test("Line keeps no hold on a caller whose call waited and has ended", async () 
   assert.equal(caller.listeners.size, 0);
 });
 
+test("Line listens to no caller whose call went out at once, or was refused", async () => {
+  const set = await clean(setOf(() => {}, { config: { queueCallsMax: 1 } }));
+  const [out, refused] = [new ListenedTo(), new ListenedTo()];
+  ending(set.line, { ...requestFor("A"), caller: out });
+  ending(set.line, requestFor("B"));
+  const end = ending(set.line, { ...requestFor("C"), caller: refused });
+  await time.settle();
+  assert.equal(end.fault?.reason, "queue-full");
+  assert.deepEqual([out.listeners.size, refused.listeners.size], [0, 0]);
+});
+
+test("Line tells what each answered probe says", async () => {
+  const set = setOf(() => {});
+  assert.ok(await idle(set));
+  assert.deepEqual([...new Set(set.told.probes.map(({ service }) => service))], ["bank"]);
+  assert.match(JSON.stringify(set.told.probes[0]?.answer), /"operations"/);
+});
+
 class ListenedTo extends Presence {
   readonly listeners = new Set<() => void>();
 

@@ -276,3 +276,56 @@ test("LineListener answers though its log fails, and reports that", async () => 
   assert.match(String(till.errors), /the log is full/);
   await till.listener.stop();
 });
+
+test("LineListener shows its report what comes, what goes out, and what was half heard when the device was lost", async () => {
+  const device = new FakeDevice();
+  const told: string[] = [];
+  const traces: unknown[] = [];
+  const words = (items: readonly Decoded[]) => items.map((item) => (item.kind === "frame" ? "frame" : item.reason)).join();
+  const handler = async (call: Call) => {
+    traces.push(call.trace);
+    return replyOf("{}");
+  };
+  const listener = new LineListener({
+    config: configOf(),
+    open: device.open,
+    services: [{ contract: contracts.bank, service: "bank-2", handler }],
+    newTrace: () => "00-trace",
+    report: {
+      discard: ({ reason }) => told.push(`discard ${reason}`),
+      state: (reason, isOpen) => told.push(`${isOpen ? "open" : "closed"}: ${reason}`),
+      received: (items) => told.push(`received ${words(items)}`),
+      writes: (bytes) => told.push(`writes ${Buffer.concat(bytes).equals(frame("length", "{}"))}`),
+      exchange: ({ call, given }) => told.push(`${call.service} ${call.contract} ${given ? "given" : "kept back"}`),
+    },
+  });
+  listener.start();
+  await time.advance(silenceMs + 1);
+  device.reply("length", "/sale\n{}");
+  await time.settle();
+  device.send(frame("length", "/sale\n{}").subarray(0, 5));
+  device.unplug("unplugged");
+  await time.advance(200);
+  assert.deepEqual(told.filter((each) => each !== "received ").slice(0, 8), [
+    "open: the device opened",
+    "received frame",
+    "writes true",
+    "bank-2 bank given",
+    "received reset",
+    "discard reset",
+    "closed: unplugged",
+    "closed: there is no device: check the cable",
+  ]);
+  assert.deepEqual(traces, ["00-trace"]);
+  await listener.stop();
+});
+
+test("LineListener answers the errors of its own as the service would, and says what was wrong", async () => {
+  const till = await new Till(["fiscal"]).open();
+  const [answer] = await till.ask("stx", "data=e30=&sign=x");
+  assert.match(JSON.parse(answer ?? "").message, /command is missing, or a field appears twice/);
+  const bank = await new Till(["bank"]).open();
+  assert.deepEqual(await bank.ask("length", "no route"), []);
+  assert.deepEqual(await bank.ask("stx", "data=e30=&sign=x"), [], "nobody here speaks so");
+  await Promise.all([till.listener.stop(), bank.listener.stop()]);
+});
