@@ -172,7 +172,6 @@ export class FramedLink {
   }
 
   #due(now: number): void {
-    if (this.#opening === undefined) return;
     if (this.#writing && now >= this.#writeDueMs) {
       this.#lost("the device accepts no data: check flowControl and the cable");
       return;

@@ -172,3 +172,26 @@ test("lineCaller() advises to ask again after a question without a reply, and to
     assert.ok(fault instanceof Fault && fault.message.endsWith(advice), `${route}: ${String(fault)}`);
   }
 });
+
+test("lineCaller() has what only reads sent once more after a corrupt reply, and nothing that moves money", async () => {
+  for (const [route, times] of [
+    ["/check", 2],
+    ["/sale", 1],
+  ] as const) {
+    const { ledger, device, run } = await bench(false);
+    void run(route);
+    await time.advance(100);
+    device.reply("length", "no JSON");
+    await time.advance(5_000);
+    assert.equal(ledger.told.filter((each) => each.startsWith("heard")).length, times, route);
+  }
+});
+
+test("lineCaller() refuses a route that its contract doesn't have, and names it", async () => {
+  const { ledger, run } = await bench();
+  const outcome = await run("/slae");
+  assert.ok(outcome instanceof Fault);
+  assert.deepEqual([outcome.reason, outcome.outcome], ["unknown-route", "not-sent"]);
+  assert.match(outcome.message, /Cannot send the request: .*\/slae.*\/sale/);
+  assert.deepEqual(ledger.told, ["told not-sent"]);
+});

@@ -153,3 +153,12 @@ test("FramedLink.overdueMs() is how long its own clock, or the next attempt to o
   assert.ok(link.overdueMs(time.nowMs + 60_000) > 50_000);
   await link.stop();
 });
+
+test("FramedLink has no clock once the device is lost within its first silence", async () => {
+  const bench = new Bench();
+  await time.settle();
+  bench.onReceived = () => bench.device.unplug("its user pulled the plug");
+  bench.device.send(Buffer.from("AT\r"));
+  assert.deepEqual([bench.link.isOpen, bench.link.isTimed], [false, false]);
+  await bench.link.stop();
+});

@@ -261,3 +261,14 @@ test("Line.stalledMs is 0 while the device is away, and grows when the next atte
   await line.stop(0);
   assert.equal(line.stalledMs(nowMs()), 0);
 });
+
+test("Line.stalledMs is the time since the last event where something is awaited and no clock was ever set for it", async () => {
+  const { line, device } = await idleLine({ config: { idleProbeMs: 0 } });
+  device.wireMs = Number.MAX_SAFE_INTEGER;
+  mock.method(Deadline.prototype, "set", () => {});
+  ending(line, requestFor("A"));
+  await time.advance(20_000);
+  assert.equal(line.stalledMs(nowMs()), 20_000);
+  mock.restoreAll();
+  await line.stop(0);
+});

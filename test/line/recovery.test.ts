@@ -513,3 +513,16 @@ test("Recovery goes on from another's state with the same probes until the same 
   twin.recovery.state = begun;
   assert.deepEqual(twin.recovery.state, begun);
 });
+
+test("Recovery goes on asking who answers until it is proven, whoever is silent beside it", () => {
+  const proof = new Proof(["bank", "qr"]);
+  assert.equal(serviceAsked(proof.ask() ?? ""), "bank");
+  assert.equal(serviceAsked(proof.askAfter(probeIntervalMs) ?? ""), "qr");
+  proof.answer("qr");
+  for (let answers = 0; proof.recovery.owing.includes("qr") && answers < 20; answers++) {
+    proof.now += 10;
+    assert.equal(serviceAsked(proof.ask() ?? ""), "qr");
+    proof.answer("qr");
+  }
+  assert.deepEqual(proof.recovery.owing, ["bank"]);
+});
