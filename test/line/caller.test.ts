@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, mock, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Ledger, LedgerEnding } from "../../src/contract/operation-log.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { askAgain, checkFirst, Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { lineCaller } from "../../src/line/caller.ts";
+import type { LineRequest } from "../../src/line/exchange.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -194,4 +195,15 @@ test("lineCaller() refuses a route that its contract doesn't have, and names it"
   assert.deepEqual([outcome.reason, outcome.outcome], ["unknown-route", "not-sent"]);
   assert.match(outcome.message, /Cannot send the request: .*\/slae.*\/sale/);
   assert.deepEqual(ledger.told, ["told not-sent"]);
+});
+
+test("lineCaller() records what fails by a bug as unknown: nobody knows whether it was sent", async () => {
+  const { ledger, line, run } = await bench();
+  mock.method(line, "run", async ({ beforeSend }: LineRequest) => {
+    await beforeSend?.();
+    throw new TypeError("a bug");
+  });
+  void run("/sale");
+  await time.advance(100);
+  assert.ok(ledger.told.includes("ending unknown undefined undefined"), ledger.told.join());
 });

@@ -127,6 +127,7 @@ function inState(state: LineState, bench: Bench & { inFlight?: Exchange } = new 
 
 test("LineEngine comes into each state by events alone", () => {
   for (const state of lineStates) assert.equal(inState(state).engine.state, state);
+  assert.match(inState("idle").engine.reason(2_000), /the terminal answered: the line is ready/);
 });
 
 const impossible = "impossible";
@@ -352,6 +353,7 @@ test("LineEngine.handle() of the silence after an opening sends what waits at on
   bench.give(unplugged);
   bench.give({ at: "opened" });
   assert.deepEqual(bench.call("NEXT").map(wordsOf), []);
+  assert.deepEqual(bench.hear().map(wordsOf), [], "not before the silence, whatever comes");
   bench.now += silenceMs;
   assert.deepEqual(bench.give({ at: "drained" }).map(wordsOf), ["report state", "write"]);
   assert.match(bench.engine.reason(bench.now), /the line is silent/);
@@ -444,6 +446,11 @@ test("LineEngine asks each service of an idle line after an opening at once, and
   for (const service of ["bank", "qr"] as const) {
     bench.call("A", { service });
     bench.receive(sale);
+  }
+  // What was asked of the device before says nothing of the one that is there now.
+  for (let service = 0; service < 2; service++) {
+    bench.tick();
+    bench.answer();
   }
   bench.give(unplugged);
   open(bench);
@@ -554,7 +561,10 @@ test("LineEngine has each call recorded that must be, one after the other, and w
   assert.deepEqual(bench.give({ at: "call", exchange: second }).map(wordsOf), []);
   assert.deepEqual(bench.give({ at: "recorded", exchange: first }).map(wordsOf), ["write"]);
   assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply", "record"]);
-  assert.deepEqual(bench.give({ at: "recorded", exchange: second }).map(wordsOf), ["write"]);
+  const [write] = bench.give({ at: "recorded", exchange: second });
+  assert.ok(write?.do === "write");
+  assert.equal(write.exchange, second, "a caller's, which a stop waits for");
+  assert.deepEqual(bench.give({ at: "stop", graceMs: 1_000, why: "stopping" }).map(wordsOf), []);
 });
 
 test("LineEngine.refusal() leaves places of callers to callers, and of questions in the background to those", () => {
@@ -572,6 +582,7 @@ test("LineEngine.refusal() leaves places of callers to callers, and of questions
 test("LineEngine.refusal() is none before the device was tried, and says why it can't be opened after", () => {
   const bench = inState("down");
   assert.equal(bench.engine.refusal(bench.now), undefined);
+  assert.match(bench.engine.reason(bench.now), /not open yet/);
   bench.call("A");
   const failed = { at: "open failed", reason: "there is no device" } as const;
   assert.deepEqual(bench.give(failed).map(wordsOf), ["report state", "settle not-sent"]);
@@ -644,6 +655,8 @@ test("LineEngine.rest is data from which another one goes on with the same decis
   // An idle line's probe, its answer, one too many, and a frame that nobody asked for.
   ticks(1);
   heard(frame(probeReplies.bankSupported));
+  ticks(1);
+  heard(frame(probeReplies.connection));
   heard(frame(probeReplies.bankSupported));
   heard(frame(sale));
   answers();
@@ -665,4 +678,67 @@ test("LineEngine.rest is none while a call waits, and once it stops", () => {
   waits.call("A");
   assert.equal(waits.engine.rest, undefined);
   assert.equal(inState("closed").engine.rest, undefined);
+});
+
+test("LineEngine says of no service that it is silent while the device is away", () => {
+  const bench = inState("recovering");
+  bench.give(unplugged);
+  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
+  bench.now += 10 * silentWarnMs;
+  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
+});
+
+const declined = '{"status":"error","code":-20}';
+
+test("LineEngine takes an error for the reply to a call once answers to earlier probes have been out for lateReplyMs", () => {
+  for (const [ms, words] of [
+    [0, ["report late", "report state", "settle unknown"]],
+    [configOf().lateReplyMs, ["settle reply"]],
+  ] as const) {
+    const bench = inState("idle", new Bench(["bank"], { idleProbeMs: 0 }));
+    // One answer too many: there may be more of them.
+    bench.receive(probeReplies.bankSupported);
+    bench.now += ms;
+    bench.call("A");
+    assert.deepEqual(bench.receive(declined).map(wordsOf), words);
+  }
+});
+
+test("LineEngine takes the answer to a call of the probe's own route for no proof that no other one is out", () => {
+  const bench = inState("idle");
+  bench.receive(probeReplies.bankSupported);
+  bench.call("A", { route: "/supported_operations", probeShaped: true });
+  assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["settle reply"]);
+  bench.call("B");
+  assert.deepEqual(reasonsOf(bench.receive(declined)), ["reply-ambiguous"]);
+});
+
+test("LineEngine says of a terminal that answers what nobody asked, and not what was asked, that it answers too late", () => {
+  const bench = inState("idle");
+  bench.receive(sale);
+  bench.tick();
+  const [bank] = bench.engine.liveness(bench.now);
+  assert.equal(bank?.state, "unheard");
+  assert.match(bank.cause?.cause ?? "", /too late/);
+});
+
+test("LineEngine asks nothing on an idle line while bytes are pending, whenever it is due", () => {
+  const bench = inState("idle");
+  const pending = (phase: Receiving["phase"]) =>
+    bench.give({ at: "received", items: [], receiving: { phase, heardMs: bench.now, burstUntilMs: 0 } });
+  pending("garbage");
+  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
+  bench.now += 2 * bench.config.idleProbeMs;
+  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
+  pending("idle");
+  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+});
+
+test("LineEngine names each service that owes an answer to a call that waited for the line's proof", () => {
+  const bench = inState("recovering", new Bench(["bank", "qr"], { queueWaitMs: 5_000 }));
+  bench.call("A");
+  bench.now += 5_000;
+  const [settled] = bench.give({ at: "tick" });
+  assert.ok(settled?.do === "settle" && settled.ending instanceof Fault);
+  assert.match(settled.ending.message, /no answer yet from bank, qr\)/);
 });
