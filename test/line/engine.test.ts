@@ -242,6 +242,7 @@ test("LineEngine.handle() closes when the exchange in flight has ended, or its g
   over.give({ at: "stop", graceMs: 1_000, why: "stopping" });
   const before = over.now;
   assert.deepEqual(over.tick().map(wordsOf), ["report state", "settle unknown", "close"]);
+  assert.equal(over.engine.isAwaiting, false);
   assert.equal(over.now, before + 1_000);
 });
 
