@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, mock, test } from "node:test";
 import { payloadMsMin, probeIntervalMs, silenceMs } from "../../src/config/limits.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { drainMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
@@ -468,6 +468,20 @@ test("Line tells what each answered probe says", async () => {
   assert.ok(await idle(set));
   assert.deepEqual([...new Set(set.told.probes.map(({ service }) => service))], ["bank"]);
   assert.match(JSON.stringify(set.told.probes[0]?.answer), /"operations"/);
+});
+
+test("Line that is told to stop from within its own report does first what it had decided", async () => {
+  const set = setOf(() => {});
+  const stops: Promise<void>[] = [];
+  mock.method(set.told, "state", (state: string) => {
+    if (state === "idle") stops.push(set.line.stop(0));
+  });
+  const end = ending(set.line, requestFor("A"));
+  assert.ok(await time.until(() => hasEnded(end)));
+  assert.deepEqual([end.fault?.reason, end.fault?.outcome], ["stopping", "unknown"]);
+  assert.match(String(set.device.written.at(-1)), /\/sale/, "it was written");
+  await Promise.all(stops);
+  assert.equal(set.device.isOpen, false);
 });
 
 class ListenedTo extends Presence {

@@ -4,6 +4,7 @@ import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, ContractName, Handler } from "../../src/core/call.ts";
 import { checkFirst, Fault } from "../../src/core/fault.ts";
+import type { OpenTransport } from "../../src/device/transport.ts";
 import { writeMsMin } from "../../src/line/limits.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
@@ -328,4 +329,45 @@ test("LineListener answers the errors of its own as the service would, and says 
   assert.deepEqual(await bank.ask("length", "no route"), []);
   assert.deepEqual(await bank.ask("stx", "data=e30=&sign=x"), [], "nobody here speaks so");
   await Promise.all([till.listener.stop(), bank.listener.stop()]);
+});
+
+test("LineListener.stop() and finish() end once the device is given back, however long its system takes", async () => {
+  for (const how of ["stop", "finish"] as const) {
+    const device = new FakeDevice();
+    const slow: OpenTransport = async (handler) => {
+      const connection = await device.open(handler);
+      const close = async () => {
+        await new Promise<void>((resolve) => time.after(500, resolve));
+        await connection.close();
+      };
+      return { wroteBytes: 0, write: (pieces) => connection.write(pieces), close };
+    };
+    const services = [{ contract: contracts.bank, handler: async () => replyOf("{}") }];
+    const report = { discard: () => {}, state: () => {} };
+    const listener = new LineListener({ config: configOf(), open: slow, services, report });
+    listener.start();
+    await time.advance(silenceMs + 1);
+    let ended = false;
+    void listener[how]().then(() => {
+      ended = true;
+    });
+    await time.advance(499);
+    assert.deepEqual([ended, device.isOpen], [false, true]);
+    await time.advance(1);
+    assert.deepEqual([ended, device.isOpen], [true, false]);
+  }
+});
+
+test("LineListener makes nothing of a broken request that still waited when the device was lost", async () => {
+  const till = await new Till(["fiscal"], () => new Promise(() => {})).open();
+  till.device.reply("stx", "command=/sale&data=e30=&sign=x");
+  const broken = frame("stx", "command=/sale&data=e30=&sign=x");
+  broken.writeUInt8(broken.readUInt8(5) ^ 1, 5);
+  till.device.send(broken);
+  await time.settle();
+  till.device.unplug();
+  assert.deepEqual([till.calls.length, till.discards.length], [1, 1]);
+  assert.equal(till.told.at(-1), "the device was unplugged or hung up");
+  assert.deepEqual(till.errors, []);
+  await till.listener.stop();
 });

@@ -557,6 +557,9 @@ test("Liveness goes on from another's state, whatever it knew before", () => {
   used.liveness.state = liveness.state;
   assert.deepEqual(used.liveness.state, liveness.state);
   assert.deepEqual(used.liveness.view(3_001), liveness.view(3_001));
+  const fewer = watched("arc", ["bank"]);
+  fewer.liveness.state = liveness.state;
+  assert.deepEqual(fewer.liveness.view(3_001), liveness.view(3_001).slice(0, 1));
 });
 
 test("isConsole() is true of a system's name or a prompt at the beginning, and of nothing behind other bytes", () => {

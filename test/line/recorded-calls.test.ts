@@ -272,3 +272,14 @@ test("Line.stalledMs is the time since the last event where something is awaited
   mock.restoreAll();
   await line.stop(0);
 });
+
+test("Line.stalledMs counts from the very millisecond at which something was due", async () => {
+  const { line } = await idleLine();
+  const longMs = 1_000_000;
+  const dueMs = nowMs() + longMs - line.stalledMs(nowMs() + longMs);
+  assert.deepEqual(
+    [0, 1, 2].map((ms) => line.stalledMs(dueMs + ms)),
+    [0, 1, 2],
+  );
+  await line.stop(0);
+});
