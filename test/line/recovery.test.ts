@@ -435,6 +435,7 @@ test("Recovery.heard() takes an error for the refusal of the probe that was sent
   heard("length");
   const asked = Array.from({ length: 4 }, () => serviceAsked(proof.askAfter(probeIntervalMs) ?? ""));
   assert.deepEqual(asked, ["fiscal", "bank", "fiscal", "bank"]);
+  assert.deepEqual(heard("length"), { kind: "refusal", service: "bank" });
 });
 
 test("Recovery.heard() says whose answer came before it was asked", () => {
@@ -525,4 +526,39 @@ test("Recovery goes on asking who answers until it is proven, whoever is silent 
     proof.answer("qr");
   }
   assert.deepEqual(proof.recovery.owing, ["bank"]);
+});
+
+test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the last probe that silence settled", () => {
+  for (const [ms, may] of [
+    [lateReplyMs - 1, true],
+    [lateReplyMs, false],
+  ] as const) {
+    const proof = new Proof(["bank"]).prove();
+    proof.recovery.replied("bank");
+    proof.fail("bank");
+    for (let asked = 0; asked < (10 * lateReplyMs) / probeIntervalMs; asked++) assert.ok(proof.askAfter(probeIntervalMs));
+    assert.equal(proof.recovery.settleBySilence(proof.now), true);
+    proof.now += ms;
+    assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), may);
+  }
+});
+
+test("Recovery counts each probe that was asked on a line that never fell silent as left over", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank");
+  const asked = 2 * (lateReplyMs / probeIntervalMs);
+  for (let count = 0; count < asked; count++) {
+    assert.ok(proof.askAfter(probeIntervalMs));
+    proof.recovery.heardBytes(proof.now);
+  }
+  proof.recovery.begin(proof.now);
+  for (let count = 0; count < asked; count++) {
+    proof.ask();
+    proof.answer("bank");
+    assert.equal(proof.recovery.owes, true);
+  }
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
 });
