@@ -555,6 +555,16 @@ test("LineEngine never sends a call whose caller has left before its turn, or be
   recorded.leave();
   assert.deepEqual(reasonsOf(bench.give({ at: "recorded", exchange })), ["caller-left"]);
   assert.deepEqual(bench.call("NEXT").map(wordsOf), ["write"]);
+  // Nor does it wait for the line's proof to say so.
+  const proving = inState("idle");
+  const again = proving.exchange("RECORDED", { caller: recorded, beforeSend: async () => {} });
+  const stays = new Presence();
+  const other = proving.exchange("RECORDED", { caller: stays, beforeSend: async () => {} });
+  proving.give({ at: "call", exchange: other });
+  proving.receive(sale);
+  stays.leave();
+  assert.deepEqual(reasonsOf(proving.give({ at: "recorded", exchange: other })), ["caller-left"]);
+  assert.deepEqual(reasonsOf(proving.give({ at: "call", exchange: again })), ["caller-left"]);
 });
 
 test("LineEngine has each call recorded that must be, one after the other, and writes none that isn't", () => {

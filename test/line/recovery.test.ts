@@ -562,3 +562,20 @@ test("Recovery counts each probe that was asked on a line that never fell silent
   proof.answer("bank");
   assert.equal(proof.recovery.owes, false);
 });
+
+test("Recovery.begin() counts anew: answers that came before it prove nothing after it", () => {
+  const proof = new Proof(["bank"]);
+  for (let time = 0; time < 2; time++) {
+    proof.ask();
+    proof.answer("bank");
+  }
+  proof.recovery.begin(proof.now);
+  for (let time = 0; time < 2; time++) {
+    proof.ask();
+    proof.answer("bank");
+    assert.equal(proof.recovery.owes, true);
+  }
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
