@@ -254,6 +254,8 @@ test("LineEngine.handle() never settles a call twice, whoever left and whatever 
   caller.leave();
   assert.deepEqual(bench.give({ at: "caller gone", exchange: call }).map(wordsOf), ["settle not-sent"]);
   assert.deepEqual(bench.give({ at: "recorded", exchange: call }).map(wordsOf), []);
+  const fault = new Fault("unavailable", "the disk is full");
+  assert.deepEqual(bench.give({ at: "record failed", exchange: call, fault }).map(wordsOf), []);
   assert.deepEqual(bench.give({ at: "caller gone", exchange: call }).map(wordsOf), []);
   assert.equal(bench.engine.state, "idle");
 });
