@@ -279,7 +279,6 @@ export class LineEngine {
     this.#wasTried = true;
     this.#receiving = { phase: "idle", heardMs: now, burstUntilMs: 0 };
     this.#isDrained = false;
-    this.#isWriting = false;
     this.#take("up", "the device opened");
     this.#recovery.begin(now);
     this.#liveness.opened();
@@ -657,7 +656,7 @@ export class LineEngine {
     const probedMs = this.#idleProbedMs.get(service);
     if (probedMs === undefined && !this.#liveness.wasHeard(service)) return this.#lastBusyMs;
     const { idleProbeMs } = this.#config;
-    return idleProbeMs === 0 ? never : Math.max(this.#lastBusyMs, probedMs ?? 0) + idleProbeMs;
+    return idleProbeMs === 0 ? never : Math.max(this.#lastBusyMs, probedMs ?? this.#lastBusyMs) + idleProbeMs;
   }
 
   /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */
@@ -686,7 +685,6 @@ export class LineEngine {
     if (current !== undefined) {
       this.#settle(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
     }
-    this.#refuseAll("stopping", why, now);
     this.#effects.push({ do: "close" });
   }
 

@@ -133,7 +133,6 @@ export class FramedLink {
     const now = nowMs();
     this.#opening = opening;
     this.#reader = this.#newReader();
-    this.#writing = false;
     this.#drainUntilMs = now + silenceMs;
     this.#drainGiveUpMs = now + silenceMsMax;
     this.#user.opened();
@@ -173,7 +172,6 @@ export class FramedLink {
   }
 
   #due(now: number): void {
-    if (this.#opening === undefined) return;
     if (this.#writing && now >= this.#writeDueMs) {
       this.#lost("the device accepts no data: check flowControl and the cable");
       return;

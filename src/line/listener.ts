@@ -9,6 +9,7 @@ import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import type { OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
+import { wholeOf } from "../envelope/json.ts";
 import { type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
@@ -278,8 +279,7 @@ export class LineListener {
 }
 
 function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
-  const [only] = payload;
-  const whole = payload.length === 1 && only !== undefined ? only : Buffer.concat(payload);
+  const whole = wholeOf(payload);
   return framing === "stx" ? readFormLine(whole) : readTextLine(whole, contracts.qr.linePrefix);
 }
 

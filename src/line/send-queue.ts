@@ -82,7 +82,6 @@ export class SendQueue<T extends Queued> {
   /** Puts an item that was taken out into the head slot, until it is recorded. */
   hold(item: T): void {
     this.#head = item;
-    this.#isHeadReady = false;
   }
 
   /** The head is recorded, and waits for nothing but the line. */
@@ -95,7 +94,9 @@ export class SendQueue<T extends Queued> {
     if (this.#head === item) return this.#takeHead() !== undefined;
     for (const list of [this.#urgent, this.#others, this.#background]) {
       const at = list.indexOf(item);
-      if (at !== -1) return list.splice(at, 1).length > 0;
+      if (at === -1) continue;
+      list.splice(at, 1);
+      return true;
     }
     return false;
   }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, mock, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Ledger, LedgerEnding } from "../../src/contract/operation-log.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { askAgain, checkFirst, Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { lineCaller } from "../../src/line/caller.ts";
+import type { LineRequest } from "../../src/line/exchange.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -171,4 +172,38 @@ test("lineCaller() advises to ask again after a question without a reply, and to
     const fault = await outcome;
     assert.ok(fault instanceof Fault && fault.message.endsWith(advice), `${route}: ${String(fault)}`);
   }
+});
+
+test("lineCaller() has what only reads sent once more after a corrupt reply, and nothing that moves money", async () => {
+  for (const [route, times] of [
+    ["/check", 2],
+    ["/sale", 1],
+  ] as const) {
+    const { ledger, device, run } = await bench(false);
+    void run(route);
+    await time.advance(100);
+    device.reply("length", "no JSON");
+    await time.advance(5_000);
+    assert.equal(ledger.told.filter((each) => each.startsWith("heard")).length, times, route);
+  }
+});
+
+test("lineCaller() refuses a route that its contract doesn't have, and names it", async () => {
+  const { ledger, run } = await bench();
+  const outcome = await run("/slae");
+  assert.ok(outcome instanceof Fault);
+  assert.deepEqual([outcome.reason, outcome.outcome], ["unknown-route", "not-sent"]);
+  assert.match(outcome.message, /Cannot send the request: .*\/slae.*\/sale/);
+  assert.deepEqual(ledger.told, ["told not-sent"]);
+});
+
+test("lineCaller() records what fails by a bug as unknown: nobody knows whether it was sent", async () => {
+  const { ledger, line, run } = await bench();
+  mock.method(line, "run", async ({ beforeSend }: LineRequest) => {
+    await beforeSend?.();
+    throw new TypeError("a bug");
+  });
+  void run("/sale");
+  await time.advance(100);
+  assert.ok(ledger.told.includes("ending unknown undefined undefined"), ledger.told.join());
 });

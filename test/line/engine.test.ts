@@ -1,43 +1,57 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { LineConfig } from "../../src/config/config.ts";
 import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
+import type { ContractName, ServiceName } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { bytesOf } from "../../src/core/pieces.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { type LineEffect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
+import { type LineEffect, LineEngine, type LineEngineOptions, type LineEvent } from "../../src/line/engine.ts";
 import { Exchange } from "../../src/line/exchange.ts";
 import type { Receiving } from "../../src/line/frame-reader.ts";
+import { probeReplyMs, silentWarnMs } from "../../src/line/limits.ts";
 import { type LineState, lineStates } from "../../src/line/states.ts";
-import type { Frame } from "../../src/wire/decoded.ts";
+import type { Decoded, Discard, Frame, Framing } from "../../src/wire/decoded.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { probeReplies } from "../support/terminal.ts";
-import { configOf, requestFor } from "./lines.ts";
+import { configOf, merchantId, requestFor } from "./lines.ts";
 
 /** The engine by itself, fed by hand: no device, no timer, no promise. Each event of each state has a cell here. */
 
 const still: Receiving = { phase: "idle", heardMs: 0, burstUntilMs: 0 };
 
-function frame(text: string): Frame {
+function frame(text: string, framing: Framing = "length"): Frame {
   const payload = Buffer.from(text);
-  return { kind: "frame", framing: "length", payload: [payload], payloadBytes: payload.length, wireBytes: payload.length + 6 };
+  return { kind: "frame", framing, payload: [payload], payloadBytes: payload.length, wireBytes: payload.length + 6 };
 }
 
-/** An engine with a bank on its line, and the clock and events in the test's hand. */
+/** An engine with a bank on its line, where not with others, and the clock and events in the test's hand. */
 class Bench {
   now = 1_000;
-  readonly config = configOf();
-  readonly engine = new LineEngine({
-    name: "till",
-    config: this.config,
-    services: [lineService(contracts.bank, { crc16: "arc", quiet: false, merchantId: undefined })],
-  });
+  readonly options: LineEngineOptions;
+  readonly engine: LineEngine;
   /** What was done since the beginning, in words. */
   readonly done: string[] = [];
+  /** Whose probe was written last. */
+  #probed: ServiceName = "bank";
+
+  constructor(names: readonly ContractName[] = ["bank"], settings: Partial<LineConfig> = {}) {
+    const config = configOf(settings);
+    const rules = { crc16: "arc", quiet: config.recovery === "quiet", merchantId } as const;
+    this.options = { name: "till", config, services: names.map((name) => lineService(contracts[name], rules)) };
+    this.engine = new LineEngine(this.options);
+  }
+
+  get config(): LineConfig {
+    return this.options.config;
+  }
 
   give(event: LineEvent): readonly LineEffect[] {
     const effects = this.engine.handle(event, this.now);
     this.done.push(...effects.map(wordsOf));
+    for (const effect of effects) if (effect.do === "write") this.#probed = effect.service;
     // A write is taken over at once, as most are.
     if (effects.some((effect) => effect.do === "write")) this.give({ at: "wrote" });
     return effects;
@@ -49,14 +63,35 @@ class Bench {
     return this.give({ at: "tick" });
   }
 
+  /** Lets time go on, by what is due in it, up to a moment. */
+  tickUntil(done: () => boolean): void {
+    for (let ticks = 0; !done() && ticks < 1_000; ticks++) this.tick();
+    assert.ok(done());
+  }
+
+  hear(...items: readonly Decoded[]): readonly LineEffect[] {
+    return this.give({ at: "received", items, receiving: { ...still, heardMs: this.now } });
+  }
+
   receive(...texts: readonly string[]): readonly LineEffect[] {
-    return this.give({ at: "received", items: texts.map(frame), receiving: { ...still, heardMs: this.now } });
+    return this.hear(...texts.map((text) => frame(text)));
+  }
+
+  /** The terminal answers the probe that was written last. */
+  answer(): readonly LineEffect[] {
+    if (this.#probed === "fiscal") return this.hear(frame(probeReplies.supported, "stx"));
+    return this.receive(this.#probed === "qr" ? probeReplies.connection : probeReplies.bankSupported);
   }
 
   exchange(id: string, settings: Parameters<typeof requestFor>[1] = {}): Exchange {
     const request = requestFor(id, settings);
     const times = { cameMs: this.now, waitUntilMs: this.now + this.config.queueWaitMs };
     return new Exchange("till", request, frameOf("length", request.payload, "arc"), times);
+  }
+
+  /** A call comes. */
+  call(id: string, settings: Parameters<typeof requestFor>[1] = {}): readonly LineEffect[] {
+    return this.give({ at: "call", exchange: this.exchange(id, settings) });
   }
 }
 
@@ -71,8 +106,7 @@ function wordsOf(effect: LineEffect): string {
 const sale = '{"status":"success","data":{"status":"APPROVED"}}';
 
 /** Brings a new engine into a state. */
-function inState(state: LineState): Bench & { inFlight?: Exchange } {
-  const bench: Bench & { inFlight?: Exchange } = new Bench();
+function inState(state: LineState, bench: Bench & { inFlight?: Exchange } = new Bench()): Bench & { inFlight?: Exchange } {
   if (state === "closed") bench.give({ at: "stop", graceMs: 0, why: "posline is shutting down" });
   if (state === "down" || state === "closed") return bench;
   bench.give({ at: "opened" });
@@ -81,8 +115,8 @@ function inState(state: LineState): Bench & { inFlight?: Exchange } {
   bench.tick();
   if (state === "recovering") return bench;
   const isIdle = () => bench.engine.state === "idle";
-  for (let answers = 0; !isIdle() && answers < 10; answers++) {
-    bench.receive(probeReplies.bankSupported);
+  for (let answers = 0; !isIdle() && answers < 20; answers++) {
+    bench.answer();
     if (!isIdle()) bench.tick();
   }
   if (state === "idle") return bench;
@@ -93,6 +127,7 @@ function inState(state: LineState): Bench & { inFlight?: Exchange } {
 
 test("LineEngine comes into each state by events alone", () => {
   for (const state of lineStates) assert.equal(inState(state).engine.state, state);
+  assert.match(inState("idle").engine.reason(2_000), /the terminal answered: the line is ready/);
 });
 
 const impossible = "impossible";
@@ -207,6 +242,7 @@ test("LineEngine.handle() closes when the exchange in flight has ended, or its g
   over.give({ at: "stop", graceMs: 1_000, why: "stopping" });
   const before = over.now;
   assert.deepEqual(over.tick().map(wordsOf), ["report state", "settle unknown", "close"]);
+  assert.equal(over.engine.isAwaiting, false);
   assert.equal(over.now, before + 1_000);
 });
 
@@ -218,6 +254,8 @@ test("LineEngine.handle() never settles a call twice, whoever left and whatever 
   caller.leave();
   assert.deepEqual(bench.give({ at: "caller gone", exchange: call }).map(wordsOf), ["settle not-sent"]);
   assert.deepEqual(bench.give({ at: "recorded", exchange: call }).map(wordsOf), []);
+  const fault = new Fault("unavailable", "the disk is full");
+  assert.deepEqual(bench.give({ at: "record failed", exchange: call, fault }).map(wordsOf), []);
   assert.deepEqual(bench.give({ at: "caller gone", exchange: call }).map(wordsOf), []);
   assert.equal(bench.engine.state, "idle");
 });
@@ -301,4 +339,422 @@ test("LineEngine.handle() says of a caller who left whether the call waited for 
   };
   assert.match(said(inState("awaiting"), {}), /: the client disconnected before its turn came/);
   assert.match(said(inState("idle"), { beforeSend: async () => {} }), /: the client disconnected before the request was sent/);
+  const [settled] = inState("idle").call("GONE", { caller: departed() });
+  assert.ok(settled?.do === "settle" && settled.ending instanceof Fault);
+  assert.match(settled.ending.message, /: the client has disconnected\. Nothing was sent/);
+});
+
+const unplugged = { at: "lost", reason: "unplugged", nothingWritten: false, discards: [] } as const;
+
+/** Opens the device, and lets the silence after that pass. */
+function open(bench: Bench): readonly LineEffect[] {
+  bench.give({ at: "opened" });
+  bench.now += silenceMs;
+  return bench.give({ at: "drained" });
+}
+
+test("LineEngine.handle() of the silence after an opening sends what waits at once where nobody owes an answer", () => {
+  const bench = inState("awaiting");
+  bench.receive(sale);
+  bench.give(unplugged);
+  bench.give({ at: "opened" });
+  assert.deepEqual(bench.call("NEXT").map(wordsOf), []);
+  assert.deepEqual(bench.hear().map(wordsOf), [], "not before the silence, whatever comes");
+  bench.now += silenceMs;
+  assert.deepEqual(bench.give({ at: "drained" }).map(wordsOf), ["report state", "write"]);
+  assert.match(bench.engine.reason(bench.now), /the line is silent/);
+});
+
+test("LineEngine writes nothing after an opening before its silence, whatever was told of the opening before", () => {
+  const bench = inState("down");
+  bench.give({ at: "drained" });
+  bench.give({ at: "opened" });
+  bench.now += 10_000;
+  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
+  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
+});
+
+test("LineEngine on a line where nothing may be asked is clean lateReplyMs after its first silence, to the millisecond", () => {
+  const bench = new Bench(["bank"], { recovery: "quiet" });
+  bench.now += 500;
+  open(bench);
+  const drainedMs = bench.now;
+  bench.tickUntil(() => bench.engine.state === "idle");
+  assert.equal(bench.now, drainedMs + bench.config.lateReplyMs);
+  assert.match(bench.engine.reason(bench.now), /no answer for 30 s or longer/);
+  assert.equal(bench.done.includes("write"), false);
+});
+
+test("LineEngine asks nothing while a frame comes, and asks on while other bytes come, which no silence settles", () => {
+  const bench = inState("recovering");
+  const hearing = (phase: Receiving["phase"]) =>
+    bench.give({ at: "received", items: [], receiving: { phase, heardMs: bench.now, burstUntilMs: 0 } });
+  hearing("in-frame");
+  assert.equal(bench.engine.nextDueMs(), bench.now + silentWarnMs, "nothing but to say that it is silent");
+  bench.now += 5_000;
+  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
+  hearing("garbage");
+  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+  bench.now += bench.config.lateReplyMs;
+  bench.give({ at: "tick" });
+  assert.equal(bench.engine.state, "recovering");
+  hearing("idle");
+  const heardMs = bench.now;
+  bench.tickUntil(() => bench.engine.state === "idle");
+  assert.equal(bench.now, heardMs + bench.config.lateReplyMs);
+});
+
+test("LineEngine reports a service silentWarnMs after the first question that it left unanswered, once", () => {
+  const bench = new Bench();
+  open(bench);
+  bench.tick();
+  const askedMs = bench.now;
+  bench.tickUntil(() => bench.done.includes("report unheard"));
+  assert.equal(bench.now, askedMs + silentWarnMs);
+  bench.tickUntil(() => bench.engine.state === "idle");
+  assert.equal(bench.done.filter((each) => each === "report unheard").length, 1);
+  // What it says of the silence is of this opening.
+  assert.match(bench.engine.reason(bench.now), /not one byte comes back/);
+  bench.give(unplugged);
+  assert.equal(bench.engine.reason(bench.now), "unplugged");
+});
+
+test("LineEngine.nextDueMs() on an idle line is idleProbeMs after its last work, of which a probe is none", () => {
+  const bench = inState("idle");
+  const { idleProbeMs } = bench.config;
+  assert.equal(bench.engine.nextDueMs(), bench.now + idleProbeMs);
+  bench.now += 1_000;
+  bench.call("A");
+  bench.now += 10;
+  bench.receive(sale);
+  const repliedMs = bench.now;
+  assert.equal(bench.engine.nextDueMs(), repliedMs + idleProbeMs);
+  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+  bench.now += 20;
+  assert.deepEqual(bench.answer().map(wordsOf), [], "nobody waits for it");
+  assert.equal(bench.engine.nextDueMs(), repliedMs + 2 * idleProbeMs);
+});
+
+test("LineEngine gives an idle line's probe probeReplyMs from its last byte on the wire, and tells nobody of its end", () => {
+  // 1 ms a byte.
+  const bench = inState("idle", new Bench(["bank"], { baudRate: 10_000 }));
+  const [write] = bench.tick();
+  assert.ok(write?.do === "write");
+  assert.equal(bench.engine.nextDueMs(), bench.now + probeReplyMs + bytesOf(write.frame));
+  assert.deepEqual(bench.tick().map(wordsOf), ["report state"]);
+  assert.equal(bench.engine.state, "recovering");
+  assert.deepEqual(bench.tick().map(wordsOf), ["write"], "it is asked anew at once");
+});
+
+test("LineEngine asks each service of an idle line after an opening at once, and after that idleProbeMs later", () => {
+  const bench = inState("idle", new Bench(["bank", "qr"]));
+  // Good replies of both, so that nothing is left over.
+  for (const service of ["bank", "qr"] as const) {
+    bench.call("A", { service });
+    bench.receive(sale);
+  }
+  // What was asked of the device before says nothing of the one that is there now.
+  for (let service = 0; service < 2; service++) {
+    bench.tick();
+    bench.answer();
+  }
+  bench.give(unplugged);
+  open(bench);
+  assert.equal(bench.engine.state, "idle");
+  const openedMs = bench.now;
+  for (let service = 0; service < 2; service++) {
+    assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+    bench.answer();
+  }
+  assert.equal(bench.now, openedMs);
+  assert.equal(bench.engine.nextDueMs(), openedMs + bench.config.idleProbeMs);
+});
+
+test("LineEngine.handle() takes a probe's answer that comes late for no disorder, whether the line is idle or a call is out", () => {
+  const bench = inState("idle");
+  assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["report late"]);
+  assert.equal(bench.engine.state, "idle");
+  bench.call("A");
+  assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["report late"]);
+  assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply"]);
+  assert.equal(bench.engine.state, "idle");
+  bench.call("B", { route: "/supported_operations", probeShaped: true });
+  assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["settle reply"], "it is what was asked");
+});
+
+test("LineEngine.handle() says what each answered probe says, and to which service it belongs", () => {
+  const bench = inState("recovering", new Bench(["qr"]));
+  const told = bench
+    .answer()
+    .flatMap((effect) => (effect.do === "report" && effect.what.is === "probe answered" ? [effect.what] : []));
+  assert.deepEqual(
+    told.map(({ service, answer }) => [service, JSON.stringify(answer)]),
+    [["qr", probeReplies.connection]],
+  );
+});
+
+test("LineEngine.handle() of a broken frame on an idle line suspects the services of its framing, and of noise none", () => {
+  const checksum = "checksum" as const;
+  const broken: Discard = { kind: "discard", reason: checksum, wireBytes: 9, head: "00" };
+  for (const [discard, owing] of [
+    [{ ...broken, checksum: { got: "01", crc32: "02" } }, ["fiscal"]],
+    [{ ...broken, checksum: { got: "01", arc: "02", umts: "03" } }, ["bank"]],
+    [{ ...broken, reason: "noise" }, []],
+  ] as const) {
+    const bench = inState("idle", new Bench(["fiscal", "bank"]));
+    assert.equal(wordsOf(bench.hear(discard)[0] ?? { do: "close" }), "report discard");
+    assert.deepEqual(bench.engine.rest?.recovery.owing, owing);
+    assert.equal(bench.engine.state, owing.length > 0 ? "recovering" : "idle");
+  }
+});
+
+test("LineEngine gives a question whose reply was corrupt queueWaitMs more for its second sending", () => {
+  const bench = inState("idle");
+  bench.call("Q", { repeatable: true });
+  bench.now += 1_000;
+  assert.deepEqual(reasonsOf(bench.receive("ERROR")), []);
+  const failedMs = bench.now;
+  const ends: string[] = [];
+  for (let ticks = 0; ends.length === 0 && ticks < 100; ticks++) ends.push(...reasonsOf(bench.tick()));
+  assert.deepEqual(ends, ["reply-corrupt"]);
+  assert.equal(bench.now, failedMs + bench.config.queueWaitMs);
+});
+
+test("LineEngine sends no question once more that had no reply at all, or while it stops", () => {
+  const silent = inState("idle");
+  silent.call("Q", { repeatable: true });
+  assert.deepEqual(reasonsOf(silent.tick()), ["no-reply"]);
+  const stops = inState("idle");
+  stops.call("Q", { repeatable: true });
+  stops.give({ at: "stop", graceMs: 60_000, why: "stopping" });
+  assert.deepEqual(reasonsOf(stops.receive("ERROR")), ["reply-corrupt"]);
+  assert.equal(stops.engine.state, "closed");
+});
+
+test("LineEngine says of a recorded call that it waited for the line's proof, and for how long since it came", () => {
+  const bench = inState("idle");
+  const exchange = bench.exchange("A", { beforeSend: async () => {} });
+  bench.now += 500;
+  bench.give({ at: "call", exchange });
+  bench.receive(sale);
+  assert.deepEqual(bench.give({ at: "recorded", exchange }).map(wordsOf), []);
+  const ends: Fault[] = [];
+  for (let ticks = 0; ends.length === 0 && ticks < 100; ticks++) {
+    for (const effect of bench.tick()) if (effect.do === "settle" && effect.ending instanceof Fault) ends.push(effect.ending);
+  }
+  assert.equal(ends[0]?.reason, "recovering");
+  assert.match(ends[0]?.message ?? "", /it is recovering \(.*, and the call waited 15 s/);
+});
+
+test("LineEngine never sends a call whose caller has left before its turn, or before it was recorded", () => {
+  const [waiting, recorded] = [new Presence(), new Presence()];
+  const bench = inState("awaiting");
+  bench.call("WAITS", { caller: waiting });
+  waiting.leave();
+  assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply", "settle not-sent"]);
+  const exchange = bench.exchange("RECORDED", { caller: recorded, beforeSend: async () => {} });
+  bench.give({ at: "call", exchange });
+  recorded.leave();
+  assert.deepEqual(reasonsOf(bench.give({ at: "recorded", exchange })), ["caller-left"]);
+  assert.deepEqual(bench.call("NEXT").map(wordsOf), ["write"]);
+  // Nor does it wait for the line's proof to say so.
+  const proving = inState("idle");
+  const again = proving.exchange("RECORDED", { caller: recorded, beforeSend: async () => {} });
+  const stays = new Presence();
+  const other = proving.exchange("RECORDED", { caller: stays, beforeSend: async () => {} });
+  proving.give({ at: "call", exchange: other });
+  proving.receive(sale);
+  stays.leave();
+  assert.deepEqual(reasonsOf(proving.give({ at: "recorded", exchange: other })), ["caller-left"]);
+  assert.deepEqual(reasonsOf(proving.give({ at: "call", exchange: again })), ["caller-left"]);
+});
+
+test("LineEngine has each call recorded that must be, one after the other, and writes none that isn't", () => {
+  const bench = inState("idle");
+  const [first, second] = ["A", "B"].map((id) => bench.exchange(id, { beforeSend: async () => {} }));
+  assert.ok(first !== undefined && second !== undefined);
+  assert.deepEqual(bench.give({ at: "call", exchange: first }).map(wordsOf), ["record"]);
+  assert.deepEqual(bench.give({ at: "call", exchange: second }).map(wordsOf), []);
+  assert.deepEqual(bench.give({ at: "recorded", exchange: first }).map(wordsOf), ["write"]);
+  assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply", "record"]);
+  const [write] = bench.give({ at: "recorded", exchange: second });
+  assert.ok(write?.do === "write");
+  assert.equal(write.exchange, second, "a caller's, which a stop waits for");
+  assert.deepEqual(bench.give({ at: "stop", graceMs: 1_000, why: "stopping" }).map(wordsOf), []);
+});
+
+test("LineEngine.refusal() leaves places of callers to callers, and of questions in the background to those", () => {
+  const bench = inState("awaiting");
+  const { queueCallsMax } = bench.config;
+  for (let count = 0; count < queueCallsMax; count++) assert.deepEqual(reasonsOf(bench.call("Q", { background: true })), []);
+  assert.deepEqual(reasonsOf(bench.call("Q", { background: true })), ["queue-full"]);
+  assert.equal(bench.engine.refusal(bench.now), undefined);
+  assert.equal(bench.engine.refusal(bench.now, { background: true })?.reason, "queue-full");
+  for (let count = 0; count < queueCallsMax; count++) assert.deepEqual(reasonsOf(bench.call("A")), []);
+  assert.equal(bench.engine.refusal(bench.now)?.reason, "queue-full");
+  assert.equal(bench.engine.waiting, queueCallsMax);
+});
+
+test("LineEngine.refusal() is none before the device was tried, and says why it can't be opened after", () => {
+  const bench = inState("down");
+  assert.equal(bench.engine.refusal(bench.now), undefined);
+  assert.match(bench.engine.reason(bench.now), /not open yet/);
+  bench.call("A");
+  const failed = { at: "open failed", reason: "there is no device" } as const;
+  assert.deepEqual(bench.give(failed).map(wordsOf), ["report state", "settle not-sent"]);
+  assert.match(bench.engine.refusal(bench.now)?.message ?? "", /it is down \(there is no device\)/);
+  assert.deepEqual(bench.give(failed).map(wordsOf), [], "it was said");
+});
+
+test("LineEngine.isAwaiting is true while an answer, the line's proof or its turn is awaited", () => {
+  const awaits = (state: LineState) => inState(state).engine.isAwaiting;
+  assert.deepEqual(lineStates.map(awaits), [false, true, false, true, false]);
+  const burst = inState("idle");
+  burst.give({ at: "received", items: [], receiving: { ...still, burstUntilMs: burst.now + 50 } });
+  burst.call("A");
+  assert.equal(burst.engine.isAwaiting, true);
+});
+
+test("LineEngine.handle() reports what was half heard when the device was lost, and ends its own question for nobody", () => {
+  const bench = inState("idle");
+  bench.tick();
+  assert.equal(bench.engine.state, "awaiting");
+  const discards = [{ kind: "discard", reason: "reset", wireBytes: 3, head: "00" }] as const;
+  assert.deepEqual(bench.give({ ...unplugged, discards }).map(wordsOf), ["report state", "report discard"]);
+  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
+});
+
+test("LineEngine.rest is data from which another one goes on with the same decisions, at each step of a life", () => {
+  const bench = new Bench(["bank", "qr"]);
+  let compared = 0;
+  const stepOf = (engine: LineEngine, effects: readonly LineEffect[]) => {
+    const { now } = bench;
+    return [effects.map(wordsOf), engine.rest, engine.nextDueMs(), engine.reason(now), engine.liveness(now)];
+  };
+  const give = (event: LineEvent) => {
+    const { rest } = bench.engine;
+    const twin = rest === undefined ? undefined : new LineEngine({ ...bench.options, rest: structuredClone(rest) });
+    assert.deepEqual(twin?.rest, rest);
+    const effects = bench.engine.handle(event, bench.now);
+    if (twin === undefined || event.at === "call") return;
+    assert.deepEqual(stepOf(twin, twin.handle(event, bench.now)), stepOf(bench.engine, effects));
+    compared++;
+  };
+  const heard = (...items: readonly Decoded[]): void => {
+    bench.now += 5;
+    give({ at: "received", items, receiving: { ...still, heardMs: bench.now, burstUntilMs: bench.now + 3 } });
+  };
+  const ticks = (count: number) => {
+    for (let tick = 0; tick < count; tick++) {
+      bench.now = Math.max(bench.now, bench.engine.nextDueMs());
+      give({ at: "tick" });
+      give({ at: "wrote" });
+    }
+  };
+  const opens = () => {
+    give({ at: "opened" });
+    bench.now += silenceMs;
+    give({ at: "drained" });
+  };
+  const answers = () => {
+    for (let count = 0; bench.engine.state !== "idle" && count < 60; count++) {
+      ticks(1);
+      heard(frame(probeReplies.bankSupported), frame(probeReplies.connection));
+    }
+    assert.equal(bench.engine.state, "idle");
+  };
+  give({ at: "open failed", reason: "there is no device" });
+  opens();
+  ticks(12);
+  heard({ kind: "discard", reason: "noise", wireBytes: 4, head: "fe9ce000" });
+  answers();
+  // An idle line's probe, its answer, one too many, and a frame that nobody asked for.
+  ticks(1);
+  heard(frame(probeReplies.bankSupported));
+  ticks(1);
+  heard(frame(probeReplies.connection));
+  heard(frame(probeReplies.bankSupported));
+  heard(frame(sale));
+  answers();
+  give({ at: "call", exchange: bench.exchange("A") });
+  assert.equal(bench.engine.rest, undefined, "a call is out");
+  give({ at: "wrote" });
+  heard(frame(sale));
+  give(unplugged);
+  opens();
+  ticks(3);
+  bench.now += 100_000;
+  give({ at: "tick" });
+  assert.ok(compared > 50, `${compared} steps`);
+});
+
+test("LineEngine.rest is none while a call waits, and once it stops", () => {
+  const waits = inState("recovering");
+  assert.notEqual(waits.engine.rest, undefined);
+  waits.call("A");
+  assert.equal(waits.engine.rest, undefined);
+  assert.equal(inState("closed").engine.rest, undefined);
+});
+
+test("LineEngine says of no service that it is silent while the device is away", () => {
+  const bench = inState("recovering");
+  bench.give(unplugged);
+  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
+  bench.now += 10 * silentWarnMs;
+  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
+});
+
+const declined = '{"status":"error","code":-20}';
+
+test("LineEngine takes an error for the reply to a call once answers to earlier probes have been out for lateReplyMs", () => {
+  for (const [ms, words] of [
+    [0, ["report late", "report state", "settle unknown"]],
+    [configOf().lateReplyMs, ["settle reply"]],
+  ] as const) {
+    const bench = inState("idle", new Bench(["bank"], { idleProbeMs: 0 }));
+    // One answer too many: there may be more of them.
+    bench.receive(probeReplies.bankSupported);
+    bench.now += ms;
+    bench.call("A");
+    assert.deepEqual(bench.receive(declined).map(wordsOf), words);
+  }
+});
+
+test("LineEngine takes the answer to a call of the probe's own route for no proof that no other one is out", () => {
+  const bench = inState("idle");
+  bench.receive(probeReplies.bankSupported);
+  bench.call("A", { route: "/supported_operations", probeShaped: true });
+  assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["settle reply"]);
+  bench.call("B");
+  assert.deepEqual(reasonsOf(bench.receive(declined)), ["reply-ambiguous"]);
+});
+
+test("LineEngine says of a terminal that answers what nobody asked, and not what was asked, that it answers too late", () => {
+  const bench = inState("idle");
+  bench.receive(sale);
+  bench.tick();
+  const [bank] = bench.engine.liveness(bench.now);
+  assert.equal(bank?.state, "unheard");
+  assert.match(bank.cause?.cause ?? "", /too late/);
+});
+
+test("LineEngine asks nothing on an idle line while bytes are pending, whenever it is due", () => {
+  const bench = inState("idle");
+  const pending = (phase: Receiving["phase"]) =>
+    bench.give({ at: "received", items: [], receiving: { phase, heardMs: bench.now, burstUntilMs: 0 } });
+  pending("garbage");
+  assert.equal(bench.engine.nextDueMs(), Number.POSITIVE_INFINITY);
+  bench.now += 2 * bench.config.idleProbeMs;
+  assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
+  pending("idle");
+  assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+});
+
+test("LineEngine names each service that owes an answer to a call that waited for the line's proof", () => {
+  const bench = inState("recovering", new Bench(["bank", "qr"], { queueWaitMs: 5_000 }));
+  bench.call("A");
+  bench.now += 5_000;
+  const [settled] = bench.give({ at: "tick" });
+  assert.ok(settled?.do === "settle" && settled.ending instanceof Fault);
+  assert.match(settled.ending.message, /no answer yet from bank, qr\)/);
 });

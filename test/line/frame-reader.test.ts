@@ -101,3 +101,148 @@ test("FrameReader tells STX and length frames apart, and reports a torn one at i
     ["reset"],
   );
 });
+
+// --- pace, rest and burst
+
+/** A frame of so many bytes on the wire. */
+const wireOf = (bytes: number) => frame("length", "x".repeat(bytes - 6));
+
+/** Gives a reader the next pieces of these bytes: how many, and when. */
+function hearPieces(reader: FrameReader, bytes: Buffer, ...pieces: readonly (readonly [number, number])[]): void {
+  let from = 0;
+  for (const [n, now] of pieces) {
+    hear(reader, bytes.subarray(from, from + n), now);
+    from += n;
+  }
+}
+
+/** Two pieces of 10 bytes, 10 ms apart: 2 bytes a millisecond. */
+const twoPieces = [
+  [10, 1_000],
+  [10, 1_010],
+] as const;
+
+function restOf(bytes: number, pieces: readonly (readonly [number, number])[] = twoPieces): number {
+  const reader = readerOf("length");
+  hearPieces(reader, wireOf(bytes), ...pieces);
+  return reader.restMs();
+}
+
+test("FrameReader.restMs() lets bytes lie until a piece and a millisecond before the frame could be whole", () => {
+  assert.equal(restOf(70), 19);
+  assert.equal(restOf(200), 32, "no longer than a frame may be late");
+  assert.equal(restOf(38), 3);
+  assert.equal(restOf(37), 0, "too short to be worth a wake-up");
+});
+
+test("FrameReader.restMs() is 0 where the frame's end or pace isn't known", () => {
+  const reader = readerOf("length");
+  assert.equal(reader.restMs(), 0);
+  assert.equal(restOf(70, [[10, 1_000]]), 0);
+  const inHeader = [
+    [1, 1_000],
+    [1, 1_010],
+  ] as const;
+  assert.equal(restOf(70, inHeader), 0);
+  const secondAt = (ms: number) => restOf(230, [twoPieces[0], [10, ms]]);
+  assert.equal(secondAt(1_000.5), 0, "what came at once has no pace");
+  assert.equal(secondAt(1_001), 9);
+});
+
+test("FrameReader.restMs() lets no more gather than half of what the kernel holds, as fast as the wire could bring it", () => {
+  const fast = [
+    [1_025, 1_000],
+    [1_024, 1_016],
+  ] as const;
+  assert.equal(restOf(10_000, fast), 15);
+  const reader = new FrameReader(configOf({ baudRate: 1_000_000 }), new Set<Framing>(["length"]));
+  hearPieces(reader, wireOf(400), ...twoPieces);
+  assert.equal(reader.restMs(), 20);
+});
+
+test("FrameReader.restMs() is 0 for the rest of a frame that once filled the kernel's buffer, and not for the next frame", () => {
+  const slowly = (first: number, reader = readerOf("length")) => {
+    hearPieces(reader, wireOf(20_000), [first, 1_000], [1_000, 1_010]);
+    return reader.restMs();
+  };
+  assert.equal(slowly(3_071), 5);
+  const reader = readerOf("length");
+  assert.equal(slowly(3_072, reader), 0);
+  hear(reader, wireOf(20_000).subarray(4_072), 11_000);
+  assert.equal(reader.between, true);
+  hearPieces(reader, wireOf(70), [10, 12_000], [10, 12_010]);
+  assert.equal(reader.restMs(), 19);
+});
+
+test("FrameReader.restMs() goes by the faster of this frame's pace and the last one's", () => {
+  const second = (...pieces: readonly (readonly [number, number])[]) => {
+    const reader = readerOf("length");
+    hearPieces(reader, wireOf(40), [10, 1_000], [10, 1_005], [10, 1_015], [10, 1_020]);
+    hearPieces(reader, wireOf(60), ...pieces);
+    return reader.restMs();
+  };
+  assert.equal(second([10, 2_000]), 19);
+  assert.equal(second([10, 2_000], [10, 2_020]), 14, "slower than the last");
+  assert.equal(second([10, 2_000], [10, 2_005]), 6, "faster");
+});
+
+test("FrameReader takes no pace from a frame that was whole when a rest ended, and takes the next one's", () => {
+  const reader = readerOf("length");
+  hearPieces(reader, wireOf(70), ...twoPieces);
+  assert.equal(reader.restMs(), 19);
+  hear(reader, wireOf(70).subarray(20), 1_030);
+  const first = wireOf(40);
+  hear(reader, first.subarray(0, 10), 2_000);
+  assert.equal(reader.restMs(), 0);
+  hear(reader, first.subarray(10), 2_020);
+  hear(reader, wireOf(60).subarray(0, 10), 3_000);
+  assert.equal(reader.restMs(), 19);
+});
+
+/** Until when a frame of so many bytes may go on, that came in these pieces. */
+function burstOf(bytes: number, ...pieces: readonly (readonly [number, number])[]): number {
+  const reader = readerOf("length");
+  hearPieces(reader, wireOf(bytes), ...pieces);
+  assert.equal(reader.between, true);
+  return reader.burstUntilMs;
+}
+
+test("FrameReader expects a copy of a frame for as long as two of its pieces take, unless its last piece was cut short", () => {
+  assert.equal(burstOf(40, [10, 1_000], [10, 1_005], [10, 1_015], [10, 1_020]), 1_030);
+  assert.equal(burstOf(35, [10, 1_000], [10, 1_005], [10, 1_015], [5, 1_020]), 0);
+  assert.equal(burstOf(32, [10, 1_000], [10, 1_010], [12, 1_016]), 1_026);
+  assert.equal(burstOf(35, [10, 1_000], [15, 1_010], [10, 1_014]), 1_022);
+  assert.equal(burstOf(40, [10, 1_000], [10, 1_100], [10, 1_200], [10, 1_300]), 1_364, "four of an adapter's 16 ms at most");
+});
+
+test("FrameReader expects no copy of a frame that came at once, nor behind bytes of another frame", () => {
+  assert.equal(burstOf(40, [40, 1_000]), 0);
+  assert.equal(burstOf(40, [20, 1_000], [20, 1_000.5]), 0);
+  const reader = readerOf("length");
+  hear(reader, wireOf(40).subarray(0, 20), 1_000);
+  hear(reader, Buffer.concat([wireOf(40).subarray(20), wireOf(40).subarray(0, 2)]), 1_010);
+  assert.equal(reader.burstUntilMs, 0);
+  assert.deepEqual(reader.receiving, { phase: "in-frame", heardMs: 1_010, burstUntilMs: 0 });
+});
+
+test("FrameReader that let bytes lie can't tell by the size of the last piece whether a copy comes", () => {
+  const rested = (bytes: number) => {
+    const reader = readerOf("length");
+    hearPieces(reader, wireOf(bytes), ...twoPieces);
+    assert.ok(reader.restMs() > 0);
+    hear(reader, wireOf(bytes).subarray(20), 1_040);
+    return reader.burstUntilMs;
+  };
+  assert.equal(rested(75), 0);
+  assert.equal(rested(80), 1_050, "pieces of one size, to the last");
+  assert.equal(Math.round(burstOf(75, ...twoPieces, [55, 1_040])), 1_051, "where nothing lay");
+});
+
+test("FrameReader.receiving says what comes, since when nothing came, and until when more may", () => {
+  const reader = readerOf("length");
+  hearPieces(reader, wireOf(40), [10, 1_000], [10, 1_005], [10, 1_015], [10, 1_020]);
+  assert.deepEqual(reader.receiving, { phase: "idle", heardMs: 1_020, burstUntilMs: 1_030 });
+  hear(reader, Buffer.from("AT\r"), 1_025);
+  assert.equal(reader.receiving.burstUntilMs, 0);
+  assert.equal(reader.receiving.phase, "garbage");
+});

@@ -4,6 +4,7 @@ import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
+import { Inbox, type Job } from "../../src/line/inbox.ts";
 import { type LineExchange, LineListener } from "../../src/line/listener.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
@@ -270,4 +271,49 @@ test("LineListener.finish() ends at once when nothing is asked", async () => {
   const gateway = await Gateway.open();
   await gateway.listener.finish();
   assert.equal(gateway.device.isOpen, false);
+});
+
+test("LineListener of the newest says of a request that it gave up that nothing was sent, and how long it had waited", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  await gateway.ask("/sale\n2");
+  await time.advance(3_000);
+  await gateway.ask("/check\n3");
+  const [givenUp] = gateway.exchanges;
+  assert.ok(givenUp?.ending instanceof Fault);
+  assert.deepEqual([givenUp.ending.reason, givenUp.waitedMs, givenUp.tookMs], ["caller-left", 3_000, 0]);
+  assert.match(givenUp.ending.message, /Cannot send \/sale: .*no longer waits.*Nothing was sent/);
+  assert.equal(givenUp.given, false);
+  await gateway.answer("{}");
+  await gateway.answer("{}");
+  await gateway.listener.stop();
+});
+
+/** A request in a frame. */
+function jobOf(text: string): Job {
+  const payload = [Buffer.from(text)];
+  return {
+    heardMs: 0,
+    frame: { kind: "frame", framing: "length", payload, payloadBytes: text.length, wireBytes: text.length + 6 },
+  };
+}
+
+test("Inbox of all requests gives up the seventeenth that waits, and none for bytes that can't be read", () => {
+  const givenUp: Job[] = [];
+  const inbox = new Inbox("all", (job) => givenUp.push(job));
+  inbox.take(jobOf("/sale\n0"));
+  assert.deepEqual(inbox.next(), jobOf("/sale\n0"));
+  for (let number = 1; number <= 17; number++) inbox.take(jobOf(`/sale\n${number}`));
+  assert.deepEqual(givenUp, [jobOf("/sale\n17")]);
+  inbox.supersede();
+  assert.equal(inbox.wanted, true);
+  assert.deepEqual(inbox.next(), jobOf("/sale\n1"));
+});
+
+test("Inbox of the newest request keeps one that waits for its turn though bytes come that can't be read", () => {
+  const inbox = new Inbox("newest", () => assert.fail("given up"));
+  inbox.take(jobOf("/sale\n1"));
+  inbox.supersede();
+  assert.deepEqual(inbox.next(), jobOf("/sale\n1"));
+  assert.equal(inbox.wanted, true);
 });

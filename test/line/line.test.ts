@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, mock, test } from "node:test";
 import { payloadMsMin, probeIntervalMs, silenceMs } from "../../src/config/limits.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { drainMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
@@ -450,6 +450,38 @@ test("Line keeps no hold on a caller whose call waited and has ended", async () 
   }
   assert.equal(end.text, good("B"));
   assert.equal(caller.listeners.size, 0);
+});
+
+test("Line listens to no caller whose call went out at once, or was refused", async () => {
+  const set = await clean(setOf(() => {}, { config: { queueCallsMax: 1 } }));
+  const [out, refused] = [new ListenedTo(), new ListenedTo()];
+  ending(set.line, { ...requestFor("A"), caller: out });
+  ending(set.line, requestFor("B"));
+  const end = ending(set.line, { ...requestFor("C"), caller: refused });
+  await time.settle();
+  assert.equal(end.fault?.reason, "queue-full");
+  assert.deepEqual([out.listeners.size, refused.listeners.size], [0, 0]);
+});
+
+test("Line tells what each answered probe says", async () => {
+  const set = setOf(() => {});
+  assert.ok(await idle(set));
+  assert.deepEqual([...new Set(set.told.probes.map(({ service }) => service))], ["bank"]);
+  assert.match(JSON.stringify(set.told.probes[0]?.answer), /"operations"/);
+});
+
+test("Line that is told to stop from within its own report does first what it had decided", async () => {
+  const set = setOf(() => {});
+  const stops: Promise<void>[] = [];
+  mock.method(set.told, "state", (state: string) => {
+    if (state === "idle") stops.push(set.line.stop(0));
+  });
+  const end = ending(set.line, requestFor("A"));
+  assert.ok(await time.until(() => hasEnded(end)));
+  assert.deepEqual([end.fault?.reason, end.fault?.outcome], ["stopping", "unknown"]);
+  assert.match(String(set.device.written.at(-1)), /\/sale/, "it was written");
+  await Promise.all(stops);
+  assert.equal(set.device.isOpen, false);
 });
 
 class ListenedTo extends Presence {

@@ -4,6 +4,7 @@ import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, ContractName, Handler } from "../../src/core/call.ts";
 import { checkFirst, Fault } from "../../src/core/fault.ts";
+import type { OpenTransport } from "../../src/device/transport.ts";
 import { writeMsMin } from "../../src/line/limits.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
@@ -274,5 +275,99 @@ test("LineListener answers though its log fails, and reports that", async () => 
   till.logFails = true;
   assert.deepEqual(await till.ask("length", "/sale\n{}"), ['{"status":"success"}']);
   assert.match(String(till.errors), /the log is full/);
+  await till.listener.stop();
+});
+
+test("LineListener shows its report what comes, what goes out, and what was half heard when the device was lost", async () => {
+  const device = new FakeDevice();
+  const told: string[] = [];
+  const traces: unknown[] = [];
+  const words = (items: readonly Decoded[]) => items.map((item) => (item.kind === "frame" ? "frame" : item.reason)).join();
+  const handler = async (call: Call) => {
+    traces.push(call.trace);
+    return replyOf("{}");
+  };
+  const listener = new LineListener({
+    config: configOf(),
+    open: device.open,
+    services: [{ contract: contracts.bank, service: "bank-2", handler }],
+    newTrace: () => "00-trace",
+    report: {
+      discard: ({ reason }) => told.push(`discard ${reason}`),
+      state: (reason, isOpen) => told.push(`${isOpen ? "open" : "closed"}: ${reason}`),
+      received: (items) => told.push(`received ${words(items)}`),
+      writes: (bytes) => told.push(`writes ${Buffer.concat(bytes).equals(frame("length", "{}"))}`),
+      exchange: ({ call, given }) => told.push(`${call.service} ${call.contract} ${given ? "given" : "kept back"}`),
+    },
+  });
+  listener.start();
+  await time.advance(silenceMs + 1);
+  device.reply("length", "/sale\n{}");
+  await time.settle();
+  device.send(frame("length", "/sale\n{}").subarray(0, 5));
+  device.unplug("unplugged");
+  await time.advance(200);
+  assert.deepEqual(told.filter((each) => each !== "received ").slice(0, 8), [
+    "open: the device opened",
+    "received frame",
+    "writes true",
+    "bank-2 bank given",
+    "received reset",
+    "discard reset",
+    "closed: unplugged",
+    "closed: there is no device: check the cable",
+  ]);
+  assert.deepEqual(traces, ["00-trace"]);
+  await listener.stop();
+});
+
+test("LineListener answers the errors of its own as the service would, and says what was wrong", async () => {
+  const till = await new Till(["fiscal"]).open();
+  const [answer] = await till.ask("stx", "data=e30=&sign=x");
+  assert.match(JSON.parse(answer ?? "").message, /command is missing, or a field appears twice/);
+  const bank = await new Till(["bank"]).open();
+  assert.deepEqual(await bank.ask("length", "no route"), []);
+  assert.deepEqual(await bank.ask("stx", "data=e30=&sign=x"), [], "nobody here speaks so");
+  await Promise.all([till.listener.stop(), bank.listener.stop()]);
+});
+
+test("LineListener.stop() and finish() end once the device is given back, however long its system takes", async () => {
+  for (const how of ["stop", "finish"] as const) {
+    const device = new FakeDevice();
+    const slow: OpenTransport = async (handler) => {
+      const connection = await device.open(handler);
+      const close = async () => {
+        await new Promise<void>((resolve) => time.after(500, resolve));
+        await connection.close();
+      };
+      return { wroteBytes: 0, write: (pieces) => connection.write(pieces), close };
+    };
+    const services = [{ contract: contracts.bank, handler: async () => replyOf("{}") }];
+    const report = { discard: () => {}, state: () => {} };
+    const listener = new LineListener({ config: configOf(), open: slow, services, report });
+    listener.start();
+    await time.advance(silenceMs + 1);
+    let ended = false;
+    void listener[how]().then(() => {
+      ended = true;
+    });
+    await time.advance(499);
+    assert.deepEqual([ended, device.isOpen], [false, true]);
+    await time.advance(1);
+    assert.deepEqual([ended, device.isOpen], [true, false]);
+  }
+});
+
+test("LineListener makes nothing of a broken request that still waited when the device was lost", async () => {
+  const till = await new Till(["fiscal"], () => new Promise(() => {})).open();
+  till.device.reply("stx", "command=/sale&data=e30=&sign=x");
+  const broken = frame("stx", "command=/sale&data=e30=&sign=x");
+  broken.writeUInt8(broken.readUInt8(5) ^ 1, 5);
+  till.device.send(broken);
+  await time.settle();
+  till.device.unplug();
+  assert.deepEqual([till.calls.length, till.discards.length], [1, 1]);
+  assert.equal(till.told.at(-1), "the device was unplugged or hung up");
+  assert.deepEqual(till.errors, []);
   await till.listener.stop();
 });

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { idleProbeMsMin, lineDefaults } from "../../src/config/limits.ts";
-import { probeReplyMs, silentWarnMs } from "../../src/line/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { ContractName } from "../../src/core/call.ts";
+import { lineService } from "../../src/line/caller.ts";
+import { evidenceMs, probeReplyMs, silentWarnMs } from "../../src/line/limits.ts";
 import type { Line } from "../../src/line/line.ts";
-import type { Framing } from "../../src/wire/decoded.ts";
+import { isConsole, Liveness } from "../../src/line/liveness.ts";
+import type { Discard, Framing } from "../../src/wire/decoded.ts";
 import { encodeLength } from "../../src/wire/length.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
@@ -427,4 +431,140 @@ test("Line does not probe while a call is being recorded, and looks at no clock 
   assert.equal(set.asked.length, asked);
   assert.ok(time.timersRun - run < 10, `${time.timersRun - run} timers`);
   await set.line.stop(0);
+});
+
+// --- by itself
+
+/** What a line of a bank and a qr service is told, and what it reports. */
+function watched(crc16: "arc" | "umts" = "arc", names: readonly ContractName[] = ["bank", "qr"]) {
+  const told: string[] = [];
+  const rules = { crc16, quiet: false, merchantId };
+  const services = names.map((name) => lineService(contracts[name], rules));
+  const liveness = new Liveness({ name: "till", config: { baudRate: 9_600, crc16 } }, services, {
+    unheard: (service, { cause }) => told.push(`${service} unheard: ${cause}`),
+    heardAgain: (service) => told.push(`${service} heard again`),
+  });
+  const bankAt = (now: number) => liveness.view(now)[0];
+  return { liveness, told, causeAt: (now: number) => bankAt(now)?.cause };
+}
+
+const noise: Discard = { kind: "discard", reason: "noise", wireBytes: 4, head: "fe9ce000" };
+
+test("Liveness reports each silent service once, silentWarnMs after the first question, and again after an answer", () => {
+  const { liveness, told } = watched();
+  assert.equal(liveness.reportDueMs, Number.POSITIVE_INFINITY);
+  liveness.unanswered("qr", 2_000);
+  liveness.unanswered("bank", 1_000);
+  liveness.unanswered("bank", 5_000);
+  assert.equal(liveness.reportDueMs, 1_000 + silentWarnMs);
+  liveness.reportDue(1_000 + silentWarnMs - 1);
+  assert.equal(told.length, 0);
+  liveness.reportDue(1_000 + silentWarnMs);
+  assert.deepEqual(
+    told.map((each) => each.split(":")[0]),
+    ["bank unheard"],
+  );
+  assert.equal(liveness.reportDueMs, 2_000 + silentWarnMs);
+  liveness.heard("qr", 3_000);
+  assert.equal(liveness.reportDueMs, Number.POSITIVE_INFINITY);
+  liveness.reportDue(60_000);
+  liveness.heard("bank", 60_000);
+  liveness.unanswered("bank", 70_000);
+  liveness.reportDue(70_000 + silentWarnMs);
+  assert.deepEqual(
+    told.map((each) => each.split(":")[0]),
+    ["bank unheard", "bank heard again", "bank unheard"],
+  );
+});
+
+test("Liveness.silence() says for how long a service has been silent, once that was reported", () => {
+  const { liveness } = watched();
+  liveness.unanswered("bank", 1_000);
+  assert.equal(liveness.silence("bank", 9_000), undefined);
+  assert.equal(liveness.trouble(9_000), undefined);
+  liveness.reportDue(1_000 + silentWarnMs);
+  assert.match(liveness.silence("bank", 31_000) ?? "", /^bank has not answered for 30 s: posline doctor --line till/);
+  assert.match(liveness.trouble(31_000)?.cause ?? "", /does not answer/);
+  assert.equal(liveness.silence("qr", 31_000), undefined);
+});
+
+test("Liveness goes by the most telling of what came within evidenceMs", () => {
+  const { liveness, causeAt } = watched();
+  liveness.unanswered("bank", 0);
+  const steps = [
+    [() => liveness.strayed("late", 1_000), /answers come too late/],
+    [
+      () => liveness.discarded({ ...noise, reason: "checksum", checksum: { got: "01", arc: "02", umts: "03" } }, 1_000),
+      /wrong checksum/,
+    ],
+    [() => liveness.discarded(noise, 1_000), /wrong speed/],
+    [() => liveness.discarded({ ...noise, checksum: { got: "01", arc: "02", umts: "01" } }, 1_000), /CRC-16\/UMTS/],
+    [() => liveness.strayed("echo", 1_000), /what was sent comes back/],
+    [() => liveness.discarded({ ...noise, head: Buffer.from("box login:").toString("hex") }, 1_000), /login prompt/],
+  ] as const;
+  for (const [step, cause] of steps) {
+    step();
+    assert.match(causeAt(1_000 + evidenceMs - 1)?.cause ?? "", cause);
+  }
+  assert.match(causeAt(1_000 + evidenceMs)?.cause ?? "", /not one byte comes back/);
+});
+
+test("Liveness knows nothing of the device before an opening, nor what came before an answer", () => {
+  for (const forget of ["opened", "heard"] as const) {
+    const { liveness, told, causeAt } = watched();
+    liveness.unanswered("bank", 0);
+    liveness.discarded(noise, silentWarnMs);
+    liveness.reportDue(silentWarnMs);
+    if (forget === "opened") liveness.opened();
+    else liveness.heard("bank", silentWarnMs);
+    assert.equal(liveness.trouble(silentWarnMs), undefined);
+    liveness.unanswered("bank", silentWarnMs);
+    assert.match(causeAt(silentWarnMs + 1)?.cause ?? "", /not one byte comes back/);
+    liveness.reportDue(2 * silentWarnMs);
+    assert.equal(told.filter((each) => each.startsWith("bank unheard")).length, 2, forget);
+  }
+});
+
+test("Liveness says what to do about each cause, in the settings' own words", () => {
+  const other = watched("umts");
+  other.liveness.unanswered("bank", 0);
+  other.liveness.discarded({ ...noise, checksum: { got: "01", arc: "01", umts: "02" } }, 0);
+  assert.match(other.causeAt(1)?.cure ?? "", /set "crc16": "arc" for line till/);
+  const right = watched("umts");
+  right.liveness.unanswered("bank", 0);
+  right.liveness.discarded({ ...noise, checksum: { got: "01", arc: "02", umts: "01" } }, 0);
+  assert.match(right.causeAt(1)?.cure ?? "", /compare baudRate 9600, parity and dataBits.*posline doctor --line till/);
+  const fiscal = watched("arc", ["fiscal"]);
+  fiscal.liveness.unanswered("fiscal", 0);
+  assert.match(fiscal.causeAt(1)?.cure ?? "", /compare baudRate 9600 with the terminal's settings/);
+  fiscal.liveness.strayed("late", 1);
+  assert.match(fiscal.causeAt(1)?.cure ?? "", /look at the terminal's screen/);
+  const beside = watched();
+  assert.match(beside.causeAt(1)?.cure ?? "", /send bank any request/, "it was not asked yet");
+  beside.liveness.unanswered("bank", 0);
+  beside.liveness.heard("qr", 1);
+  assert.match(beside.causeAt(1)?.cure ?? "", /switch bank on in the terminal, or remove services\.bank/);
+});
+
+test("Liveness goes on from another's state, whatever it knew before", () => {
+  const { liveness } = watched();
+  liveness.unanswered("bank", 1_000);
+  liveness.heard("qr", 2_000);
+  liveness.discarded(noise, 3_000);
+  liveness.reportDue(1_000 + silentWarnMs);
+  const used = watched();
+  used.liveness.strayed("echo", 3_000);
+  used.liveness.state = liveness.state;
+  assert.deepEqual(used.liveness.state, liveness.state);
+  assert.deepEqual(used.liveness.view(3_001), liveness.view(3_001));
+  const fewer = watched("arc", ["bank"]);
+  fewer.liveness.state = liveness.state;
+  assert.deepEqual(fewer.liveness.view(3_001), liveness.view(3_001).slice(0, 1));
+});
+
+test("isConsole() is true of a system's name or a prompt at the beginning, and of nothing behind other bytes", () => {
+  const is = (text: string) => isConsole(Buffer.from(text, "latin1").toString("hex"));
+  for (const text of ["Debian GNU/Linux", "\r\nRaspbian", "\n\nUbuntu 24", "till-1.shop login:", "Password:"])
+    assert.equal(is(text), true, text);
+  for (const text of ["\xfeDebian", "AT Password:", "", "login"]) assert.equal(is(text), false, text);
 });

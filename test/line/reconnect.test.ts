@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { Connection, ConnectionHandler, OpenTransport } from "../../src/device/transport.ts";
-import { OpenError } from "../../src/device/transport.ts";
+import { closeMs, OpenError } from "../../src/device/transport.ts";
 import { openMs, reopenMs } from "../../src/line/limits.ts";
 import { Reconnector } from "../../src/line/reconnect.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -127,4 +127,83 @@ test("Reconnector tells an error that is no OpenError in its own words", async (
   await time.settle();
   opener.stop();
   assert.deepEqual(told, ["the device cannot be opened: TypeError: boom"]);
+});
+
+test("Reconnector begins with the shortest pause again after an opening that lasted reopenMs.longest, and after no shorter one", async () => {
+  for (const [lastedMs, pauseMs] of [
+    [reopenMs.longest, 100],
+    [reopenMs.longest - 1, 400],
+  ] as const) {
+    const attempts: number[] = [];
+    const { opener } = openerOf(async () => {
+      attempts.push(time.nowMs);
+      if (attempts.length < 3) throw new OpenError("there is no device");
+      return new TestOpening();
+    });
+    opener.start();
+    assert.ok(await time.until(() => attempts.length === 3));
+    await time.advance(lastedMs);
+    const lostMs = time.nowMs;
+    opener.again(Promise.resolve());
+    assert.ok(await time.until(() => attempts.length === 4));
+    assert.equal((attempts[3] ?? 0) - lostMs, pauseMs);
+    opener.stop();
+  }
+});
+
+test("Reconnector says nothing of an opening that returned in time", async () => {
+  const { opener, told } = openerOf(async () => new TestOpening());
+  opener.start();
+  await time.advance(60_000);
+  assert.deepEqual(told, ["opened"]);
+  opener.stop();
+});
+
+test("Reconnector.overdueMs() counts from when the next attempt should have begun, and not while one is under way", async () => {
+  const attempts: { readonly answer: (opening: Connection) => void; readonly fail: (error: Error) => void }[] = [];
+  const { opener } = openerOf(() => new Promise((answer, fail) => attempts.push({ answer, fail })));
+  const overdueIn = (ms: number) => opener.overdueMs(time.nowMs + ms);
+  opener.start();
+  await time.advance(60_000);
+  assert.equal(overdueIn(0), 0, "an attempt is the system's affair");
+  attempts[0]?.fail(new OpenError("there is no device"));
+  await time.settle();
+  assert.deepEqual([overdueIn(reopenMs.first), overdueIn(reopenMs.first + 50)], [0, 50]);
+  await time.advance(reopenMs.first);
+  assert.equal(attempts.length, 2);
+  assert.equal(overdueIn(60_000), 0, "the second is under way");
+  attempts[1]?.answer(new TestOpening());
+  await time.advance(reopenMs.longest);
+  opener.again(new Promise(() => {}));
+  assert.deepEqual([overdueIn(closeMs), overdueIn(closeMs + 50)], [0, 50], "a descriptor that isn't let go of");
+  opener.stop();
+  assert.equal(overdueIn(60_000), 0);
+});
+
+test("Reconnector.stop() leaves no timer and nothing due behind, whenever it comes", async () => {
+  time.forgetTimers();
+  let fail: (error: Error) => void = () => {};
+  let attempts = 0;
+  const { opener, told } = openerOf(() => {
+    attempts++;
+    return new Promise((_, reject) => {
+      fail = reject;
+    });
+  });
+  opener.start();
+  await time.settle();
+  fail(new OpenError("there is no device"));
+  await time.settle();
+  opener.stop();
+  const other = openerOf(() => new Promise((_, reject) => (fail = reject)));
+  other.opener.start();
+  other.opener.stop();
+  fail(new OpenError("there is no device"));
+  await time.settle();
+  const run = time.timersRun;
+  await time.advance(60_000);
+  opener.start();
+  await time.settle();
+  assert.deepEqual([time.timersRun - run, attempts, told.length, other.told.length], [0, 1, 1, 0]);
+  assert.deepEqual([opener.overdueMs(time.nowMs), other.opener.overdueMs(time.nowMs)], [0, 0]);
 });

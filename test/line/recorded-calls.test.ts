@@ -261,3 +261,25 @@ test("Line.stalledMs is 0 while the device is away, and grows when the next atte
   await line.stop(0);
   assert.equal(line.stalledMs(nowMs()), 0);
 });
+
+test("Line.stalledMs is the time since the last event where something is awaited and no clock was ever set for it", async () => {
+  const { line, device } = await idleLine({ config: { idleProbeMs: 0 } });
+  device.wireMs = Number.MAX_SAFE_INTEGER;
+  mock.method(Deadline.prototype, "set", () => {});
+  ending(line, requestFor("A"));
+  await time.advance(20_000);
+  assert.equal(line.stalledMs(nowMs()), 20_000);
+  mock.restoreAll();
+  await line.stop(0);
+});
+
+test("Line.stalledMs counts from the very millisecond at which something was due", async () => {
+  const { line } = await idleLine();
+  const longMs = 1_000_000;
+  const dueMs = nowMs() + longMs - line.stalledMs(nowMs() + longMs);
+  assert.deepEqual(
+    [0, 1, 2].map((ms) => line.stalledMs(dueMs + ms)),
+    [0, 1, 2],
+  );
+  await line.stop(0);
+});

@@ -387,3 +387,195 @@ test("Recovery after the first call's failure takes a silence's worth of answers
   proof.recovery.owe("bank");
   assert.equal(answersUntilClean(), 1);
 });
+
+test("Recovery.dueMs() is the end of the silence where that comes before the next probe, later for who has answered before", () => {
+  const unproven = new Proof(["fiscal"], false);
+  const beganMs = unproven.now;
+  assert.equal(unproven.recovery.dueMs(true), beganMs);
+  unproven.askAfter(lateReplyMs - 500);
+  assert.equal(unproven.recovery.dueMs(true), beganMs + lateReplyMs);
+  assert.equal(unproven.recovery.dueMs(false), unproven.now + probeIntervalMs);
+  const proven = new Proof(["bank"]).prove().fail("bank");
+  const failedMs = proven.now;
+  proven.askAfter(10 * lateReplyMs - 500);
+  assert.equal(proven.recovery.dueMs(true), failedMs + 10 * lateReplyMs);
+  const both = new Proof(["fiscal", "bank"], false);
+  for (let text = both.ask(); text !== undefined; text = both.ask()) both.answer("bank");
+  both.fail("bank");
+  const bothMs = both.now;
+  both.askAfter(lateReplyMs - 500);
+  assert.equal(both.recovery.dueMs(true), bothMs + lateReplyMs, "the first of two");
+});
+
+test("Recovery.dueMs() is drainMs after the last byte where only left-over answers may come, and at once after a new opening", () => {
+  const proof = new Proof(["bank"]);
+  for (let time = 0; time < 3; time++) {
+    proof.ask();
+    proof.answer("bank");
+  }
+  assert.equal(proof.recovery.dueMs(true), proof.now + drainMs);
+  assert.equal(proof.recovery.dueMs(false), Number.POSITIVE_INFINITY);
+  assert.equal(proof.clean, false);
+  proof.recovery.begin(proof.now);
+  assert.equal(proof.recovery.dueMs(true), proof.now);
+  assert.equal(proof.clean, true);
+});
+
+test("Recovery.heard() takes an error for the refusal of the probe that was sent last, and a service that refused thrice isn't asked", () => {
+  const proof = new Proof(["bank", "qr", "fiscal"]);
+  const heard = (framing: Framing, status = "error") => proof.recovery.heard(framing, { status }, proof.now);
+  const late = { kind: "late", service: undefined };
+  assert.deepEqual(heard("length"), late, "nothing is asked yet");
+  assert.equal(serviceAsked(proof.ask() ?? ""), "bank");
+  assert.equal(serviceAsked(proof.askAfter(probeIntervalMs) ?? ""), "qr");
+  assert.deepEqual(heard("length"), { kind: "refusal", service: "qr" });
+  assert.deepEqual(heard("stx"), late, "fiscal isn't asked yet");
+  assert.deepEqual(heard("length", "success"), late);
+  heard("length");
+  heard("length");
+  const asked = Array.from({ length: 4 }, () => serviceAsked(proof.askAfter(probeIntervalMs) ?? ""));
+  assert.deepEqual(asked, ["fiscal", "bank", "fiscal", "bank"]);
+  assert.deepEqual(heard("length"), { kind: "refusal", service: "bank" });
+});
+
+test("Recovery.heard() says whose answer came before it was asked", () => {
+  const { recovery, now } = new Proof(["bank"]);
+  assert.deepEqual(recovery.heard("length", JSON.parse(probeReplies.bankSupported), now), { kind: "late", service: "bank" });
+});
+
+test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the last stale answer", () => {
+  for (const [ms, may] of [
+    [lateReplyMs - 1, true],
+    [lateReplyMs, false],
+  ] as const) {
+    const proof = new Proof(["bank"]).prove();
+    proof.now += 20_000;
+    assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), true);
+    proof.now += ms;
+    assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), may);
+  }
+});
+
+test("Recovery.mayAnswerStaleProbe() is false after an answer that nothing was left over for", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now);
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false);
+  assert.equal(proof.recovery.heardStale("length", { status: "success" }, proof.now), false, "no probe's answer");
+});
+
+test("Recovery.owe() of a service that isn't on the line changes nothing", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.owe("qr");
+  assert.equal(proof.clean, true);
+});
+
+test("Recovery goes on from another's state with the same probes until the same end, at each step of a life", () => {
+  const services = ["fiscal", "bank", "qr"] as const;
+  const proof = new Proof(services);
+  const twin = new Proof(services);
+  const steps = [
+    () => proof.ask(),
+    () => proof.askAfter(probeIntervalMs),
+    () => proof.hear("length", '{"status":"error"}'),
+    () => proof.answer("fiscal"),
+    () => proof.prove(),
+    () => proof.recovery.heardStale("length", JSON.parse(probeReplies.connection), proof.now),
+    () => proof.fail("qr", true),
+    () => proof.askAfter(probeIntervalMs),
+    () => proof.askAfter(probeIntervalMs),
+    () => proof.answer("qr"),
+    () => proof.fail("bank"),
+    () => proof.recovery.suspectFraming("stx"),
+  ];
+  const untilClean = (each: Proof) => {
+    const asked: string[] = [];
+    for (let text = each.ask(); text !== undefined; text = each.ask()) {
+      asked.push(serviceAsked(text));
+      each.answer(serviceAsked(text));
+    }
+    return [asked, each.recovery.dueMs(true), each.recovery.state];
+  };
+  for (const step of steps) {
+    step();
+    const { state } = proof.recovery;
+    const other = new Proof(services);
+    for (const each of [twin, other]) {
+      each.now = proof.now;
+      each.recovery.state = JSON.parse(JSON.stringify(state));
+      assert.deepEqual(each.recovery.state, state);
+    }
+    const origin = new Proof(services);
+    origin.now = proof.now;
+    origin.recovery.state = state;
+    assert.deepEqual(untilClean(other), untilClean(origin));
+  }
+  const begun = new Proof(services).recovery.state;
+  twin.recovery.state = begun;
+  assert.deepEqual(twin.recovery.state, begun);
+});
+
+test("Recovery goes on asking who answers until it is proven, whoever is silent beside it", () => {
+  const proof = new Proof(["bank", "qr"]);
+  assert.equal(serviceAsked(proof.ask() ?? ""), "bank");
+  assert.equal(serviceAsked(proof.askAfter(probeIntervalMs) ?? ""), "qr");
+  proof.answer("qr");
+  for (let answers = 0; proof.recovery.owing.includes("qr") && answers < 20; answers++) {
+    proof.now += 10;
+    assert.equal(serviceAsked(proof.ask() ?? ""), "qr");
+    proof.answer("qr");
+  }
+  assert.deepEqual(proof.recovery.owing, ["bank"]);
+});
+
+test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the last probe that silence settled", () => {
+  for (const [ms, may] of [
+    [lateReplyMs - 1, true],
+    [lateReplyMs, false],
+  ] as const) {
+    const proof = new Proof(["bank"]).prove();
+    proof.recovery.replied("bank");
+    proof.fail("bank");
+    for (let asked = 0; asked < (10 * lateReplyMs) / probeIntervalMs; asked++) assert.ok(proof.askAfter(probeIntervalMs));
+    assert.equal(proof.recovery.settleBySilence(proof.now), true);
+    proof.now += ms;
+    assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), may);
+  }
+});
+
+test("Recovery counts each probe that was asked on a line that never fell silent as left over", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank");
+  const asked = 2 * (lateReplyMs / probeIntervalMs);
+  for (let count = 0; count < asked; count++) {
+    assert.ok(proof.askAfter(probeIntervalMs));
+    proof.recovery.heardBytes(proof.now);
+  }
+  proof.recovery.begin(proof.now);
+  for (let count = 0; count < asked; count++) {
+    proof.ask();
+    proof.answer("bank");
+    assert.equal(proof.recovery.owes, true);
+  }
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery.begin() counts anew: answers that came before it prove nothing after it", () => {
+  const proof = new Proof(["bank"]);
+  for (let time = 0; time < 2; time++) {
+    proof.ask();
+    proof.answer("bank");
+  }
+  proof.recovery.begin(proof.now);
+  for (let time = 0; time < 2; time++) {
+    proof.ask();
+    proof.answer("bank");
+    assert.equal(proof.recovery.owes, true);
+  }
+  proof.ask();
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
+});

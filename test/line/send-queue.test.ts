@@ -111,3 +111,32 @@ test("SendQueue.expired() and remove() reach background items, and nextDueMs cou
   assert.equal(queue.remove(question), true);
   assert.equal(queue.nextDueMs, 500);
 });
+
+test("SendQueue.remove() leaves all others where they are", () => {
+  const items = ["a", "b", "c"].map((name) => item(name));
+  const queue = queueOf(...items);
+  assert.equal(queue.remove(item("d")), false);
+  assert.equal(queue.remove(items[1] ?? item("")), true);
+  assert.equal(names(queue.takeAll()), "a c");
+});
+
+test("SendQueue.hasReady is true with one item of any kind, and false with none", () => {
+  assert.equal(queueOf().hasReady, false);
+  for (const each of [item("a"), item("abort", 1_000, true), asked("question")]) {
+    assert.equal(queueOf(each).hasReady, true);
+    assert.equal(queueOf(each).isEmpty, false);
+  }
+});
+
+test("SendQueue.takeAll() gives the head first, recorded or not, and the next item isn't taken for a recorded one", () => {
+  for (const isRecorded of [false, true]) {
+    const queue = queueOf(item("a"));
+    queue.hold(item("head"));
+    if (isRecorded) queue.headRecorded();
+    assert.equal(names(queue.expired(1_000)), "head a");
+    assert.equal(names(queue.takeAll()), "head a");
+    assert.deepEqual([queue.isEmpty, queue.isHeadReady, queue.head], [true, false, undefined]);
+    queue.hold(item("next"));
+    assert.deepEqual([queue.isHeadReady, queue.next()], [false, undefined]);
+  }
+});

@@ -35,6 +35,7 @@ test("lineStates and stateEvents name each state and event once", () => {
 test("transitionTable() has a row for each state and a column for each event", () => {
   const rows = transitionTable().split("\n");
   assert.equal(rows.length, lineStates.length + 2);
+  assert.match(rows[0] ?? "", /state.*event.*up.*close/);
   for (const row of rows) assert.equal(row.split("|").length, stateEvents.length + 3);
   assert.ok(rows.includes("| **down** | recovering |  |  |  |  |  |  | closed |"));
 });

@@ -61,3 +61,14 @@ test("Line.stop() told again holds to the sooner end, and says why first told", 
   assert.equal(sale.fault?.outcome, "unknown");
   assert.match(sale.fault?.message ?? "", /the configuration was changed, and the reply had not come/);
 });
+
+test("Line.stop() leaves no timer behind", async () => {
+  time.forgetTimers();
+  const { line } = await selling();
+  // Its last bytes reach the terminal.
+  await time.advance(10);
+  await line.stop(0);
+  const run = time.timersRun;
+  await time.advance(600_000);
+  assert.equal(time.timersRun, run);
+});
