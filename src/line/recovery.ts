@@ -39,9 +39,6 @@ export interface RecoveryLimits {
   readonly probeIntervalMs: number;
 }
 
-/** Answers to probes of the process before that may still be on their way: it may have asked that often and then ended. */
-const staleAtStart = 2;
-
 /** After so many errors instead of its answer, a service isn't probed again in this recovery: it would never fall silent. */
 const refusalsMax = 3;
 
@@ -103,7 +100,8 @@ class ProbeAccount {
   #staleKnown = 0;
   #staleAssumed = 0;
 
-  constructor(lineService: LineService) {
+  /** @param staleAtStart Answers to probes of the process before that may still be on their way. */
+  constructor(lineService: LineService, staleAtStart: number) {
     this.lineService = lineService;
     if (lineService.probe !== undefined) this.#staleAssumed = staleAtStart;
   }
@@ -148,11 +146,6 @@ class ProbeAccount {
     this.#staleKnown = count - this.#staleAssumed;
   }
 
-  /** Where some are assumed, so many are. */
-  assumeStaleAtLeast(count: number): void {
-    if (this.#staleAssumed > 0) this.#staleAssumed = Math.max(this.#staleAssumed, count);
-  }
-
   /** One came, so there were such: what was assumed is known of from now on. */
   staleCame(): void {
     this.#staleKnown = Math.max(0, this.stale - 1);
@@ -194,7 +187,11 @@ export class Recovery {
 
   constructor(services: readonly LineService[], limits: RecoveryLimits) {
     this.#limits = limits;
-    this.#accounts = new Map(services.map((lineService) => [lineService.service, new ProbeAccount(lineService)]));
+    // The process before may have asked for as long as a terminal can be silent, and then ended.
+    const staleAtStart = this.#probesInSilence;
+    this.#accounts = new Map(
+      services.map((lineService) => [lineService.service, new ProbeAccount(lineService, staleAtStart)]),
+    );
     for (const account of this.#accounts.values()) this.#owing.set(account.service, account);
   }
 
@@ -248,8 +245,6 @@ export class Recovery {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
     if (probeShaped) account.setStale(account.stale + 1);
-    // What the process before left was assumed small, as long as nothing of this one's could be behind it. Now something is.
-    account.assumeStaleAtLeast(this.#probesInSilence);
     if (this.#owing.has(service)) return;
     account.renew();
     this.#owing.set(service, account);
@@ -353,8 +348,6 @@ export class Recovery {
     this.#probeAtMs = now + this.#limits.probeIntervalMs;
     const account = this.#nextToProbe();
     if (account === undefined) return undefined;
-    // It doesn't answer now, so it may not have answered the process before either.
-    if (account.sent > account.answered) account.assumeStaleAtLeast(this.#probesInSilence);
     account.sent++;
     account.sentAtMs = now;
     this.#probedMs = now;

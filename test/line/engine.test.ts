@@ -115,7 +115,7 @@ function inState(state: LineState, bench: Bench & { inFlight?: Exchange } = new 
   bench.tick();
   if (state === "recovering") return bench;
   const isIdle = () => bench.engine.state === "idle";
-  for (let answers = 0; !isIdle() && answers < 20; answers++) {
+  for (let answers = 0; !isIdle() && answers < 100; answers++) {
     bench.answer();
     if (!isIdle()) bench.tick();
   }

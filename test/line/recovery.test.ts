@@ -11,6 +11,8 @@ import { merchantId } from "./lines.ts";
 
 const lateReplyMs = 30_000;
 const probeIntervalMs = 2_000;
+/** Answers of the process before that are taken for possible at start: it may have asked for as long as a terminal may be silent. */
+const leftOver = lateReplyMs / probeIntervalMs;
 const answers: Readonly<Record<ContractName, readonly [Framing, string]>> = {
   fiscal: ["stx", probeReplies.supported],
   bank: ["length", probeReplies.bankSupported],
@@ -82,9 +84,9 @@ test("Recovery starts with every service owing", () => {
   assert.equal(proof.clean, false);
 });
 
-test("Recovery at start takes two probe answers for left over, and the third for proof", () => {
+test("Recovery at start takes a silence's worth of probe answers for left over, and the next for proof", () => {
   const proof = new Proof(["bank"]);
-  for (const answered of [1, 2]) {
+  for (let answered = 1; answered <= leftOver; answered++) {
     assert.match(proof.ask() ?? "", /\/supported_operations/);
     assert.equal(proof.answer("bank"), "bank");
     assert.equal(proof.recovery.owes, true, `after ${answered}`);
@@ -96,7 +98,7 @@ test("Recovery at start takes two probe answers for left over, and the third for
 
 test("Recovery waits for left-over answers before it is clean, and anew after each byte", () => {
   const proof = new Proof(["bank"]);
-  for (let time = 0; time < 3; time++) {
+  for (let time = 0; time <= leftOver; time++) {
     proof.ask();
     proof.answer("bank");
   }
@@ -120,7 +122,7 @@ test("Recovery is clean at once when each probe was answered", () => {
 test("Recovery asks one service after the other, each at once after the last answer", () => {
   const proof = new Proof(["fiscal", "bank", "qr"]);
   const asked: string[] = [];
-  for (let time = 0; time < 9; time++) {
+  for (let time = 0; time < 3 * (leftOver + 1); time++) {
     const text = proof.ask() ?? "";
     const service = serviceAsked(text);
     asked.push(service);
@@ -207,8 +209,7 @@ test("Recovery.begin() after an unplug counts what was asked before it as left o
 
 test("Recovery.heard() takes an answer from before the first probe off what is left over", () => {
   const proof = new Proof(["bank"]);
-  assert.equal(proof.answer("bank"), "late");
-  assert.equal(proof.answer("bank"), "late");
+  for (let time = 0; time < leftOver; time++) assert.equal(proof.answer("bank"), "late");
   proof.ask();
   proof.answer("bank");
   assert.equal(proof.recovery.owes, false);
@@ -358,19 +359,7 @@ test("Recovery.isDoubtful() is false after a start whose every probe was answere
   assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true);
 });
 
-test("Recovery at start takes a silence's worth of answers for left over once a probe went unanswered", () => {
-  const proof = new Proof(["bank"]);
-  for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
-  for (let time = 0; time < lateReplyMs / probeIntervalMs; time++) {
-    proof.answer("bank");
-    assert.equal(proof.recovery.owes, true);
-    proof.ask();
-  }
-  proof.answer("bank");
-  assert.equal(proof.recovery.owes, false);
-});
-
-test("Recovery after the first call's failure takes a silence's worth of answers for left over, as after no other", () => {
+test("Recovery takes a silence's worth of answers for left over until a call's own reply came", () => {
   const proof = new Proof(["bank"]);
   const answersUntilClean = () => {
     let count = 0;
@@ -380,9 +369,9 @@ test("Recovery after the first call's failure takes a silence's worth of answers
     }
     return count;
   };
-  assert.equal(answersUntilClean(), 3);
+  assert.equal(answersUntilClean(), leftOver + 1);
   proof.recovery.owe("bank");
-  assert.equal(answersUntilClean(), lateReplyMs / probeIntervalMs + 1);
+  assert.equal(answersUntilClean(), leftOver + 1);
   proof.recovery.replied("bank");
   proof.recovery.owe("bank");
   assert.equal(answersUntilClean(), 1);
@@ -409,7 +398,7 @@ test("Recovery.dueMs() is the end of the silence where that comes before the nex
 
 test("Recovery.dueMs() is drainMs after the last byte where only left-over answers may come, and at once after a new opening", () => {
   const proof = new Proof(["bank"]);
-  for (let time = 0; time < 3; time++) {
+  for (let time = 0; time <= leftOver; time++) {
     proof.ask();
     proof.answer("bank");
   }
@@ -565,12 +554,12 @@ test("Recovery counts each probe that was asked on a line that never fell silent
 
 test("Recovery.begin() counts anew: answers that came before it prove nothing after it", () => {
   const proof = new Proof(["bank"]);
-  for (let time = 0; time < 2; time++) {
+  for (let time = 0; time < leftOver; time++) {
     proof.ask();
     proof.answer("bank");
   }
   proof.recovery.begin(proof.now);
-  for (let time = 0; time < 2; time++) {
+  for (let time = 0; time < leftOver; time++) {
     proof.ask();
     proof.answer("bank");
     assert.equal(proof.recovery.owes, true);

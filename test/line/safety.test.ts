@@ -17,7 +17,7 @@ const campaign = process.env["SAFETY_RUNS"];
 const numRuns = Number(campaign ?? 400);
 const seed = campaign === undefined ? { seed: 20_261_120 } : {};
 
-/** The process before left three answers, one more than is assumed at a start; the first call's own late answer is behind them. */
+/** The process before left three answers; the first call's own late answer is behind them. */
 const restartedInHang: World = {
   fates: [1_500, 1, 1, 1, 1, 1, 4_000, 1, 1].map((ms) => ({ kind: "answer", delayMs: ms })),
   steps: [
@@ -33,10 +33,49 @@ const restartedInHang: World = {
   probes: false,
 };
 
+/** The same with more of them, which come one by one. */
+const restartedOverMany: World = {
+  fates: [7_509, 1, 1, 1, 1_500].map((ms) => ({ kind: "answer", delayMs: ms })),
+  steps: [
+    { do: "wait", ms: 20_081 },
+    { do: "restart" },
+    { do: "call", service: "qr", kind: "money", timeoutMs: 4_220 },
+    { do: "call", service: "qr", kind: "money", timeoutMs: 3_001 },
+  ],
+  apart: true,
+  signed: true,
+  slowWhenQueued: true,
+  probes: false,
+};
+
+/** And with a terminal that answers for the second time while the second call is out. */
+const restartedOverSlow: World = {
+  ...restartedOverMany,
+  fates: [2_001, 14_006, 1].map((ms) => ({ kind: "answer", delayMs: ms })),
+  steps: [
+    { do: "wait", ms: 30_064 },
+    { do: "restart" },
+    { do: "call", service: "bank", kind: "money", timeoutMs: 3_001 },
+    { do: "call", service: "bank", kind: "money", timeoutMs: 3_001 },
+  ],
+};
+
+/** The process before was stopped while its call was out, behind answers to its probes. */
+const restartedInCall: World = {
+  ...restartedOverMany,
+  fates: [2_006, 1, 1, 1].map((ms) => ({ kind: "answer", delayMs: ms })),
+  steps: [
+    { do: "call", service: "qr", kind: "money", timeoutMs: 3_001 },
+    { do: "wait", ms: 12_301 },
+    { do: "restart" },
+    { do: "call", service: "qr", kind: "money", timeoutMs: 3_001 },
+  ],
+};
+
 test("Line never gives a call another call's reply, over a terminal that hangs, loses and garbles", () => {
   fc.assert(
     fc.property(worldOf(garbling, true), (world) => new Life(world).run()),
-    { numRuns, ...seed, includeErrorInReport: true, examples: [[restartedInHang]] },
+    { numRuns, ...seed, includeErrorInReport: true, examples: [[restartedInHang], [restartedOverMany], [restartedOverSlow], [restartedInCall]] },
   );
 });
 
