@@ -189,9 +189,7 @@ export class Recovery {
     this.#limits = limits;
     // The process before may have asked for as long as a terminal can be silent, and then ended.
     const staleAtStart = this.#probesInSilence;
-    this.#accounts = new Map(
-      services.map((lineService) => [lineService.service, new ProbeAccount(lineService, staleAtStart)]),
-    );
+    this.#accounts = new Map(services.map((lineService) => [lineService.service, new ProbeAccount(lineService, staleAtStart)]));
     for (const account of this.#accounts.values()) this.#owing.set(account.service, account);
   }
 

@@ -75,7 +75,12 @@ const restartedInCall: World = {
 test("Line never gives a call another call's reply, over a terminal that hangs, loses and garbles", () => {
   fc.assert(
     fc.property(worldOf(garbling, true), (world) => new Life(world).run()),
-    { numRuns, ...seed, includeErrorInReport: true, examples: [[restartedInHang], [restartedOverMany], [restartedOverSlow], [restartedInCall]] },
+    {
+      numRuns,
+      ...seed,
+      includeErrorInReport: true,
+      examples: [[restartedInHang], [restartedOverMany], [restartedOverSlow], [restartedInCall]],
+    },
   );
 });
 
