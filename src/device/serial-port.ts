@@ -178,6 +178,9 @@ class SerialConnection implements Connection {
     this.#reading?.pause();
     const port = this.#port;
     port.poller.stop();
+    // The binding keeps each poller for ever, by a reference of its own to the callback: without this the decoder's memory and all of
+    // its line's would stay with it.
+    port.poller.removeAllListeners();
     const isEmpty = takesBytes && (await this.#drained());
     // Without the flush, closing waits for output that a stopped line will never take. Where nothing is known to be left there is
     // none: a pty counts as empty as soon as it is written, and the flush would take from its reader what it hasn't read yet.

@@ -5,6 +5,8 @@ import fs, { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, type TestContext, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../../src/config/config.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
@@ -457,4 +459,23 @@ test("serialPort names this posline itself where two of its lines have one devic
     message: `${pty.path} is in use by process ${process.pid}, this posline itself: if this lasts, two lines are configured with this device: put their services on one line`,
   });
   await opening.close();
+});
+
+test("serialPort() keeps nothing of a connection that was closed: on a box that reconfigures or unplugs, it would add up", async () => {
+  const pty = newPty();
+  const handlers: WeakRef<Keeper>[] = [];
+  for (let time = 0; time < 5; time++) {
+    const handler = new Keeper();
+    handlers.push(new WeakRef(handler));
+    const opening = await serialPort(configOf({ path: pty.path }), folder)(handler);
+    opening.write([Buffer.from("a")]);
+    await opening.close();
+  }
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc");
+  // The last one may still stand in a register or a timer.
+  await until(() => {
+    collect();
+    return handlers.filter((handler) => handler.deref() !== undefined).length <= 1;
+  }, "the handlers to be collected");
 });

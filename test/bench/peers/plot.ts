@@ -77,6 +77,7 @@ export function plotSvg({ title, x, y, series }: Plot): string {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">`,
+    `<title>${escaped(title)}</title>`,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     `<text x="${margin.left}" y="20" font-size="14">${escaped(title)}</text>`,
     ...grid,
