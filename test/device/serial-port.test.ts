@@ -124,6 +124,25 @@ test("serialPort hears a hang-up of an idle line, and doesn't spin on it", async
   }
 });
 
+test("serialPort() keeps nothing of a connection that was closed: on a box that reconfigures or unplugs, it would add up", async () => {
+  const pty = newPty();
+  const handlers: WeakRef<Keeper>[] = [];
+  for (let time = 0; time < 5; time++) {
+    const handler = new Keeper();
+    handlers.push(new WeakRef(handler));
+    const opening = await serialPort(configOf({ path: pty.path }), folder)(handler);
+    opening.write([Buffer.from("a")]);
+    await opening.close();
+  }
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc");
+  // The last one may still stand in a register or a timer.
+  await until(() => {
+    collect();
+    return handlers.filter((handler) => handler.deref() !== undefined).length <= 1;
+  }, "the handlers to be collected");
+});
+
 test("serialPort carries bytes both ways, and tells when they are written", async () => {
   const got: Buffer[] = [];
   const pty = newPty((bytes) => got.push(bytes));
@@ -459,23 +478,4 @@ test("serialPort names this posline itself where two of its lines have one devic
     message: `${pty.path} is in use by process ${process.pid}, this posline itself: if this lasts, two lines are configured with this device: put their services on one line`,
   });
   await opening.close();
-});
-
-test("serialPort() keeps nothing of a connection that was closed: on a box that reconfigures or unplugs, it would add up", async () => {
-  const pty = newPty();
-  const handlers: WeakRef<Keeper>[] = [];
-  for (let time = 0; time < 5; time++) {
-    const handler = new Keeper();
-    handlers.push(new WeakRef(handler));
-    const opening = await serialPort(configOf({ path: pty.path }), folder)(handler);
-    opening.write([Buffer.from("a")]);
-    await opening.close();
-  }
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc");
-  // The last one may still stand in a register or a timer.
-  await until(() => {
-    collect();
-    return handlers.filter((handler) => handler.deref() !== undefined).length <= 1;
-  }, "the handlers to be collected");
 });

@@ -9,7 +9,18 @@ import { Turns } from "../../src/follow/turns.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { monotonicClock } from "../../src/settle/clock.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { type Answered, absent, approved, down, type Following, following, lost, replyOf, running } from "./following.ts";
+import {
+  type Answered,
+  absent,
+  approved,
+  down,
+  type Following,
+  following,
+  lost,
+  replyOf,
+  running,
+  takesMs,
+} from "./following.ts";
 
 /** Tests src/follow/follower.ts and src/follow/operation.ts. */
 
@@ -63,6 +74,19 @@ test("Follower answers as without after the time its caller waits, and follows o
   await time.advance(3_000);
   assert.deepEqual(box.history.ends, ["bank /sale P-1 approved"]);
   assert.equal(sales(box), 1);
+});
+
+test("Follower answers at most one interval of the contract's polling after the terminal knows the end", async () => {
+  for (const knowsMs of [100, 900, 1_700, 5_300, 20_900]) {
+    let knows = false;
+    const box = following((route) => (route === "/sale" || !knows ? running : approved));
+    const asking = box.ask(sale);
+    await time.advance(knowsMs);
+    knows = true;
+    const { intervalMs } = contracts.bank.routes.find(({ path }) => path === "/sale")?.polling ?? assert.fail();
+    const answered = await askedFor(intervalMs.max + 2 * takesMs, asking);
+    assert.notEqual(answered, "still waiting", `it ended after ${knowsMs} ms`);
+  }
 });
 
 test("Follower goes on after its caller has left, and records the end", async () => {

@@ -53,7 +53,8 @@ export interface Following {
   ): Promise<{ readonly json?: unknown; readonly fault?: Fault; stands: string }>;
 }
 
-const takesMs = 10;
+/** Milliseconds that the terminal takes for an answer. */
+export const takesMs = 10;
 
 /** @param answer What the terminal answers; undefined for never. */
 export function following(
