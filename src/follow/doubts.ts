@@ -12,7 +12,7 @@ import { recentMs } from "../journal/recent-operations.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
 import { type AnsweredCall, type FollowedOperation, hasCode } from "../settle/proof.ts";
-import type { SettleState } from "../settle/state.ts";
+import { freshState, type SettleState } from "../settle/state.ts";
 
 /**
  * What is known of the operations whose outcome the journal doesn't know: what was answered about them, by any question, and what that
@@ -227,19 +227,12 @@ export class Doubts {
 
 /** An operation that was sent and never answered, and that is only asked about. Nothing is printed because of it. */
 const lost: SettleState = {
+  ...freshState,
   phase: "lost",
   doubt: true,
   // For operations whose key is their own, or under whose key nothing was known; the others aren't judged.
   baseline: "",
-  resends: 0,
-  signedAgain: false,
-  absents: 0,
-  learned: undefined,
-  learnedProven: false,
-  unprinted: false,
   copied: true,
-  refusal: undefined,
-  refusals: 0,
   askOnly: true,
 };
 

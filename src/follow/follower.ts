@@ -134,7 +134,7 @@ export class Follower {
     }
     const json = parseExactObject(bodyText(contract, call.body));
     if (json === undefined) {
-      // Asked about by another key, it would not be found, and be told to have failed.
+      // Asked about by another key, it would not be found, and be reported as failed.
       const state = "its body is not a JSON object in which each field stands once: send each field once";
       throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
     }

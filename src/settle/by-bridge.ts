@@ -37,7 +37,7 @@ class BridgeRun {
   constructor(service: RemoteService, token: Token, options: SettleOptions) {
     this.#service = service;
     this.#options = options;
-    // Before a handler stores the token: from then on it may have left, and whoever resumes it asks first.
+    // Before a handler stores the token: from then on it may have left, and a process that resumes it asks first.
     this.#token = begun(token);
     const route = routeOf(service.contract, token.route);
     const recovery = recoveryOf(service.contract.service, token.route);

@@ -41,6 +41,23 @@ export interface SettleState {
   readonly askOnly: boolean;
 }
 
+/** Nothing is known of it, and nothing of it was sent. */
+export const freshState: SettleState = {
+  phase: "ready",
+  doubt: false,
+  baseline: "",
+  resends: 0,
+  signedAgain: false,
+  absents: 0,
+  learned: undefined,
+  learnedProven: false,
+  unprinted: false,
+  copied: false,
+  refusal: undefined,
+  refusals: 0,
+  askOnly: false,
+};
+
 export function actionOf(state: SettleState): Action {
   if (state.phase === "ready") return "start";
   return state.phase === "printing" ? "print" : "ask";

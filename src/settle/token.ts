@@ -5,7 +5,7 @@ import { type ContractName, contractNames, type ServiceName } from "../core/call
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { newKey } from "./key.ts";
-import { phases, type SettleState } from "./state.ts";
+import { freshState, phases, type SettleState } from "./state.ts";
 
 /**
  * An operation written down, so that another process can follow it on: what was to be sent, to the letter, and what is known of
@@ -41,24 +41,9 @@ export function newToken(contract: Contract, path: string, body: object, name: S
   const keyed = named || !recovery.ownKey ? body : { ...body, [keyField]: newKey() };
   const text = writeExactObject(keyed);
   const ask = recovery.baseline && named;
-  const known: SettleState = {
-    phase: ask ? "baseline" : "ready",
-    doubt: false,
-    baseline: ask ? undefined : "",
-    resends: 0,
-    signedAgain: false,
-    absents: 0,
-    learned:
-      recovery.learns === undefined
-        ? undefined
-        : (scalarText(given.get(recovery.learns)) ?? scalarText(fieldOf(text, keyField))),
-    learnedProven: false,
-    unprinted: false,
-    copied: false,
-    refusal: undefined,
-    refusals: 0,
-    askOnly: false,
-  };
+  const learned =
+    recovery.learns === undefined ? undefined : (scalarText(given.get(recovery.learns)) ?? scalarText(fieldOf(text, keyField)));
+  const known: SettleState = { ...freshState, ...(ask && { phase: "baseline", baseline: undefined }), learned };
   const spoken = name === contract.service ? {} : { contract: contract.service };
   return { v: 1, service: name, ...spoken, route: path, body: text, known };
 }

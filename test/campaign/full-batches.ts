@@ -1,7 +1,6 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import fc from "fast-check";
 import { VirtualTime } from "../support/virtual-time.ts";
+import { Forked } from "./forked.ts";
 import { emptyFullTally, FullLife, type FullTally, fullWorld } from "./full-life.ts";
 import type { PartOptions, Row } from "./part.ts";
 
@@ -40,9 +39,7 @@ export async function runFullBatches(seed: number, forMs: number): Promise<FullB
 }
 
 export async function fullRows({ seed }: PartOptions, forMs: number): Promise<readonly Row[]> {
-  const child = fork(new URL("./full-child.ts", import.meta.url), [seed, forMs].map(String), { execArgv: ["--import", "tsx"] });
-  // What it sends is what its code returns.
-  const [{ tally, broken, seconds }] = (await once(child, "message")) as [FullBatches];
+  const { tally, broken, seconds } = await new Forked<FullBatches>("full-child.ts", [seed, forMs]).message();
   for (const each of broken) console.error(`broken: ${each}`);
   const count = (what: string, value: number, note = ""): Row => ({ what: `full worlds: ${what}`, value, unit: "", note });
   return [

@@ -1,9 +1,8 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask, type BridgeProcess, startedBridge } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
+import { Forked } from "./forked.ts";
 import { atOnce, type Round, type RoundDone } from "./http-fuzzer.ts";
 import { type Part, partMs, type Row } from "./part.ts";
 
@@ -44,32 +43,6 @@ async function callDuring(bridge: BridgeProcess, fuzzing: Promise<unknown>, isFu
   }
 }
 
-/** The process that fuzzes. */
-class Fuzzer {
-  readonly #child = fork(new URL("./http-fuzzer.ts", import.meta.url), { execArgv: ["--import", "tsx"] });
-
-  /** @throws Error when it ended. */
-  async round(round: Round): Promise<RoundDone> {
-    const ended = new AbortController();
-    const exit = once(this.#child, "exit", { signal: ended.signal }).then(() => {
-      throw new Error("the fuzzing process ended");
-    });
-    this.#child.send(round);
-    const done = once(this.#child, "message", { signal: ended.signal });
-    try {
-      const [tally] = (await Promise.race([done, exit])) as [RoundDone];
-      return tally;
-    } finally {
-      ended.abort();
-      for (const each of [done, exit]) each.catch(() => {});
-    }
-  }
-
-  stop(): void {
-    this.#child.kill();
-  }
-}
-
 const p99 = (values: readonly number[]) => values.toSorted((one, other) => one - other)[Math.floor(values.length * 0.99)] ?? 0;
 
 const rssMb = (pid: number) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_000;
@@ -87,7 +60,7 @@ export const http: Part = {
     };
     const noPorts = { POSLINE_BANK_PORT: undefined, POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined };
     const bridge = await startedBridge(config, { flags: ["--emulated"], env: noPorts });
-    const fuzzer = new Fuzzer();
+    const fuzzer = new Forked<RoundDone>("http-fuzzer.ts");
     try {
       const tally: Tally = { connections: 0, bytes: 0, unanswered: 0, quietMs: [], fuzzedMs: [] };
       const pid = bridge.child.pid ?? 0;
@@ -97,7 +70,9 @@ export const http: Part = {
       let growthMb = 0;
       while (performance.now() < until) {
         await callDuring(bridge, sleep(ms), false, tally);
-        const fuzzing = fuzzer.round({ seed: options.seed, ports, ms });
+        const round: Round = { seed: options.seed, ports, ms };
+        fuzzer.send(round);
+        const fuzzing = fuzzer.message();
         await callDuring(bridge, fuzzing, true, tally);
         const { connections, bytes } = await fuzzing;
         tally.connections += connections;

@@ -1,6 +1,5 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { availableParallelism } from "node:os";
+import { Forked } from "./forked.ts";
 import { foundIn, writeFound } from "./found.ts";
 import { fullRows } from "./full-batches.ts";
 import type { LineBatches } from "./line-batches.ts";
@@ -18,15 +17,6 @@ const fullShare = 0.2;
 /** More processes than a box that builds has cores would only share them. */
 const processesMax = 8;
 
-const childFile = new URL("./child.ts", import.meta.url);
-
-async function childOf(seed: number, index: number, of: number, forMs: number): Promise<LineBatches> {
-  const child = fork(childFile, [seed, index, of, forMs].map(String), { execArgv: ["--import", "tsx"] });
-  // What it sends is what its code returns: the one type that both have.
-  const [message] = (await once(child, "message")) as [LineBatches];
-  return message;
-}
-
 function addTo(sum: LineTally, more: LineTally): void {
   for (const [name, value] of Object.entries(more)) {
     // A tally has numbers only.
@@ -38,7 +28,11 @@ function addTo(sum: LineTally, more: LineTally): void {
 async function lineRows({ seed, short }: PartOptions, forMs: number): Promise<readonly Row[]> {
   const processes = short ? 1 : Math.min(availableParallelism(), processesMax);
   const beganMs = performance.now();
-  const all = await Promise.all(Array.from({ length: processes }, (_, index) => childOf(seed, index, processes, forMs)));
+  const all = await Promise.all(
+    Array.from({ length: processes }, (_, index) =>
+      new Forked<LineBatches>("child.ts", [seed, index, processes, forMs]).message(),
+    ),
+  );
   const seconds = (performance.now() - beganMs) / 1_000;
   const tally = emptyTally();
   const beyond = emptyTally();

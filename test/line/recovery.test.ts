@@ -59,6 +59,12 @@ class Proof {
     return this.hear(...answers[service]);
   }
 
+  /** Asks, and is answered by this service. */
+  exchange(service: ContractName): void {
+    this.ask();
+    this.answer(service);
+  }
+
   /** Proves all as a live terminal does: each probe is answered at once. */
   prove(): this {
     for (let text = this.ask(); text !== undefined; text = this.ask()) this.answer(serviceAsked(text));
@@ -91,16 +97,14 @@ test("Recovery at start takes a silence's worth of probe answers for left over, 
     assert.equal(proof.answer("bank"), "bank");
     assert.equal(proof.recovery.owes, true, `after ${answered}`);
   }
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
 });
 
 test("Recovery waits for left-over answers before it is clean, and anew after each byte", () => {
   const proof = new Proof(["bank"]);
   for (let time = 0; time <= leftOver; time++) {
-    proof.ask();
-    proof.answer("bank");
+    proof.exchange("bank");
   }
   proof.now += drainMs - 1;
   assert.equal(proof.clean, false);
@@ -167,11 +171,9 @@ test("Recovery proves nothing by the answer to a probe of an earlier recovery", 
   // The next call fails as well: two answers that come now may be of probes from before it.
   proof.fail("bank").ask();
   proof.answer("bank");
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, true);
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
 });
 
@@ -189,8 +191,7 @@ test("Recovery counts a caller's own request of the probe's route as left over",
   proof.fail("bank", true).ask();
   proof.answer("bank");
   assert.equal(proof.recovery.owes, true, "it may be the answer to the caller's");
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
 });
 
@@ -199,19 +200,16 @@ test("Recovery.begin() after an unplug counts what was asked before it as left o
   proof.recovery.replied("bank");
   proof.fail("bank").ask();
   proof.recovery.begin(proof.now);
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, true);
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
 });
 
 test("Recovery.heard() takes an answer from before the first probe off what is left over", () => {
   const proof = new Proof(["bank"]);
   for (let time = 0; time < leftOver; time++) assert.equal(proof.answer("bank"), "late");
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
 });
 
@@ -248,12 +246,10 @@ test("Recovery after a silence still counts the probes of that silence as left o
   // A call is sent, and fails; the answers to those fifteen probes come before it.
   proof.fail("bank");
   for (let time = 0; time < lateReplyMs / probeIntervalMs; time++) {
-    proof.ask();
-    proof.answer("bank");
+    proof.exchange("bank");
     assert.equal(proof.recovery.owes, true);
   }
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
 });
 
@@ -364,8 +360,7 @@ test("Recovery takes a silence's worth of answers for left over until a call's o
   const answersUntilClean = () => {
     let count = 0;
     for (; proof.recovery.owes; count++) {
-      proof.ask();
-      proof.answer("bank");
+      proof.exchange("bank");
     }
     return count;
   };
@@ -399,8 +394,7 @@ test("Recovery.dueMs() is the end of the silence where that comes before the nex
 test("Recovery.dueMs() is drainMs after the last byte where only left-over answers may come, and at once after a new opening", () => {
   const proof = new Proof(["bank"]);
   for (let time = 0; time <= leftOver; time++) {
-    proof.ask();
-    proof.answer("bank");
+    proof.exchange("bank");
   }
   assert.equal(proof.recovery.dueMs(true), proof.now + drainMs);
   assert.equal(proof.recovery.dueMs(false), Number.POSITIVE_INFINITY);
@@ -543,28 +537,23 @@ test("Recovery counts each probe that was asked on a line that never fell silent
   }
   proof.recovery.begin(proof.now);
   for (let count = 0; count < asked; count++) {
-    proof.ask();
-    proof.answer("bank");
+    proof.exchange("bank");
     assert.equal(proof.recovery.owes, true);
   }
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
 });
 
 test("Recovery.begin() counts anew: answers that came before it prove nothing after it", () => {
   const proof = new Proof(["bank"]);
   for (let time = 0; time < leftOver; time++) {
-    proof.ask();
-    proof.answer("bank");
+    proof.exchange("bank");
   }
   proof.recovery.begin(proof.now);
   for (let time = 0; time < leftOver; time++) {
-    proof.ask();
-    proof.answer("bank");
+    proof.exchange("bank");
     assert.equal(proof.recovery.owes, true);
   }
-  proof.ask();
-  proof.answer("bank");
+  proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
 });
