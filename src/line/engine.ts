@@ -13,8 +13,9 @@ import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
 import { probeReplyMs } from "./limits.ts";
+import type { LineService } from "./line-service.ts";
 import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "./liveness.ts";
-import { type LineService, Recovery, type RecoveryState } from "./recovery.ts";
+import { Recovery, type RecoveryState } from "./recovery.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 

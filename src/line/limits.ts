@@ -16,6 +16,12 @@ export const silenceMsMax = 2_000;
 export const payloadMsMax = 600_000;
 
 /**
+ * Answers to a service's probes that may still come when a call is sent, at most: the next process takes so many for left over. As
+ * many are asked in the ten silences (of 30 s) that a service is waited for at most.
+ */
+export const staleProbesMax = 13;
+
+/**
  * Milliseconds of silence that end a recovery in which more probes were asked than were answered. A terminal that answers
  * again answers what has piled up without a pause, so this outlasts the pause between two answers.
  */

@@ -1,6 +1,8 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { drainMs } from "./limits.ts";
+import { drainMs, staleProbesMax } from "./limits.ts";
+import type { LineService } from "./line-service.ts";
+import { ProbeAccount, type ProbeAccountState } from "./probe-account.ts";
 
 /**
  * How a line is proven clean: who owes it an answer, what to ask, and what an answer proves. It sends nothing and has no clock;
@@ -14,23 +16,14 @@ import { drainMs } from "./limits.ts";
  * nothing. So answers are counted: only when more came than could be stale, one of them belongs to a probe of this recovery. Stale
  * answers that may still come at the end are waited for a little.
  *
+ * A terminal that takes its time must not be swamped: the longer a probe has had no answer, the longer the next one waits. And no
+ * call is sent while more than `staleProbesMax` answers may still come, for that many the next process takes for left over.
+ *
  * One that comes later still is known by its shape, unless the probe is answered with an error, which looks like any call's. So
  * while such an answer is known to be possible, a call's error proves nothing: its outcome is unknown, or the call is
  * sent again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
  * answered before it; and so does a silence of `lateReplyMs`.
  */
-
-/** A service on a line, as far as recovery needs it. */
-export interface LineService {
-  readonly service: ServiceName;
-  readonly framing: Framing;
-  /** Bytes of the largest reply that is taken for one of its requests. */
-  readonly replyBytesMax: number;
-  /** The probe, framed and ready to send; undefined when there is none, and only silence settles the service. */
-  readonly probe: readonly Buffer[] | undefined;
-  /** Whether a reply can only be the answer to this service's probe. */
-  isProbeAnswer(reply: Readonly<Record<string, unknown>>): boolean;
-}
 
 export interface RecoveryLimits {
   /** Milliseconds without a byte after which a service that answers no probe stops owing. */
@@ -39,15 +32,11 @@ export interface RecoveryLimits {
   readonly probeIntervalMs: number;
 }
 
-/** After so many errors instead of its answer, a service isn't probed again in this recovery: it would never fall silent. */
-const refusalsMax = 3;
-
 /**
- * How many times longer the silence must last, and how many times more errors are borne, of a service that has answered a probe
- * before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove itself, it
- * should.
+ * How many silences long stale answers are waited for on a line that is never silent: a few of them may come corrupt, and then
+ * nobody knows whose they were.
  */
-const patience = 10;
+const humPatience = 3;
 
 /**
  * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's probe, an error that may
@@ -56,18 +45,6 @@ const patience = 10;
 export type Heard =
   | { readonly kind: "answer" | "refusal"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
-
-/** One service's probes as numbers, for a recording. */
-export interface ProbeAccountState {
-  readonly service: ServiceName;
-  readonly sent: number;
-  readonly answered: number;
-  readonly sentAtMs: number;
-  readonly refusals: number;
-  readonly isProven: boolean;
-  readonly staleKnown: number;
-  readonly staleAssumed: number;
-}
 
 /** All that a recovery knows, as data; its services and limits come from elsewhere. */
 export interface RecoveryState {
@@ -80,95 +57,6 @@ export interface RecoveryState {
   readonly probeAtMs: number;
   readonly probedMs: number;
   readonly awaitsStale: boolean;
-}
-
-/** One service's probes: what was asked and what came of it, in this recovery and before. */
-class ProbeAccount {
-  readonly lineService: LineService;
-  /** Probes sent in this recovery, and answers that came in it; which answer is to which probe isn't known. */
-  sent = 0;
-  answered = 0;
-  /** When it was probed last in this recovery; 0 when an answer came since. */
-  sentAtMs = 0;
-  refusals = 0;
-  /** It has answered a probe in this process. */
-  isProven = false;
-  /**
-   * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
-   * merely assumed, of the process before, until an answer too many shows that there were such.
-   */
-  #staleKnown = 0;
-  #staleAssumed = 0;
-
-  /** @param staleAtStart Answers to probes of the process before that may still be on their way. */
-  constructor(lineService: LineService, staleAtStart: number) {
-    this.lineService = lineService;
-    if (lineService.probe !== undefined) this.#staleAssumed = staleAtStart;
-  }
-
-  get service(): ServiceName {
-    return this.lineService.service;
-  }
-
-  get framing(): Framing {
-    return this.lineService.framing;
-  }
-
-  /** Nothing is asked of it yet in this recovery. */
-  renew(): void {
-    this.sent = 0;
-    this.answered = 0;
-    this.sentAtMs = 0;
-    this.refusals = 0;
-  }
-
-  /** How many times more is borne of it than of a service that never answered a probe. */
-  get patience(): number {
-    return this.isProven ? patience : 1;
-  }
-
-  get isRefused(): boolean {
-    return this.refusals >= refusalsMax * this.patience;
-  }
-
-  /** How many stale answers may come. */
-  get stale(): number {
-    return this.#staleKnown + this.#staleAssumed;
-  }
-
-  get isStaleKnown(): boolean {
-    return this.#staleKnown > 0;
-  }
-
-  /** So many may come now. Those that were merely assumed and weren't contradicted are still merely assumed. */
-  setStale(count: number): void {
-    this.#staleAssumed = Math.min(this.#staleAssumed, count);
-    this.#staleKnown = count - this.#staleAssumed;
-  }
-
-  /** One came, so there were such: what was assumed is known of from now on. */
-  staleCame(): void {
-    this.#staleKnown = Math.max(0, this.stale - 1);
-    this.#staleAssumed = 0;
-  }
-
-  get state(): ProbeAccountState {
-    const { service, sent, answered, sentAtMs, refusals, isProven } = this;
-    return {
-      ...{ service, sent, answered, sentAtMs, refusals, isProven },
-      ...{ staleKnown: this.#staleKnown, staleAssumed: this.#staleAssumed },
-    };
-  }
-
-  set state({ sent, answered, sentAtMs, refusals, isProven, staleKnown, staleAssumed }: ProbeAccountState) {
-    this.sent = sent;
-    this.answered = answered;
-    this.sentAtMs = sentAtMs;
-    this.refusals = refusals;
-    this.isProven = isProven;
-    this.#staleKnown = staleKnown;
-    this.#staleAssumed = staleAssumed;
-  }
 }
 
 export class Recovery {
@@ -187,9 +75,7 @@ export class Recovery {
 
   constructor(services: readonly LineService[], limits: RecoveryLimits) {
     this.#limits = limits;
-    // The process before may have asked for as long as a terminal can be silent, and then ended.
-    const staleAtStart = this.#probesInSilence;
-    this.#accounts = new Map(services.map((lineService) => [lineService.service, new ProbeAccount(lineService, staleAtStart)]));
+    this.#accounts = new Map(services.map((lineService) => [lineService.service, new ProbeAccount(lineService)]));
     for (const account of this.#accounts.values()) this.#owing.set(account.service, account);
   }
 
@@ -261,7 +147,7 @@ export class Recovery {
   /** Starts afresh at `now`: what was asked earlier is stale, and the silence begins anew. */
   begin(now: number): void {
     for (const account of this.#owing.values()) {
-      account.setStale(this.#stillOut(account, now));
+      account.setStale(account.stillOut);
       account.renew();
     }
     this.#awaitsStale = false;
@@ -305,11 +191,12 @@ export class Recovery {
       return { kind: "late", service };
     }
     if (!account.isProven) this.#proven.push(account.lineService);
-    account.isProven = true;
-    account.answered++;
-    account.sentAtMs = 0;
+    account.take(now, this.#limits.probeIntervalMs);
     this.#probeAtMs = now;
-    if (account.answered > account.stale) this.#settle(account, now);
+    if (account.hasAnswered && account.stillOut <= staleProbesMax) {
+      account.setStale(account.stillOut);
+      this.#settle(account);
+    }
     return { kind: "answer", service };
   }
 
@@ -343,11 +230,11 @@ export class Recovery {
   /** The service to probe now, if it is time for one; the caller sends it. */
   probeDue(now: number): LineService | undefined {
     if (now < this.#probeAtMs) return undefined;
-    this.#probeAtMs = now + this.#limits.probeIntervalMs;
-    const account = this.#nextToProbe();
+    const account = this.#nextToProbe(now);
     if (account === undefined) return undefined;
-    account.sent++;
-    account.sentAtMs = now;
+    const { probeIntervalMs } = this.#limits;
+    account.ask(now, probeIntervalMs);
+    this.#probeAtMs = now + probeIntervalMs;
     this.#probedMs = now;
     return account.lineService;
   }
@@ -357,7 +244,8 @@ export class Recovery {
     let any = false;
     for (const account of this.#owing.values()) {
       if (now < this.#silentAtMs(account)) continue;
-      this.#settle(account, now);
+      account.wasSilent(now - this.#limits.lateReplyMs);
+      this.#settle(account);
       any = true;
     }
     return any;
@@ -368,22 +256,27 @@ export class Recovery {
    * @param still Nothing is half heard: only then silence settles anything.
    */
   dueMs(still: boolean): number {
-    let due = this.owes ? this.#probeAtMs : Number.POSITIVE_INFINITY;
+    let due = Number.POSITIVE_INFINITY;
+    for (const account of this.#owing.values()) if (account.isAskable) due = Math.min(due, account.dueMs);
+    due = Math.max(due, this.#probeAtMs);
     if (!still) return due;
     if (!this.owes) return this.#silentSinceMs + (this.#awaitsStale ? drainMs : 0);
     for (const account of this.#owing.values()) due = Math.min(due, this.#silentAtMs(account));
     return due;
   }
 
+  /** One that has answered has only stale answers left to send: it isn't waited for longer than for others, nor on a line that hums. */
   #silentAtMs(account: ProbeAccount): number {
-    return this.#silentSinceMs + this.#limits.lateReplyMs * account.patience;
+    const { lateReplyMs } = this.#limits;
+    if (!account.hasAnswered) return this.#silentSinceMs + lateReplyMs * account.patience;
+    return Math.min(this.#silentSinceMs + lateReplyMs, account.answeredAtMs + lateReplyMs * humPatience);
   }
 
-  /** Of those that answer their probe or may, the one probed longest ago. */
-  #nextToProbe(): ProbeAccount | undefined {
+  /** Of those that may be asked now, the one probed longest ago. */
+  #nextToProbe(now: number): ProbeAccount | undefined {
     let next: ProbeAccount | undefined;
-    for (const account of this.#accounts.values()) {
-      if (!this.#owing.has(account.service) || account.lineService.probe === undefined || account.isRefused) continue;
+    for (const account of this.#owing.values()) {
+      if (!account.isAskable || now < account.dueMs) continue;
       if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
     }
     return next;
@@ -399,26 +292,9 @@ export class Recovery {
     return last;
   }
 
-  #settle(account: ProbeAccount, now: number): void {
-    const stillOut = this.#stillOut(account, now);
-    account.setStale(stillOut);
+  #settle(account: ProbeAccount): void {
     this.#owing.delete(account.service);
-    if (stillOut > 0) this.#awaitsStale = true;
-  }
-
-  /**
-   * How many probe answers of this service may still come. An answer to what was asked before a silence of `lateReplyMs` is no
-   * longer expected, and within that silence probes were sent one interval apart.
-   */
-  #stillOut(account: ProbeAccount, now: number): number {
-    const out = account.stale + account.sent - account.answered;
-    const silent = account.sent > 0 && now - this.#silentSinceMs >= this.#limits.lateReplyMs;
-    return silent ? Math.min(out, this.#probesInSilence) : out;
-  }
-
-  /** How many probes are sent while the longest silence lasts that settles anything. */
-  get #probesInSilence(): number {
-    return Math.ceil(this.#limits.lateReplyMs / this.#limits.probeIntervalMs);
+    if (account.stale > 0) this.#awaitsStale = true;
   }
 
   #accountsOf(framing: Framing): readonly ProbeAccount[] {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { drainMs } from "../../src/line/limits.ts";
+import { drainMs, staleProbesMax as leftOver } from "../../src/line/limits.ts";
 import { Recovery } from "../../src/line/recovery.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { probeReplies } from "../support/terminal.ts";
@@ -11,8 +11,6 @@ import { merchantId } from "./lines.ts";
 
 const lateReplyMs = 30_000;
 const probeIntervalMs = 2_000;
-/** Answers of the process before that are taken for possible at start: it may have asked for as long as a terminal may be silent. */
-const leftOver = lateReplyMs / probeIntervalMs;
 const answers: Readonly<Record<ContractName, readonly [Framing, string]>> = {
   fiscal: ["stx", probeReplies.supported],
   bank: ["length", probeReplies.bankSupported],
@@ -229,23 +227,33 @@ test("Recovery settles by silence a service that never answered a probe, after l
 test("Recovery doesn't settle by lateReplyMs of silence a service that has answered a probe before", () => {
   const proof = new Proof(["bank"]).prove();
   proof.fail("bank");
-  const end = proof.now + 10 * lateReplyMs;
-  while (proof.now < end - probeIntervalMs) {
-    assert.ok(proof.askAfter(probeIntervalMs), "it is asked on and on");
+  const beganMs = proof.now;
+  const asked: number[] = [];
+  for (; proof.recovery.dueMs(true) < beganMs + 10 * lateReplyMs; proof.now = proof.recovery.dueMs(true)) {
     assert.equal(proof.recovery.settleBySilence(proof.now), false);
+    if (proof.ask() !== undefined) asked.push((proof.now - beganMs) / 1_000);
   }
-  proof.now = end;
+  // Each waits for half as long again as the line has waited: a terminal that thinks isn't swamped.
+  assert.deepEqual(asked.map(Math.round), [0, 2, 4, 6, 9, 14, 20, 30, 46, 68, 103, 154, 231]);
+  assert.equal(asked.length, leftOver);
+  proof.now = beganMs + 10 * lateReplyMs;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
 });
 
 test("Recovery after a silence still counts the probes of that silence as left over", () => {
   const proof = new Proof(["bank"]);
-  for (let ms = 0; ms < lateReplyMs; ms += probeIntervalMs) assert.ok(proof.askAfter(ms === 0 ? 0 : probeIntervalMs));
-  proof.now += probeIntervalMs;
+  const beganMs = proof.now;
+  let asked = 0;
+  for (; proof.recovery.dueMs(true) < beganMs + lateReplyMs; asked++) {
+    proof.now = proof.recovery.dueMs(true);
+    assert.ok(proof.ask());
+  }
+  assert.equal(asked, 7);
+  proof.now = beganMs + lateReplyMs;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
-  // A call is sent, and fails; the answers to those fifteen probes come before it.
+  // A call is sent, and fails; the answers to those probes come before it, but for the first, from before the silence.
   proof.fail("bank");
-  for (let time = 0; time < lateReplyMs / probeIntervalMs; time++) {
+  for (let time = 0; time < asked - 1; time++) {
     proof.exchange("bank");
     assert.equal(proof.recovery.owes, true);
   }
@@ -268,11 +276,13 @@ test("Recovery goes on asking a service that answered before, though it answers 
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.fail("bank");
-  for (let time = 0; time < 20; time++) {
-    assert.ok(proof.askAfter(probeIntervalMs));
+  for (let time = 0; time < 12; time++) {
+    proof.now = proof.recovery.dueMs(false);
+    assert.ok(proof.ask());
     proof.hear("length", '{"status":"error","code":-3}');
   }
-  assert.ok(proof.askAfter(probeIntervalMs));
+  proof.now = proof.recovery.dueMs(false);
+  assert.ok(proof.ask());
   proof.answer("bank");
   assert.equal(proof.recovery.owes, false);
 });
@@ -375,10 +385,8 @@ test("Recovery takes a silence's worth of answers for left over until a call's o
 test("Recovery.dueMs() is the end of the silence where that comes before the next probe, later for who has answered before", () => {
   const unproven = new Proof(["fiscal"], false);
   const beganMs = unproven.now;
-  assert.equal(unproven.recovery.dueMs(true), beganMs);
-  unproven.askAfter(lateReplyMs - 500);
-  assert.equal(unproven.recovery.dueMs(true), beganMs + lateReplyMs);
-  assert.equal(unproven.recovery.dueMs(false), unproven.now + probeIntervalMs);
+  assert.equal(unproven.recovery.dueMs(true), beganMs + lateReplyMs, "it has no probe");
+  assert.equal(unproven.recovery.dueMs(false), Number.POSITIVE_INFINITY);
   const proven = new Proof(["bank"]).prove().fail("bank");
   const failedMs = proven.now;
   proven.askAfter(10 * lateReplyMs - 500);
@@ -462,7 +470,14 @@ test("Recovery goes on from another's state with the same probes until the same 
     () => proof.askAfter(probeIntervalMs),
     () => proof.hear("length", '{"status":"error"}'),
     () => proof.answer("fiscal"),
-    () => proof.prove(),
+    () => {
+      for (let text = proof.ask(); text !== undefined; text = proof.ask()) proof.answer(serviceAsked(text));
+    },
+    // Fiscal's first probe had no answer, so there may be more to come than a process may leave.
+    () => {
+      proof.now += lateReplyMs;
+      assert.ok(proof.recovery.settleBySilence(proof.now) && proof.clean);
+    },
     () => proof.recovery.heardStale("length", JSON.parse(probeReplies.connection), proof.now),
     () => proof.fail("qr", true),
     () => proof.askAfter(probeIntervalMs),
@@ -519,9 +534,14 @@ test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the
     const proof = new Proof(["bank"]).prove();
     proof.recovery.replied("bank");
     proof.fail("bank");
-    for (let asked = 0; asked < (10 * lateReplyMs) / probeIntervalMs; asked++) assert.ok(proof.askAfter(probeIntervalMs));
+    const silentSinceMs = proof.now;
+    proof.ask();
+    const lastMs = silentSinceMs + 10 * lateReplyMs - 500;
+    proof.now = lastMs;
+    assert.ok(proof.ask());
+    proof.now += 500;
     assert.equal(proof.recovery.settleBySilence(proof.now), true);
-    proof.now += ms;
+    proof.now = lastMs + ms;
     assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), may);
   }
 });
@@ -530,11 +550,14 @@ test("Recovery counts each probe that was asked on a line that never fell silent
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.fail("bank");
-  const asked = 2 * (lateReplyMs / probeIntervalMs);
+  const beganMs = proof.now;
+  const asked = 8;
   for (let count = 0; count < asked; count++) {
-    assert.ok(proof.askAfter(probeIntervalMs));
+    proof.now = proof.recovery.dueMs(false);
+    assert.ok(proof.ask());
     proof.recovery.heardBytes(proof.now);
   }
+  assert.ok(proof.now - beganMs > lateReplyMs);
   proof.recovery.begin(proof.now);
   for (let count = 0; count < asked; count++) {
     proof.exchange("bank");
@@ -556,4 +579,116 @@ test("Recovery.begin() counts anew: answers that came before it prove nothing af
   }
   proof.exchange("bank");
   assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery isn't clean while more answers may come than the next process takes for left over, and asks for no more", () => {
+  const proof = new Proof(["bank"]);
+  const beganMs = proof.now;
+  // The first is lost, or is behind others; the answers say no more than that one of all that were asked is out.
+  for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
+  for (let answers = 0; answers <= leftOver; answers++) {
+    if (answers > 0) assert.ok(proof.ask());
+    proof.answer("bank");
+  }
+  const answeredMs = proof.now;
+  assert.equal(proof.recovery.owes, true);
+  assert.equal(proof.askAfter(10 * probeIntervalMs), undefined, "an answer more would say nothing");
+  assert.equal(proof.recovery.dueMs(true), answeredMs + lateReplyMs);
+  assert.equal(proof.recovery.dueMs(false), Number.POSITIVE_INFINITY);
+  // One that comes now is one less.
+  const twin = new Proof(["bank"]);
+  twin.recovery.state = proof.recovery.state;
+  twin.now = proof.now;
+  twin.answer("bank");
+  assert.equal(twin.recovery.owes, false);
+  // Silence says that none comes: nothing is left over, and the next proof is the first answer.
+  proof.now = answeredMs + lateReplyMs;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+  assert.equal(proof.clean, true);
+  proof.fail("bank").exchange("bank");
+  assert.equal(proof.clean, true);
+  assert.ok(beganMs < answeredMs);
+});
+
+test("Recovery waits for left-over answers on a line that hums for three silences from the last one", () => {
+  const proof = new Proof(["bank"]);
+  for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
+  for (let answers = 0; answers <= leftOver; answers++) {
+    if (answers > 0) assert.ok(proof.ask());
+    proof.answer("bank");
+  }
+  const answeredMs = proof.now;
+  for (proof.now += 20_000; proof.now < answeredMs + 3 * lateReplyMs; proof.now += 20_000) {
+    proof.recovery.heardBytes(proof.now);
+    assert.equal(proof.recovery.settleBySilence(proof.now), false);
+  }
+  assert.equal(proof.recovery.dueMs(true), answeredMs + 3 * lateReplyMs);
+  proof.now = answeredMs + 3 * lateReplyMs;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery asks a terminal that takes 18 s for each answer no more than it works off", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank", true);
+  // It has this many requests to work off; each answer takes its 18 s.
+  let queued = 0;
+  let answers = 0;
+  let answerAtMs = proof.now + 18_000;
+  let most = 0;
+  while (proof.recovery.owes && answers < 30) {
+    proof.now = Math.min(proof.recovery.dueMs(false), answerAtMs);
+    if (proof.ask() !== undefined) queued++;
+    most = Math.max(most, queued);
+    if (proof.now < answerAtMs) continue;
+    answerAtMs += 18_000;
+    answers++;
+    queued--;
+    proof.answer("bank");
+  }
+  assert.equal(answers, 2);
+  assert.ok(most <= 7, `${most} probes wait`);
+});
+
+test("Recovery asks at once again where the last answer came promptly, however many were lost before", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  for (let time = 0; time < 5; time++) proof.recovery.owe("bank", true);
+  for (let lost = 0; lost < 6; lost++) {
+    proof.now = proof.recovery.dueMs(false);
+    assert.ok(proof.ask());
+  }
+  proof.now += 10;
+  proof.answer("bank");
+  assert.ok(proof.ask(), "at once");
+  assert.equal(
+    proof.recovery.dueMs(false),
+    proof.now + probeIntervalMs,
+    "and after the shortest interval when that is lost too",
+  );
+});
+
+test("Recovery.begin() doesn't take the time without a device for silence: what was asked before it may still come", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank").ask();
+  proof.now += 2 * lateReplyMs;
+  proof.recovery.begin(proof.now);
+  proof.exchange("bank");
+  assert.equal(proof.recovery.owes, true);
+  proof.exchange("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery knows that probes of the silence which settled a service may still be answered, with an error too", () => {
+  const proof = new Proof(["bank"]);
+  const beganMs = proof.now;
+  proof.ask();
+  proof.now = beganMs + lateReplyMs - 350;
+  assert.ok(proof.ask());
+  proof.now = beganMs + lateReplyMs;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true, "the second");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false, "the first was asked before the silence");
 });
