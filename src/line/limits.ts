@@ -19,7 +19,7 @@ export const payloadMsMax = 600_000;
  * Answers to a service's probes that may still come when a call is sent, at most: the next process takes so many for left over. As
  * many are asked in the ten silences (of 30 s) that a service is waited for at most.
  */
-export const staleProbesMax = 13;
+export const staleProbesMax = 17;
 
 /**
  * Milliseconds of silence that end a recovery in which more probes were asked than were answered. A terminal that answers

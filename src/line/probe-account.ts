@@ -13,6 +13,13 @@ const refusalsMax = 3;
  */
 const patience = 10;
 
+export interface RecoveryLimits {
+  /** Milliseconds without a byte after which a service that answers no probe stops owing. */
+  readonly lateReplyMs: number;
+  /** Milliseconds between two probes, at least. */
+  readonly probeIntervalMs: number;
+}
+
 /** One service's probes as numbers, for a recording. */
 export interface ProbeAccountState {
   readonly service: ServiceName;
@@ -77,21 +84,21 @@ export class ProbeAccount {
     this.refusals = 0;
   }
 
-  /** A probe is sent. The next may follow after an interval, or after half the time that the line has waited. */
-  ask(now: number, intervalMs: number): void {
+  /** A probe is sent. The next may follow after half the time that the line has waited, and within these bounds. */
+  ask(now: number, { probeIntervalMs, lateReplyMs }: RecoveryLimits): void {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
     this.sentAtMs = now;
     this.unanswered = [...this.unanswered, now];
-    this.dueMs = now + Math.max(intervalMs, (now - this.waitsSinceMs) / 2);
+    this.dueMs = now + Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
   }
 
   /**
    * An answer came, to a probe of this recovery or to a stale one. The next may be sent at once. One that came promptly is the last
    * probe's, and those before that were lost; otherwise it is the oldest one's, and the terminal works off the others.
    */
-  take(now: number, intervalMs: number): void {
-    const isPrompt = now - this.sentAtMs < intervalMs;
+  take(now: number, { probeIntervalMs }: RecoveryLimits): void {
+    const isPrompt = now - this.sentAtMs < probeIntervalMs;
     this.isProven = true;
     this.answered++;
     this.sentAtMs = 0;

@@ -2,7 +2,7 @@ import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
 import { drainMs, staleProbesMax } from "./limits.ts";
 import type { LineService } from "./line-service.ts";
-import { ProbeAccount, type ProbeAccountState } from "./probe-account.ts";
+import { ProbeAccount, type ProbeAccountState, type RecoveryLimits } from "./probe-account.ts";
 
 /**
  * How a line is proven clean: who owes it an answer, what to ask, and what an answer proves. It sends nothing and has no clock;
@@ -24,13 +24,6 @@ import { ProbeAccount, type ProbeAccountState } from "./probe-account.ts";
  * sent again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
  * answered before it; and so does a silence of `lateReplyMs`.
  */
-
-export interface RecoveryLimits {
-  /** Milliseconds without a byte after which a service that answers no probe stops owing. */
-  readonly lateReplyMs: number;
-  /** Milliseconds between two probes. */
-  readonly probeIntervalMs: number;
-}
 
 /**
  * How many silences long stale answers are waited for on a line that is never silent: a few of them may come corrupt, and then
@@ -109,6 +102,11 @@ export class Recovery {
 
   get owing(): readonly ServiceName[] {
     return [...this.#owing.keys()];
+  }
+
+  /** Those that owe no more than stale answers: their probes were answered. */
+  get answered(): readonly ServiceName[] {
+    return [...this.#owing.values()].filter(({ hasAnswered }) => hasAnswered).map(({ service }) => service);
   }
 
   /** Whether anybody owes. */
@@ -191,7 +189,7 @@ export class Recovery {
       return { kind: "late", service };
     }
     if (!account.isProven) this.#proven.push(account.lineService);
-    account.take(now, this.#limits.probeIntervalMs);
+    account.take(now, this.#limits);
     this.#probeAtMs = now;
     if (account.hasAnswered && account.stillOut <= staleProbesMax) {
       account.setStale(account.stillOut);
@@ -232,9 +230,8 @@ export class Recovery {
     if (now < this.#probeAtMs) return undefined;
     const account = this.#nextToProbe(now);
     if (account === undefined) return undefined;
-    const { probeIntervalMs } = this.#limits;
-    account.ask(now, probeIntervalMs);
-    this.#probeAtMs = now + probeIntervalMs;
+    account.ask(now, this.#limits);
+    this.#probeAtMs = now + this.#limits.probeIntervalMs;
     this.#probedMs = now;
     return account.lineService;
   }
