@@ -3,8 +3,8 @@ import { bytesOf } from "../core/pieces.ts";
 import { readReply } from "../envelope/reply.ts";
 import type { LineEffect, LineEvent } from "../line/engine.ts";
 import type { LineObserve } from "../line/line.ts";
-import type { LineService } from "../line/line-service.ts";
 import type { LineListenerReport } from "../line/listener.ts";
+import type { LineService } from "../line/recovery.ts";
 import type { Decoded, Frame, Framing } from "../wire/decoded.ts";
 
 /**

@@ -9,7 +9,7 @@ import type { Crc16 } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { LineRequest } from "./exchange.ts";
 import type { Line } from "./line.ts";
-import type { LineService } from "./line-service.ts";
+import type { LineService } from "./recovery.ts";
 
 /** Where calls leave for a terminal: writes a call as a request, and gives it to its line. */
 

@@ -10,8 +10,8 @@ import { frameOf } from "../wire/framing.ts";
 import { type LineEffect, LineEngine, type LineEvent, type LineReported } from "./engine.ts";
 import { type Ending, Exchange, type LineRequest, unavailable } from "./exchange.ts";
 import { FramedLink } from "./framed-link.ts";
-import type { LineService } from "./line-service.ts";
 import type { ServiceLiveness } from "./liveness.ts";
+import type { LineService } from "./recovery.ts";
 import type { LineState } from "./states.ts";
 
 /** What a line reports of itself, for the log and the status. */

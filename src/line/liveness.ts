@@ -6,7 +6,7 @@ import type { Cause } from "../device/open-errors.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import { evidenceMs, silentWarnMs } from "./limits.ts";
-import type { LineService } from "./line-service.ts";
+import type { LineService } from "./recovery.ts";
 
 /**
  * Whether the terminal behind a line is there. A clean line does not prove it: silence proves that no late answer comes, and no

@@ -692,3 +692,16 @@ test("Recovery knows that probes of the silence which settled a service may stil
   assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true, "the second");
   assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false, "the first was asked before the silence");
 });
+
+test("Recovery keeps no more than 1,000 times of probes, however long a line hums that nobody answers on", () => {
+  const proof = new Proof(["bank"]);
+  for (let asked = 0; asked < 1_100; asked++) {
+    proof.now = proof.recovery.dueMs(false);
+    assert.ok(proof.ask());
+    proof.recovery.heardBytes(proof.now);
+  }
+  const [account] = proof.recovery.state.accounts;
+  assert.equal(account?.sent, 1_100);
+  assert.equal(account.unanswered.length, 1_000);
+  assert.equal(account.unanswered.at(-1), proof.now);
+});

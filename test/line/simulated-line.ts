@@ -6,7 +6,7 @@ import { type Ending, Exchange, type LineRequest } from "../../src/line/exchange
 import { FrameReader } from "../../src/line/frame-reader.ts";
 import { reopenMs, silenceMsMax } from "../../src/line/limits.ts";
 import type { LineObserve } from "../../src/line/line.ts";
-import type { LineService } from "../../src/line/line-service.ts";
+import type { LineService } from "../../src/line/recovery.ts";
 import type { LineState } from "../../src/line/states.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
