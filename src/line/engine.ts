@@ -14,8 +14,7 @@ import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavai
 import type { Receiving } from "./frame-reader.ts";
 import { probeReplyMs } from "./limits.ts";
 import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "./liveness.ts";
-import type { LineService } from "./recovery.ts";
-import { Recovery, type RecoveryState } from "./recovery.ts";
+import { type LineService, Recovery, type RecoveryState } from "./recovery.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 
