@@ -20,7 +20,7 @@ import { drainMs, staleProbesMax } from "./limits.ts";
  * answered before it; and so does a silence of `lateReplyMs`.
  *
  * A terminal that takes its time must not be swamped: the longer a probe has had no answer, the longer the next one waits. And no
- * call is sent while more than `staleProbesMax` answers may still come, for that many the next process takes for left over.
+ * call is sent while more than `staleProbesMax` answers are known to be possible, for so many the next process takes for left over.
  */
 
 /** A service on a line, as far as recovery needs it. */
@@ -178,6 +178,11 @@ class ProbeAccount {
   /** How many answers to its probes may still come. */
   get stillOut(): number {
     return this.stale + this.sent - this.answered;
+  }
+
+  /** Of those, how many are known of; a process that starts assumes more, of the one before. */
+  get stillOutKnown(): number {
+    return Math.max(0, this.stillOut - this.#staleAssumed);
   }
 
   /** Whether asking it says anything: it can be asked, doesn't refuse, and has not answered yet. */
@@ -384,7 +389,7 @@ export class Recovery {
     if (!account.isProven) this.#proven.push(account.lineService);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
-    if (account.hasAnswered && account.stillOut <= staleProbesMax) {
+    if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
       account.setStale(account.stillOut);
       this.#settle(account);
     }
