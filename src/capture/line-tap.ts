@@ -111,8 +111,11 @@ export class LineTap {
 
   /** Times follow the monotonic clock, so that a difference of two is right to the microsecond, and the wall clock where it was set. */
   #wallMs(now: number): number {
-    const offsetMs = Date.now() - nowMs();
-    if (Math.abs(offsetMs - this.#offsetMs) > driftMsMax) this.#offsetMs = offsetMs;
+    const readMs = nowMs();
+    const offsetMs = Date.now() - readMs;
+    // A process that is put aside between the two readings has read nothing of the wall clock's.
+    const isRead = nowMs() - readMs < driftMsMax || this.#offsetMs === Number.NEGATIVE_INFINITY;
+    if (isRead && Math.abs(offsetMs - this.#offsetMs) > driftMsMax) this.#offsetMs = offsetMs;
     return Math.round((now + this.#offsetMs) * 1_000) / 1_000;
   }
 }

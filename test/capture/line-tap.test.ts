@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, mock, test } from "node:test";
 import { type CapturedFrame, readCaptured, writeCaptured } from "../../src/capture/captured-frame.ts";
 import { frameText } from "../../src/capture/frame-text.ts";
 import { LineTap } from "../../src/capture/line-tap.ts";
@@ -69,6 +69,31 @@ test("LineTap shows a wrong checksum with both readings, the ending as unknown, 
   device.reply("length", '{"status":"error"}');
   await has("late");
   assert.match(frameText(discard as CapturedFrame, false), /discard 52 bytes checksum wrong \(got .*\)\n0{8} {2}00 00 00 2e /);
+});
+
+test("LineTap's times keep their order where the process is put aside while it reads the clocks", async () => {
+  const { frames, line, has } = bench((device) => device.reply("length", '{"status":"success"}'));
+  const end = ending(line, requestFor("A-1"));
+  await has("reply");
+  assert.ok(hasEnded(end));
+  const wall = Date.now.bind(Date);
+  const slow = mock.method(Date, "now", () => {
+    const read = wall();
+    const began = performance.now();
+    while (performance.now() - began < 20);
+    return read;
+  });
+  const before = ending(line, requestFor("A-2"));
+  await until(() => frames.filter(({ role }) => role === "reply").length === 2, "the second reply");
+  slow.mock.restore();
+  const after = ending(line, requestFor("A-3"));
+  await until(() => frames.filter(({ role }) => role === "reply").length === 3, "the third reply");
+  assert.ok(hasEnded(before) && hasEnded(after));
+  const times = frames.map(({ timeMs }) => timeMs);
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+  );
 });
 
 test("LineTap masks for each watcher but those who may see all, and looks at nothing while nobody watches", async () => {
