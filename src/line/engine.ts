@@ -604,13 +604,9 @@ export class LineEngine {
     if (this.#state === "down") return { reason: "line-down", why: "its device is still being opened" };
     if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy with other calls" };
     const trouble = this.#liveness.trouble(now);
-    const { answered, owing } = this.#recovery;
-    const silent = owing.filter((service) => !answered.includes(service));
-    const awaited =
-      silent.length > 0
-        ? `no answer yet from ${silent.join(", ")}`
-        : `left-over answers of ${answered.join(", ")} may still come`;
-    const why = trouble === undefined ? `${this.#reason}; ${awaited}` : wordsOf(trouble);
+    const { owing } = this.#recovery;
+    const state = owing.length === 0 ? this.#reason : `${this.#reason}; no answer yet from ${owing.join(", ")}`;
+    const why = trouble === undefined ? state : wordsOf(trouble);
     return { reason: "recovering", why: `it is recovering (${why})` };
   }
 
@@ -622,14 +618,10 @@ export class LineEngine {
   /** Settles by silence what can be; otherwise probes, if it is time for it. */
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
-    const { answered, owing } = this.#recovery;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
-      const isAlive = answered.length === owing.length;
       this.#lookClean(
         now,
-        isAlive
-          ? "the terminal answered, and its left-over answers were waited for: the line is ready"
-          : `no answer for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but the terminal may be off`,
+        `no answer for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but the terminal may be off`,
       );
       return;
     }

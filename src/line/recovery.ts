@@ -19,8 +19,8 @@ import { drainMs, staleProbesMax } from "./limits.ts";
  * sent again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
  * answered before it; and so does a silence of `lateReplyMs`.
  *
- * A terminal that takes its time must not be swamped: the longer a probe has had no answer, the longer the next one waits. And no
- * call is sent while more than `staleProbesMax` answers are known to be possible, for so many the next process takes for left over.
+ * A terminal that takes its time must not be swamped: the longer a probe has had no answer, the longer the next one waits. And none
+ * is sent while `staleProbesMax` answers are known to be possible, for so many the next process takes for left over.
  */
 
 /** A service on a line, as far as recovery needs it. */
@@ -52,14 +52,8 @@ const refusalsMax = 3;
  */
 const patience = 10;
 
-/** Times of unanswered probes that are kept: eight hours' worth, of a line that hums and has nobody who answers. */
-const unansweredMax = 1_000;
-
-/**
- * How many silences long stale answers are waited for on a line that is never silent: a few of them may come corrupt, and then
- * nobody knows whose they were.
- */
-const humPatience = 3;
+/** Times of probes that are kept: more than a recovery asks before it has to wait for answers. */
+const unansweredMax = 100;
 
 /**
  * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's probe, an error that may
@@ -75,7 +69,8 @@ export interface ProbeAccountState {
   readonly sent: number;
   readonly answered: number;
   readonly sentAtMs: number;
-  readonly answeredAtMs: number;
+  readonly askedAtMs: number;
+  readonly errors: number;
   readonly dueMs: number;
   readonly waitsSinceMs: number;
   readonly unanswered: readonly number[];
@@ -83,6 +78,7 @@ export interface ProbeAccountState {
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
+  readonly isAssumedRight: boolean;
 }
 
 /** All that a recovery knows, as data; its services and limits come from elsewhere. */
@@ -106,22 +102,25 @@ class ProbeAccount {
   answered = 0;
   /** When it was probed last in this recovery; 0 when an answer came since. */
   sentAtMs = 0;
-  /** When its last answer in this recovery came. */
-  answeredAtMs = 0;
+  /** When it was probed last in this process. */
+  askedAtMs = 0;
+  /** Errors that came in this recovery in place of answers, and can be no call's. */
+  errors = 0;
   /** When its next probe may be sent, and since when it has kept the line waiting, which says how soon that is. */
   dueMs = 0;
   waitsSinceMs = 0;
-  /** When each probe was sent that has no answer yet, oldest first: an answer is taken for the oldest one's. */
+  /** When probes of this recovery were sent, the latest ones, oldest first; whatever came in answer takes the oldest away. */
   unanswered: readonly number[] = [];
   refusals = 0;
   /** It has answered a probe in this process. */
   isProven = false;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
-   * merely assumed, of the process before, until an answer too many shows that there were such.
+   * assumed, of the process before, until an answer too many shows that there were such.
    */
   #staleKnown = 0;
   #staleAssumed = 0;
+  #isAssumedRight = false;
 
   constructor(lineService: LineService) {
     this.lineService = lineService;
@@ -141,6 +140,7 @@ class ProbeAccount {
     this.sent = 0;
     this.answered = 0;
     this.sentAtMs = 0;
+    this.errors = 0;
     this.dueMs = 0;
     this.unanswered = [];
     this.refusals = 0;
@@ -151,6 +151,7 @@ class ProbeAccount {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
     this.sentAtMs = now;
+    this.askedAtMs = now;
     this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
     this.dueMs = now + Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
   }
@@ -164,10 +165,21 @@ class ProbeAccount {
     this.isProven = true;
     this.answered++;
     this.sentAtMs = 0;
-    this.answeredAtMs = now;
     this.unanswered = this.unanswered.slice(1);
     this.waitsSinceMs = isPrompt ? now : (this.unanswered[0] ?? now);
     this.dueMs = now;
+  }
+
+  /**
+   * An error came in place of its answer. One may be the late answer to a call, the others answer probes where no other service can have
+   * sent them. Who answers, if with errors, isn't swamped: it is asked as often as before.
+   */
+  refuse(now: number, isAlone: boolean): void {
+    this.refusals++;
+    this.waitsSinceMs = now;
+    if (!isAlone || this.refusals === 1) return;
+    this.errors++;
+    this.unanswered = this.unanswered.slice(1);
   }
 
   /** More answers came than could be stale: one belongs to a probe of this recovery. */
@@ -177,7 +189,7 @@ class ProbeAccount {
 
   /** How many answers to its probes may still come. */
   get stillOut(): number {
-    return this.stale + this.sent - this.answered;
+    return Math.max(0, this.stale + this.sent - this.answered - this.errors);
   }
 
   /** Of those, how many are known of; a process that starts assumes more, of the one before. */
@@ -185,9 +197,18 @@ class ProbeAccount {
     return Math.max(0, this.stillOut - this.#staleAssumed);
   }
 
-  /** Whether asking it says anything: it can be asked, doesn't refuse, and has not answered yet. */
+  /** Whether it can be asked at all, and doesn't refuse. */
   get isAskable(): boolean {
-    return this.lineService.probe !== undefined && !this.isRefused && !this.hasAnswered;
+    return this.lineService.probe !== undefined && !this.isRefused;
+  }
+
+  /**
+   * When it may be asked next. No more answers may be possible than the next process takes for left over: once as many are, answers
+   * or a silence are waited for, and on a line that is never silent the time of one.
+   */
+  askAtMs(lateReplyMs: number): number {
+    const isFull = this.stillOutKnown >= staleProbesMax;
+    return isFull ? Math.max(this.dueMs, this.askedAtMs + lateReplyMs * this.patience) : this.dueMs;
   }
 
   /** How many times more is borne of it than of a service that never answered a probe. */
@@ -204,8 +225,9 @@ class ProbeAccount {
     return this.#staleKnown + this.#staleAssumed;
   }
 
+  /** Some are known of, or those that were assumed began to come. */
   get isStaleKnown(): boolean {
-    return this.#staleKnown > 0;
+    return this.#staleKnown > 0 || (this.#isAssumedRight && this.#staleAssumed > 0);
   }
 
   /** So many may come now. Those that were merely assumed and weren't contradicted are still merely assumed. */
@@ -220,33 +242,36 @@ class ProbeAccount {
     this.#staleAssumed = 0;
   }
 
-  /** One came, so there were such: what was assumed is known of from now on. */
+  /** One came. A terminal answers in order, so those of the process before come first. */
   staleCame(): void {
-    this.#staleKnown = Math.max(0, this.stale - 1);
-    this.#staleAssumed = 0;
+    if (this.#staleAssumed > 0) {
+      this.#isAssumedRight = true;
+      this.#staleAssumed--;
+    } else this.#staleKnown = Math.max(0, this.#staleKnown - 1);
   }
 
   get state(): ProbeAccountState {
-    const { service, sent, answered, sentAtMs, answeredAtMs, dueMs, waitsSinceMs, refusals, isProven } = this;
+    const { service, sent, answered, sentAtMs, askedAtMs, errors, dueMs, waitsSinceMs, unanswered, refusals, isProven } = this;
     return {
-      ...{ service, sent, answered, sentAtMs, answeredAtMs, dueMs, waitsSinceMs, refusals, isProven },
-      ...{ unanswered: this.unanswered, staleKnown: this.#staleKnown, staleAssumed: this.#staleAssumed },
+      ...{ service, sent, answered, sentAtMs, askedAtMs, errors, dueMs, waitsSinceMs, unanswered, refusals, isProven },
+      ...{ staleKnown: this.#staleKnown, staleAssumed: this.#staleAssumed, isAssumedRight: this.#isAssumedRight },
     };
   }
 
   set state(state: ProbeAccountState) {
-    const { sent, answered, sentAtMs, answeredAtMs, dueMs, waitsSinceMs, unanswered, refusals, isProven } = state;
-    this.sent = sent;
-    this.answered = answered;
-    this.sentAtMs = sentAtMs;
-    this.answeredAtMs = answeredAtMs;
-    this.dueMs = dueMs;
-    this.waitsSinceMs = waitsSinceMs;
-    this.unanswered = [...unanswered];
-    this.refusals = refusals;
-    this.isProven = isProven;
+    this.sent = state.sent;
+    this.answered = state.answered;
+    this.sentAtMs = state.sentAtMs;
+    this.askedAtMs = state.askedAtMs;
+    this.errors = state.errors;
+    this.dueMs = state.dueMs;
+    this.waitsSinceMs = state.waitsSinceMs;
+    this.unanswered = [...state.unanswered];
+    this.refusals = state.refusals;
+    this.isProven = state.isProven;
     this.#staleKnown = state.staleKnown;
     this.#staleAssumed = state.staleAssumed;
+    this.#isAssumedRight = state.isAssumedRight;
   }
 }
 
@@ -300,11 +325,6 @@ export class Recovery {
 
   get owing(): readonly ServiceName[] {
     return [...this.#owing.keys()];
-  }
-
-  /** Those that owe no more than stale answers: their probes were answered. */
-  get answered(): readonly ServiceName[] {
-    return [...this.#owing.values()].filter(({ hasAnswered }) => hasAnswered).map(({ service }) => service);
   }
 
   /** Whether anybody owes. */
@@ -377,7 +397,7 @@ export class Recovery {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
       const refusing = reply?.["status"] === "error" ? this.#probedLast(framing) : undefined;
-      if (refusing !== undefined) refusing.refusals++;
+      refusing?.refuse(now, this.#accountsOf(framing).filter(({ service }) => this.#owing.has(service)).length === 1);
       this.suspectFraming(framing);
       return refusing === undefined ? { kind: "late", service: undefined } : { kind: "refusal", service: refusing.service };
     }
@@ -389,7 +409,7 @@ export class Recovery {
     if (!account.isProven) this.#proven.push(account.lineService);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
-    if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
+    if (account.hasAnswered) {
       account.setStale(account.stillOut);
       this.#settle(account);
     }
@@ -452,7 +472,9 @@ export class Recovery {
    */
   dueMs(still: boolean): number {
     let due = Number.POSITIVE_INFINITY;
-    for (const account of this.#owing.values()) if (account.isAskable) due = Math.min(due, account.dueMs);
+    for (const account of this.#owing.values()) {
+      if (account.isAskable) due = Math.min(due, account.askAtMs(this.#limits.lateReplyMs));
+    }
     due = Math.max(due, this.#probeAtMs);
     if (!still) return due;
     if (!this.owes) return this.#silentSinceMs + (this.#awaitsStale ? drainMs : 0);
@@ -460,18 +482,15 @@ export class Recovery {
     return due;
   }
 
-  /** One that has answered has only stale answers left to send: it isn't waited for longer than for others, nor on a line that hums. */
   #silentAtMs(account: ProbeAccount): number {
-    const { lateReplyMs } = this.#limits;
-    if (!account.hasAnswered) return this.#silentSinceMs + lateReplyMs * account.patience;
-    return Math.min(this.#silentSinceMs + lateReplyMs, account.answeredAtMs + lateReplyMs * humPatience);
+    return this.#silentSinceMs + this.#limits.lateReplyMs * account.patience;
   }
 
   /** Of those that may be asked now, the one probed longest ago. */
   #nextToProbe(now: number): ProbeAccount | undefined {
     let next: ProbeAccount | undefined;
     for (const account of this.#owing.values()) {
-      if (!account.isAskable || now < account.dueMs) continue;
+      if (!account.isAskable || now < account.askAtMs(this.#limits.lateReplyMs)) continue;
       if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
     }
     return next;

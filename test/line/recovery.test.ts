@@ -276,13 +276,11 @@ test("Recovery goes on asking a service that answered before, though it answers 
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.fail("bank");
-  for (let time = 0; time < 16; time++) {
-    proof.now = proof.recovery.dueMs(false);
-    assert.ok(proof.ask());
+  for (let time = 0; time < 20; time++) {
+    assert.ok(proof.askAfter(probeIntervalMs));
     proof.hear("length", '{"status":"error","code":-3}');
   }
-  proof.now = proof.recovery.dueMs(false);
-  assert.ok(proof.ask());
+  assert.ok(proof.askAfter(probeIntervalMs));
   proof.answer("bank");
   assert.equal(proof.recovery.owes, false);
 });
@@ -581,49 +579,58 @@ test("Recovery.begin() counts anew: answers that came before it prove nothing af
   assert.equal(proof.recovery.owes, false);
 });
 
-/** A bank that has answered, while one answer more is known to be possible than a process may leave behind. */
-function withOneTooMany(): Proof {
+test("Recovery asks no more once so many answers may come as the next process takes for left over, until one comes or a silence is over", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
-  for (let unplugs = 0; unplugs <= leftOver; unplugs++) proof.fail("bank").ask();
   proof.fail("bank");
-  for (let answers = 0; answers <= leftOver + 1; answers++) proof.exchange("bank");
-  assert.deepEqual(proof.recovery.answered, ["bank"]);
-  return proof;
-}
-
-test("Recovery isn't clean while more answers may come than the next process takes for left over, and asks for no more", () => {
-  const proof = withOneTooMany();
-  const answeredMs = proof.now;
-  assert.equal(proof.recovery.owes, true);
-  assert.equal(proof.askAfter(10 * probeIntervalMs), undefined, "an answer more would say nothing");
-  assert.equal(proof.recovery.dueMs(true), answeredMs + lateReplyMs);
-  assert.equal(proof.recovery.dueMs(false), Number.POSITIVE_INFINITY);
-  // One that comes now is one less.
+  const beganMs = proof.now;
+  for (let asked = 0; asked < leftOver; asked++) {
+    proof.now = Math.max(proof.now, proof.recovery.dueMs(false));
+    assert.ok(proof.ask());
+    // The line hums, so silence settles nothing.
+    proof.recovery.heardBytes(proof.now);
+  }
+  const lastMs = proof.now;
+  assert.equal((lastMs - beganMs) / 1_000, 278.34375);
+  assert.equal(proof.recovery.dueMs(false), lastMs + 10 * lateReplyMs, "a silence's time after the last");
+  assert.equal(proof.askAfter(5 * lateReplyMs), undefined);
+  // Nor does an unplug bring another.
   const twin = new Proof(["bank"]);
   twin.recovery.state = proof.recovery.state;
   twin.now = proof.now;
+  twin.recovery.begin(twin.now);
+  assert.equal(twin.ask(), undefined);
+  assert.equal(twin.recovery.dueMs(false), lastMs + 10 * lateReplyMs);
   twin.answer("bank");
-  assert.equal(twin.recovery.owes, false);
-  // Silence says that none comes: nothing is left over, and the next proof is the first answer.
-  proof.now = answeredMs + lateReplyMs;
-  assert.equal(proof.recovery.settleBySilence(proof.now), true);
-  assert.equal(proof.clean, true);
-  proof.fail("bank").exchange("bank");
-  assert.equal(proof.clean, true);
+  assert.equal(twin.recovery.owes, true, "it came before the first probe since the unplug: it is stale");
+  assert.ok(twin.askAfter(0), "and one less is left");
+  // It is heard again: the first answer proves, since nothing was stale.
+  proof.answer("bank");
+  assert.equal(proof.recovery.owes, false);
 });
 
-test("Recovery waits for left-over answers on a line that hums for three silences from the last one", () => {
-  const proof = withOneTooMany();
-  const answeredMs = proof.now;
-  for (proof.now += 20_000; proof.now < answeredMs + 3 * lateReplyMs; proof.now += 20_000) {
-    proof.recovery.heardBytes(proof.now);
-    assert.equal(proof.recovery.settleBySilence(proof.now), false);
+test("Recovery counts errors in place of answers as answers that came, but for one, which may be the call's, and but for others' errors", () => {
+  for (const [services, stale] of [
+    [["bank"], 1],
+    [["bank", "qr"], 5],
+  ] as const) {
+    const proof = new Proof(services).prove();
+    for (const service of services) {
+      proof.recovery.replied(service);
+      proof.fail(service);
+    }
+    for (let time = 0; time < 10; time++) {
+      proof.now = proof.recovery.dueMs(false);
+      assert.ok(proof.ask());
+      proof.hear("length", '{"status":"error","code":-3}');
+    }
+    proof.recovery.begin(proof.now);
+    const { accounts } = proof.recovery.state;
+    assert.deepEqual(
+      accounts.map(({ staleKnown }) => staleKnown),
+      services.map(() => stale),
+    );
   }
-  assert.equal(proof.recovery.dueMs(true), answeredMs + 3 * lateReplyMs);
-  proof.now = answeredMs + 3 * lateReplyMs;
-  assert.equal(proof.recovery.settleBySilence(proof.now), true);
-  assert.equal(proof.recovery.owes, false);
 });
 
 test("Recovery at start is clean though probes were lost: what is merely assumed of the process before isn't counted against it", () => {
@@ -702,15 +709,15 @@ test("Recovery knows that probes of the silence which settled a service may stil
   assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false, "the first was asked before the silence");
 });
 
-test("Recovery keeps no more than 1,000 times of probes, however long a line hums that nobody answers on", () => {
+test("Recovery keeps no more than a hundred times of probes, however long a line hums that nobody answers on", () => {
   const proof = new Proof(["bank"]);
-  for (let asked = 0; asked < 1_100; asked++) {
+  for (let asked = 0; asked < 120; asked++) {
     proof.now = proof.recovery.dueMs(false);
     assert.ok(proof.ask());
     proof.recovery.heardBytes(proof.now);
   }
   const [account] = proof.recovery.state.accounts;
-  assert.equal(account?.sent, 1_100);
-  assert.equal(account.unanswered.length, 1_000);
+  assert.equal(account?.sent, 120);
+  assert.equal(account.unanswered.length, 100);
   assert.equal(account.unanswered.at(-1), proof.now);
 });
