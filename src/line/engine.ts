@@ -604,10 +604,16 @@ export class LineEngine {
     if (this.#state === "down") return { reason: "line-down", why: "its device is still being opened" };
     if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy with other calls" };
     const trouble = this.#liveness.trouble(now);
-    const { owing } = this.#recovery;
-    const state = owing.length === 0 ? this.#reason : `${this.#reason}; no answer yet from ${owing.join(", ")}`;
-    const why = trouble === undefined ? state : wordsOf(trouble);
+    const why = trouble === undefined ? [this.#reason, ...this.#awaited()].join("; ") : wordsOf(trouble);
     return { reason: "recovering", why: `it is recovering (${why})` };
+  }
+
+  /** What a recovery waits for. */
+  #awaited(): readonly string[] {
+    const { answered, owing } = this.#recovery;
+    const silent = owing.filter((service) => !answered.includes(service));
+    if (silent.length > 0) return [`no answer yet from ${silent.join(", ")}`];
+    return answered.length > 0 ? [`left-over answers of ${answered.join(", ")} may still come`] : [];
   }
 
   #replyDue(current: Exchange, now: number): void {
@@ -618,10 +624,14 @@ export class LineEngine {
   /** Settles by silence what can be; otherwise probes, if it is time for it. */
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
+    const { answered, owing } = this.#recovery;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
+      const hasAnswered = answered.length === owing.length;
       this.#lookClean(
         now,
-        `no answer for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but the terminal may be off`,
+        hasAnswered
+          ? "the terminal answered, and its left-over answers were waited for: the line is ready"
+          : `no answer for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but the terminal may be off`,
       );
       return;
     }

@@ -16,8 +16,8 @@ export const silenceMsMax = 2_000;
 export const payloadMsMax = 600_000;
 
 /**
- * Answers to a service's probes that are known to be possible, at most: the next process takes so many for left over. As many are
- * asked in the ten silences (of 30 s) that a service is waited for at most.
+ * Answers to a service's probes that are known to be possible when a call is sent, at most: the next process takes so many for left
+ * over. As many are asked in the ten silences (of 30 s) that a service is waited for at most.
  */
 export const staleProbesMax = 17;
 

@@ -19,8 +19,8 @@ import { drainMs, staleProbesMax } from "./limits.ts";
  * sent again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
  * answered before it; and so does a silence of `lateReplyMs`.
  *
- * A terminal that takes its time must not be swamped: the longer a probe has had no answer, the longer the next one waits. And none
- * is sent while `staleProbesMax` answers are known to be possible, for so many the next process takes for left over.
+ * A terminal that takes its time must not be swamped: the longer a probe has had no answer, the longer the next one waits. And no
+ * call is sent while more than `staleProbesMax` answers are known to be possible, for so many the next process takes for left over.
  */
 
 /** A service on a line, as far as recovery needs it. */
@@ -52,8 +52,14 @@ const refusalsMax = 3;
  */
 const patience = 10;
 
-/** Times of probes that are kept: more than a recovery asks before it has to wait for answers. */
+/** Times of unanswered probes that are kept: most of an hour's worth, of a line that hums and has nobody who answers. */
 const unansweredMax = 100;
+
+/**
+ * How many silences long left-over answers are waited for on a line that is never silent: a few of them may come corrupt, and then
+ * nobody knows whose they were.
+ */
+const humPatience = 3;
 
 /**
  * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's probe, an error that may
@@ -69,7 +75,7 @@ export interface ProbeAccountState {
   readonly sent: number;
   readonly answered: number;
   readonly sentAtMs: number;
-  readonly askedAtMs: number;
+  readonly answeredAtMs: number;
   readonly errors: number;
   readonly dueMs: number;
   readonly waitsSinceMs: number;
@@ -102,8 +108,8 @@ class ProbeAccount {
   answered = 0;
   /** When it was probed last in this recovery; 0 when an answer came since. */
   sentAtMs = 0;
-  /** When it was probed last in this process. */
-  askedAtMs = 0;
+  /** When its last answer in this recovery came. */
+  answeredAtMs = 0;
   /** Errors that came in this recovery in place of answers, and can be no call's. */
   errors = 0;
   /** When its next probe may be sent, and since when it has kept the line waiting, which says how soon that is. */
@@ -146,28 +152,46 @@ class ProbeAccount {
     this.refusals = 0;
   }
 
-  /** A probe is sent. The next may follow after half the time that the line has waited, and within these bounds. */
-  ask(now: number, { probeIntervalMs, lateReplyMs }: RecoveryLimits): void {
+  /** A probe is sent. */
+  ask(now: number, limits: RecoveryLimits): void {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
     this.sentAtMs = now;
-    this.askedAtMs = now;
     this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
-    this.dueMs = now + Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
+    this.#wait(now, limits);
   }
 
   /**
-   * An answer came, to a probe of this recovery or to a stale one. The next may be sent at once. One that came promptly is the last
-   * probe's, and those before that were lost; otherwise it is the oldest one's, and the terminal works off the others.
+   * An answer came, to a probe of this recovery or to a stale one. One that came promptly is the last probe's, and those before that
+   * were lost; otherwise it is the oldest one's, and the terminal works off the others. Only a terminal that has nothing left to work
+   * off is asked again at once.
    */
-  take(now: number, { probeIntervalMs }: RecoveryLimits): void {
-    const isPrompt = now - this.sentAtMs < probeIntervalMs;
+  take(now: number, limits: RecoveryLimits): void {
+    const isPrompt = now - this.sentAtMs < limits.probeIntervalMs;
     this.isProven = true;
     this.answered++;
     this.sentAtMs = 0;
+    this.answeredAtMs = now;
     this.unanswered = this.unanswered.slice(1);
-    this.waitsSinceMs = isPrompt ? now : (this.unanswered[0] ?? now);
-    this.dueMs = now;
+    const [oldest] = this.unanswered;
+    if (isPrompt || oldest === undefined) {
+      this.waitsSinceMs = now;
+      this.dueMs = now;
+    } else {
+      this.waitsSinceMs = oldest;
+      this.#wait(now, limits);
+    }
+  }
+
+  /**
+   * The next probe may follow after half the time that the line has waited, within these bounds; and after the longest while nearly as
+   * many answers may come as the next process takes for left over. Nearly: a recovery that begins asks once at once, and so does a
+   * prompt answer.
+   */
+  #wait(now: number, { probeIntervalMs, lateReplyMs }: RecoveryLimits): void {
+    const isFull = this.stillOutKnown >= staleProbesMax - 2;
+    const waitMs = isFull ? lateReplyMs : Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
+    this.dueMs = now + waitMs;
   }
 
   /**
@@ -197,18 +221,9 @@ class ProbeAccount {
     return Math.max(0, this.stillOut - this.#staleAssumed);
   }
 
-  /** Whether it can be asked at all, and doesn't refuse. */
+  /** Whether asking it says anything: it can be asked, doesn't refuse, and has not answered yet. */
   get isAskable(): boolean {
-    return this.lineService.probe !== undefined && !this.isRefused;
-  }
-
-  /**
-   * When it may be asked next. No more answers may be possible than the next process takes for left over: once as many are, answers
-   * or a silence are waited for, and on a line that is never silent the time of one.
-   */
-  askAtMs(lateReplyMs: number): number {
-    const isFull = this.stillOutKnown >= staleProbesMax;
-    return isFull ? Math.max(this.dueMs, this.askedAtMs + lateReplyMs * this.patience) : this.dueMs;
+    return this.lineService.probe !== undefined && !this.isRefused && !this.hasAnswered;
   }
 
   /** How many times more is borne of it than of a service that never answered a probe. */
@@ -251,9 +266,10 @@ class ProbeAccount {
   }
 
   get state(): ProbeAccountState {
-    const { service, sent, answered, sentAtMs, askedAtMs, errors, dueMs, waitsSinceMs, unanswered, refusals, isProven } = this;
+    const { service, sent, answered, sentAtMs, answeredAtMs, errors, dueMs, waitsSinceMs, unanswered, refusals, isProven } =
+      this;
     return {
-      ...{ service, sent, answered, sentAtMs, askedAtMs, errors, dueMs, waitsSinceMs, unanswered, refusals, isProven },
+      ...{ service, sent, answered, sentAtMs, answeredAtMs, errors, dueMs, waitsSinceMs, unanswered, refusals, isProven },
       ...{ staleKnown: this.#staleKnown, staleAssumed: this.#staleAssumed, isAssumedRight: this.#isAssumedRight },
     };
   }
@@ -262,7 +278,7 @@ class ProbeAccount {
     this.sent = state.sent;
     this.answered = state.answered;
     this.sentAtMs = state.sentAtMs;
-    this.askedAtMs = state.askedAtMs;
+    this.answeredAtMs = state.answeredAtMs;
     this.errors = state.errors;
     this.dueMs = state.dueMs;
     this.waitsSinceMs = state.waitsSinceMs;
@@ -325,6 +341,11 @@ export class Recovery {
 
   get owing(): readonly ServiceName[] {
     return [...this.#owing.keys()];
+  }
+
+  /** Those that owe no more than left-over answers: their probes were answered. */
+  get answered(): readonly ServiceName[] {
+    return [...this.#owing.values()].filter(({ hasAnswered }) => hasAnswered).map(({ service }) => service);
   }
 
   /** Whether anybody owes. */
@@ -409,7 +430,7 @@ export class Recovery {
     if (!account.isProven) this.#proven.push(account.lineService);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
-    if (account.hasAnswered) {
+    if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
       account.setStale(account.stillOut);
       this.#settle(account);
     }
@@ -459,7 +480,9 @@ export class Recovery {
     let any = false;
     for (const account of this.#owing.values()) {
       if (now < this.#silentAtMs(account)) continue;
-      account.wasSilent(now - this.#limits.lateReplyMs);
+      const sinceMs = now - this.#limits.lateReplyMs;
+      if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
+      else account.setStale(account.stillOut);
       this.#settle(account);
       any = true;
     }
@@ -472,9 +495,7 @@ export class Recovery {
    */
   dueMs(still: boolean): number {
     let due = Number.POSITIVE_INFINITY;
-    for (const account of this.#owing.values()) {
-      if (account.isAskable) due = Math.min(due, account.askAtMs(this.#limits.lateReplyMs));
-    }
+    for (const account of this.#owing.values()) if (account.isAskable) due = Math.min(due, account.dueMs);
     due = Math.max(due, this.#probeAtMs);
     if (!still) return due;
     if (!this.owes) return this.#silentSinceMs + (this.#awaitsStale ? drainMs : 0);
@@ -482,15 +503,18 @@ export class Recovery {
     return due;
   }
 
+  /** One that has answered has only left-over answers to send, and what hums isn't theirs. */
   #silentAtMs(account: ProbeAccount): number {
-    return this.#silentSinceMs + this.#limits.lateReplyMs * account.patience;
+    const { lateReplyMs } = this.#limits;
+    if (!account.hasAnswered) return this.#silentSinceMs + lateReplyMs * account.patience;
+    return Math.min(this.#silentSinceMs + lateReplyMs, account.answeredAtMs + lateReplyMs * humPatience);
   }
 
   /** Of those that may be asked now, the one probed longest ago. */
   #nextToProbe(now: number): ProbeAccount | undefined {
     let next: ProbeAccount | undefined;
     for (const account of this.#owing.values()) {
-      if (!account.isAskable || now < account.askAtMs(this.#limits.lateReplyMs)) continue;
+      if (!account.isAskable || now < account.dueMs) continue;
       if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
     }
     return next;

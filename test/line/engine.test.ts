@@ -11,7 +11,7 @@ import { lineService } from "../../src/line/caller.ts";
 import { type LineEffect, LineEngine, type LineEngineOptions, type LineEvent } from "../../src/line/engine.ts";
 import { Exchange } from "../../src/line/exchange.ts";
 import type { Receiving } from "../../src/line/frame-reader.ts";
-import { probeReplyMs, silentWarnMs } from "../../src/line/limits.ts";
+import { probeReplyMs, silentWarnMs, staleProbesMax } from "../../src/line/limits.ts";
 import { type LineState, lineStates } from "../../src/line/states.ts";
 import type { Decoded, Discard, Frame, Framing } from "../../src/wire/decoded.ts";
 import { frameOf } from "../../src/wire/framing.ts";
@@ -748,6 +748,31 @@ test("LineEngine asks nothing on an idle line while bytes are pending, whenever 
   assert.deepEqual(bench.give({ at: "tick" }).map(wordsOf), []);
   pending("idle");
   assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+});
+
+test("LineEngine sends no call while left-over answers may still come of a terminal that has answered, and says so", () => {
+  const bench = inState("recovering", new Bench(["bank"], { queueWaitMs: 15_000 }));
+  // One probe more than a process may leave has no answer, for the device goes and comes; all after it have one.
+  for (let unplugs = 0; unplugs <= staleProbesMax; unplugs++) {
+    bench.give({ at: "lost", reason: "the device is gone", nothingWritten: true, discards: [] });
+    inState("recovering", bench);
+  }
+  const mostAnswers = 2 * staleProbesMax + 1;
+  for (let answers = 0; answers <= mostAnswers; answers++) {
+    bench.answer();
+    if (answers < mostAnswers) assert.deepEqual(bench.tick().map(wordsOf), ["write"]);
+  }
+  const answeredMs = bench.now;
+  bench.call("A");
+  const [settled] = bench.tick();
+  assert.ok(settled?.do === "settle" && settled.ending instanceof Fault);
+  assert.match(settled.ending.message, /left-over answers of bank may still come\)/);
+  bench.tickUntil(() => bench.engine.state === "idle");
+  assert.equal(bench.now, answeredMs + bench.config.lateReplyMs);
+  assert.equal(
+    bench.engine.reason(bench.now),
+    "the terminal answered, and its left-over answers were waited for: the line is ready",
+  );
 });
 
 test("LineEngine names each service that owes an answer to a call that waited for the line's proof", () => {

@@ -579,34 +579,51 @@ test("Recovery.begin() counts anew: answers that came before it prove nothing af
   assert.equal(proof.recovery.owes, false);
 });
 
-test("Recovery asks no more once so many answers may come as the next process takes for left over, until one comes or a silence is over", () => {
+/** A bank that has answered, while one answer more is known to be possible than a process may leave behind. */
+function withOneTooMany(): Proof {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
+  for (let unplugs = 0; unplugs <= leftOver; unplugs++) proof.fail("bank").ask();
   proof.fail("bank");
-  const beganMs = proof.now;
-  for (let asked = 0; asked < leftOver; asked++) {
-    proof.now = Math.max(proof.now, proof.recovery.dueMs(false));
-    assert.ok(proof.ask());
-    // The line hums, so silence settles nothing.
-    proof.recovery.heardBytes(proof.now);
-  }
-  const lastMs = proof.now;
-  assert.equal((lastMs - beganMs) / 1_000, 278.34375);
-  assert.equal(proof.recovery.dueMs(false), lastMs + 10 * lateReplyMs, "a silence's time after the last");
-  assert.equal(proof.askAfter(5 * lateReplyMs), undefined);
-  // Nor does an unplug bring another.
+  for (let answers = 0; answers <= leftOver + 1; answers++) proof.exchange("bank");
+  assert.deepEqual(proof.recovery.answered, ["bank"]);
+  return proof;
+}
+
+test("Recovery isn't clean while more answers may come than the next process takes for left over, and asks for no more", () => {
+  const proof = withOneTooMany();
+  const answeredMs = proof.now;
+  assert.equal(proof.recovery.owes, true);
+  assert.equal(proof.askAfter(10 * probeIntervalMs), undefined, "an answer more would say nothing");
+  assert.equal(proof.recovery.dueMs(true), answeredMs + lateReplyMs);
+  assert.equal(proof.recovery.dueMs(false), Number.POSITIVE_INFINITY);
+  // One that comes now is one less.
   const twin = new Proof(["bank"]);
   twin.recovery.state = proof.recovery.state;
   twin.now = proof.now;
-  twin.recovery.begin(twin.now);
-  assert.equal(twin.ask(), undefined);
-  assert.equal(twin.recovery.dueMs(false), lastMs + 10 * lateReplyMs);
   twin.answer("bank");
-  assert.equal(twin.recovery.owes, true, "it came before the first probe since the unplug: it is stale");
-  assert.ok(twin.askAfter(0), "and one less is left");
-  // It is heard again: the first answer proves, since nothing was stale.
-  proof.answer("bank");
+  assert.equal(twin.recovery.owes, false);
+  // Silence says that none comes: nothing is left over, and the next proof is the first answer.
+  proof.now = answeredMs + lateReplyMs;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+  assert.equal(proof.clean, true);
+  proof.fail("bank").exchange("bank");
+  assert.equal(proof.clean, true);
+});
+
+test("Recovery waits for left-over answers on a line that hums for three silences from the last one", () => {
+  const proof = withOneTooMany();
+  const answeredMs = proof.now;
+  for (proof.now += 20_000; proof.now < answeredMs + 3 * lateReplyMs; proof.now += 20_000) {
+    proof.recovery.heardBytes(proof.now);
+    assert.equal(proof.recovery.settleBySilence(proof.now), false);
+  }
+  assert.equal(proof.recovery.dueMs(true), answeredMs + 3 * lateReplyMs);
+  proof.now = answeredMs + 3 * lateReplyMs;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
   assert.equal(proof.recovery.owes, false);
+  // Nothing was silent, so all of them may still come.
+  assert.equal(proof.recovery.state.accounts[0]?.staleKnown, leftOver + 1);
 });
 
 test("Recovery counts errors in place of answers as answers that came, but for one, which may be the call's, and but for others' errors", () => {
@@ -720,4 +737,21 @@ test("Recovery keeps no more than a hundred times of probes, however long a line
   assert.equal(account?.sent, 120);
   assert.equal(account.unanswered.length, 100);
   assert.equal(account.unanswered.at(-1), proof.now);
+});
+
+test("Recovery asks a terminal that works off its answers slowly once a silence's time where the next process couldn't bear more", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  for (let unplugs = 0; unplugs < leftOver - 4; unplugs++) proof.fail("bank").ask();
+  proof.fail("bank");
+  // 13 are out.
+  for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
+  assert.equal(proof.recovery.dueMs(false), proof.now + lateReplyMs, "two less than it may leave");
+  proof.now += 12_000;
+  proof.answer("bank");
+  assert.equal(proof.recovery.dueMs(false), proof.now + 6_000, "it wasn't prompt: half of what the line has waited");
+  assert.ok(proof.askAfter(6_000));
+  assert.equal(proof.recovery.dueMs(false), proof.now + lateReplyMs);
+  proof.answer("bank");
+  assert.ok(proof.ask(), "it answers at once, so it has nothing left to work off");
 });
