@@ -93,7 +93,9 @@ export class Operation {
    * @throws Fault where its sending, or all that was asked, failed.
    */
   answer(isGuarded: boolean, pastEnd: OperationEnd | undefined): Reply {
-    const end = pastEnd ?? this.#end;
+    // Not sent now proves nothing of an earlier sending, where nobody could look for one.
+    const proven = this.#options.call?.isUnguarded === true && !this.mayHaveBegun ? undefined : this.#end;
+    const end = pastEnd ?? proven;
     const result = end ?? (this.#known.phase === "accepted" ? "pending" : "unknown");
     const isProven = end !== undefined && this.#last !== undefined;
     const shown = isProven ? this.#last?.reply : (this.#start ?? this.#last?.reply ?? this.#lastFault);

@@ -152,7 +152,9 @@ export class Journal implements OperationHistory {
       sent: async () => {
         sent = this.#recorder.add(record);
         recent = this.#recent.add(record, sent);
-        if ((await sent.recorded) || this.#onFailure === "relay") return;
+        const isRecorded = await sent.recorded;
+        if (call.isUnguarded === true) refuseRepeated(call, recent?.before);
+        if (isRecorded || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
         throw new Fault("unavailable", this.#refusal(route), {
@@ -293,4 +295,15 @@ function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
     ask: fields.ask,
     fresh: call.isFresh,
   };
+}
+
+/** @throws Fault where the journal, which could be read since the call came, has the same as sent. */
+function refuseRepeated({ route }: Call, before: PastOperation | undefined): void {
+  if (before === undefined || before.end === "failed") return;
+  const when = new Date(before.sentMs).toISOString();
+  const state = `it was sent at ${when}, which the journal couldn't tell when the call came: send the same call again, and it is asked about`;
+  throw new Fault("unavailable", `Cannot send ${route}: ${state}. ${nothingSent}`, {
+    reason: "not-recorded",
+    retryAfterS: retryAfterS["not-recorded"],
+  });
 }

@@ -76,12 +76,15 @@ export class RecentOperations {
     const there = this.#operations.get(name) ?? [];
     const newer = there.find((each) => each.route === route);
     const isOther = newer !== undefined && (newer.hasOthers || newer.digest !== digest);
+    const past = this.#past(sent, place, nowMs() - ageMs);
+    const operation = { ...past, end, endedMs: nowMs(), hasOthers: isOther, before: undefined };
     if (newer !== undefined && typeof newer.place !== "number") {
       newer.hasOthers = isOther;
+      // Of those that are older still, the one before it was under way when this one came.
+      if (newer.before === undefined || typeof newer.before.place === "number") newer.before = operation;
       return;
     }
-    const operation = { ...this.#past(sent, place, nowMs() - ageMs), end, endedMs: nowMs(), hasOthers: isOther };
-    this.#operations.set(name, [...there.filter((each) => each !== newer), { ...operation, before: undefined }]);
+    this.#operations.set(name, [...there.filter((each) => each !== newer), operation]);
     this.#forget();
   }
 

@@ -467,7 +467,7 @@ export class LineEngine {
       this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the whole request was sent" }, now);
     } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
     else if (typeof read === "string") this.#fail(current, { reason: "reply-corrupt", why: `the reply is ${read}` }, now);
-    else if (read.status !== "success" && this.#recovery.mayAnswerStaleProbe(frame.framing, now)) {
+    else if (read.status !== "success" && this.#recovery.mayAnswerStaleProbe(frame.framing, current.request.service, now)) {
       this.#report({ is: "late", frame });
       this.#fail(
         current,
@@ -529,7 +529,10 @@ export class LineEngine {
     this.#report({ is: "discard", discard });
     this.#current?.discarded(discard.reason);
     this.#liveness.discarded(discard, now);
-    if (this.#state !== "idle" || discard.checksum === undefined) return;
+    if (this.#state !== "idle") return;
+    // What was torn may have been a left-over answer, so the terminal hasn't been silent.
+    this.#recovery.heardBytes(now);
+    if (discard.checksum === undefined) return;
     // As good a stray as a whole one: it answered something.
     this.#recovery.suspectFraming(discard.checksum.crc32 === undefined ? "length" : "stx");
     this.#outOfStep(now);

@@ -16,7 +16,7 @@ import { drainMs, staleProbesMax } from "./limits.ts";
  *
  * One that comes later still is known by its shape, unless the probe is answered with an error, which looks like any call's. So
  * while such an answer is known to be possible, a call's error proves nothing: its outcome is unknown, or the call is
- * sent again where that does no harm. A call's own good reply takes the count back to none, for what was asked before it was
+ * sent again where that does no harm. A call's own reply takes its service's count back to none, for what was asked before it was
  * answered before it; and so does a silence of `lateReplyMs`.
  *
  * A terminal that takes its time must not be swamped: the longer a probe has had no answer, the longer the next one waits. And no
@@ -167,7 +167,7 @@ class ProbeAccount {
    * off is asked again at once.
    */
   take(now: number, limits: RecoveryLimits): void {
-    const isPrompt = now - this.sentAtMs < limits.probeIntervalMs;
+    const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < limits.probeIntervalMs;
     this.isProven = true;
     this.answered++;
     this.sentAtMs = 0;
@@ -195,8 +195,9 @@ class ProbeAccount {
   }
 
   /**
-   * An error came in place of its answer. One may be the late answer to a call, the others answer probes where no other service can have
-   * sent them. Who answers, if with errors, isn't swamped: it is asked as often as before.
+   * An error came in place of its answer. One may be the late answer to a call; the others answer probes, of this service where it is
+   * alone: no other of its framing owes, or has left-over answers. Who answers, if with errors, isn't swamped: it is asked as often as
+   * before.
    */
   refuse(now: number, isAlone: boolean): void {
     this.refusals++;
@@ -398,13 +399,14 @@ export class Recovery {
   }
 
   /**
-   * An error came while a call of this framing awaited its reply: true when it may as well answer a stale probe. Either way there
-   * is one less of those: a terminal answers in order, so an error of the call's own would say that none is left at all.
+   * An error came while a call of this service awaited its reply: true when it may as well answer a stale probe, of this service or of
+   * another of its framing. Where only its own service can have such an answer out, there is one less of them either way: a terminal
+   * answers in order, so an error of the call's own would say that none is left at all.
    */
-  mayAnswerStaleProbe(framing: Framing, now: number): boolean {
+  mayAnswerStaleProbe(framing: Framing, service: ServiceName, now: number): boolean {
     if (now >= Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) return false;
     const [suspect, another] = this.#accountsOf(framing).filter(({ isStaleKnown }) => isStaleKnown);
-    if (suspect !== undefined && another === undefined) suspect.staleCame();
+    if (suspect?.service === service && another === undefined) suspect.staleCame();
     return suspect !== undefined;
   }
 
@@ -418,7 +420,8 @@ export class Recovery {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
       const refusing = reply?.["status"] === "error" ? this.#probedLast(framing) : undefined;
-      refusing?.refuse(now, this.#accountsOf(framing).filter(({ service }) => this.#owing.has(service)).length === 1);
+      const may = this.#accountsOf(framing).filter(({ service, stale }) => this.#owing.has(service) || stale > 0);
+      refusing?.refuse(now, may.length === 1);
       this.suspectFraming(framing);
       return refusing === undefined ? { kind: "late", service: undefined } : { kind: "refusal", service: refusing.service };
     }
@@ -503,7 +506,7 @@ export class Recovery {
     return due;
   }
 
-  /** One that has answered has only left-over answers to send, and what hums isn't theirs. */
+  /** One that has answered has only left-over answers to send: it isn't waited for longer than for others, nor for ever. */
   #silentAtMs(account: ProbeAccount): number {
     const { lateReplyMs } = this.#limits;
     if (!account.hasAnswered) return this.#silentSinceMs + lateReplyMs * account.patience;

@@ -291,6 +291,19 @@ test("Follower says where the same call would be sent again: without a journal, 
   assert.equal((await ended(unread.ask(sale))).stands, "approved by /check after 1, unguarded");
 });
 
+test("Follower calls nothing failed that wasn't sent while the journal couldn't tell whether it was sent before", async () => {
+  for (const [isReadable, stands] of [
+    [true, /^failed /],
+    [false, /^unknown .*unguarded$/],
+  ] as const) {
+    const box = following(() => down);
+    box.history.isReadable = isReadable;
+    const { fault, stands: told } = await ended(box.ask(sale));
+    assert.equal(fault?.outcome, "not-sent");
+    assert.match(told, stands);
+  }
+});
+
 test("Follower asks one question at a time on its line, for all that it follows", async () => {
   let out = 0;
   let most = 0;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
+import { Fault } from "../../src/core/fault.ts";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
@@ -261,4 +262,38 @@ test("Journal.isReadable is false until the disk was there; then what was sent b
   assert.deepEqual(keysOf(journal), ["BOTH", "BOTH"]);
   journal.settled("bank", "/sale", "BOTH", "approved");
   assert.deepEqual(keysOf(journal), []);
+});
+
+test("Journal refuses a call that must not be sent twice, where it could be read only since the call came and has it as sent", async () => {
+  const { journal: before, disk } = await opened();
+  for (const key of ["OLD", "FAILED", "PLAIN"]) await send(before, key, "unknown");
+  before.settled("bank", "/sale", "FAILED", "failed");
+  await send(before, "LAST", "answered");
+  for (const [key, isUnguarded, isRefused] of [
+    ["OLD", true, true],
+    ["FAILED", true, false],
+    ["PLAIN", false, false],
+    ["NEW", true, false],
+  ] as const) {
+    const later = disk.afterCut([], true);
+    later.trouble = { error: new Error("away") };
+    const { journal } = await opened(later, { onFailure: "refuse" });
+    later.trouble = undefined;
+    const entry = journal.begin({ ...callOf(key), isUnguarded }, routeTo());
+    const sending = entry.sent();
+    if (!isRefused) {
+      await sending;
+      continue;
+    }
+    await assert.rejects(
+      sending,
+      (error) =>
+        error instanceof Fault &&
+        error.outcome === "not-sent" &&
+        /it was sent at .*: send the same call again, and it is asked about/.test(error.message),
+    );
+    const sentMs = before.find("bank", "/sale", key)?.sentMs;
+    await entry.ended({ outcome: "not-sent" });
+    assert.equal(journal.find("bank", "/sale", key)?.sentMs, sentMs, "the one before is still the last");
+  }
 });

@@ -327,10 +327,10 @@ test("Recovery.isDoubtful() is true of an error while an answer to a probe of th
   proof.answer("bank");
   proof.now += drainMs;
   assert.equal(proof.clean, true);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("stx", proof.now), false, "of another framing");
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true, "the first of two");
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true, "the second");
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false, "both are accounted for");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("stx", "fiscal", proof.now), false, "of another framing");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true, "the first of two");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true, "the second");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), false, "both are accounted for");
 });
 
 test("Recovery.isDoubtful() counts nothing off while either of two services may be meant", () => {
@@ -340,7 +340,7 @@ test("Recovery.isDoubtful() counts nothing off while either of two services may 
   for (const ms of [0, probeIntervalMs, probeIntervalMs, probeIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("bank");
   proof.answer("qr");
-  for (let time = 0; time < 4; time++) assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true);
+  for (let time = 0; time < 4; time++) assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true);
 });
 
 test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs without a byte", () => {
@@ -352,15 +352,15 @@ test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs w
     proof.answer("bank");
     if (reply) proof.recovery.replied("bank");
     proof.now += reply ? drainMs : lateReplyMs;
-    assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false);
+    assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), false);
   }
 });
 
 test("Recovery.isDoubtful() is false after a start whose every probe was answered, and true once one answer too many came", () => {
   const proof = new Proof(["bank"]).prove();
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false);
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), false);
   assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), true);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true);
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true);
 });
 
 test("Recovery takes a silence's worth of answers for left over until a call's own reply came", () => {
@@ -441,7 +441,7 @@ test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the
     proof.now += 20_000;
     assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), true);
     proof.now += ms;
-    assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), may);
+    assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), may);
   }
 });
 
@@ -449,7 +449,7 @@ test("Recovery.mayAnswerStaleProbe() is false after an answer that nothing was l
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false);
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), false);
   assert.equal(proof.recovery.heardStale("length", { status: "success" }, proof.now), false, "no probe's answer");
 });
 
@@ -540,7 +540,7 @@ test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the
     proof.now += 500;
     assert.equal(proof.recovery.settleBySilence(proof.now), true);
     proof.now = lastMs + ms;
-    assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), may);
+    assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), may);
   }
 });
 
@@ -722,8 +722,12 @@ test("Recovery knows that probes of the silence which settled a service may stil
   assert.ok(proof.ask());
   proof.now = beganMs + lateReplyMs;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), true, "the second");
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", proof.now), false, "the first was asked before the silence");
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true, "the second");
+  assert.equal(
+    proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now),
+    false,
+    "the first was asked before the silence",
+  );
 });
 
 test("Recovery keeps no more than a hundred times of probes, however long a line hums that nobody answers on", () => {
@@ -754,4 +758,33 @@ test("Recovery asks a terminal that works off its answers slowly once a silence'
   assert.equal(proof.recovery.dueMs(false), proof.now + lateReplyMs);
   proof.answer("bank");
   assert.ok(proof.ask(), "it answers at once, so it has nothing left to work off");
+});
+
+test("Recovery.mayAnswerStaleProbe() counts nothing off another service's answers: the error may be the call's own", () => {
+  const proof = new Proof(["bank", "qr"]).prove();
+  for (const service of ["bank", "qr"] as const) proof.recovery.replied(service);
+  proof.fail("qr");
+  for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
+  proof.answer("qr");
+  for (let errors = 0; errors < 3; errors++) {
+    assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true);
+  }
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "qr", proof.now), true);
+  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "qr", proof.now), false, "its one is accounted for");
+});
+
+test("Recovery counts no error as an answer of a service while another of its framing has left-over answers", () => {
+  const proof = new Proof(["bank", "qr"]).prove();
+  for (const service of ["bank", "qr"] as const) proof.recovery.replied(service);
+  proof.fail("qr");
+  for (const ms of [0, probeIntervalMs, probeIntervalMs]) assert.ok(proof.askAfter(ms));
+  proof.answer("qr");
+  proof.fail("bank");
+  for (const ms of [0, probeIntervalMs, probeIntervalMs]) {
+    assert.ok(proof.askAfter(ms));
+    proof.hear("length", '{"status":"error","code":-3}');
+  }
+  proof.recovery.begin(proof.now);
+  const [bank] = proof.recovery.state.accounts;
+  assert.deepEqual([bank?.service, bank?.staleKnown], ["bank", 3]);
 });
