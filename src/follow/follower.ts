@@ -101,8 +101,6 @@ export class Follower {
     const untilMs = this.#clock.nowMs() + waitMs;
     const { history } = this.#options;
     const isGuarded = history?.isReadable === true;
-    // There is a journal, and it can't be read yet: what it has may still stop the sending.
-    const isUnguarded = history !== undefined && !isGuarded;
     const active = this.#active.get(nameOf(asked.route.path, asked.key));
     if (active !== undefined) {
       if (active.digest !== asked.digest) throw reused(asked, undefined);
@@ -115,6 +113,8 @@ export class Follower {
     if (this.#active.size >= followedMax) throw tooMany(asked);
     const pastEnd = isNew ? undefined : past.end;
     // How it ended is known: one question brings the terminal's words for it.
+    // There is a journal, and it can't be read yet: what it has may still stop the sending.
+    const isUnguarded = history !== undefined && !isGuarded;
     const begun = isUnguarded ? { ...asked, call: { ...call, isUnguarded } } : asked;
     const operation = this.#begin(begun, isNew ? undefined : past, pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0);
     return this.#answer(operation, call, untilMs, isGuarded, pastEnd);

@@ -157,10 +157,7 @@ export class Journal implements OperationHistory {
         if (isRecorded || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
-        throw new Fault("unavailable", this.#refusal(route), {
-          reason: "not-recorded",
-          retryAfterS: retryAfterS["not-recorded"],
-        });
+        throw notRecorded(route.path, `it can't be recorded in the journal (${this.state})`);
       },
       ended: async (ending) => {
         if (recent !== undefined) this.#recent.ended(record, recent, ending.outcome !== "not-sent");
@@ -223,10 +220,6 @@ export class Journal implements OperationHistory {
   /** Writes what waits, as far as the disk takes it, and gives the folder to the next one. */
   close(): Promise<void> {
     return this.#recorder.close();
-  }
-
-  #refusal({ path }: Route): string {
-    return `Cannot send ${path}: it can't be recorded in the journal (${this.state}). ${nothingSent}`;
   }
 
   /** What was there at the first opening: what had no outcome will never get one. */
@@ -302,7 +295,12 @@ function refuseRepeated({ route }: Call, before: PastOperation | undefined): voi
   if (before === undefined || before.end === "failed") return;
   const when = new Date(before.sentMs).toISOString();
   const state = `it was sent at ${when}, which the journal couldn't tell when the call came: send the same call again, and it is asked about`;
-  throw new Fault("unavailable", `Cannot send ${route}: ${state}. ${nothingSent}`, {
+  throw notRecorded(route, state);
+}
+
+/** Nothing goes out because of the journal; `state` says why. */
+function notRecorded(path: string, state: string): Fault {
+  return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, {
     reason: "not-recorded",
     retryAfterS: retryAfterS["not-recorded"],
   });

@@ -252,7 +252,7 @@ class ProbeAccount {
     this.#staleKnown = count - this.#staleAssumed;
   }
 
-  /** Nothing came since `sinceMs` or longer: what was asked before that is no longer expected, and nothing of the process before. */
+  /** No byte came after `sinceMs`: no answer is expected to what was asked before it, nor to what the process before asked. */
   wasSilent(sinceMs: number): void {
     this.#staleKnown = Math.min(this.stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
     this.#staleAssumed = 0;
@@ -420,8 +420,7 @@ export class Recovery {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
       const refusing = reply?.["status"] === "error" ? this.#probedLast(framing) : undefined;
-      const may = this.#accountsOf(framing).filter(({ service, stale }) => this.#owing.has(service) || stale > 0);
-      refusing?.refuse(now, may.length === 1);
+      refusing?.refuse(now, this.#isAlone(framing));
       this.suspectFraming(framing);
       return refusing === undefined ? { kind: "late", service: undefined } : { kind: "refusal", service: refusing.service };
     }
@@ -521,6 +520,11 @@ export class Recovery {
       if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
     }
     return next;
+  }
+
+  /** Whether one service of a framing is left whose answers may come. */
+  #isAlone(framing: Framing): boolean {
+    return this.#accountsOf(framing).filter(({ service, stale }) => this.#owing.has(service) || stale > 0).length === 1;
   }
 
   /** Of the services of a framing that owe, the one probed last. */
