@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { isIP } from "node:net";
 import { arch, cpus, release, totalmem, uptime } from "node:os";
+import { adminAccess } from "../config/admin-access.ts";
 import type { AdminConfig, Config } from "../config/config.ts";
 import { secretsIn } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
@@ -113,12 +113,11 @@ function hiding(config: Config | undefined): (text: string) => string {
 
 /** Asks the running posline. A status of 503 is an answer, too. */
 async function askRunning(admin: AdminConfig | undefined, path: string): Promise<string> {
-  const { host, port } = admin ?? adminDefaults;
-  const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  const url = `http://${isIP(address) === 6 ? `[${address}]` : address}:${port}${path}`;
+  const access = adminAccess(admin ?? adminDefaults);
+  const { headers } = access;
+  const url = `${access.url}${path}`;
   let response: Response;
   try {
-    const headers = admin?.token === undefined ? {} : { Authorization: `Bearer ${admin.token}` };
     response = await fetch(url, { headers, signal: AbortSignal.timeout(answerMs), redirect: "error" });
   } catch {
     throw new Error(`nothing answers at ${url}: does posline run, with an admin port?`);

@@ -1,9 +1,9 @@
-import { type Config, ConfigError } from "../config/config.ts";
+import { adminAccess } from "../config/admin-access.ts";
+import { type AdminConfig, type Config, ConfigError } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { loadConfig } from "../config/load.ts";
 import { adminToken } from "../config/schema.ts";
 import { readSecret } from "../config/secrets.ts";
-import { urlHost } from "../core/url-host.ts";
 import { inQuotes } from "./command.ts";
 import { UsageError } from "./exit.ts";
 
@@ -29,9 +29,8 @@ export interface AdminTarget {
 export async function adminTarget({ url, tokenFile, config: file }: AdminFlags, action: string): Promise<AdminTarget> {
   const given = tokenFile === undefined ? undefined : tokenIn(tokenFile);
   if (url !== undefined) return { url: baseOf(url, action), token: given };
-  const { host, port, token }: NonNullable<Config["admin"]> = (await adminOf(file)) ?? adminDefaults;
-  const address = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return { url: new URL(`http://${urlHost(address)}:${port}/`), token: given ?? token };
+  const admin: AdminConfig = (await adminOf(file)) ?? adminDefaults;
+  return { url: new URL(`${adminAccess(admin).url}/`), token: given ?? admin.token };
 }
 
 function tokenIn(file: string): string {

@@ -1,8 +1,8 @@
+import { adminAccess } from "../config/admin-access.ts";
 import type { AdminConfig, Config } from "../config/config.ts";
 import { contractNames } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { printable } from "../core/shell-text.ts";
-import { urlHost } from "../core/url-host.ts";
 import { nodeDisk } from "../journal/disk.ts";
 import { JournalError } from "../journal/errors.ts";
 import { chosenBy, endBy, type OperatorSettle } from "../journal/operator-settle.ts";
@@ -28,11 +28,12 @@ export type AskAdmin = (
 const adminMs = 5_000;
 
 /** Asks it over HTTP. */
-export const askAdmin: AskAdmin = async ({ host, port }, method, path, body) => {
+export const askAdmin: AskAdmin = async (admin, method, path, body) => {
+  const { url, headers } = adminAccess(admin);
   try {
-    const response = await fetch(`http://${urlHost(host)}:${port}${path}`, {
+    const response = await fetch(`${url}${path}`, {
       method,
-      ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/json" } }),
+      ...(body === undefined ? { headers } : { body, headers: { ...headers, "Content-Type": "application/json" } }),
       signal: AbortSignal.timeout(adminMs),
     });
     const answer: unknown = await response.json();

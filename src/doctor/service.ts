@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { adminAccess } from "../config/admin-access.ts";
 import { type Config, emulatedPath } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
@@ -86,12 +86,8 @@ const isHidden = async ({ pid }: RunningProcess, { proc }: Host) => (await names
 /** @param admin Where it listens: the package's socket unit has the usual port, whatever the file says. */
 async function askService(admin: Config["admin"], host: Host): Promise<Pick<RunningPosline, "base" | "status">> {
   if (admin === undefined) return { base: undefined, status: undefined };
-  const address = admin.host === "0.0.0.0" ? "127.0.0.1" : admin.host === "::" ? "::1" : admin.host;
-  const base = `http://${isIP(address) === 6 ? `[${address}]` : address}:${admin.port}`;
-  const answer = await host.httpGet(
-    `${base}/status`,
-    admin.token === undefined ? {} : { Authorization: `Bearer ${admin.token}` },
-  );
+  const { url: base, headers } = adminAccess(admin);
+  const answer = await host.httpGet(`${base}/status`, headers);
   return { base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
 }
 

@@ -16,6 +16,8 @@ import { until } from "../support/until.ts";
 
 const sale = (id: string, amount = 1500) => JSON.stringify({ pay_id: id, amount, currency_name: "EUR" });
 
+const adminToken = "T-0123456789abcdef0123";
+
 interface Bench {
   start(): Promise<BridgeProcess>;
   /** `posline journal` with these words, what it wrote and its exit code. */
@@ -28,11 +30,14 @@ async function withBench(path: string, body: (bench: Bench) => Promise<void>, jo
   const folder = join(scratch.path, "state");
   mkdirSync(folder);
   const bridges: BridgeProcess[] = [];
+  const tokenFile = join(scratch.path, "token");
+  writeFileSync(tokenFile, adminToken, { mode: 0o600 });
   const config = {
     lines: { till: { path } },
     services: { bank: { line: "till" } },
     journal: { bytes: 65_536, ...journal },
-    admin: { host: "127.0.0.1" },
+    // As where the network scrapes it: commands must reach it on this box, and show its token.
+    admin: { host: "0.0.0.0", tokenFile },
   };
   const file = join(scratch.path, "posline.json");
   writeFileSync(file, JSON.stringify(config));
@@ -60,7 +65,8 @@ async function withBench(path: string, body: (bench: Bench) => Promise<void>, jo
 }
 
 const unknownIn = async (bridge: BridgeProcess) =>
-  JSON.parse((await ask(await bridge.port("admin"), "GET", "/status", "")).text).journal.unknown;
+  JSON.parse((await ask(await bridge.port("admin"), "GET", "/status", "", { Authorization: `Bearer ${adminToken}` })).text)
+    .journal.unknown;
 
 test("journal settles a sale that was carried out and never answered before kill -9, within seconds of the next start", async () => {
   const scratch = scratchFolder();
