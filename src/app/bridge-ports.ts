@@ -134,8 +134,7 @@ export class BridgePorts {
   }
 
   async #open({ line, options }: WantedPort, opened: Answering[]): Promise<Port> {
-    const { contract, config } = options;
-    const { service } = contract;
+    const { contract, config, service = contract.service } = options;
     if (this.#sockets.length === 0) {
       const listener = new HttpListener(options);
       const { address, port } = await listener.listen();

@@ -86,7 +86,7 @@ export function deniedFile(file: string): string {
 
 /** A service's port that the network reaches. */
 export function exposedServices({ services }: Config): string[] {
-  return Object.entries(services).flatMap(([name, { host, port, apiKey }]) => {
+  return Object.entries(services).flatMap(([name, { contract, host, port, apiKey }]) => {
     if (isLoopback(host)) return [];
     if (apiKey !== undefined) {
       const fix = `set it to 127.0.0.1, behind a proxy with TLS or ${tunnel(port)}`;
@@ -94,7 +94,7 @@ export function exposedServices({ services }: Config): string[] {
         `services.${name}.host: callers send the API key to ${host} unencrypted, so anyone on the network can read it: ${fix}`,
       ];
     }
-    const fix = name === "bank" ? "set apiKey" : "set it to 127.0.0.1, or use a firewall";
+    const fix = contract === "bank" ? "set apiKey" : "set it to 127.0.0.1, or use a firewall";
     return [`services.${name}.host: anyone on the network who can reach ${host} can use the terminal: ${fix}`];
   });
 }

@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import type { RecoveryRules } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
-import { Fault } from "../core/fault.ts";
+import { checkFirst, Fault } from "../core/fault.ts";
 import type { Followed, OperationEnd } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
 import { textOf } from "../envelope/json.ts";
@@ -180,7 +180,9 @@ export class Operation {
       const reply = await this.#options.handler()(call);
       return { ...reply, payload: [Buffer.concat(reply.payload)] };
     } catch (error) {
-      return error instanceof Fault ? error : new Fault("broken", `Cannot answer: internal error in posline: ${String(error)}`);
+      if (error instanceof Fault) return error;
+      const advice = checkFirst[call.contract];
+      return new Fault("broken", `Cannot answer: internal error in posline, please report it (${String(error)}). ${advice}`);
     }
   }
 }

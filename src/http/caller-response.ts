@@ -1,5 +1,5 @@
 import type { Contract, Route } from "../contract/contract.ts";
-import type { Reply } from "../core/call.ts";
+import type { Reply, ServiceName } from "../core/call.ts";
 import { askAgain, checkFirst, Fault, type FaultKind, type FaultReason, nothingSent } from "../core/fault.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { UpstreamResponse } from "./caller-request.ts";
@@ -8,18 +8,21 @@ import type { UpstreamResponse } from "./caller-request.ts";
 export interface FaultTexts {
   readonly contract: Contract;
   readonly route: Route;
+  /** Its name in the configuration. */
+  readonly service: ServiceName;
   /** Nothing was sent. */
   notSent(reason: FaultReason, state: string): Fault;
   /** It was sent, and nobody knows what became of it. */
   unknown(reason: FaultReason, state: string): Fault;
 }
 
-export function faultTexts(contract: Contract, route: Route): FaultTexts {
+export function faultTexts(contract: Contract, route: Route, service: ServiceName): FaultTexts {
   const { path } = route;
   const advice = route.effect === "none" ? askAgain : checkFirst[contract.service];
   return {
     contract,
     route,
+    service,
     notSent: (reason, state) => new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason }),
     unknown: (reason, state) =>
       new Fault(reason === "no-reply" ? "timeout" : "broken", `No valid answer to ${path}: ${state}. ${advice}`, { reason }),
@@ -50,7 +53,7 @@ export function interpretResponse(response: UpstreamResponse, texts: FaultTexts)
   }
   const refused = refusedStatuses[status];
   if (refused !== undefined) {
-    const state = refused.state(texts.contract);
+    const state = refused.state(texts);
     throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}. Nothing was carried out`, {
       reason: "upstream-refused",
     });
@@ -77,14 +80,14 @@ function fromPosline({ status, outcome, reason, payload }: UpstreamResponse, { j
 
 interface RefusedStatus {
   readonly kind: FaultKind;
-  readonly state: (contract: Contract) => string;
+  readonly state: (texts: FaultTexts) => string;
 }
 
 const refusedStatuses: Readonly<Record<number, RefusedStatus>> = {
   401: {
     kind: "key",
-    state: ({ service }) =>
-      `the upstream refuses the API key: ${service === "bank" ? "set apiKey of bank to the key that it expects" : "posline has a key for bank only"}`,
+    state: ({ contract, service }) =>
+      `the upstream refuses the API key: ${contract.service === "bank" ? `set apiKey of ${service} to the key that it expects` : "posline has a key for bank only"}`,
   },
   403: { kind: "origin", state: () => "the upstream refuses posline (HTTP 403): allow it there" },
   404: {

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { Socket } from "node:net";
 import { test } from "node:test";
-import { socketForAdmin } from "../../src/app/bridge-ports.ts";
+import { BridgePorts, socketForAdmin } from "../../src/app/bridge-ports.ts";
+import { unserved } from "../../src/app/unserved.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
+import { contracts } from "../../src/contract/contracts.ts";
 
+const report = { exchange: () => {}, error: () => {} };
 const socketOn = (host: string, port = 8_880) => ({ holder: new Socket(), host, port });
 
 test("socketForAdmin() finds the socket of the configured or usual port, and refuses a configured port that systemd doesn't have", () => {
@@ -14,6 +17,15 @@ test("socketForAdmin() finds the socket of the configured or usual port, and ref
   assert.throws(() => socketForAdmin({ admin: { ...adminDefaults, port: 9 } }, sockets), {
     name: "SocketsError",
     exitCode: 78,
+  });
+});
+
+test("BridgePorts refuses a port that systemd doesn't have, by the name of the service whose setting it is", async () => {
+  const ports = new BridgePorts([socketOn("127.0.0.1")], report);
+  const options = { ...unserved(9_888, report), contract: contracts.bank, service: "bank-2" };
+  await assert.rejects(ports.prepare([{ line: "till", options }]), {
+    name: "SocketsError",
+    message: /^Cannot use the configuration: services\.bank-2\.port is 9888, but systemd's posline\.socket listens on 8880: /,
   });
 });
 

@@ -109,6 +109,20 @@ test("loadConfig() warns of an admin port and of a key on an address that the ne
   );
 });
 
+test("loadConfig() names what protects a terminal that the network reaches: a key by bank's contract, else an address or a firewall", async () => {
+  const open = { line: "till", host: "10.0.0.7" };
+  for (const [name, contract, fix] of [
+    ["bank", undefined, "set apiKey"],
+    ["second-till", "bank", "set apiKey"],
+    ["qr", undefined, "set it to 127.0.0.1, or use a firewall"],
+  ] as const) {
+    const services = { [name]: contract === undefined ? open : { ...open, contract, port: 9888 } };
+    assert.deepEqual(await warningsOf(fileOf({ lines, services }, 0o640)), [
+      `services.${name}.host: anyone on the network who can reach 10.0.0.7 can use the terminal: ${fix}`,
+    ]);
+  }
+});
+
 test("loadConfig() warns of the admin port's token that every user may read", async () => {
   const token = fileOf("GEHEIM-T-0123456789", 0o644);
   const file = fileOf({ lines, services: { bank: { line: "till", upstream } }, admin: { tokenFile: token } }, 0o644);

@@ -131,6 +131,18 @@ test("httpCaller() tells a refusal before anything was done as not sent, with wh
   await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}")), "key", /set apiKey/);
 });
 
+test("httpCaller() names the setting of the service that asked, not of another of its contract", async () => {
+  for (const [status, kind, words] of [
+    [401, "key", /set apiKey of bank-2 to/],
+    [404, "route", /check upstream of bank-2\./],
+    [405, "method", /check upstream of bank-2\./],
+    [421, "host", /check upstream of bank-2\./],
+  ] as const) {
+    const upstream = await upstreamOf(answering(status, "<html>"));
+    await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}", { service: "bank-2" })), kind, words);
+  }
+});
+
 test("httpCaller() tells any other status as unknown, and follows no redirection", async () => {
   for (const [status, text] of [
     [500, "<html>"],
