@@ -16,22 +16,25 @@ interface InFlight {
  * sales without one may be two sales.
  */
 export function joined(contract: Contract, handler: Handler): Handler {
-  // A line has a few calls in flight at most, so looking through them costs less than a digest of each.
-  const inFlight: InFlight[] = [];
-  const remove = (entry: InFlight) => {
-    inFlight.splice(inFlight.indexOf(entry), 1);
-  };
+  // By what tells most calls apart, so that one of 512 that wait costs no more than one alone.
+  const inFlight = new Map<string, readonly InFlight[]>();
   return (call) => {
     const effect = routeOf(contract, call.route)?.effect;
     if (effect === undefined || (effect !== "none" && call.key === undefined)) return handler(call);
-    const same = inFlight.find((each) => isSame(each.call, call));
+    const name = `${call.route} ${call.key}`;
+    const others = () => inFlight.get(name) ?? [];
+    const same = others().find((each) => isSame(each.call, call));
     if (same !== undefined) {
       same.call.caller.join(call.caller);
       return same.reply.then(asJoined, rejectJoined);
     }
     const entry = { call, reply: handler(call) };
-    inFlight.push(entry);
-    const end = () => remove(entry);
+    inFlight.set(name, [...others(), entry]);
+    const end = () => {
+      const left = others().filter((each) => each !== entry);
+      if (left.length > 0) inFlight.set(name, left);
+      else inFlight.delete(name);
+    };
     entry.reply.then(end, end);
     return entry.reply;
   };
