@@ -101,7 +101,7 @@ export interface RecoveryState {
 }
 
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
-class ProbeAccount {
+class ProbeAccount implements ProbeAccountState {
   readonly lineService: LineService;
   /** Probes sent in this recovery, and answers that came in it; which answer is to which probe isn't known. */
   sent = 0;
@@ -124,13 +124,13 @@ class ProbeAccount {
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
    */
-  #staleKnown = 0;
-  #staleAssumed = 0;
-  #isAssumedRight = false;
+  staleKnown = 0;
+  staleAssumed = 0;
+  isAssumedRight = false;
 
   constructor(lineService: LineService) {
     this.lineService = lineService;
-    if (lineService.probe !== undefined) this.#staleAssumed = staleProbesMax;
+    if (lineService.probe !== undefined) this.staleAssumed = staleProbesMax;
   }
 
   get service(): ServiceName {
@@ -219,7 +219,7 @@ class ProbeAccount {
 
   /** Of those, how many are known of; a process that starts assumes more, of the one before. */
   get stillOutKnown(): number {
-    return Math.max(0, this.stillOut - this.#staleAssumed);
+    return Math.max(0, this.stillOut - this.staleAssumed);
   }
 
   /** Whether asking it says anything: it can be asked, doesn't refuse, and has not answered yet. */
@@ -238,57 +238,41 @@ class ProbeAccount {
 
   /** How many stale answers may come. */
   get stale(): number {
-    return this.#staleKnown + this.#staleAssumed;
+    return this.staleKnown + this.staleAssumed;
   }
 
   /** Some are known of, or those that were assumed began to come. */
   get isStaleKnown(): boolean {
-    return this.#staleKnown > 0 || (this.#isAssumedRight && this.#staleAssumed > 0);
+    return this.staleKnown > 0 || (this.isAssumedRight && this.staleAssumed > 0);
   }
 
   /** So many may come now. Those that were merely assumed and weren't contradicted are still merely assumed. */
   setStale(count: number): void {
-    this.#staleAssumed = Math.min(this.#staleAssumed, count);
-    this.#staleKnown = count - this.#staleAssumed;
+    this.staleAssumed = Math.min(this.staleAssumed, count);
+    this.staleKnown = count - this.staleAssumed;
   }
 
   /** No byte came after `sinceMs`: no answer is expected to what was asked before it, nor to what the process before asked. */
   wasSilent(sinceMs: number): void {
-    this.#staleKnown = Math.min(this.stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
-    this.#staleAssumed = 0;
+    this.staleKnown = Math.min(this.stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
+    this.staleAssumed = 0;
   }
 
   /** One came. A terminal answers in order, so those of the process before come first. */
   staleCame(): void {
-    if (this.#staleAssumed > 0) {
-      this.#isAssumedRight = true;
-      this.#staleAssumed--;
-    } else this.#staleKnown = Math.max(0, this.#staleKnown - 1);
+    if (this.staleAssumed > 0) {
+      this.isAssumedRight = true;
+      this.staleAssumed--;
+    } else this.staleKnown = Math.max(0, this.staleKnown - 1);
   }
 
   get state(): ProbeAccountState {
-    const { service, sent, answered, sentAtMs, answeredAtMs, errors, dueMs, waitsSinceMs, unanswered, refusals, isProven } =
-      this;
-    return {
-      ...{ service, sent, answered, sentAtMs, answeredAtMs, errors, dueMs, waitsSinceMs, unanswered, refusals, isProven },
-      ...{ staleKnown: this.#staleKnown, staleAssumed: this.#staleAssumed, isAssumedRight: this.#isAssumedRight },
-    };
+    const { lineService, ...noted } = this;
+    return { ...noted, service: lineService.service };
   }
 
-  set state(state: ProbeAccountState) {
-    this.sent = state.sent;
-    this.answered = state.answered;
-    this.sentAtMs = state.sentAtMs;
-    this.answeredAtMs = state.answeredAtMs;
-    this.errors = state.errors;
-    this.dueMs = state.dueMs;
-    this.waitsSinceMs = state.waitsSinceMs;
-    this.unanswered = [...state.unanswered];
-    this.refusals = state.refusals;
-    this.isProven = state.isProven;
-    this.#staleKnown = state.staleKnown;
-    this.#staleAssumed = state.staleAssumed;
-    this.#isAssumedRight = state.isAssumedRight;
+  set state({ service, ...noted }: ProbeAccountState) {
+    Object.assign(this, noted);
   }
 }
 
