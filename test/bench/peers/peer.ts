@@ -145,6 +145,15 @@ export const peers: readonly Peer[] = [
     ],
   },
   {
+    // Nobody's way: what is above it is a bridge's own, and no bridge on Node can take less.
+    name: "bare",
+    title: "Node's HTTP and the line alone",
+    kind: "http",
+    lateWays: [],
+    missing: () => undefined,
+    argv: ({ link, port }) => [process.execPath, builtBridge("peers/bare-bridge.ts"), link, String(port)],
+  },
+  {
     name: "fastify",
     title: "fastify + serialport",
     kind: "http",
