@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { exitCodeOf, exitCodes } from "./cli/exit.ts";
 import { serveCommand } from "./cli/serve.ts";
+import { messageOf } from "./core/error-code.ts";
 import { printableLines } from "./core/shell-text.ts";
 
 /** The door: `serve` goes straight in, the other commands and all help through `cli/commands.ts`. */
@@ -17,7 +18,7 @@ async function main(args: readonly string[]): Promise<void> {
     if (code !== undefined) process.exitCode = code;
   } catch (error) {
     const code = exitCodeOf(error);
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     if (code === undefined) process.stderr.write("Internal error in posline: please report it with what follows\n");
     const stack = error instanceof Error ? (error.stack ?? message) : message;
     process.stderr.write(`${printableLines(code === undefined ? stack : message)}\n`);

@@ -4,6 +4,7 @@ import type { Log } from "../core/log.ts";
 import { AdminListener, type AdminRoute, type AdminSettings } from "../http/admin-listener.ts";
 import { readPageFiles } from "../http/page-files.ts";
 import type { ListenOn } from "../http/server.ts";
+import { reportBug } from "./bug.ts";
 
 /** The admin port of a process, and the status page on it. */
 
@@ -39,7 +40,7 @@ export async function openAdmin(
     files: await readPageFiles(pageFolder, paths),
     // It says that the process runs, and nothing else: what restarts a container has no token.
     tokenless: ["GET /healthz"],
-    error: (error) => log.process("error", "internal error in posline: please report it", { error: String(error) }),
+    error: (error) => reportBug(log, error),
     dropped: () => {
       const count = listener.streams.dropped;
       log.process("warn", "a watcher of the admin port was dropped: it reads too slowly", { count });

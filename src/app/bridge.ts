@@ -20,6 +20,7 @@ import type { ListeningSocket } from "../systemd/descriptors.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { type BridgeLine, bridgeLine, type LineWatcher } from "./bridge-line.ts";
 import { BridgePorts, type PreparedPorts, socketForAdmin, type WantedPort } from "./bridge-ports.ts";
+import { reportBug } from "./bug.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { Followers } from "./followers.ts";
 import { growHeapOnce } from "./heap.ts";
@@ -325,10 +326,6 @@ class RunningBridge implements Bridge {
       },
     };
   }
-}
-
-function reportBug(log: Log, error: unknown): void {
-  log.process("error", "internal error in posline: please report it", { error: String(error) });
 }
 
 /** A line as the summary shows it: a clean one may have a silent terminal. */

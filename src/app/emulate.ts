@@ -10,6 +10,7 @@ import { faultyTransport } from "../emulator/faults/faulty-transport.ts";
 import { HttpListener } from "../http/listener.ts";
 import { LineListener } from "../line/listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
+import { reportBug } from "./bug.ts";
 import { type Emulation, type EmulationFlags, openEmulation } from "./emulation.ts";
 import { lineReport } from "./line-report.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
@@ -101,7 +102,7 @@ function httpListenerOf({ service, config }: Served, handler: Handler, log: Log)
     handler,
     report: {
       exchange: log.exchange,
-      error: (error) => log.process("error", "internal error in posline: please report it", { service, error: String(error) }),
+      error: (error) => reportBug(log, error, { service }),
     },
   });
 }

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { type Config, ConfigError } from "../config/config.ts";
+import { messageOf } from "../core/error-code.ts";
 import type { Log } from "../core/log.ts";
 import { ControlApi } from "../emulator/control.ts";
 import { Emulator } from "../emulator/emulator.ts";
@@ -94,8 +95,6 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
     routes: { "GET /emulator": () => control.view(), "POST /emulator": (body) => control.change(body) },
   };
 }
-
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** The generator takes 32 bits. */
 const seedMax = 0xffff_ffff;

@@ -7,6 +7,7 @@ import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
+import { reportBug } from "./bug.ts";
 import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } from "./gateway-line.ts";
 import { growHeapOnce } from "./heap.ts";
 import { lineReport, publishedLine } from "./line-report.ts";
@@ -68,7 +69,7 @@ class RunningGateway implements Gateway {
   readonly #events = new Events({
     version,
     notReady: () => this.#status.notReady(),
-    error: (error) => this.#log.process("error", "internal error in posline: please report it", { error: String(error) }),
+    error: (error) => reportBug(this.#log, error),
   });
   readonly #log: Log;
   readonly #lines: LineSet<GatewayLine>;
@@ -163,7 +164,7 @@ class RunningGateway implements Gateway {
           framing,
           bytes: wireBytes,
         }),
-      error: (error) => log.process("error", "internal error in posline: please report it", { line, error: String(error) }),
+      error: (error) => reportBug(log, error, { line }),
     };
   }
 }

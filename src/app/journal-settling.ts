@@ -23,7 +23,7 @@ export interface JournalSettlingOptions {
   readonly error: (error: unknown) => void;
 }
 
-/** A line with the handlers of its services. */
+/** A line, and how its turn to ask is taken. */
 export interface ResolvedLine {
   readonly line: AskedLine & { readonly name: string };
   readonly turn: ResolverOptions["turn"];

@@ -5,6 +5,7 @@ import type { AdminConfig, Config } from "../config/config.ts";
 import { secretsIn } from "../config/config.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
+import { messageOf } from "../core/error-code.ts";
 import { version } from "../core/version.ts";
 import { listDevices } from "../device/devices.ts";
 import type { DoctorReport } from "../doctor/doctor.ts";
@@ -73,7 +74,7 @@ export async function gatherSupport(sources: SupportSources): Promise<Support> {
       // The recording is masked already, and a secret that is a number would stand among its times.
       files.push({ name, what, text: name === recordingFile ? text : hide(text) });
     } catch (error) {
-      missing.push({ name, what, why: hide(error instanceof Error ? error.message : String(error)) });
+      missing.push({ name, what, why: hide(messageOf(error)) });
     }
   }
   const manifest: Manifest = {

@@ -82,7 +82,7 @@ function maskPair(pair: Buffer, secrets: readonly string[]): void {
   else if (name === "sign" || !isRoute(value.toString("latin1").trim())) hideEscaped(value);
 }
 
-/** A command may lack its slash (FIELD-NOTES). */
+/** A command may lack its slash (seen in the field). */
 const isRoute = (command: string) => routePaths.has(command.startsWith("/") ? command : `/${command}`);
 
 /** A value's characters with the escapes undone, and where each was written: in one byte, or the three of its escape. */

@@ -24,7 +24,6 @@ export interface Packet {
   readonly timeMs: number;
   readonly direction: "in" | "out";
   readonly bytes: Buffer;
-  readonly comment?: string | undefined;
 }
 
 export class PcapngWriter {
@@ -49,7 +48,7 @@ export class PcapngWriter {
   }
 
   /** A frame, behind its interface if it is the first there. */
-  packet({ line, timeMs, direction, bytes, comment }: Packet): Buffer {
+  packet({ line, timeMs, direction, bytes }: Packet): Buffer {
     const known = this.#interfaces.get(line);
     const id = known ?? this.#interfaces.size;
     this.#interfaces.set(line, id);
@@ -62,9 +61,7 @@ export class PcapngWriter {
     head.writeUInt32LE(bytes.length, 16);
     const direct = Buffer.alloc(4);
     direct.writeUInt32LE(flags[direction]);
-    const options: Option[] = [[2, direct]];
-    if (comment !== undefined) options.push([1, Buffer.from(comment)]);
-    const packet = block(blocks.packet, Buffer.concat([head, padded(bytes)]), options);
+    const packet = block(blocks.packet, Buffer.concat([head, padded(bytes)]), [[2, direct]]);
     return known === undefined ? Buffer.concat([this.#interface(line), packet]) : packet;
   }
 

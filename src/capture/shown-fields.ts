@@ -5,7 +5,7 @@ import { contracts } from "../contract/contracts.ts";
  * a terminal's next version has a field for a card's holder. What isn't here is masked.
  */
 
-/** The fields of the contracts, and of those that devices are known to add (FIELD-NOTES): names of fields are shown, not values. */
+/** The fields of the contracts, and of those that devices are known to add (seen in the field): names of fields are shown, not values. */
 export const fieldNames: ReadonlySet<string> = new Set(
   `
   status code message data operations systems name error

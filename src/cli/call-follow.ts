@@ -2,6 +2,7 @@ import type { WriteStream } from "node:tty";
 import spinner, { type Spinner } from "yocto-spinner";
 import type { Client } from "../client/client.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
+import { messageOf } from "../core/error-code.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
@@ -150,7 +151,7 @@ export class CallFollower {
       } else return report(`${token.service} has no way to abort it: following on`);
       report("asked /abort, which was accepted: following to the end");
     } catch (error) {
-      report(`asked /abort: ${error instanceof Error ? error.message : String(error)}: following on`);
+      report(`asked /abort: ${messageOf(error)}: following on`);
     }
   }
 
@@ -276,6 +277,6 @@ function saveToken(token: Token, file: string): void {
   try {
     replaceFile(file, `${JSON.stringify(token)}\n`);
   } catch (error) {
-    throw new UsageError(`Cannot keep the token in ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`Cannot keep the token in ${file}: ${messageOf(error)}`);
   }
 }

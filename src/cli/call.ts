@@ -2,6 +2,7 @@ import type { Client } from "../client/client.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
+import { messageOf } from "../core/error-code.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
@@ -51,7 +52,7 @@ export async function runCall(args: CallArguments): Promise<number> {
   } catch (error) {
     const code =
       exitCodeOf(error) ?? (error instanceof TypeError || error instanceof RangeError ? exitCodes.usage : exitCodes.bug);
-    process.stderr.write(`${printableLines(error instanceof Error ? error.message : String(error))}\n`);
+    process.stderr.write(`${printableLines(messageOf(error))}\n`);
     // An error here doesn't end an operation that was begun.
     return follower.mayHaveBegun ? exitCodes.unknown : code;
   }

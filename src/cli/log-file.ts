@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { codeOf } from "../core/error-code.ts";
+import { codeOf, messageOf } from "../core/error-code.ts";
 import type { LogSink } from "../logs/view.ts";
 import { exitCodes } from "./exit.ts";
 
@@ -134,7 +134,7 @@ function unreadable(path: string, error: unknown): SourceError {
   if (code === "EACCES" || code === "EPERM") {
     return new SourceError(`Cannot read ${path}: no permission: sudo posline logs ${path}`);
   }
-  return new SourceError(`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
+  return new SourceError(`Cannot read ${path}: ${messageOf(error)}`);
 }
 
 function pause(ms: number, stop: AbortSignal): Promise<void> {

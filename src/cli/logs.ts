@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { messageOf } from "../core/error-code.ts";
 import type { Outcome } from "../core/fault.ts";
 import { printableLines } from "../core/shell-text.ts";
 import { matchesAll } from "../logs/filter.ts";
@@ -62,7 +63,7 @@ async function runLogs(args: LogsArguments): Promise<number> {
   } catch (error) {
     const code = exitCodeOf(error);
     if (code === undefined) throw error;
-    process.stderr.write(`${printableLines(error instanceof Error ? error.message : String(error))}\n`);
+    process.stderr.write(`${printableLines(messageOf(error))}\n`);
     return code;
   } finally {
     for (const signal of signals) process.off(signal, leave);
@@ -140,8 +141,7 @@ function sourceOf(args: LogsArguments): "live" | "journal" | "input" | { readonl
     const flag = name === "tokenFile" ? "token-file" : name;
     throw new UsageError(`Cannot show the log: --${flag} says where a running posline is: add --live`);
   }
-  // yargs makes an empty text of a lone dash.
-  if (file !== undefined) return file === "-" || file === "" ? "input" : { file };
+  if (file !== undefined) return file === "-" ? "input" : { file };
   return unit === undefined && isPipedIn() ? "input" : "journal";
 }
 

@@ -3,6 +3,7 @@ import { ByteLengthParser } from "@serialport/parser-byte-length";
 import { clockTime, hexRow, rowBytes } from "../capture/frame-text.ts";
 import { PcapngWriter, rtacSerial } from "../capture/pcapng.ts";
 import type { LineConfig } from "../config/config.ts";
+import { codeOf, messageOf } from "../core/error-code.ts";
 import { printable } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import type { Connection } from "../device/transport.ts";
@@ -108,7 +109,7 @@ export async function listenRaw(line: LineConfig, fd: number | undefined): Promi
         process.stderr.write(`Listening on ${printable(line.path)} at ${settingsOf(line)}\n`);
       },
       (error: unknown) => {
-        process.stderr.write(`Cannot tap: ${printable(error instanceof Error ? error.message : String(error))}\n`);
+        process.stderr.write(`Cannot tap: ${printable(messageOf(error))}\n`);
         resolve(exitCodes.unavailable);
       },
     );
@@ -146,7 +147,7 @@ function captureTo(fd: number, device: string, stop: (code: number) => void): Ra
 
 /** The exit code when a capture can't be written: a reader that was closed is the usual end of a live capture. */
 export function endOfWriting(error: unknown): number {
-  if (error instanceof Error && "code" in error && error.code === "EPIPE") return exitCodes.ok;
+  if (codeOf(error) === "EPIPE") return exitCodes.ok;
   process.stderr.write(`Cannot write the capture: ${printable(String(error))}\n`);
   return exitCodes.unavailable;
 }

@@ -5,6 +5,7 @@ import { frameText } from "../capture/frame-text.ts";
 import { PcapngWriter, upperPdu } from "../capture/pcapng.ts";
 import { upperPduOf } from "../capture/upper-pdu.ts";
 import { type Flags, loadConfig } from "../config/load.ts";
+import { messageOf } from "../core/error-code.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import { defineCommand } from "./command.ts";
@@ -42,7 +43,7 @@ export async function runTap(args: TapArguments): Promise<number> {
   } catch (error) {
     const code = exitCodeOf(error);
     if (code === undefined) throw error;
-    process.stderr.write(`${printableLines(error instanceof Error ? error.message : String(error))}\n`);
+    process.stderr.write(`${printableLines(messageOf(error))}\n`);
     return code;
   }
 }
@@ -78,8 +79,7 @@ async function tapDevice({ write, ...flags }: TapArguments): Promise<number> {
 
 /** A capture holds what a till and its terminal say to each other: nobody else on the box needs to read it. */
 function openCapture(write: string): number {
-  // yargs makes an empty text of a lone dash.
-  if (write === "-" || write === "") return 1;
+  if (write === "-") return 1;
   try {
     return openSync(write, "w", 0o600);
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Every number that bounds posline, with its unit, its reason and where it comes from. The fixed ones are constants; the ones
- * an operator may set have a default and two bounds, and the configuration refuses what lies outside them with the reason.
+ * The numbers that an operator may set, and the fixed ones that those are held against, with unit, reason and source. What may be set has
+ * a default and two bounds, and the configuration refuses what lies outside them with the reason.
  */
 
 /** Milliseconds a length header may take from its first to its last byte (bank contract, Limits: 3 s recommended). */

@@ -102,7 +102,7 @@ export interface Contract {
    */
   readonly decisive: readonly string[];
   readonly codes: readonly Code[];
-  /** The code in the body of each kind of fault that posline itself answers (design: faults). */
+  /** The code in the body of each kind of fault that posline itself answers. */
   readonly faultCodes: Readonly<Record<FaultKind, number>>;
   /** The kinds that travel in HTTP 200, as the service itself would send them. */
   readonly faultsInOk: readonly FaultKind[];

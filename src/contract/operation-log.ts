@@ -6,13 +6,13 @@ import type { Route } from "./contract.ts";
  * The line's side of the journal of money: what moves money, prints or changes state is recorded before its first byte goes out,
  * and its outcome before the caller learns it. Where the record is kept the line doesn't know.
  */
-export interface Ledger {
+export interface OperationLog {
   /** Begins the entry of a call whose turn has come. Nothing is written yet. */
-  begin(call: Call, route: Route): LedgerEntry;
+  begin(call: Call, route: Route): OperationLogEntry;
 }
 
 /** One call in the ledger. */
-export interface LedgerEntry {
+export interface OperationLogEntry {
   /**
    * Records that the call is sent. Settles once the record is on the disk, or when the policy says to go on without.
    * @throws Fault `unavailable` when the request must not be sent.
@@ -22,11 +22,11 @@ export interface LedgerEntry {
    * Records how it ended; called once, after `sent` was called, whatever became of that. Settles once the outcome is on the disk
    * or can't be had there; never rejects.
    */
-  ended(ending: LedgerEnding): Promise<void>;
+  ended(ending: OperationLogEnding): Promise<void>;
 }
 
 /** What the caller learns. */
-export interface LedgerEnding {
+export interface OperationLogEnding {
   readonly outcome: Outcome;
   /** `status` and `code` of the answer, where one came. */
   readonly status?: string | undefined;

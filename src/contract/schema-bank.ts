@@ -149,12 +149,4 @@ export const bankSchemas = {
   "/check": { request: statusQuery, reply: resultReply },
 } as const satisfies Readonly<Record<string, RouteSchemas>>;
 
-export type BankFinancial = Type.Static<typeof financial>;
-export type BankReport = Type.Static<typeof report>;
-export type BankStatusQuery = Type.Static<typeof statusQuery>;
-export type BankStartReply = Type.Static<typeof startReply>;
-export type BankResultReply = Type.Static<typeof resultReply>;
 export type BankTransactionResult = Type.Static<typeof transactionResult>;
-export type BankTerminal = Type.Static<typeof terminal>;
-export type BankTerminalsReply = Type.Static<typeof terminalsReply>;
-export type BankSupportedOperationsReply = Type.Static<typeof supportedOperationsReply>;

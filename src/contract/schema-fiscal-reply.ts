@@ -18,7 +18,7 @@ export const envelope = {
 };
 
 /** An element of totalPayments. The contract doesn't show its fields; these are what terminals send. */
-export const paymentEntry = Type.Object(
+const paymentEntry = Type.Object(
   {
     code: Type.Optional(hear.text("Kind of payment, or `type` (not in the contract)")),
     type: Type.Optional(hear.text("Kind of payment, or `code` (not in the contract)")),

@@ -1,13 +1,4 @@
-import {
-  documentReply,
-  envelope,
-  itemLine,
-  metricsClose,
-  type paymentEntry,
-  shift,
-  shiftMetrics,
-  whole,
-} from "./schema-fiscal-reply.ts";
+import { documentReply, envelope, itemLine, metricsClose, shift, shiftMetrics, whole } from "./schema-fiscal-reply.ts";
 import { type RouteSchemas, say, whenSuccess } from "./schema-parts.ts";
 import * as Type from "./typebox.ts";
 
@@ -207,13 +198,4 @@ export const fiscalSchemas = {
   "/get_info": { request: empty, reply: reply({ fiscalData: Type.Optional(whole("Raw JSON value (Endpoints)")) }) },
 } as const satisfies Readonly<Record<string, RouteSchemas>>;
 
-export type FiscalItem = Type.Static<typeof item>;
-export type FiscalPaymentEntry = Type.Static<typeof paymentEntry>;
-export type FiscalSale = Type.Static<typeof sale>;
-export type FiscalRefund = Type.Static<typeof refund>;
-export type FiscalCheckStatus = Type.Static<typeof checkStatus>;
-export type FiscalCash = Type.Static<typeof cash>;
 export type FiscalDocumentReply = Type.Static<typeof documentReplySchema>;
-export type FiscalCashReply = Type.Static<typeof cashReply>;
-export type FiscalCopyReply = Type.Static<typeof copyReply>;
-export type FiscalShiftReply = Type.Static<typeof shiftReply>;

@@ -122,12 +122,3 @@ export const qrSchemas = {
   "/refund": { request: refund, reply: givingBackReply },
   "/final_confirm": { request: finalConfirm, reply: finalConfirmReply },
 } as const satisfies Readonly<Record<string, RouteSchemas>>;
-
-export type QrShowqrcode = Type.Static<typeof showqrcode>;
-export type QrShowqrcodeReply = Type.Static<typeof showqrcodeReply>;
-export type QrCheck = Type.Static<typeof check>;
-export type QrCheckReply = Type.Static<typeof checkReply>;
-export type QrCancel = Type.Static<typeof cancel>;
-export type QrRefund = Type.Static<typeof refund>;
-export type QrFinalConfirm = Type.Static<typeof finalConfirm>;
-export type QrCheckConnectionReply = Type.Static<typeof checkConnectionReply>;

@@ -1,6 +1,7 @@
 import { access, constants, readFile, realpath, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
+import { codeOf, messageOf } from "../core/error-code.ts";
 import { type Holder, holdersOf, lookForHolders } from "./holders.ts";
 import { hasOwnId, usbNameOf } from "./identity.ts";
 import { type Cause, cannotOpen, heldBy, noDevice, noPermission, permissionCures, serviceUser } from "./open-errors.ts";
@@ -97,7 +98,7 @@ export async function accessTo(path: string, places: Places = {}): Promise<Devic
     (error) => error ?? "denied",
   );
   if (denial === undefined) return { granted: true, group, cure: undefined };
-  if (denial instanceof Error && "code" in denial && denial.code === "EPERM") {
+  if (codeOf(denial) === "EPERM") {
     // The owner and the mode would have said EACCES: this is the list of devices that the unit or the container allows.
     const { unit, container } = permissionCures;
     return denied(user === serviceUser ? unit((node.rdev >>> 8) & 0xfff) : container(path));
@@ -146,7 +147,7 @@ function groupOf(gid: number, table: string): { name: string; members: string[] 
  * serialport's errors have no code, only the system's words in their text.
  */
 export async function causeOf(error: unknown, device: string, places: Places = {}): Promise<Cause> {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   if (/ENOENT|No such file|ENODEV|No such device|ENXIO/i.test(text)) return noDevice(device);
   if (/EACCES|EPERM|permission denied|not permitted/i.test(text)) {
     return noPermission(device, (await accessTo(device, places)).cure);

@@ -2,7 +2,8 @@ import { writevSync } from "node:fs";
 import type { LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
 import { nowMs } from "../core/clock.ts";
-import { codeOf } from "../core/error-code.ts";
+import { codeOf, messageOf } from "../core/error-code.ts";
+import { bytesOf } from "../core/pieces.ts";
 import { causeOf, type Places } from "./devices.ts";
 import { drained } from "./drain.ts";
 import { resolveDevice } from "./identity.ts";
@@ -99,7 +100,7 @@ async function loadBinding(device: string) {
   try {
     return (await import("@serialport/bindings-cpp/dist/linux.js")).LinuxBinding;
   } catch (error) {
-    throw new OpenError(noNativePart(device, textOf(error)));
+    throw new OpenError(noNativePart(device, messageOf(error)));
   }
 }
 
@@ -159,8 +160,7 @@ class SerialConnection implements Connection {
   write(pieces: readonly Buffer[]): void {
     this.#pieces = pieces;
     this.wroteBytes = 0;
-    this.#toWrite = 0;
-    for (const piece of pieces) this.#toWrite += piece.length;
+    this.#toWrite = bytesOf(pieces);
     this.#writeOn();
   }
 
@@ -219,7 +219,7 @@ class SerialConnection implements Connection {
         ended: (reason) => this.#lost(reason),
       });
     } catch (error) {
-      this.#lost(`reading from the device failed: ${textOf(error)}`);
+      this.#lost(`reading from the device failed: ${messageOf(error)}`);
     }
   }
 
@@ -243,7 +243,7 @@ class SerialConnection implements Connection {
         this.#took(writevSync(this.#fd, this.#nextPieces()));
       } catch (error) {
         if (!isWait(error)) {
-          this.#lost(`writing to the device failed: ${textOf(error)}`);
+          this.#lost(`writing to the device failed: ${messageOf(error)}`);
           return;
         }
         this.#port.poller.poll(writable);
@@ -291,8 +291,4 @@ class SerialConnection implements Connection {
 function isWait(error: unknown): boolean {
   const code = codeOf(error);
   return code === "EAGAIN" || code === "EINTR";
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

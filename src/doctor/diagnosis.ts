@@ -6,6 +6,7 @@ import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
 import { quoted } from "../core/shell-text.ts";
 import { cannotOpen } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
+import { otherReading } from "../wire/crc16.ts";
 import { type BytePattern, bytePatternOf } from "./byte-patterns.ts";
 import { openErrorFinding } from "./device.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
@@ -223,7 +224,7 @@ function lineFindings(line: ProbedLine, probes: readonly ServiceProbe[], result:
 }
 
 function otherCrc16Finding({ name, config }: ProbedLine): Finding {
-  const other = config.crc16 === "arc" ? "umts" : "arc";
+  const other = otherReading(config.crc16);
   const cure = `set "crc16": "${other}" for line ${name} in the configuration`;
   const what = `the terminal uses the ${namesOfCrc16[other]} checksum`;
   return finding("checksum", "bad", what, { line: name, cause: `line ${name} has "crc16": "${config.crc16}"`, cure });

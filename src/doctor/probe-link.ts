@@ -6,7 +6,7 @@ import type { Connection, ConnectionHandler, OpenTransport } from "../device/tra
 import { msPerByte } from "../device/transport.ts";
 import { FrameReader } from "../line/frame-reader.ts";
 import { silenceMsMax, writeMsMin } from "../line/limits.ts";
-import type { Crc16 } from "../wire/crc16.ts";
+import { type Crc16, otherReading } from "../wire/crc16.ts";
 import type { Decoded, Framing } from "../wire/decoded.ts";
 
 /** Something that was received: a frame, or bytes that are not a frame, and by which reading of CRC16. */
@@ -31,9 +31,9 @@ const bytesKeptMax = 4_096;
 export class ProbeLink {
   /** What became of the bytes, in order. */
   readonly received: ReceivedItem[] = [];
-  /** The first bytes that came since `forget`, as they came. */
+  /** The first bytes that came since `clearReceived`, as they came. */
   raw: Buffer = Buffer.alloc(0);
-  /** All bytes that came since `forget`. */
+  /** All bytes that came since `clearReceived`. */
   rawBytes = 0;
   /** When the last byte came, or the line was opened. */
   lastByteMs = 0;
@@ -52,7 +52,7 @@ export class ProbeLink {
   constructor(config: LineConfig, framings: ReadonlySet<Framing>, frameMs: number) {
     this.#config = config;
     this.#frameMs = frameMs;
-    const other: Crc16 = config.crc16 === "arc" ? "umts" : "arc";
+    const other = otherReading(config.crc16);
     const readings = framings.has("length") ? [config.crc16, other] : [config.crc16];
     this.#readers = readings.map((crc16) => ({ crc16, reader: new FrameReader({ ...config, crc16 }, framings) }));
   }

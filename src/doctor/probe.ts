@@ -9,7 +9,7 @@ import { textOf } from "../envelope/json.ts";
 import { readReply } from "../envelope/reply.ts";
 import { toLine } from "../envelope/request.ts";
 import { drainMs, silenceMsMax } from "../line/limits.ts";
-import type { Crc16 } from "../wire/crc16.ts";
+import { type Crc16, otherReading } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { RedactedBytes } from "./finding.ts";
 import { ProbeLink, type ReceivedItem, type WaitResult } from "./probe-link.ts";
@@ -111,7 +111,7 @@ class ProbeSession {
     }
     const proven = this.#probes.find((each) => each.contract.framing === "length" && each.answer !== undefined)?.answer;
     yield proven?.crc16 ?? crc16;
-    if (proven === undefined) yield crc16 === "arc" ? "umts" : "arc";
+    if (proven === undefined) yield otherReading(crc16);
   }
 
   /** Sends a probe once; true when sending it once more is of no use. */

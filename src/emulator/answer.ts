@@ -10,7 +10,7 @@ export function errorAnswer(code: number, message: string, more: JsonObject = {}
   return { ...more, status: "error", code, message };
 }
 
-/** An id as its sender wrote it, a string or an integer (FIELD-NOTES: types are loose); undefined when there is none. */
+/** An id as its sender wrote it, a string or an integer (seen in the field: types are loose); undefined when there is none. */
 export function idFrom(value: unknown): string | undefined {
   if (typeof value === "bigint") return String(value);
   return typeof value === "string" && value !== "" ? value : undefined;

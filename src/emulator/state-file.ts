@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { contractNames } from "../core/call.ts";
-import { codeOf } from "../core/error-code.ts";
+import { codeOf, messageOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import type { EmulatedServices } from "./emulator.ts";
@@ -109,5 +109,5 @@ function writeReason(error: unknown): string {
     return "permission denied: posline's user must be able to write into its folder, since each state is a new file";
   }
   if (code === "ENOSPC") return "the disk is full: free some space";
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

@@ -26,7 +26,7 @@ export function parseObject(text: string): JsonObject | undefined {
 const keyCharactersMax = 64;
 
 /**
- * An operation's id from its field in a request: a string, or a number from those who send one (FIELD-NOTES: types are loose). A number
+ * An operation's id from its field in a request: a string, or a number from those who send one (seen in the field: types are loose). A number
  * beyond 2^53 has lost digits by now, and a wrong id in a log is worse than none.
  */
 export function keyOf(value: unknown): string | undefined {

@@ -129,7 +129,7 @@ function checkPairs(route: Route, form: Form): void {
   }
 }
 
-/** A frame's text holds neither STX nor ETX nor another field (design: wire); printable ASCII is all that a value needs. */
+/** A frame's text holds neither STX nor ETX nor another field; printable ASCII is all that a value needs. */
 function checkFrameable(route: Route, ...values: readonly Buffer[]): void {
   for (const value of values) {
     if (!isPrintable(value)) {
@@ -169,7 +169,7 @@ function checkContract(contract: Contract, route: Route, body: JsonObject, rules
   if (problem !== undefined) throw new Fault(problem.kind, problem.message);
 }
 
-/** Base64 of `{}`: what an unsigned /supported_operations carries on a line, where data is required (FIELD-NOTES). */
+/** Base64 of `{}`: what an unsigned /supported_operations carries on a line, where data is required (seen in the field). */
 const emptyObject = "e30=";
 
 /**

@@ -112,11 +112,12 @@ export class Follower {
     const isNew = past === undefined || past.end === "failed";
     if (this.#active.size >= followedMax) throw tooMany(asked);
     const pastEnd = isNew ? undefined : past.end;
-    // How it ended is known: one question brings the terminal's words for it.
     // There is a journal, and it can't be read yet: what it has may still stop the sending.
     const isUnguarded = history !== undefined && !isGuarded;
     const begun = isUnguarded ? { ...asked, call: { ...call, isUnguarded } } : asked;
-    const operation = this.#begin(begun, isNew ? undefined : past, pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0);
+    // Where it is known how it ended, one question brings the terminal's words for it.
+    const windowMs = pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0;
+    const operation = this.#begin(begun, isNew ? undefined : past, windowMs);
     return this.#answer(operation, call, untilMs, isGuarded, pastEnd);
   }
 

@@ -25,11 +25,6 @@ export class BodyReader {
     this.#heldBytesMax = heldBytesMax;
   }
 
-  /** Bytes held now. */
-  get heldBytes(): number {
-    return this.#heldBytes;
-  }
-
   /**
    * Reads a request's body as the pieces in which it comes. The caller calls `release` when the body is no longer needed, once
    * per request however that ends.

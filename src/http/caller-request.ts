@@ -3,6 +3,7 @@ import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { durationText } from "../core/duration.ts";
 import { type FaultReason, isFaultReason } from "../core/fault.ts";
+import { bytesOf } from "../core/pieces.ts";
 import * as limits from "./limits.ts";
 
 /**
@@ -140,7 +141,7 @@ export function sendRequest(outgoing: OutgoingRequest): Promise<UpstreamResponse
     const timer = setTimeout(() => fail("no-reply", "no answer came in time"), timeoutMs);
     const stopped = () => fail("stopping", "posline shut down before the answer came");
     stop.addEventListener("abort", stopped);
-    const bytes = body.reduce((sum, piece) => sum + piece.length, 0);
+    const bytes = bytesOf(body);
     const clientRequest = request({
       createConnection: () => connection,
       method,

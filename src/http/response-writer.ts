@@ -5,6 +5,7 @@ import type { Reply } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { Fault } from "../core/fault.ts";
 import type { Followed } from "../core/followed.ts";
+import { bytesOf } from "../core/pieces.ts";
 import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts";
 import { headersBytesMax, headersMs, preflightMaxAgeS, requestMs } from "./limits.ts";
 
@@ -67,8 +68,7 @@ export class ResponseWriter {
 
   /** Writes a service's answer, byte for byte; returns how many bytes. */
   writeReply(target: ResponseTarget, reply: Reply): number {
-    let bytes = 0;
-    for (const piece of reply.payload) bytes += piece.length;
+    const bytes = bytesOf(reply.payload);
     const { response } = target;
     const headers = this.#headers(target, answered, bytes, reply.queueMs, reply.lineMs);
     if (reply.followed !== undefined) headers.push(...followedHeaders(reply.followed));

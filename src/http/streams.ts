@@ -14,7 +14,7 @@ export const streamsMax = 8;
 export const waitingBytesMax = 256 * 1024;
 
 /** Seconds after which a refused watcher may try again: by then a page that was closed has let go of its place. */
-const retryAfterS = 5;
+const watcherRetryAfterS = 5;
 
 /** Milliseconds of silence after which the system asks whether the other end is still there. */
 const keepAliveAfterMs = 30_000;
@@ -71,7 +71,10 @@ export class Streams {
   ): void {
     if (this.#streams.size >= streamsMax) {
       const state = `${this.#streams.size} watchers are connected, which is the limit: close one of them`;
-      throw new Fault("unavailable", `Cannot watch: ${state}`, { reason: "too-many-requests", retryAfterS });
+      throw new Fault("unavailable", `Cannot watch: ${state}`, {
+        reason: "too-many-requests",
+        retryAfterS: watcherRetryAfterS,
+      });
     }
     request.socket.setKeepAlive(true, keepAliveAfterMs);
     // A proxy (nginx) would otherwise hold events back until it has many.

@@ -56,7 +56,7 @@ function questionFields({ key, polling }: Route, json: JsonObject): QuestionFiel
   return fields;
 }
 
-/** Behind the field's name; a number in quotes is as good (FIELD-NOTES: types are loose). */
+/** Behind the field's name; a number in quotes is as good (seen in the field: types are loose). */
 const value = /^\s*:\s*("?)(-?\d[\d.eE+-]{0,30})\1\s*[,}]/;
 
 /** Characters behind the name that are looked at: white space is bounded, too. */

@@ -1,4 +1,4 @@
-import { codeOf } from "../core/error-code.ts";
+import { codeOf, messageOf } from "../core/error-code.ts";
 
 /** The journal's error texts: why it can't be written or read, and how to fix it, by folder. */
 
@@ -27,7 +27,7 @@ export function writeReason(error: unknown, folder: string): string {
     case "EISDIR":
       return `${journalFile(folder)} is a folder: move it away`;
     default:
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
   }
 }
 

@@ -1,9 +1,10 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
+import type { OperationLogEntry } from "../contract/operation-log.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
-import { Fault, nothingSent, type Outcome, retryAfterS } from "../core/fault.ts";
+import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import type { OperationEnd, OperationHistory, PastOperation } from "../core/followed.ts";
 import { version } from "../core/version.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
@@ -45,22 +46,6 @@ export interface JournalOptions {
   readonly onUnknown?: ((operation: UnknownOperation) => void) | undefined;
   /** The box's own unless a test has another. */
   readonly disk?: Disk | undefined;
-}
-
-/** One call in the journal. */
-export interface JournalEntry {
-  /** @throws Fault `unavailable` when it can't be recorded and the policy is to refuse it. */
-  sent(): Promise<void>;
-  /** Never rejects. */
-  ended(ending: JournalEnding): Promise<void>;
-}
-
-export interface JournalEnding {
-  readonly outcome: Outcome;
-  readonly status?: string | undefined;
-  readonly code?: number | undefined;
-  /** The client had disconnected by then. */
-  readonly left?: boolean | undefined;
 }
 
 /** An operation of unknown outcome that can still be settled. */
@@ -143,7 +128,7 @@ export class Journal implements OperationHistory {
   }
 
   /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
-  begin(call: Call, route: Route): JournalEntry {
+  begin(call: Call, route: Route): OperationLogEntry {
     const contract = contracts[call.contract];
     const record = sentRecord(call, route, contract);
     let sent: PendingRecord | undefined;
@@ -184,9 +169,7 @@ export class Journal implements OperationHistory {
     if (recent === undefined || recent.end === end) return;
     recent.end = end;
     const { digest, place } = recent;
-    const isSame = ({ sent }: OpenOperation) =>
-      sent.service === service && sent.route === route && sent.key === stored && sent.digest === digest;
-    const open = this.#open.filter(isSame);
+    const open = this.#open.filter((each) => isSame(each, { service, route, key: stored, digest }));
     for (const each of open) void this.#close(each, { result: end, by: "answer" });
     if (open.some((each) => each.place === place)) return;
     void this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result: end, by: "answer" });
@@ -208,11 +191,9 @@ export class Journal implements OperationHistory {
    */
   async settle(operation: OpenOperation, end: SettledEnd): Promise<boolean> {
     const { service, route, key, digest } = operation.sent;
-    const isSame = ({ sent }: OpenOperation) =>
-      key !== undefined && sent.service === service && sent.route === route && sent.key === key && sent.digest === digest;
     const recent = key === undefined ? undefined : this.#recent.find(service, route, key);
     if (recent?.digest === digest) recent.end = end.result;
-    const all = this.#open.filter((each) => each === operation || isSame(each));
+    const all = this.#open.filter((each) => each === operation || isSame(each, operation.sent));
     const recorded = await Promise.all(all.map((each) => this.#close(each, end)));
     return recorded.every((each) => each);
   }
@@ -288,6 +269,12 @@ function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
     ask: fields.ask,
     fresh: call.isFresh,
   };
+}
+
+/** The same operation: one without a key is none but itself. */
+function isSame({ sent }: OpenOperation, other: Pick<SentRecord, "service" | "route" | "key" | "digest">): boolean {
+  const { service, route, key, digest } = other;
+  return key !== undefined && sent.service === service && sent.route === route && sent.key === key && sent.digest === digest;
 }
 
 /** @throws Fault where the journal, which could be read since the call came, has the same as sent. */

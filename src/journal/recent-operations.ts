@@ -46,10 +46,6 @@ export class RecentOperations {
     this.#max = max;
   }
 
-  get size(): number {
-    return this.#operations.size;
-  }
-
   /** An operation is about to be sent; undefined for one that has no key or no end of its own. */
   add(sent: SentRecord, place: PlaceInJournal): RecentOperation | undefined {
     const { service, route, key, digest } = sent;

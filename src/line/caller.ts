@@ -1,7 +1,7 @@
 import { serviceDefaults } from "../config/limits.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
-import type { Ledger, LedgerEntry } from "../contract/operation-log.ts";
+import type { OperationLog, OperationLogEntry } from "../contract/operation-log.ts";
 import type { Call, ContractName, Handler, Reply, ServiceName } from "../core/call.ts";
 import { askAgain, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
@@ -22,7 +22,7 @@ export interface LineCallerOptions {
   readonly replyTimeoutMs: Readonly<Record<string, number>>;
   readonly merchantId: string | undefined;
   /** Where what moves money, prints or changes state is recorded; absent where no record is kept. */
-  readonly ledger?: Ledger | undefined;
+  readonly ledger?: OperationLog | undefined;
 }
 
 /** A handler that asks one service over its line. */
@@ -58,8 +58,8 @@ export function lineCaller(options: LineCallerOptions): Handler {
 }
 
 /** Runs a request that is recorded: that it is sent before its first byte, and how it ended before the caller learns it. */
-async function runRecorded(line: Line, request: LineRequest, begin: () => LedgerEntry): Promise<Reply> {
-  let entry: LedgerEntry | undefined;
+async function runRecorded(line: Line, request: LineRequest, begin: () => OperationLogEntry): Promise<Reply> {
+  let entry: OperationLogEntry | undefined;
   const beforeSend = () => {
     entry = begin();
     return entry.sent();

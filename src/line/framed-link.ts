@@ -15,7 +15,7 @@ import { Reconnector } from "./reconnect.ts";
  * line that asks or the listener that answers, has none of them. What the frames mean it doesn't know.
  */
 
-/** Who uses a channel. Nothing is called before `start`, nor after `stop`. */
+/** Who uses a framed link. Nothing is called before `start`, nor after `stop`. */
 export interface FramedLinkUser {
   /** The device opened; what is received before `drained` may be older than the opening. */
   opened(): void;
@@ -31,7 +31,7 @@ export interface FramedLinkUser {
   openFailed(reason: string): void;
 }
 
-/** What comes over a channel. */
+/** What comes over a framed link. */
 export interface FramedLinkOptions {
   readonly framings: ReadonlySet<Framing>;
   /** Bytes of the largest payload; what is larger is discarded. */
@@ -45,7 +45,7 @@ export class FramedLink {
   readonly #reconnector: Reconnector;
   readonly #msPerByte: number;
   readonly #deadline = new Deadline(() => this.#due(nowMs()));
-  #opening: Connection | undefined;
+  #connection: Connection | undefined;
   #reader: FrameReader;
   /** True until the kernel accepted the last byte of what is being written. */
   #writing = false;
@@ -81,17 +81,17 @@ export class FramedLink {
   async stop(): Promise<void> {
     this.#reconnector.stop();
     this.#deadline.dispose();
-    const opening = this.#opening;
-    this.#opening = undefined;
+    const opening = this.#connection;
+    this.#connection = undefined;
     await opening?.close();
   }
 
   get isOpen(): boolean {
-    return this.#opening !== undefined;
+    return this.#connection !== undefined;
   }
 
   get device(): string | undefined {
-    return this.#opening?.device;
+    return this.#connection?.device;
   }
 
   /** For how many milliseconds what is due here has not happened. */
@@ -106,7 +106,7 @@ export class FramedLink {
 
   /** Open and past its first silence. */
   get isDrained(): boolean {
-    return this.#opening !== undefined && this.#drainUntilMs === undefined;
+    return this.#connection !== undefined && this.#drainUntilMs === undefined;
   }
 
   /** Nothing is being written, and no byte of an unfinished frame is pending. */
@@ -116,9 +116,9 @@ export class FramedLink {
 
   /** Writes a frame; only while none is being written. */
   write(frame: readonly Buffer[], now: number): void {
-    if (this.#opening === undefined || this.#writing) throw new Error("Cannot write a frame: another is being written");
+    if (this.#connection === undefined || this.#writing) throw new Error("Cannot write a frame: another is being written");
     this.#writing = true;
-    this.#opening.write(frame);
+    this.#connection.write(frame);
     // Most writes are over by now, and need no clock.
     if (!this.#writing) return;
     this.#writeDueMs = now + writeMsMin + 2 * bytesOf(frame) * this.#msPerByte;
@@ -131,7 +131,7 @@ export class FramedLink {
 
   #opened(opening: Connection): void {
     const now = nowMs();
-    this.#opening = opening;
+    this.#connection = opening;
     this.#reader = this.#newReader();
     this.#drainUntilMs = now + silenceMs;
     this.#drainGiveUpMs = now + silenceMsMax;
@@ -152,10 +152,10 @@ export class FramedLink {
   }
 
   #lost(reason: string): void {
-    const opening = this.#opening;
+    const opening = this.#connection;
     if (opening === undefined) return;
     const nothingWritten = this.#writing && opening.wroteBytes === 0;
-    this.#opening = undefined;
+    this.#connection = undefined;
     this.#writing = false;
     this.#deadline.clear();
     const closed = opening.close();
@@ -164,7 +164,7 @@ export class FramedLink {
   }
 
   #schedule(now: number): void {
-    if (this.#opening === undefined) return;
+    if (this.#connection === undefined) return;
     let due = this.#reader.dueMs;
     if (this.#writing) due = Math.min(due, this.#writeDueMs);
     if (this.#drainUntilMs !== undefined) due = Math.min(due, this.#drainUntilMs);

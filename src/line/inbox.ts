@@ -18,7 +18,7 @@ export type Answering = "all" | "newest";
 /** Something to answer: a request, or a frame that was broken, which its service answers as well. */
 export type Job = { readonly heardMs: number } & ({ readonly frame: Frame } | { readonly broken: Contract });
 
-/** Inbox that may wait behind the one that is being answered: a till sends one at a time, so more is a fault of its own. */
+/** Requests that may wait behind the one that is being answered: a till sends one at a time, so more is a fault of its own. */
 const waitingMax = 16;
 
 export class Inbox {

@@ -3,7 +3,7 @@ import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { quoted } from "../core/shell-text.ts";
 import type { Cause } from "../device/open-errors.ts";
-import type { Crc16 } from "../wire/crc16.ts";
+import { otherReading } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import { evidenceMs, silentWarnMs } from "./limits.ts";
 import type { LineService } from "./recovery.ts";
@@ -151,7 +151,7 @@ export class Liveness {
   /** Bytes came that became no frame. */
   discarded({ reason, checksum, head }: Discard, now: number): void {
     if (isConsole(head)) this.#evidence.set("login prompt", now);
-    const other: Crc16 = this.#line.config.crc16 === "arc" ? "umts" : "arc";
+    const other = otherReading(this.#line.config.crc16);
     const fitsOther = checksum?.[other] !== undefined && checksum[other] === checksum.got;
     this.#evidence.set(fitsOther ? "other crc16" : reason === "checksum" ? "checksum" : "noise", now);
   }
@@ -216,7 +216,7 @@ export class Liveness {
       case "echo":
         return echoes();
       case "other crc16":
-        return otherCrc16(name, config.crc16 === "arc" ? "umts" : "arc");
+        return otherCrc16(name, otherReading(config.crc16));
       case "checksum":
         return wrongChecksum();
       case "noise":

@@ -42,7 +42,7 @@ function refuseOddNumbers(key: string, value: unknown): unknown {
   return value;
 }
 
-/** An integer that may be written as a number, a bigint or a string of digits (FIELD-NOTES: types are loose). */
+/** An integer that may be written as a number, a bigint or a string of digits (seen in the field: types are loose). */
 export function looseInteger(value: unknown): number | undefined {
   if (typeof value === "number") return Number.isSafeInteger(value) ? value : undefined;
   if (typeof value !== "string" || !/^-?\d{1,15}$/.test(value)) return undefined;

@@ -119,7 +119,7 @@ export function namesOtherKey({ keyField, key }: FollowedOperation, reply: JsonO
   return named !== undefined && own !== undefined && !isSameId(named, own);
 }
 
-/** Terminals write an id of digits as a number, which loses its leading zeros (FIELD-NOTES: types are loose). */
+/** Terminals write an id of digits as a number, which loses its leading zeros (seen in the field: types are loose). */
 function isSameId(one: string, other: string): boolean {
   const digits = /^\d+$/;
   return one === other || (digits.test(one) && digits.test(other) && BigInt(one) === BigInt(other));

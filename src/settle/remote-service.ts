@@ -2,6 +2,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { adviceAfter } from "../contract/recovery.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
+import { messageOf } from "../core/error-code.ts";
 import { askAgain, checkFirst, type FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
@@ -109,10 +110,7 @@ export class RemoteService {
     try {
       if (json !== undefined && this.contract.envelope === "form") body = await this.#signed(json, limitMs, signal);
     } catch (error) {
-      return notSent(
-        `Cannot sign the request: ${error instanceof Error ? error.message : String(error)}`,
-        error === merchantIdTimeout,
-      );
+      return notSent(`Cannot sign the request: ${messageOf(error)}`, error === merchantIdTimeout);
     }
     // It may have been left or withdrawn while it was being signed
     if (signal?.aborted === true || withdrawn?.aborted === true)

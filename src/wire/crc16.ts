@@ -11,6 +11,11 @@
 
 export type Crc16 = "arc" | "umts";
 
+/** The reading that a line doesn't have, which its terminal may. */
+export function otherReading(crc16: Crc16): Crc16 {
+  return crc16 === "arc" ? "umts" : "arc";
+}
+
 /** Bytes taken in one turn of the loop, and tables of 256 entries that this takes: 4 KiB a reading, kind to a Pi's cache. */
 const SLICE = 8;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, mock, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { Ledger, LedgerEnding } from "../../src/contract/operation-log.ts";
+import type { OperationLog, OperationLogEnding } from "../../src/contract/operation-log.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { askAgain, checkFirst, Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
@@ -18,7 +18,7 @@ const time = new VirtualTime();
 after(() => time.restore());
 
 /** A ledger whose disk takes some time, or refuses, or lets nothing end. */
-class FakeLedger implements Ledger {
+class FakeOperationLog implements OperationLog {
   readonly told: string[] = [];
   diskMs = 5;
   refuses = false;
@@ -31,7 +31,7 @@ class FakeLedger implements Ledger {
         if (this.refuses) throw new Fault("unavailable", "Cannot send: its record can't be written");
         this.told.push("sent");
       },
-      ended: async ({ outcome, status, code, left }: LedgerEnding) => {
+      ended: async ({ outcome, status, code, left }: OperationLogEnding) => {
         this.told.push(`ending ${outcome} ${status} ${code}${left === true ? " left" : ""}`);
         await this.#disk();
         this.told.push("ended");
@@ -45,7 +45,7 @@ class FakeLedger implements Ledger {
 }
 
 async function bench(answers = true) {
-  const ledger = new FakeLedger();
+  const ledger = new FakeOperationLog();
   const device: FakeDevice = new FakeDevice((framing, text) => {
     const probe = probeReply({ framing, text, number: 0 });
     if (probe !== undefined) return device.reply(framing, probe);

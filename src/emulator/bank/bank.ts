@@ -229,7 +229,7 @@ class EmulatedBank implements EmulatedService {
     return { status: "success" };
   }
 
-  /** The latest operation that was begun under a pay_id, for /cancel comes under that of what it cancels (FIELD-NOTES). */
+  /** The latest operation that was begun under a pay_id, for /cancel comes under that of what it cancels (seen in the field). */
   #asked(request: RequestReader): BankOperation {
     const operation = this.#operations.named(operationNames.payId(request.id("pay_id")));
     return operation ?? request.refuse("no operation has this pay_id", "send the one of the start", codes.notFound);

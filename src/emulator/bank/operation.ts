@@ -52,7 +52,7 @@ export const isCardOperation = (operation: BankOperation): operation is CardOper
 
 /** The names that operations are found by. */
 export const operationNames = {
-  /** The idempotency key: FIELD-NOTES, /cancel carries the pay_id of what it cancels. */
+  /** The idempotency key: seen in the field, /cancel carries the pay_id of what it cancels. */
   key: (route: string, payId: string) => `${route} ${payId}`,
   payId: (payId: string) => `pay_id ${payId}`,
   rrn: (rrn: string) => `rrn ${rrn}`,

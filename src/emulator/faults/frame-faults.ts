@@ -18,7 +18,7 @@ export type FrameStep =
   /** The line is lost, and stays away for so long. */
   | { readonly unplugMs: number };
 
-/** What ModemManager and its like write into any port that they find (FIELD-NOTES: lines). */
+/** What ModemManager and its like write into any port that they find (seen in the field: lines). */
 const noise = Buffer.from("AT+CPIN?\r\n");
 
 /**

@@ -9,7 +9,7 @@ export interface ReceiptItems {
   /** Minor units. */
   readonly sum: bigint;
   readonly vat: VatByRate;
-  /** As sent, with the fields that a copy has (FIELD-NOTES, /check_copy). */
+  /** As sent, with the fields that a copy has (seen in the field: /check_copy). */
   readonly lines: readonly JsonObject[];
 }
 

@@ -54,7 +54,7 @@ export class FiscalFields {
     return this.#value(name) !== undefined;
   }
 
-  /** A text or an id, which may come as an integer (FIELD-NOTES: types are loose). */
+  /** A text or an id, which may come as an integer (seen in the field: types are loose). */
   text(name: string): string | undefined {
     const value = this.#value(name);
     if (value === undefined || value === "") return undefined;
