@@ -2,7 +2,7 @@ import { contracts } from "../contract/contracts.ts";
 import type { Handler, ServiceName } from "../core/call.ts";
 import type { OperationHistory } from "../core/followed.ts";
 import { Follower, type FollowerOptions } from "../follow/follower.ts";
-import { joined } from "../follow/joined.ts";
+import { type InFlight, joined } from "../follow/joined.ts";
 import { Turns } from "../follow/turns.ts";
 import type { Served } from "./served.ts";
 
@@ -12,6 +12,9 @@ export class Followers {
   readonly #followers = new Map<ServiceName, Follower>();
   /** By which their services are asked once the configuration that is being prepared is taken. */
   readonly #prepared = new Map<ServiceName, FollowerOptions>();
+  /** By which they are asked now. */
+  readonly #taken = new Map<ServiceName, FollowerOptions>();
+  readonly #inFlight = new Map<ServiceName, InFlight>();
   /** By line. */
   readonly #turns = new Map<string, Turns>();
 
@@ -22,10 +25,12 @@ export class Followers {
   /** Prepares a service's handler: identical calls are one, and an operation is followed where its caller wants it. */
   prepare({ service, config: { contract: name, line, merchantId } }: Served, caller: Handler): Handler {
     const contract = contracts[name];
+    const inFlight: InFlight = this.#inFlight.get(service) ?? new Map();
+    this.#inFlight.set(service, inFlight);
     const options: FollowerOptions = {
       contract,
       service,
-      handler: joined(contract, caller),
+      handler: joined(contract, caller, inFlight),
       merchantId,
       history: this.#history,
       turns: this.turnsOf(line),
@@ -41,12 +46,16 @@ export class Followers {
 
   /** The configuration that was prepared is taken. */
   take(): void {
-    for (const [service, options] of this.#prepared) this.#followers.get(service)?.use(options);
+    for (const [service, options] of this.#prepared) {
+      this.#taken.set(service, options);
+      this.#followers.get(service)?.use(options);
+    }
     this.#prepared.clear();
   }
 
+  /** A request may have come before the configuration that is in force: it is followed by this one all the same. */
   #followerOf(service: ServiceName, options: FollowerOptions): Follower {
-    const follower = this.#followers.get(service) ?? new Follower(options);
+    const follower = this.#followers.get(service) ?? new Follower(this.#taken.get(service) ?? options);
     this.#followers.set(service, follower);
     return follower;
   }

@@ -36,8 +36,6 @@ export interface Call {
   readonly caller: Presence;
   /** Milliseconds for which its caller waits for the operation's end (`Prefer: wait`); undefined: for its own answer alone. */
   readonly followMs?: number | undefined;
-  /** It must not be sent twice under its key, and nobody could tell when it came whether it was: the journal couldn't be read. */
-  readonly isUnguarded?: boolean;
   /** The terminal was asked right before, and knew nothing under its key. */
   readonly isFresh?: boolean;
   /** Asked by posline itself: sent only when no other call waits. */

@@ -144,6 +144,8 @@ export interface FaultDetails {
   readonly lineMs?: number;
   /** How the operation stands, where it was followed. */
   readonly followed?: Followed;
+  /** Something was sent before under its key: that this wasn't sent says nothing of that. */
+  readonly sentBefore?: true;
   /** It answers several identical calls at once. */
   readonly isJoined?: true;
 }

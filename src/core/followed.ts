@@ -45,6 +45,8 @@ export interface PastOperation {
   readonly end: OperationEnd | undefined;
   /** Nothing was known under its key when it was sent, and nothing else was sent under it: what is known there is its own. */
   readonly isFresh: boolean;
+  /** Nothing was sent under its key since, on any route: an answer about the key is about this operation. */
+  readonly isLast: boolean;
 }
 
 /** The journal, as the following of operations sees it. */
@@ -53,6 +55,12 @@ export interface OperationHistory {
   readonly isReadable: boolean;
   /** The last operation of this service and route under this key; undefined where there is none. */
   find(service: string, route: string, key: string): PastOperation | undefined;
-  /** An operation is proven to have ended: it is recorded, and no longer listed as unknown. Never fails. */
-  settled(service: string, route: string, key: string, end: OperationEnd): void;
+  /** How many operations were sent under this key by this process, on any route. */
+  sendings(service: string, key: string): number;
+  /**
+   * The last operation of this service and route under this key is proven to have ended: that is recorded, unless an end was before, and
+   * it is no longer listed as unknown. Never fails.
+   * @param sendings As `sendings` was: nothing is recorded where more was sent since.
+   */
+  settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void;
 }

@@ -183,7 +183,9 @@ export class Doubts {
     const isAbsent = !answer.success && hasCode(followed.contract.finals.absentCodes, answer.summary.code);
     if (isAbsent && !this.#absenceCounts(operation, rules, doubt, asked, askedMs)) return;
     const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
-    const step = nextStep(followed, { ...doubt.state, learned }, answer, askedMs - aloneSinceMs);
+    // What was proven of one name is not proven of another.
+    const learnedProven = doubt.state.learnedProven && doubt.state.learned === learned;
+    const step = nextStep(followed, { ...doubt.state, learned, learnedProven }, answer, askedMs - aloneSinceMs);
     doubt.lastAnswer = answerText(answer);
     if ("state" in step) doubt.state = step.state;
     else if (step.verdict !== "unknown") {
@@ -240,8 +242,8 @@ const lost: SettleState = {
  * After a day a terminal may have forgotten it, and "there is none" would prove nothing. The box's clock counts as well, for what an
  * earlier process sent.
  */
-function isOld({ sent, sinceMs }: OpenOperation): boolean {
-  return nowMs() - sinceMs >= recentMs || Date.now() - sent.timeMs >= recentMs;
+function isOld({ sent, place, sinceMs }: OpenOperation): boolean {
+  return nowMs() - sinceMs >= recentMs || (typeof place === "number" && Date.now() - sent.timeMs >= recentMs);
 }
 
 function rulesOf(contract: Contract, operation: OpenOperation): Rules | undefined {

@@ -4,11 +4,10 @@ import { routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
-import type { OperationHistory, PastOperation } from "../core/followed.ts";
+import type { Followed, OperationHistory, PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
-import { recentMs } from "../journal/recent-operations.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
 import { nameField, newToken, type Token } from "../settle/token.ts";
@@ -106,18 +105,15 @@ export class Follower {
       if (active.digest !== asked.digest) throw reused(asked, undefined);
       return this.#answer(active.operation, call, untilMs, isGuarded, undefined);
     }
-    const past = this.#past(asked);
+    const past = history?.find(this.#options.service, asked.route.path, asked.key);
     if (past !== undefined && past.digest !== asked.digest) throw reused(asked, past);
     // That nothing was carried out is proven, so the same call is a new one.
     const isNew = past === undefined || past.end === "failed";
     if (this.#active.size >= followedMax) throw tooMany(asked);
     const pastEnd = isNew ? undefined : past.end;
-    // There is a journal, and it can't be read yet: what it has may still stop the sending.
-    const isUnguarded = history !== undefined && !isGuarded;
-    const begun = isUnguarded ? { ...asked, call: { ...call, isUnguarded } } : asked;
     // Where it is known how it ended, one question brings the terminal's words for it.
     const windowMs = pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0;
-    const operation = this.#begin(begun, isNew ? undefined : past, windowMs);
+    const operation = this.#begin(asked, isNew ? undefined : past, windowMs, isGuarded);
     return this.#answer(operation, call, untilMs, isGuarded, pastEnd);
   }
 
@@ -145,15 +141,13 @@ export class Follower {
     return { call, route, recovery, key, digest: bodyDigest(call.body), json };
   }
 
-  /** What the journal has of it, if that is not too long ago. */
-  #past({ route, key }: Asked): PastOperation | undefined {
-    const { history, service } = this.#options;
-    const past = history?.find(service, route.path, key);
-    return past === undefined || Date.now() - past.sentMs > recentMs ? undefined : past;
-  }
-
   /** @param past As it was sent before; undefined where it is to be sent. */
-  #begin({ call, route, recovery, key, digest, json }: Asked, past: PastOperation | undefined, windowMs: number): Operation {
+  #begin(
+    { call, route, recovery, key, digest, json }: Asked,
+    past: PastOperation | undefined,
+    windowMs: number,
+    isGuarded: boolean,
+  ): Operation {
     const { contract, service, merchantId, turns, history } = this.#options;
     const token = tokenOf(contract, service, route, recovery, json);
     const operation = new Operation({
@@ -168,6 +162,9 @@ export class Follower {
       stop: this.#stop.signal,
       token: past === undefined ? token : sentBefore(token, past),
       call: past === undefined ? call : undefined,
+      isGuarded,
+      isLast: past?.isLast !== false,
+      sendings: () => history?.sendings(service, key),
       requestId: call.requestId,
       windowMs,
     });
@@ -175,7 +172,8 @@ export class Follower {
     this.#active.set(name, { operation, digest });
     void operation.ended.then(() => {
       this.#active.delete(name);
-      if (operation.end !== undefined && operation.mayHaveBegun) history?.settled(service, route.path, key, operation.end);
+      const { end, sendings } = operation;
+      if (end !== undefined && operation.mayHaveBegun) history?.settled(service, route.path, key, end, sendings);
     });
     return operation;
   }
@@ -217,8 +215,11 @@ function sentBefore(token: Token, { isFresh }: PastOperation): Token {
 
 function reused({ route, key, call }: Asked, past: PastOperation | undefined): Fault {
   const when = past === undefined ? "is being followed" : `was sent at ${new Date(past.sentMs).toISOString()}`;
-  const state = `another body with the ${route.key} ${JSON.stringify(key)} ${when}: use a new ${route.key}`;
-  return new Fault("reused", `Cannot send ${call.route}: ${state}. ${nothingSent}`);
+  const state = `another body with the ${route.key} ${JSON.stringify(key)} ${when}`;
+  const advice = `ask how that one ended, and use a new ${route.key} for another operation`;
+  // Nothing of this call was carried out; of the key that can't be said, and it is the key that a till asks about.
+  const followed: Followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded: true };
+  return new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. ${nothingSent}`, { followed });
 }
 
 function tooMany({ call }: Asked): Fault {

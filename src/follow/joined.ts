@@ -4,20 +4,16 @@ import type { Call, Handler, Reply } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 
-/** A call that waits or is out, and its reply. */
-interface InFlight {
-  readonly call: Call;
-  readonly reply: Promise<Reply>;
-}
+/** Calls that wait or are out, with their replies, by what tells most of them apart: so one of 512 costs no more than one alone. */
+export type InFlight = Map<string, readonly { readonly call: Call; readonly reply: Promise<Reply> }[]>;
 
 /**
  * A handler for which identical calls that come while the first waits or is out are one: same route, same bytes, one exchange, and
  * each caller gets its answer. A double click at a till is then one sale. What has an effect is joined only where it carries a key: two
  * sales without one may be two sales.
+ * @param inFlight Of the handler whose place it takes, so that a call is joined to one that came before.
  */
-export function joined(contract: Contract, handler: Handler): Handler {
-  // By what tells most calls apart, so that one of 512 that wait costs no more than one alone.
-  const inFlight = new Map<string, readonly InFlight[]>();
+export function joined(contract: Contract, handler: Handler, inFlight: InFlight = new Map()): Handler {
   return (call) => {
     const effect = routeOf(contract, call.route)?.effect;
     if (effect === undefined || (effect !== "none" && call.key === undefined)) return handler(call);
@@ -41,7 +37,12 @@ export function joined(contract: Contract, handler: Handler): Handler {
 }
 
 function isSame(one: Call, other: Call): boolean {
-  return one.route === other.route && one.key === other.key && wholeOf(one.body).equals(wholeOf(other.body));
+  return (
+    one.contract === other.contract &&
+    one.route === other.route &&
+    one.key === other.key &&
+    wholeOf(one.body).equals(wholeOf(other.body))
+  );
 }
 
 const asJoined = (reply: Reply): Reply => ({ ...reply, isJoined: true });

@@ -35,6 +35,12 @@ export interface OperationOptions {
   readonly token: Token;
   /** To be sent; undefined where it was sent before, and is only asked about. */
   readonly call: Call | undefined;
+  /** Whether it was looked up what was sent before: not without a journal that can be read. */
+  readonly isGuarded: boolean;
+  /** Of what was sent before: nothing was sent under its key since. */
+  readonly isLast: boolean;
+  /** How many operations were sent under its key by now; undefined where nobody counts. */
+  readonly sendings: () => number | undefined;
   readonly requestId: string;
   /** Milliseconds for which it is followed. */
   readonly windowMs: number;
@@ -50,6 +56,8 @@ export class Operation {
   readonly started: Promise<void>;
   readonly #options: OperationOptions;
   readonly #askOnly = new AbortController();
+  /** Aborted before it is sent. */
+  readonly #giveUp = new AbortController();
   #call: Call | undefined;
   #known: SettleState;
   #startEnded = () => {};
@@ -58,11 +66,14 @@ export class Operation {
   #lastFault: Fault | undefined;
   #polls = 0;
   #end: OperationEnd | undefined;
+  /** How many operations were sent under its key when it was, itself among them. */
+  #sendings: number;
 
   constructor(options: OperationOptions) {
     this.#options = options;
     this.#call = options.call;
     this.#known = options.token.known;
+    this.#sendings = options.sendings() ?? 0;
     this.started =
       options.call === undefined
         ? Promise.resolve()
@@ -75,6 +86,17 @@ export class Operation {
   /** How it is proven to have ended; undefined while nothing is proven. */
   get end(): OperationEnd | undefined {
     return this.#end;
+  }
+
+  /** How many operations had been sent under its key when it was, itself among them. */
+  get sendings(): number {
+    return this.#sendings;
+  }
+
+  /** Nothing was sent under its key since: what is answered about the key is about this operation. */
+  get #isLast(): boolean {
+    const { isLast, sendings } = this.#options;
+    return isLast && (sendings() ?? this.#sendings) === this.#sendings;
   }
 
   /** Another caller waits for it: its sending is refused only when all of them have left. */
@@ -93,15 +115,17 @@ export class Operation {
    * @throws Fault where its sending, or all that was asked, failed.
    */
   answer(isGuarded: boolean, pastEnd: OperationEnd | undefined): Reply {
-    // Not sent now proves nothing of an earlier sending, where nobody could look for one.
-    const proven = this.#options.call?.isUnguarded === true && !this.mayHaveBegun ? undefined : this.#end;
-    const end = pastEnd ?? proven;
+    // Not sent now proves nothing of an earlier sending, where there was one, or nobody could look for one.
+    const wasSentBefore = !this.#options.isGuarded || (this.#start instanceof Fault && this.#start.details.sentBefore === true);
+    const end = pastEnd ?? (wasSentBefore && !this.mayHaveBegun ? undefined : this.#end);
     const result = end ?? (this.#known.phase === "accepted" ? "pending" : "unknown");
-    const isProven = end !== undefined && this.#last !== undefined;
-    const shown = isProven ? this.#last?.reply : (this.#start ?? this.#last?.reply ?? this.#lastFault);
-    const answerOf = shown === this.#start ? undefined : this.#last?.route;
+    const last = this.#isLast ? this.#last : undefined;
+    const shown = end !== undefined && last !== undefined ? last.reply : (this.#start ?? last?.reply ?? this.#lastFault);
+    const answerOf = shown === this.#start ? undefined : last?.route;
     const followed: Followed = { result, answerOf, polls: this.#polls, isGuarded };
-    if (shown === undefined) throw this.#nothingToShow(followed);
+    // A question that wasn't sent must not be taken for an operation that wasn't.
+    const misleads = shown instanceof Fault && shown.outcome === "not-sent" && this.mayHaveBegun;
+    if (shown === undefined || misleads) throw this.#nothingToShow(followed);
     if (shown instanceof Fault) throw new Fault(shown.kind, shown.message, { ...shown.details, followed });
     return { ...shown, followed };
   }
@@ -109,12 +133,13 @@ export class Operation {
   #nothingToShow(followed: Followed): Fault {
     const { route } = this.#options;
     const what = followed.result === "unknown" ? "how it ended is not known" : `it ended as ${followed.result}`;
-    const message = `Cannot show an answer to ${route.path}: it was sent before, ${what}, and no question about it was answered`;
+    const why = this.#isLast ? "no question about it was answered" : "another operation was sent under its key since";
+    const message = `Cannot show an answer to ${route.path}: it was sent before, ${what}, and ${why}`;
     return new Fault("broken", message, { reason: "no-reply", followed });
   }
 
   async #run(): Promise<void> {
-    const { contract, service: name, merchantId, token, windowMs, clock, stop: signal, call } = this.#options;
+    const { contract, service: name, merchantId, token, windowMs, clock, stop, call } = this.#options;
     const transport: Transport = { send: (request) => this.#send(request), close: async () => {} };
     const service = new RemoteService({ contract, name, transport, merchantId, timeoutMs });
     const onProgress = (event: { readonly token: Token }) => {
@@ -123,7 +148,7 @@ export class Operation {
     const settled = await settleFrom(service, token, call !== undefined, {
       windowMs,
       clock,
-      signal,
+      signal: AbortSignal.any([stop, this.#giveUp.signal]),
       askOnly: this.#askOnly.signal,
       onProgress,
     });
@@ -133,7 +158,8 @@ export class Operation {
 
   #endOf({ result }: Settled): OperationEnd | undefined {
     if (result === "unknown") return undefined;
-    if (result === "not-sent") return "failed";
+    if (result === "not-sent" || this.#call !== undefined) return "failed";
+    if (this.mayHaveBegun && !this.#isLast) return undefined;
     const { contract, recovery } = this.#options;
     const code = this.#last?.reply.code;
     const isAbsent = code !== undefined && contract.finals.absentCodes.includes(code);
@@ -150,6 +176,7 @@ export class Operation {
       this.#askOnly.abort();
       // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
       const isFresh = this.#options.recovery.baseline && this.#known.baseline === "";
+      this.#sendings = (this.#options.sendings() ?? 0) + 1;
       this.#start = await this.#tried(isFresh ? { ...call, isFresh } : call);
       // What was asked before it proves nothing of its end.
       this.#last = this.#start instanceof Fault ? undefined : { route, reply: this.#start };
@@ -171,6 +198,8 @@ export class Operation {
     const ending = await turns.take(() => this.#tried(question));
     if (ending instanceof Fault) this.#lastFault = ending;
     else this.#last = { route, reply: ending };
+    // Where what comes before it can't be sent, it can't either, and ends as a call that isn't followed would.
+    if (this.#call !== undefined && ending instanceof Fault && ending.outcome === "not-sent") this.#giveUp.abort();
     return answerOf(ending);
   }
 

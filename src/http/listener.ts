@@ -250,7 +250,7 @@ function withResult(fault: Fault, { followMs }: RequestContext): Fault {
   return new Fault(fault.kind, fault.message, { ...fault.details, followed });
 }
 
-const neverAccepted: ReadonlySet<FaultKind> = new Set(["malformed", "missing", "reused"]);
+const neverAccepted: ReadonlySet<FaultKind> = new Set(["malformed", "missing"]);
 
 /** @throws Fault when any call would be refused now. */
 function refuseNow({ refusal }: AppliedSettings): void {

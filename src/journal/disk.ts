@@ -31,6 +31,8 @@ export interface Disk {
   /** Keeps other processes from writing the journal of a folder. */
   lock(folder: string): Promise<WriterLock>;
   open(path: string): Promise<DiskFile>;
+  /** Opens a file that is only read, and that another process may be writing. */
+  openToRead(path: string): Promise<DiskFile>;
   /** The file of a name; undefined when there is none. */
   factsOf(path: string): Promise<FileFacts | undefined>;
   /** Makes a file anew; one that is there is removed. */
@@ -85,15 +87,11 @@ function factsIn({ dev, ino, size }: BigIntStats): FileFacts {
   return { identity: `${dev}:${ino}`, bytes: Number(size) };
 }
 
-/** Opens a file that is only read, and that another process may be writing. */
-export async function openToRead(path: string): Promise<DiskFile> {
-  return new NodeFile(await open(path, "r"));
-}
-
 /** The disk of this box. */
 export const nodeDisk: Disk = {
   lock: acquireWriterLock,
   open: async (path) => new NodeFile(await open(path, "r+")),
+  openToRead: async (path) => new NodeFile(await open(path, "r")),
   create: async (path, mode) => {
     // Always a new file: a link that was left under the name would lead the writing elsewhere.
     await rm(path, { force: true });

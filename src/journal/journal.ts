@@ -10,7 +10,7 @@ import { version } from "../core/version.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
-import { type PlaceInJournal, type RecentOperation, RecentOperations } from "./recent-operations.ts";
+import { type PlaceInJournal, type RecentOperation, RecentOperations, recentMs } from "./recent-operations.ts";
 import {
   asUnknown,
   isUnknown,
@@ -138,7 +138,8 @@ export class Journal implements OperationHistory {
         sent = this.#recorder.add(record);
         recent = this.#recent.add(record, sent);
         const isRecorded = await sent.recorded;
-        if (call.isUnguarded === true) refuseRepeated(call, recent?.before);
+        // Looked up when the call came; by now another may have been sent, or the journal have been read.
+        if (call.followMs !== undefined && recent !== undefined) refuseRepeated(call, recent);
         if (isRecorded || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
@@ -160,13 +161,19 @@ export class Journal implements OperationHistory {
     if (found === undefined) return undefined;
     const { sentMs, digest, end } = found;
     const isAlone = this.#recent.aloneSinceMs({ service, route, key: stored, digest }) !== undefined;
-    return { sentMs, digest, end, isFresh: found.isFresh && isAlone };
+    const isLast = this.#recent.isLast({ service, key: stored }, found);
+    return { sentMs, digest, end, isFresh: found.isFresh && isAlone, isLast };
   }
 
-  settled(service: string, route: string, key: string, end: OperationEnd): void {
+  sendings(service: string, key: string): number {
+    return this.#recent.sendings(service, storedKey(key));
+  }
+
+  settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void {
     const stored = storedKey(key);
     const recent = this.#recent.find(service, route, stored);
-    if (recent === undefined || recent.end === end) return;
+    // What is recorded stays: a later question may have been answered about something else.
+    if (recent === undefined || recent.end !== undefined || this.sendings(service, key) !== sendings) return;
     recent.end = end;
     const { digest, place } = recent;
     const open = this.#open.filter((each) => isSame(each, { service, route, key: stored, digest }));
@@ -277,12 +284,24 @@ function isSame({ sent }: OpenOperation, other: Pick<SentRecord, "service" | "ro
   return key !== undefined && sent.service === service && sent.route === route && sent.key === key && sent.digest === digest;
 }
 
-/** @throws Fault where the journal, which could be read since the call came, has the same as sent. */
-function refuseRepeated({ route }: Call, before: PastOperation | undefined): void {
-  if (before === undefined || before.end === "failed") return;
-  const when = new Date(before.sentMs).toISOString();
-  const state = `it was sent at ${when}, which the journal couldn't tell when the call came: send the same call again, and it is asked about`;
-  throw notRecorded(route, state);
+/** @throws Fault where a call that is followed is about to be sent, and another was sent under its key that may have been carried out. */
+function refuseRepeated({ route }: Call, { digest, before }: RecentOperation): void {
+  if (before === undefined || before.end === "failed" || nowMs() - before.atMs > recentMs) return;
+  const when = `was sent at ${new Date(before.sentMs).toISOString()}, after this call came or before the journal could be read`;
+  const details = { sentBefore: true } as const;
+  if (before.digest !== digest) {
+    throw new Fault(
+      "reused",
+      `Cannot send ${route}: another body with its key ${when}: ask about that one first. ${nothingSent}`,
+      details,
+    );
+  }
+  const {
+    message,
+    kind,
+    details: own,
+  } = notRecorded(route, `the same ${when}: send the same call again, and it is asked about`);
+  throw new Fault(kind, message, { ...own, ...details });
 }
 
 /** Nothing goes out because of the journal; `state` says why. */

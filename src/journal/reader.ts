@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { type DiskFile, openToRead } from "./disk.ts";
+import { type DiskFile, nodeDisk } from "./disk.ts";
 import { JournalError, journalFile, readReason } from "./errors.ts";
 import { type JournalRecord, readRecord, type StoredRecord } from "./record.ts";
 import { readSlot, slotBytes } from "./slot.ts";
@@ -191,7 +191,7 @@ interface SlotWindow {
 
 async function scanFolder(folder: string, window?: SlotWindow): Promise<RingScan> {
   try {
-    const file = await openToRead(journalFile(folder));
+    const file = await nodeDisk.openToRead(journalFile(folder));
     try {
       const there = Math.floor((await file.facts()).bytes / slotBytes);
       if (window === undefined || windowSlots >= window.slots || window.slots !== there) return await scanRing(file, 0, there);

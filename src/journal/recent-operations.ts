@@ -16,7 +16,7 @@ export const recentMs = 24 * 60 * 60 * 1_000;
 export type PlaceInJournal = PendingRecord | number;
 
 /** One operation; the last one under its route and key. */
-export interface RecentOperation extends PastOperation {
+export interface RecentOperation extends Omit<PastOperation, "isLast"> {
   readonly route: string;
   readonly place: PlaceInJournal;
   /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
@@ -39,6 +39,8 @@ const nameOf = (service: string, key: string) => `${service}\n${key}`;
 export class RecentOperations {
   /** By service and key; those sent last stand last. */
   readonly #operations = new Map<string, RecentOperation[]>();
+  /** How many were sent by this process, by service and key. */
+  readonly #sendings = new Map<string, number>();
   readonly #max: number;
 
   /** @param max How many keys are remembered: no more than the ring has operations. */
@@ -57,6 +59,7 @@ export class RecentOperations {
     const operation = { ...this.#past(sent, place, nowMs()), endedMs: undefined, hasOthers, before };
     this.#operations.delete(name);
     this.#operations.set(name, [...there.filter((each) => each !== before), operation]);
+    this.#sendings.set(name, this.sendings(service, key) + 1);
     this.#forget();
     return operation;
   }
@@ -106,13 +109,23 @@ export class RecentOperations {
     }
     const left = there.filter((each) => each !== operation);
     if (operation.before !== undefined) left.push(operation.before);
-    if (left.length === 0) this.#operations.delete(name);
+    if (left.length === 0) this.#delete(name);
     else this.#operations.set(name, left);
   }
 
   find(service: string, route: string, key: string): RecentOperation | undefined {
     const found = this.#operations.get(nameOf(service, key))?.find((each) => each.route === route);
     return found === undefined || nowMs() - found.atMs > recentMs ? undefined : found;
+  }
+
+  /** How many this process sent under a key, on any route; none once all that is remembered under it has gone. */
+  sendings(service: string, key: string): number {
+    return this.#sendings.get(nameOf(service, key)) ?? 0;
+  }
+
+  /** Whether nothing that is remembered was sent under an operation's key since. */
+  isLast({ service, key = "" }: Pick<SentRecord, "service" | "key">, { atMs }: RecentOperation): boolean {
+    return (this.#operations.get(nameOf(service, key)) ?? []).every((each) => each.atMs <= atMs);
   }
 
   /**
@@ -130,7 +143,12 @@ export class RecentOperations {
     const oldestMs = nowMs() - recentMs;
     for (const [name, operations] of this.#operations) {
       if (this.#operations.size <= this.#max && operations.some(({ atMs }) => atMs >= oldestMs)) return;
-      this.#operations.delete(name);
+      this.#delete(name);
     }
+  }
+
+  #delete(name: string): void {
+    this.#operations.delete(name);
+    this.#sendings.delete(name);
   }
 }

@@ -3,7 +3,7 @@ import type { OperationEnd } from "../core/followed.ts";
 import type { Disk } from "./disk.ts";
 import { JournalError, journalFile, writeReason } from "./errors.ts";
 import { type SettledRecord, type StoredRecord, type UnknownOperation, writeRecord } from "./record.ts";
-import { openRing, type Ring, type SlotRecord } from "./ring.ts";
+import { type OpenedRing, openRing, type Ring, readRing, type SlotRecord } from "./ring.ts";
 import {
   DiskRetry,
   diskProbe,
@@ -212,17 +212,35 @@ export class Recorder {
   }
 
   async #open(): Promise<Ring> {
-    const { disk, folder, bytes, report, onFirstRead } = this.#options;
-    this.#lock = await disk.lock(folder);
-    const { ring, found, notices } = await openRing(disk, folder, bytes);
+    const { disk, folder, bytes, report } = this.#options;
+    let opened: OpenedRing;
+    try {
+      this.#lock = await disk.lock(folder);
+      opened = await openRing(disk, folder, bytes);
+    } catch (error) {
+      await this.#readOnly(error);
+      throw error;
+    }
+    const { ring, found, notices } = opened;
     this.#ring = ring;
     this.#reconcile(found.records, found.head);
     if (!this.#wasRead || this.#replacements > 0) for (const notice of notices) report.noticed(notice);
-    if (!this.#wasRead) {
-      this.#wasRead = true;
-      onFirstRead(found.records);
-    }
+    this.#read(found.records);
     return ring;
+  }
+
+  /** A disk that takes nothing may still be read, and what it has stops a repetition; not where another process goes on writing it. */
+  async #readOnly(error: unknown): Promise<void> {
+    if (this.#wasRead || error instanceof JournalError) return;
+    const { disk, folder } = this.#options;
+    const found = await readRing(disk, folder).catch(() => undefined);
+    if (found !== undefined) this.#read(found.records);
+  }
+
+  #read(records: readonly StoredRecord[]): void {
+    if (this.#wasRead) return;
+    this.#wasRead = true;
+    this.#options.onFirstRead(records);
   }
 
   /** Fits what this process has to write to what stands in the file, which may be another than before. */

@@ -111,6 +111,23 @@ export async function openRing(disk: Disk, folder: string, bytes: number): Promi
   }
 }
 
+/**
+ * What stands in the journal's file, which is left as it is.
+ * @throws the system's error, or a JournalError for a file that isn't posline's.
+ */
+export async function readRing(disk: Disk, folder: string): Promise<RingScan> {
+  const path = journalFile(folder);
+  const file = await disk.openToRead(path);
+  try {
+    const { bytes } = await file.facts();
+    const found = await scanRing(file, 0, Math.floor(bytes / slotBytes));
+    refuseForeign(path, bytes, found);
+    return found;
+  } finally {
+    await file.close().catch(() => {});
+  }
+}
+
 /** What a file that was just made holds. */
 const emptyScan: RingScan = { records: [], head: 0, slots: 0, whole: 1, bad: 0, newer: 0, empty: 0 };
 

@@ -70,7 +70,9 @@ class BridgeRun {
       });
       this.#note(result, atMs);
       const { followed } = result.summary;
-      const isRefused = isNew && result.outcome === "not-sent";
+      // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
+      const isDoubtful = followed !== undefined && !isOperationEnd(followed.result);
+      const isRefused = isNew && result.outcome === "not-sent" && !isDoubtful;
       const isPassing = isRefused && result.passing;
       if (!isPassing && followed !== undefined && isOperationEnd(followed.result)) return this.#end(followed.result, result);
       if (isRefused) {

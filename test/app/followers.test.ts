@@ -43,3 +43,24 @@ test("Followers ask as the configuration says that was taken, and never as one s
   assert.deepEqual([...new Set(asked)], ["first", "next"]);
   followers.stop();
 });
+
+test("Followers ask by the configuration in force about a call that came before it, and join identical calls across it", async () => {
+  const asked: string[] = [];
+  const followers = new Followers(undefined);
+  const first = followers.prepare(served, terminal("first", asked));
+  followers.take();
+  const next = followers.prepare(served, terminal("next", asked));
+  followers.take();
+  await first(saleOf("A-1"));
+  await next(saleOf("A-2"));
+  assert.deepEqual([...new Set(asked)], ["next"]);
+  const { followMs, ...plain } = saleOf("A-3");
+  asked.length = 0;
+  const replies = await Promise.all([first(plain), next(plain)]);
+  assert.deepEqual(
+    replies.map(({ isJoined }) => isJoined),
+    [undefined, true],
+  );
+  assert.deepEqual(asked, ["first"]);
+  followers.stop();
+});

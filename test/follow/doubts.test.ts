@@ -234,27 +234,38 @@ test("Doubts.cannotAsk() says what the configuration lacks: the service, or what
   assert.deepEqual([doubts.questionOf(operation), doubts.absenceDueMs(operation)], [undefined, undefined]);
 });
 
-test("Doubts asks about no operation that is a day old by the box's clock, and lets no absence settle it", async (t) => {
+test("Doubts asks about no operation of an earlier process that is a day old by the box's clock, which says nothing of its own", async (t) => {
   const nowMs = 1_800_000_000_000;
   t.mock.timers.enable({ apis: ["Date"], now: nowMs });
   const bench = await benchOf(time, () => absent);
   await bench.lose("A");
   const [operation] = bench.journal.open;
   assert.ok(operation);
+  const earlier = { ...operation, place: 1 };
+  t.mock.timers.setTime(nowMs + recentMs - 1);
+  assert.equal(bench.doubts.cannotAsk(earlier), undefined);
+  t.mock.timers.setTime(nowMs + recentMs);
+  assert.match(bench.doubts.cannotAsk(earlier) ?? "", /more than 24 h ago: look at the terminal/);
+  // A clock that is set says nothing of how long this process has known an operation.
+  assert.equal(bench.doubts.cannotAsk(operation), undefined);
   await time.advance(31_000);
-  for (let n = 0; n < 2; n++) {
+  for (let n = 0; n < 3; n++) {
     await bench.ask("/check", { pay_id: "A" });
     await time.advance(1_000);
   }
-  t.mock.timers.setTime(nowMs + recentMs - 1);
-  assert.equal(bench.doubts.cannotAsk(operation), undefined);
-  t.mock.timers.setTime(nowMs + recentMs);
-  assert.match(bench.doubts.cannotAsk(operation) ?? "", /more than 24 h ago: look at the terminal/);
-  await bench.ask("/check", { pay_id: "A" });
-  assert.deepEqual(bench.unknown, ["A"]);
-  t.mock.timers.setTime(nowMs + recentMs - 1);
-  await bench.ask("/check", { pay_id: "A" });
   assert.deepEqual(bench.unknown, []);
+});
+
+test("Doubts takes nothing that was proven of one trans for proven of another", async () => {
+  const bench = await benchOf(time, ({ body }) =>
+    body["trans"] === "T-1" ? { status: "success" } : { status: "error", code: 1, message: "no such transaction" },
+  );
+  const payment = { pay_id: "Q-1", amount: 100, currency: "978", currency_name: "EUR", pay_system: "QRPAY" };
+  await bench.lose("Q-1", { service: "qr", route: "/showqrcode", body: payment });
+  await time.advance(1_000);
+  for (const trans of ["T-1", "Q-1"]) await bench.ask("/check", { pay_id: "Q-1", trans, pay_system: "QRPAY" }, "qr");
+  await time.settle();
+  assert.deepEqual(bench.told.settlings, []);
 });
 
 test("Doubts asks about no operation that is a day old by the process's clock", async () => {

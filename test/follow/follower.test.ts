@@ -6,7 +6,6 @@ import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
 import { Turns } from "../../src/follow/turns.ts";
-import { recentMs } from "../../src/journal/recent-operations.ts";
 import { monotonicClock } from "../../src/settle/clock.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import {
@@ -156,7 +155,13 @@ test("Follower only asks about a call that the journal has as sent, and ends it 
   ] as const) {
     const box = following(() => answer);
     const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
-    box.history.past.set("bank /sale P-1", { sentMs: Date.now() - 60_000, digest, end: undefined, isFresh: false });
+    box.history.past.set("bank /sale P-1", {
+      sentMs: Date.now() - 60_000,
+      digest,
+      end: undefined,
+      isFresh: false,
+      isLast: true,
+    });
     assert.match((await ended(box.ask(sale))).stands, stands);
     assert.equal(sales(box), 0);
   }
@@ -165,17 +170,13 @@ test("Follower only asks about a call that the journal has as sent, and ends it 
 test("Follower keeps an end that the journal has, whatever the terminal remembers, and sends again what was proven undone", async () => {
   const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
   const settled = following(() => absent);
-  settled.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "approved", isFresh: false });
+  settled.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "approved", isFresh: false, isLast: true });
   assert.equal((await ended(settled.ask(sale))).stands, "approved by /check after 1");
   assert.equal(sales(settled), 0);
   const undone = following((route) => (route === "/sale" ? running : approved));
-  undone.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "failed", isFresh: false });
+  undone.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "failed", isFresh: false, isLast: true });
   assert.equal((await ended(undone.ask(sale))).stands, "approved by /check after 1");
   assert.equal(sales(undone), 1);
-  const old = following((route) => (route === "/sale" ? running : approved));
-  old.history.past.set("bank /sale P-1", { sentMs: Date.now() - recentMs - 1_000, digest, end: "approved", isFresh: false });
-  await ended(old.ask(sale));
-  assert.equal(sales(old), 1, "a day later it is another sale");
 });
 
 for (const route of ["/refund", "/confirm", "/cancel"] as const) {
@@ -210,7 +211,12 @@ test("Follower refuses another body under a key that was sent, or is followed", 
     assert.equal(fault?.httpStatus, 422);
     assert.equal(fault?.outcome, "not-sent");
     assert.match(fault?.message ?? "", when);
-    assert.match(fault?.message ?? "", /use a new pay_id/);
+    assert.match(
+      fault?.message ?? "",
+      /: ask how that one ended, and use a new pay_id for another operation\. Nothing was sent/,
+    );
+    // The first one may go on: a till that reads the word alone must not sell once more.
+    assert.equal(fault?.details.followed?.result, "unknown");
     await ended(first);
   }
   assert.equal(sales(box), 1);
@@ -363,7 +369,7 @@ test("Follower gives an operation's own answer where that ends it, though it ask
 
 test("Follower answers the last it heard while nothing is proven of what was sent before, a fault too", async () => {
   const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
-  const past = { sentMs: Date.now(), digest, end: undefined, isFresh: false };
+  const past = { sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: true };
   const silent = following(() => lost);
   silent.history.past.set("bank /sale P-1", past);
   const { fault, stands } = await ended(silent.ask(sale, 5_000));
@@ -383,7 +389,7 @@ test("Follower says what it knows of an operation that was sent before when no q
     ["approved", /it was sent before, it ended as approved, and no question about it was answered/],
   ] as const) {
     const box = following(() => undefined);
-    box.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end, isFresh: false });
+    box.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end, isFresh: false, isLast: true });
     const asking = box.ask(sale, 1_000);
     const { fault, stands } = await ended(asking);
     assert.match(fault?.message ?? "", said);
@@ -400,7 +406,7 @@ test("Follower asks one question about an operation whose end the journal has, a
     [undefined, 80, 130],
   ] as const) {
     const box = following(() => running);
-    box.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end, isFresh: false });
+    box.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end, isFresh: false, isLast: true });
     void box.ask(sale, 1_000);
     await time.advance(177_000);
     assert.equal(box.follower.isFollowed("/sale", "P-1"), end === undefined);
@@ -433,21 +439,6 @@ test("Follower knows what it follows by route and key, until that has ended", as
   isOver = true;
   await ended(asking);
   assert.equal(box.follower.isFollowed("/sale", "P-1"), false);
-});
-
-test("Follower takes an operation for another after a day, and not a moment sooner", async (t) => {
-  const nowMs = 1_800_000_000_000;
-  t.mock.timers.enable({ apis: ["Date"], now: nowMs });
-  const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
-  for (const [ageMs, sent] of [
-    [recentMs, 0],
-    [recentMs + 1, 1],
-  ] as const) {
-    const box = following((route) => (route === "/sale" ? running : approved));
-    box.history.past.set("bank /sale P-1", { sentMs: nowMs - ageMs, digest, end: undefined, isFresh: false });
-    await ended(box.ask(sale));
-    assert.equal(sales(box), sent);
-  }
 });
 
 test("Follower leaves no wait behind once it has answered", async () => {
@@ -513,7 +504,10 @@ test("Follower takes a bug in its handler for an unknown outcome, and says that 
   const handler = () => Promise.reject(new Error("a bug"));
   const { fault } = await ended(following(() => running, { handler }).ask(sale, 1_000));
   assert.deepEqual([fault?.outcome, fault?.reason], ["unknown", "internal-error"]);
-  assert.match(fault?.message ?? "", /Cannot answer: internal error in posline: Error: a bug/);
+  assert.match(
+    fault?.message ?? "",
+    /^Cannot answer: internal error in posline, please report it \(Error: a bug\)\. .*: call \/check with the same pay_id$/,
+  );
 });
 
 test("Follower keeps no view of its line's memory: what it answers later is what came then", async () => {
@@ -581,4 +575,42 @@ test("Follower refuses a body that names a field twice, unsent: it could ask abo
     (thrown) => thrown instanceof Fault && thrown.outcome === "not-sent" && /field once/.test(thrown.message),
   );
   assert.deepEqual(sent, []);
+});
+
+test("Follower never says of what was sent that it wasn't, because a question about it wasn't", async () => {
+  for (const [service, route] of [
+    ["qr", "/showqrcode"],
+    ["bank", "/sale"],
+  ] as const) {
+    let isDown = false;
+    const box = following((asked) => (!isDown && asked === route ? lost : down), { service, route });
+    void box.ask(sale, 1_000);
+    await time.advance(300_000);
+    isDown = true;
+    const { fault, stands } = await ended(box.ask(sale, 5_000));
+    assert.deepEqual([fault?.outcome, fault?.reason], ["unknown", "no-reply"]);
+    assert.match(stands, /^unknown after /);
+    assert.equal(box.sent.filter((each) => each.route === route).length, 1);
+  }
+});
+
+test("Follower without a journal calls nothing failed that wasn't sent, for it may have been before", async () => {
+  let isDown = false;
+  const box = following((route) => (isDown ? down : route === "/sale" ? lost : running), { history: undefined });
+  void box.ask(sale, 1_000);
+  await time.advance(300_000);
+  isDown = true;
+  const { fault, stands } = await ended(box.ask(sale, 5_000));
+  assert.deepEqual([fault?.outcome, stands], ["not-sent", "unknown after 0, unguarded"]);
+});
+
+test("Follower answers a refund whose line is down as soon as a sale, though it would ask first", async () => {
+  for (const route of ["/sale", "/refund"]) {
+    const box = following(() => down, { route });
+    const asking = box.ask({ pay_id: "R-1", amount: 1 }, 10_000);
+    await time.advance(1_000);
+    const { fault, stands } = await asking;
+    assert.deepEqual([fault?.outcome, fault?.reason], ["not-sent", "line-down"]);
+    assert.match(stands, /^failed after [01]$/);
+  }
 });

@@ -28,14 +28,29 @@ export class History implements OperationHistory {
   isReadable = true;
   readonly past = new Map<string, PastOperation>();
   readonly ends: string[] = [];
+  readonly #sendings = new Map<string, number>();
+
+  /** What was sent last under its key. */
+  sent(service: string, route: string, key: string, operation: Omit<PastOperation, "end" | "isLast">): void {
+    for (const [name, past] of this.past) {
+      if (name.startsWith(`${service} `) && name.endsWith(` ${key}`)) this.past.set(name, { ...past, isLast: false });
+    }
+    this.past.set(`${service} ${route} ${key}`, { ...operation, end: undefined, isLast: true });
+    this.#sendings.set(`${service} ${key}`, this.sendings(service, key) + 1);
+  }
+
+  sendings(service: string, key: string): number {
+    return this.#sendings.get(`${service} ${key}`) ?? 0;
+  }
 
   find(service: string, route: string, key: string): PastOperation | undefined {
     return this.past.get(`${service} ${route} ${key}`);
   }
 
-  settled(service: string, route: string, key: string, end: OperationEnd): void {
-    this.ends.push(`${service} ${route} ${key} ${end}`);
+  settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void {
     const past = this.find(service, route, key);
+    if (past?.end !== undefined || this.sendings(service, key) !== sendings) return;
+    this.ends.push(`${service} ${route} ${key} ${end}`);
     if (past !== undefined) this.past.set(`${service} ${route} ${key}`, { ...past, end });
   }
 }
@@ -69,12 +84,8 @@ export function following(
     const body = Buffer.concat(call.body).toString();
     sent.push({ route: call.route, body, background: call.background === true });
     if (call.background !== true && call.key !== undefined) {
-      history.past.set(`${service} ${call.route} ${call.key}`, {
-        sentMs: Date.now(),
-        digest: bodyDigest(call.body),
-        end: undefined,
-        isFresh: call.isFresh === true,
-      });
+      const isFresh = call.isFresh === true;
+      history.sent(service, call.route, call.key, { sentMs: Date.now(), digest: bodyDigest(call.body), isFresh });
     }
     const count = sent.filter((each) => each.route === call.route).length;
     const answered = await answer(call.route, body, count);

@@ -4,7 +4,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { joined } from "../../src/follow/joined.ts";
+import { type InFlight, joined } from "../../src/follow/joined.ts";
 import { replyOf } from "./following.ts";
 
 /** A handler whose replies a test gives, and what it was asked. */
@@ -102,5 +102,21 @@ test("joined() still joins a call that is out when another, which came before it
   await first;
   await Promise.resolve();
   void handler(call("/refund", body, "P-1"));
+  assert.equal(asked.length, 2);
+});
+
+test("joined() joins a call to one that came by the handler whose place it takes", async () => {
+  const asked: Call[] = [];
+  const inFlight: InFlight = new Map();
+  const never = (call: Call) => {
+    asked.push(call);
+    return new Promise<Reply>(() => {});
+  };
+  const { call } = held();
+  void joined(contracts.bank, never, inFlight)(call("/sale", body, "P-1"));
+  void joined(contracts.bank, never, inFlight)(call("/sale", body, "P-1"));
+  assert.equal(asked.length, 1);
+  // The service has another contract now.
+  void joined(contracts.fiscal, never, inFlight)({ ...call("/sale", body, "P-1"), contract: "fiscal" });
   assert.equal(asked.length, 2);
 });

@@ -232,13 +232,8 @@ class Life {
   }
 
   #record(route: string, key: string, call: Call): void {
-    const digest = bodyDigest(call.body);
-    this.#history.past.set(`bank ${route} ${key}`, {
-      sentMs: Date.now(),
-      digest,
-      end: undefined,
-      isFresh: call.isFresh === true,
-    });
+    const isFresh = call.isFresh === true;
+    this.#history.sent("bank", route, key, { sentMs: Date.now(), digest: bodyDigest(call.body), isFresh });
   }
 
   #atTerminal(isStart: boolean, name: string, way: Way): object {

@@ -176,12 +176,12 @@ test("Journal.find() gives the last operation of service, route and key, in flig
   assert.equal(journal.find("bank", "/refund", "A"), undefined);
   assert.equal(journal.find("fiscal", "/sale", "A"), undefined);
   await entry.ended({ outcome: "answered" });
-  journal.settled("bank", "/sale", "A", "approved");
-  journal.settled("bank", "/sale", "A", "approved");
-  journal.settled("bank", "/sale", "ABSENT", "approved");
+  journal.settled("bank", "/sale", "A", "approved", journal.sendings("bank", "A"));
+  journal.settled("bank", "/sale", "A", "approved", journal.sendings("bank", "A"));
+  journal.settled("bank", "/sale", "ABSENT", "approved", journal.sendings("bank", "ABSENT"));
   assert.deepEqual(told.settlings, ["bank /sale A approved answer"]);
   await send(journal, "B", "unknown");
-  journal.settled("bank", "/sale", "B", "failed");
+  journal.settled("bank", "/sale", "B", "failed", journal.sendings("bank", "B"));
   assert.deepEqual(keysOf(journal), []);
   const other = '{"pay_id":"A","amount":200}';
   await send(journal, "A", "not-sent", other);
@@ -260,16 +260,16 @@ test("Journal.isReadable is false until the disk was there; then what was sent b
   assert.equal(journal.isReadable, true);
   for (const key of ["OLD", "BOTH", "NEW"]) assert.ok(journal.find("bank", "/sale", key), key);
   assert.deepEqual(keysOf(journal), ["BOTH", "BOTH"]);
-  journal.settled("bank", "/sale", "BOTH", "approved");
+  journal.settled("bank", "/sale", "BOTH", "approved", journal.sendings("bank", "BOTH"));
   assert.deepEqual(keysOf(journal), []);
 });
 
 test("Journal refuses a call that must not be sent twice, where it could be read only since the call came and has it as sent", async () => {
   const { journal: before, disk } = await opened();
   for (const key of ["OLD", "FAILED", "PLAIN"]) await send(before, key, "unknown");
-  before.settled("bank", "/sale", "FAILED", "failed");
+  before.settled("bank", "/sale", "FAILED", "failed", before.sendings("bank", "FAILED"));
   await send(before, "LAST", "answered");
-  for (const [key, isUnguarded, isRefused] of [
+  for (const [key, isFollowed, isRefused] of [
     ["OLD", true, true],
     ["FAILED", true, false],
     ["PLAIN", false, false],
@@ -279,7 +279,7 @@ test("Journal refuses a call that must not be sent twice, where it could be read
     later.trouble = { error: new Error("away") };
     const { journal } = await opened(later, { onFailure: "refuse" });
     later.trouble = undefined;
-    const entry = journal.begin({ ...callOf(key), isUnguarded }, routeTo());
+    const entry = journal.begin({ ...callOf(key), followMs: isFollowed ? 1_000 : undefined }, routeTo());
     const sending = entry.sent();
     if (!isRefused) {
       await sending;
@@ -290,7 +290,8 @@ test("Journal refuses a call that must not be sent twice, where it could be read
       (error) =>
         error instanceof Fault &&
         error.outcome === "not-sent" &&
-        /it was sent at .*: send the same call again, and it is asked about/.test(error.message),
+        /the same was sent at .*: send the same call again, and it is asked about/.test(error.message) &&
+        error.details.sentBefore === true,
     );
     const sentMs = before.find("bank", "/sale", key)?.sentMs;
     await entry.ended({ outcome: "not-sent" });

@@ -37,9 +37,12 @@ export class SimDisk implements Disk {
   /** What each operation on it meets: thrown, or awaited. */
   trouble: { readonly error?: Error; readonly until?: Promise<void> } | undefined;
   locked = false;
+  /** It can be read, and takes nothing. */
+  isReadOnly = false;
 
   lock = async () => {
     await this.#step();
+    if (this.isReadOnly) throw systemError("EROFS");
     if (this.locked) throw new Error("locked twice");
     this.locked = true;
     return {
@@ -55,6 +58,8 @@ export class SimDisk implements Disk {
     if (file === undefined) throw Object.assign(new Error(`ENOENT: ${path}`), { code: "ENOENT" });
     return this.#fileOf(file);
   };
+
+  openToRead = (path: string): Promise<DiskFile> => this.open(path);
 
   factsOf = async (path: string): Promise<FileFacts | undefined> => {
     await this.#step();

@@ -369,3 +369,8 @@ test("resume() of what settleByBridge() never sent says so, and sends nothing", 
   const again = await world.client.resume(kept(token), world.options);
   assert.deepEqual([again.result, again.message], ["not-sent", "nothing was sent: start it again"]);
 });
+
+test("settleByBridge() doesn't take a call for unsent whose key the bridge knows", async () => {
+  const { result } = await run(repeat(3, ["/sale", by(busy, "unknown")]), { windowMs: 2_000 });
+  assert.equal(result, "unknown");
+});

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { type Asked, absent, final, success, WholeBox } from "./whole-box.ts";
+
+/**
+ * Tests src/follow/follower.ts, src/follow/operation.ts and src/journal/recent-operations.ts together, over a whole box: what one
+ * sending proves is never said of another, whatever else is sent under its key.
+ */
+
+const time = new VirtualTime();
+after(() => time.restore());
+afterEach(() => time.forgetTimers());
+
+const sale = { pay_id: "P-1", amount: 1500, currency_name: "EUR" };
+
+test("a box whose clock is set right after a sale still knows it: the same call again only asks", async (t) => {
+  // What a box without a clock chip believes at its start, and what it is.
+  t.mock.timers.enable({ apis: ["Date"], now: Date.UTC(2026, 10, 21, 18) });
+  let isOver = false;
+  const box = await new WholeBox(time, ({ route }) =>
+    route === "/sale" || !isOver ? success : final("APPROVED", "T-1"),
+  ).start();
+  const first = box.call("/sale", sale, 60);
+  await time.advance(200_000);
+  t.mock.timers.setTime(Date.UTC(2026, 10, 23, 8));
+  isOver = true;
+  const again = box.call("/sale", sale, 60);
+  await time.advance(70_000);
+  assert.deepEqual([first.word, again.word, box.count("/sale")], ["pending", "approved", 1]);
+});
+
+test("that nothing was carried out, proven of the first sending, isn't said while a later one may still begin", async () => {
+  let beginsMs = Number.POSITIVE_INFINITY;
+  let begun = 0;
+  const box = await new WholeBox(time, ({ route, atMs }) => {
+    if (route === "/check") return atMs >= beginsMs ? final("APPROVED", "T-1") : absent;
+    // The first is lost on its way; the second one's end comes late, behind a gateway.
+    if (box.count("/sale") === 1) return undefined;
+    begun++;
+    beginsMs = atMs + 29_000;
+    return { status: "error", code: -3 };
+  }).start();
+  const first = box.call("/sale", sale, 120);
+  await time.advance(55_000);
+  box.call("/sale", sale);
+  await time.advance(45_000);
+  const again = box.call("/sale", sale, 30);
+  await time.advance(40_000);
+  assert.deepEqual([first.word, again.word, box.count("/sale"), begun], ["unknown", "approved", 2, 1]);
+});
+
+test("a repetition that goes out behind the deciding question is listed as unknown after kill -9, and not sent once more", async () => {
+  let isRepeated = false;
+  let begun = 0;
+  const box = await new WholeBox(
+    time,
+    ({ route, atMs }) => {
+      if (route === "/sale") {
+        // The first is lost on its way, the second one's answer on its own.
+        if (box.count("/sale") > 1) begun++;
+        return undefined;
+      }
+      const lostMs = (box.got.find((each) => each.route === "/sale")?.atMs ?? 0) + 30_010;
+      if (atMs >= lostMs + 30_005 && !isRepeated) {
+        isRepeated = true;
+        box.call("/sale", sale);
+      }
+      return begun > 0 ? final("APPROVED", "T-1") : absent;
+    },
+    false,
+  ).start();
+  box.call("/sale", sale, 120);
+  await time.until(() => isRepeated, 100_000);
+  await time.advance(5_000);
+  await box.kill();
+  assert.ok(box.unknown.includes("/sale P-1"));
+  const again = box.call("/sale", sale, 30);
+  await time.advance(60_000);
+  assert.deepEqual([again.word, box.count("/sale"), begun], ["approved", 2, 1]);
+});
+
+/** A terminal that answers a question by the latest operation under the key, as the emulator does. */
+function latest(ends: Readonly<Record<string, "APPROVED" | "ERROR">>, isLost: () => boolean = () => false) {
+  const ledger: Asked[] = [];
+  return (asked: Asked): object | undefined => {
+    if (asked.route !== "/check") {
+      ledger.push(asked);
+      return isLost() ? undefined : success;
+    }
+    const last = ledger.findLast(({ body }) => body.pay_id === asked.body.pay_id);
+    return last === undefined ? absent : final(ends[last.route] ?? "ERROR", `T-${ledger.indexOf(last)}`);
+  };
+}
+
+test("a sale that was approved stays so when its /cancel, under its pay_id, was declined", async () => {
+  const box = await new WholeBox(time, latest({ "/sale": "APPROVED" })).start();
+  for (const [route, word] of [
+    ["/sale", "approved"],
+    ["/cancel", "declined"],
+    ["/sale", "approved"],
+    ["/sale", "approved"],
+  ] as const) {
+    const told = box.call(route, sale, 30);
+    await time.advance(40_000);
+    assert.equal(told.word, word);
+  }
+  assert.deepEqual([box.count("/sale"), box.journal.find("bank", "/sale", "P-1")?.end], [1, "approved"]);
+});
+
+test("a sale of unknown outcome stays unknown, and isn't sent again, once its /cancel went out under its pay_id", async () => {
+  for (const end of ["APPROVED", "ERROR"] as const) {
+    let isLost = true;
+    const answer = latest({ "/sale": "APPROVED", "/cancel": end }, () => isLost);
+    const box = await new WholeBox(time, answer, false).start();
+    box.call("/sale", sale, 30);
+    await time.advance(5_000);
+    await box.kill();
+    isLost = false;
+    box.call("/cancel", sale);
+    await time.advance(40_000);
+    const again = box.call("/sale", sale, 30);
+    await time.advance(40_000);
+    assert.deepEqual([again.outcome, again.word, box.count("/sale")], ["unknown", "unknown", 1]);
+    assert.match(again.text ?? "", /and another operation was sent under its key since$/);
+    assert.deepEqual(box.unknown, ["/sale P-1"]);
+  }
+});
+
+test("another body under a key that waits to be sent without the header is refused, and nothing is said of the key", async () => {
+  const box = await new WholeBox(time, ({ route }) => (route === "/check" ? final("APPROVED", "T-1") : success)).start();
+  box.call("/sale", { ...sale, pay_id: "P-0" });
+  box.call("/sale", sale);
+  const other = box.call("/sale", { ...sale, amount: 9900 }, 60);
+  await time.advance(80_000);
+  assert.deepEqual(
+    box.got.filter(({ route }) => route === "/sale").map(({ body }) => [body.pay_id, body.amount]),
+    [
+      ["P-0", 1500],
+      ["P-1", 1500],
+    ],
+  );
+  assert.deepEqual([other.outcome, other.word], ["not-sent", "unknown"]);
+  assert.match(other.text ?? "", /another body with its key was sent at .*: ask about that one first/);
+});
+
+test("a refund that asks about its key first doesn't go out behind the same refund that didn't", async () => {
+  const refund = { pay_id: "R-1", amount: 100, currency_name: "EUR" };
+  let begunMs: number | undefined;
+  const box = await new WholeBox(time, ({ route, atMs }) => {
+    if (route === "/refund") {
+      begunMs = atMs;
+      return success;
+    }
+    if (box.count("/check") === 1) return undefined;
+    if (begunMs === undefined) return absent;
+    return atMs < begunMs + 5_000 ? success : final("APPROVED", "T-1");
+  }).start();
+  const followed = box.call("/refund", refund, 120);
+  await time.advance(25_000);
+  const plain = box.call("/refund", refund);
+  await time.advance(150_000);
+  assert.deepEqual([plain.outcome, box.count("/refund")], ["answered", 1]);
+  assert.ok(followed.word === "unknown" || followed.word === "approved", followed.word);
+});
+
+test("a journal on a disk that became read-only is read at the start, and still stops a repetition", async () => {
+  let isOver = false;
+  const box = await new WholeBox(time, ({ route }) =>
+    route === "/sale" || !isOver ? success : final("APPROVED", "T-1"),
+  ).start();
+  const first = box.call("/sale", sale, 5);
+  await time.advance(6_000);
+  await box.kill(true);
+  assert.match(box.journal.state, /read-only/);
+  isOver = true;
+  const again = box.call("/sale", sale, 60);
+  await time.advance(90_000);
+  assert.deepEqual([first.word, again.word, box.count("/sale")], ["pending", "approved", 1]);
+});
