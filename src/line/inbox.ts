@@ -45,6 +45,11 @@ export class Inbox {
       this.#wanted = isSame(this.#inWork, job);
       // What came broken while another is in work may be noise: an error would be taken for the answer to that other one.
       if (this.#wanted || "broken" in job) return;
+    } else if (this.#answering === "newest") {
+      // Several may come in one read: nothing is in work yet, and only the last of them is awaited still.
+      const [before] = this.#waiting;
+      if (before !== undefined && isSame(before, job)) return;
+      this.dropWaiting();
     }
     if (this.#waiting.length < waitingMax) this.#waiting.push(job);
     else this.#givenUp(job);
@@ -55,9 +60,9 @@ export class Inbox {
    * one that waits.
    */
   supersede(): void {
-    if (this.#answering === "all" || this.#inWork === undefined) return;
+    if (this.#answering === "all") return;
     this.dropWaiting();
-    this.#wanted = false;
+    if (this.#inWork !== undefined) this.#wanted = false;
   }
 
   /** The next one is in work until `done`; undefined when there is none. */

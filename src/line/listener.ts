@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { LineConfig } from "../config/config.ts";
-import { payloadBytesMax } from "../config/limits.ts";
+import { payloadBytesMax, payloadMsMin } from "../config/limits.ts";
 import type { Contract } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
@@ -14,7 +14,6 @@ import { type ReceivedRequest, readFormLine, readTextLine } from "../envelope/re
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import { FramedLink } from "./framed-link.ts";
-
 import { type Answering, Inbox, InboxCaller, type Job } from "./inbox.ts";
 
 /**
@@ -81,6 +80,8 @@ export class LineListener {
   /** Who sent the request that is being answered. */
   #caller: Presence = new Presence();
   #busy = false;
+  /** Something came, or went, while a request waits for bytes to end. */
+  #stilled: (() => void) | undefined;
   #finishing = false;
   #finished: (() => void) | undefined;
   #stopped = false;
@@ -146,6 +147,7 @@ export class LineListener {
 
   #dropRequests(): void {
     this.#inbox.drop();
+    this.#stilled?.();
     this.#caller.leave();
   }
 
@@ -157,6 +159,7 @@ export class LineListener {
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
       else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: nowMs() });
     }
+    this.#stilled?.();
     this.#begin();
   }
 
@@ -190,20 +193,45 @@ export class LineListener {
     const asked = this.#readCall(job.frame);
     if (asked === undefined) return this.#refuseUnread(job.frame);
     const { contract, handler, call } = asked;
+    if (this.#isNewest) await this.#stillness();
+    if (!this.#inbox.wanted) return this.#givenUp(job);
     const beganMs = nowMs();
     const waitedMs = beganMs - job.heardMs;
     this.#caller = call.caller;
     const ending = await this.#ending(handler, call, waitedMs);
     const payload = payloadOf(contract, call, ending);
     const tookMs = nowMs() - beganMs;
+    if (this.#isNewest) await this.#stillness();
     const given = this.#isAwaited;
     if (given && payload.length > 0) await this.#write(contract, payload);
     this.#report({ call, waitedMs, tookMs, ending, payload, given });
   }
 
+  get #isNewest(): boolean {
+    return this.#options.answering === "newest";
+  }
+
   /** A request on an opening that was lost isn't awaited; nor is one whose till sends something by now, since it may await the answer to that. */
   get #isAwaited(): boolean {
-    return this.#inbox.wanted && (this.#options.answering !== "newest" || this.#link.isStill);
+    return this.#inbox.wanted && (!this.#isNewest || this.#link.isStill);
+  }
+
+  /**
+   * While bytes come, only their end tells whether they are another request, in whose favour this one is given up, or the same once more.
+   * It is waited for, but no longer than for the rest of a frame.
+   */
+  async #stillness(): Promise<void> {
+    const untilMs = nowMs() + payloadMsMin;
+    while (this.#inbox.wanted && !this.#link.isStill && nowMs() < untilMs) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, untilMs - nowMs());
+        this.#stilled = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#stilled = undefined;
   }
 
   async #ending(handler: LineHandler, call: Call, waitedMs: number): Promise<Reply | Fault> {

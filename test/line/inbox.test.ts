@@ -160,7 +160,7 @@ test("LineListener of the newest says nothing of what came broken during a reque
   await gateway.listener.stop();
 });
 
-test("LineListener of the newest gives the answer in spite of noise, but not while another frame is coming", async () => {
+test("LineListener of the newest gives the answer in spite of noise, but not before what is coming has ended", async () => {
   const gateway = await Gateway.open();
   await gateway.ask("/sale\n1");
   gateway.device.send(Buffer.from("AT\r\n"));
@@ -171,6 +171,7 @@ test("LineListener of the newest gives the answer in spite of noise, but not whi
   gateway.device.send(Buffer.from("AT\r\n"));
   assert.deepEqual(await gateway.answer('{"n":2}'), []);
   await time.advance(1_000);
+  assert.deepEqual(await gateway.written(), ['{"n":2}']);
   await gateway.ask("/sale\n2");
   const next = frame("length", "/check\n3");
   gateway.device.send(next.subarray(0, 7));
@@ -310,10 +311,70 @@ test("Inbox of all requests gives up the seventeenth that waits, and none for by
   assert.deepEqual(inbox.next(), jobOf("/sale\n1"));
 });
 
-test("Inbox of the newest request keeps one that waits for its turn though bytes come that can't be read", () => {
-  const inbox = new Inbox("newest", () => assert.fail("given up"));
-  inbox.take(jobOf("/sale\n1"));
+test("Inbox of the newest request carries out the last of those that come at one time, and none that bytes behind it supersede", () => {
+  const givenUp: Job[] = [];
+  const inbox = new Inbox("newest", (job) => givenUp.push(job));
+  for (const text of ["/sale\n1", "/sale\n2", "/sale\n2"]) inbox.take(jobOf(text));
+  assert.deepEqual(givenUp, [jobOf("/sale\n1")]);
+  assert.deepEqual(inbox.next(), jobOf("/sale\n2"));
+  assert.equal(inbox.next(), undefined);
+  inbox.take(jobOf("/sale\n3"));
   inbox.supersede();
-  assert.deepEqual(inbox.next(), jobOf("/sale\n1"));
-  assert.equal(inbox.wanted, true);
+  assert.equal(inbox.next(), undefined);
+});
+
+test("LineListener of the newest carries out the last request of one read, once, and answers nothing else", async () => {
+  for (const [texts, carriedOut] of [
+    [['/confirm\n{"pay_id":"A"}', '/confirm\n{"pay_id":"A"}'], '{"pay_id":"A"}'],
+    [['/sale\n{"pay_id":"OLD"}', '/sale\n{"pay_id":"NEW"}'], '{"pay_id":"NEW"}'],
+  ] as const) {
+    const gateway = await Gateway.open();
+    gateway.device.send(Buffer.concat(texts.map((text) => frame("length", text))));
+    await time.settle();
+    assert.deepEqual(
+      gateway.calls.map(({ call }) => Buffer.concat(call.body).toString()),
+      [carriedOut],
+    );
+    assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
+    await gateway.listener.stop();
+  }
+});
+
+test("LineListener of the newest answers no broken frame that a good one follows in the same read", async () => {
+  const gateway = await Gateway.open();
+  const good = frame("stx", "command=/sale&data=e30=&sign=x");
+  const bad = Buffer.from(good);
+  bad.writeUInt8(bad.readUInt8(6) ^ 1, 6);
+  gateway.device.send(Buffer.concat([bad, good]));
+  await time.settle();
+  assert.deepEqual([gateway.calls.length, await gateway.written()], [1, []]);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest gives an answer to the same request that was still coming when the answer came", async () => {
+  const gateway = await Gateway.open();
+  const bytes = frame("length", '/confirm\n{"pay_id":"A"}');
+  gateway.device.send(bytes);
+  await time.advance(5_000);
+  gateway.device.send(bytes.subarray(0, 10));
+  await time.settle();
+  assert.deepEqual(await gateway.answer('{"n":1}'), []);
+  gateway.device.send(bytes.subarray(10));
+  assert.deepEqual([await gateway.written(), gateway.calls.length], [['{"n":1}'], 1]);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest carries nothing out before what comes behind it has ended", async () => {
+  const gateway = await Gateway.open();
+  const next = frame("length", '/sale\n{"pay_id":"NEW"}');
+  gateway.device.send(Buffer.concat([frame("length", '/sale\n{"pay_id":"OLD"}'), next.subarray(0, 9)]));
+  await time.settle();
+  assert.equal(gateway.calls.length, 0);
+  gateway.device.send(next.subarray(9));
+  await time.settle();
+  assert.deepEqual(
+    gateway.calls.map(({ call }) => Buffer.concat(call.body).toString()),
+    ['{"pay_id":"NEW"}'],
+  );
+  await gateway.listener.stop();
 });
