@@ -174,13 +174,15 @@ const rejectedStatuses: ReadonlySet<number> = new Set([401, 403, 404, 405, 408, 
 
 /**
  * The outcome where no header says it. 200 with a JSON object is an answer. The contracts leave open which status an error
- * comes with, so a 4xx that carries an error is the service's answer as well, with a code or without. Any other 4xx, a conflict or
- * whatever a proxy makes of it, may come after the operation has begun.
+ * comes with, so a 4xx that carries an error is the service's answer as well; with a status by which HTTP itself turns requests away, only
+ * if it has a code, which tells it from a proxy's. Any other 4xx, a conflict or whatever a proxy makes of it, may come after the
+ * operation has begun.
  */
 function outcomeByStatus(status: number, text: string): Outcome {
   const json = parseExactObject(text);
   if (status === 200) return json === undefined ? "unknown" : "answered";
-  if (rejectedStatuses.has(status)) return "not-sent";
+  const isOwn = json?.["status"] === "error" && typeof json["code"] === "number" && status !== 401;
+  if (rejectedStatuses.has(status) && !isOwn) return "not-sent";
   return status >= 400 && status < 500 && json?.["status"] === "error" ? "answered" : "unknown";
 }
 

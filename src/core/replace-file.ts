@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 
 /**
  * Replaces a file by a new one that is on the disk before it takes the old one's place: at any moment, also after a power cut,
@@ -26,6 +27,22 @@ export function replaceFile(path: string, text: string): void {
     remove(beside);
     throw error;
   }
+  syncFolder(dirname(target));
+}
+
+/**
+ * The new name is on the disk for sure only once its folder is. Where a folder can't be opened or synced (Windows, some network file
+ * systems, one that may be written and not read), the file system's own order has to do.
+ */
+function syncFolder(folder: string): void {
+  try {
+    const opened = openSync(folder, "r");
+    try {
+      fsyncSync(opened);
+    } finally {
+      closeSync(opened);
+    }
+  } catch {}
 }
 
 /** Where a link leads, since a rename would take the link's place. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
+import { GatheredPieces } from "../core/pieces.ts";
 import { bodyBytesFree } from "./limits.ts";
 
 /** The body of a request while it is read, and then kept until the request is answered. */
@@ -39,23 +40,23 @@ export class BodyReader {
     failed: (fault: Fault) => void,
   ): void {
     if (Number(request.headers["content-length"] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge();
-    const pieces: Buffer[] = [];
+    let pieces: GatheredPieces | undefined = new GatheredPieces();
     request.on("data", (piece: Buffer) => {
       if (state.bodyDone) return;
       state.requestBytes += piece.length;
       state.heldBytes += piece.length;
       this.#heldBytes += piece.length;
-      pieces.push(piece);
+      pieces?.add(piece);
       const tooLarge = state.requestBytes > this.#bodyBytesMax;
       if (!tooLarge && (this.#heldBytes <= this.#heldBytesMax || state.requestBytes <= bodyBytesFree)) return;
-      pieces.length = 0;
+      pieces = undefined;
       this.release(state);
       failed(tooLarge ? this.#tooLarge() : this.#tooMany());
     });
     request.on("end", () => {
       if (state.bodyDone) return;
       state.bodyComplete = true;
-      complete(pieces);
+      complete(pieces?.all ?? []);
     });
   }
 

@@ -3,7 +3,7 @@ import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { durationText } from "../core/duration.ts";
 import { type FaultReason, isFaultReason } from "../core/fault.ts";
-import { bytesOf } from "../core/pieces.ts";
+import { bytesOf, GatheredPieces } from "../core/pieces.ts";
 import * as limits from "./limits.ts";
 
 /**
@@ -173,12 +173,12 @@ function readResponse(
   done: (whole: UpstreamResponse) => void,
   fail: (reason: NoResponseReason, why: string) => void,
 ): void {
-  const payload: Buffer[] = [];
+  const payload = new GatheredPieces();
   let bytes = 0;
   response.on("data", (piece: Buffer) => {
     bytes += piece.length;
     if (bytes > bytesMax) fail("reply-too-large", `the answer is larger than ${bytesMax} bytes (replyBytesMax)`);
-    else payload.push(piece);
+    else payload.add(piece);
   });
   response.on("end", () => {
     const { "x-posline-outcome": outcome, "x-posline-reason": reason } = response.headers;
@@ -186,7 +186,7 @@ function readResponse(
       status: response.statusCode ?? 0,
       outcome: typeof outcome === "string" ? outcome : undefined,
       reason: isFaultReason(reason) ? reason : undefined,
-      payload,
+      payload: payload.all,
     });
   });
   const cut = () => fail("connection-lost", "the answer broke off");

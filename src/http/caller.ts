@@ -54,9 +54,14 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
     if (call.caller.gone) throw texts.notSent("caller-left", "the till no longer waits for the answer");
     try {
       const connection = await connectTo(upstream, Math.min(limits.connectMs, dueMs - startedMs), stop);
-      if (call.caller.gone) {
+      const refusal = call.caller.gone
+        ? texts.notSent("caller-left", "the till no longer waits for the answer")
+        : dueMs - nowMs() < limits.responseMsMin
+          ? texts.notSent("upstream-unreachable", `connecting to the upstream ${upstream.host} took too long`)
+          : undefined;
+      if (refusal !== undefined) {
         connection.destroy();
-        throw texts.notSent("caller-left", "the till no longer waits for the answer");
+        throw refusal;
       }
       const response = await sendRequest({
         connection,

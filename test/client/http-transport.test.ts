@@ -108,7 +108,11 @@ const cases: readonly Case[] = [
   ),
   { name: "a direct 400 with the service's error", status: 400, body: refusal, expected: "rejected" },
   ...[401, 403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431].map(
-    (status): Case => ({ name: `a direct ${status}`, status, body: refusal, expected: "not-sent" }),
+    (status): Case => ({ name: `a direct ${status} of a proxy`, status, body: '{"status":"error"}', expected: "not-sent" }),
+  ),
+  { name: "a direct 401 with the service's error", status: 401, body: refusal, expected: "not-sent" },
+  ...[403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431].map(
+    (status): Case => ({ name: `a direct ${status} with the service's error`, status, body: refusal, expected: "rejected" }),
   ),
   ...[500, 501, 502, 503, 504].map(
     (status): Case => ({ name: `a direct ${status}`, status, body: refusal, expected: "unknown" }),

@@ -85,13 +85,14 @@ test("replaceFile() follows no link and writes over nothing where its new file m
   assert.equal(readdirSync(home).length, 4);
 });
 
-test("replaceFile() has the new file on the disk before it takes the old one's place", async () => {
+test("replaceFile() has the new file on the disk before it takes the old one's place, and its name there before it returns", async () => {
   const path = join(newHome(), "file");
   const { fsyncSync, renameSync } = fs;
   const done: string[] = [];
   try {
     fs.fsyncSync = (fd) => {
-      done.push(`${fs.fstatSync(fd).size} bytes are on the disk`);
+      const stat = fs.fstatSync(fd);
+      done.push(stat.isDirectory() ? "the name is on the disk" : `${stat.size} bytes are on the disk`);
       fsyncSync(fd);
     };
     fs.renameSync = (from, to) => {
@@ -104,5 +105,5 @@ test("replaceFile() has the new file on the disk before it takes the old one's p
     Object.assign(fs, { fsyncSync, renameSync });
     syncBuiltinESMExports();
   }
-  assert.deepEqual(done, ["3 bytes are on the disk", "renamed"]);
+  assert.deepEqual(done, ["3 bytes are on the disk", "renamed", "the name is on the disk"]);
 });

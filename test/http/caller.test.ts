@@ -179,3 +179,19 @@ test("httpCaller() ends what is in flight when it is told to stop, as unknown on
   await failed;
   await failsAs(ask(callOf("bank", "/sale", "{}")), "unavailable", /posline is shutting down.*\. Nothing was sent/);
 });
+
+test("httpCaller() sends nothing once connecting has left less than a second for the answer", async () => {
+  const upstream = await upstreamOf();
+  // It is looked at before connecting and after: between the two, time goes on.
+  class Caller extends Presence {
+    #looks = 0;
+    override get gone(): boolean {
+      if (++this.#looks === 2) time.nowMs += 1_500;
+      return false;
+    }
+  }
+  const ask = callerOf("bank", upstream.url, { replyTimeoutMs: { "/sale": 2_400 } });
+  const asking = ask(callOf("bank", "/sale", "{}", { caller: new Caller() }));
+  const fault = await failsAs(asking, "unavailable", /connecting to the upstream .* took too long\. Nothing was sent/);
+  assert.deepEqual([fault.outcome, upstream.heard.length], ["not-sent", 0]);
+});
