@@ -4,7 +4,7 @@ import type { OperationLogEntry } from "../contract/operation-log.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
-import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
+import { checkFirst, Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import type { OperationEnd, OperationHistory, PastOperation } from "../core/followed.ts";
 import { version } from "../core/version.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
@@ -73,6 +73,13 @@ const recordsOfOne = 2;
 /** How many keys are remembered at most: one every 5 s all day, of some 550 bytes each, 9 MB. */
 const recentMax = 16_384;
 
+/**
+ * Milliseconds after the start in which a request that was on the line when the process before ended isn't sent once more: browsers,
+ * libcurl and Java repeat a POST by themselves when a kept connection ends without an answer, and systemd keeps the port open meanwhile.
+ * A person takes longer, and has looked.
+ */
+const resentMs = 60_000;
+
 export class Journal implements OperationHistory {
   readonly #onFailure: JournalOptions["onFailure"];
   readonly #recorder: Recorder;
@@ -80,6 +87,10 @@ export class Journal implements OperationHistory {
   readonly #onUnknown: JournalOptions["onUnknown"];
   readonly #recent: RecentOperations;
   #open: OpenOperation[] = [];
+  /** Numbers of what was on the line when the process before ended. */
+  readonly #cutOff = new Set<number>();
+  /** When the journal was first read. */
+  #foundMs = 0;
   #unknownTotal = 0;
   #isReadable = false;
   #onOpened: () => void = () => {};
@@ -133,11 +144,14 @@ export class Journal implements OperationHistory {
     const record = sentRecord(call, route, contract);
     let sent: PendingRecord | undefined;
     let recent: RecentOperation | undefined;
+    let isResent = false;
     return {
       sent: async () => {
         sent = this.#recorder.add(record);
         recent = this.#recent.add(record, sent);
         const isRecorded = await sent.recorded;
+        isResent = call.followMs === undefined && !route.urgent && this.#isCutOff(record);
+        if (isResent) throw resent(call);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && recent !== undefined) refuseRepeated(call, recent);
         if (isRecorded || this.#onFailure === "relay") return;
@@ -145,7 +159,9 @@ export class Journal implements OperationHistory {
         if (this.#recorder.withdraw(sent)) sent = undefined;
         throw notRecorded(route.path, `it can't be recorded in the journal (${this.state})`);
       },
-      ended: async (ending) => {
+      ended: async (told) => {
+        // What its caller is told is about the one before.
+        const ending = isResent ? { ...told, outcome: "not-sent" as const } : told;
         if (recent !== undefined) this.#recent.ended(record, recent, ending.outcome !== "not-sent");
         if (ending.outcome === "unknown")
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
@@ -215,13 +231,17 @@ export class Journal implements OperationHistory {
     const recent: UnknownOperation[] = [];
     const open: OpenOperation[] = [];
     const sinceMs = nowMs();
+    this.#foundMs = sinceMs;
     for (const operation of joinOperations(records)) {
       const { sequence, sent, ending, lost, settled } = operation;
       if (ending?.outcome !== "not-sent") this.#recent.addOlder(sent, sequence, settled?.result);
       if (!isUnknown(operation)) continue;
       const cause = ending === undefined ? "no outcome recorded" : "reported as unknown";
       // What was lost before the last start was reported at that start.
-      if (ending === undefined && !lost) recent.push(asUnknown(sent, cause));
+      if (ending === undefined && !lost) {
+        recent.push(asUnknown(sent, cause));
+        this.#cutOff.add(sequence);
+      }
       open.push({ sent, place: sequence, cause, sinceMs });
     }
     this.#isReadable = true;
@@ -230,6 +250,19 @@ export class Journal implements OperationHistory {
     this.#open = [...open, ...this.#open].slice(-openMax);
     this.#unknownTotal += open.length;
     if (open.length > 0) this.#onOpened();
+  }
+
+  /** Whether the same was on the line when the process before ended, a moment ago, and how it ended isn't known. */
+  #isCutOff({ service, route, digest }: SentRecord): boolean {
+    if (nowMs() - this.#foundMs > resentMs) return false;
+    return this.#open.some(
+      ({ place, sent }) =>
+        typeof place === "number" &&
+        this.#cutOff.has(place) &&
+        sent.service === service &&
+        sent.route === route &&
+        sent.digest === digest,
+    );
   }
 
   #add(operation: OpenOperation): void {
@@ -282,6 +315,12 @@ function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
 function isSame({ sent }: OpenOperation, other: Pick<SentRecord, "service" | "route" | "key" | "digest">): boolean {
   const { service, route, key, digest } = other;
   return key !== undefined && sent.service === service && sent.route === route && sent.key === key && sent.digest === digest;
+}
+
+/** What a call is answered that was on the line when posline ended, and came once more by itself. */
+function resent({ route, contract }: Call): Fault {
+  const state = "the same request was on the line when posline stopped a moment ago, and its answer is lost";
+  return new Fault("broken", `Cannot send ${route} once more: ${state}. ${checkFirst[contract]}`, { reason: "no-reply" });
 }
 
 /** @throws Fault where a call that is followed is about to be sent, and another was sent under its key that may have been carried out. */

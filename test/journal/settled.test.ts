@@ -298,3 +298,35 @@ test("Journal refuses a call that must not be sent twice, where it could be read
     assert.equal(journal.find("bank", "/sale", key)?.sentMs, sentMs, "the one before is still the last");
   }
 });
+
+test("Journal refuses to send once more what was on the line when the process before ended, for a minute and while that is unknown", async () => {
+  const { journal: before, disk } = await opened();
+  for (const key of ["A", "B", "C"]) void before.begin(callOf(key), routeTo()).sent();
+  await send(before, "ENDED", "unknown");
+  await time.settle();
+  const { journal } = await opened(disk.afterCut([], true));
+  const isSent = async (key: string, body?: string) => {
+    const entry = journal.begin(callOf(key, body === undefined ? {} : { body }), routeTo());
+    try {
+      await entry.sent();
+      await entry.ended({ outcome: "answered" });
+      return true;
+    } catch (error) {
+      assert.ok(error instanceof Fault && error.outcome === "unknown", String(error));
+      assert.match(error.message, /^Cannot send \/sale once more: .*: call \/check with the same pay_id$/);
+      await entry.ended({ outcome: error.outcome });
+      return false;
+    }
+  };
+  const unknown = keysOf(journal);
+  assert.equal(await isSent("A"), false);
+  assert.deepEqual(keysOf(journal), unknown, "it is listed once");
+  assert.equal(await isSent("ENDED"), true, "its till was answered");
+  assert.equal(await isSent("B", '{"pay_id":"B","amount":200}'), true, "another body");
+  const [open] = journal.open.filter(({ sent }) => sent.key === "C");
+  assert.ok(open);
+  await journal.settle(open, { result: "failed", by: "answer" });
+  assert.equal(await isSent("C"), true, "nothing was carried out");
+  await time.advance(60_001);
+  assert.equal(await isSent("A"), true);
+});
