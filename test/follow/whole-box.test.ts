@@ -4,8 +4,9 @@ import { VirtualTime } from "../support/virtual-time.ts";
 import { type Asked, absent, final, success, WholeBox } from "./whole-box.ts";
 
 /**
- * Tests src/follow/follower.ts, src/follow/operation.ts and src/journal/recent-operations.ts together, over a whole box: what one
- * sending proves is never said of another, whatever else is sent under its key.
+ * Tests src/follow/follower.ts, src/follow/operation.ts, src/journal/recent-operations.ts.
+ *
+ * Over a whole box: what one sending proves is never said of another, whatever else is sent under its key.
  */
 
 const time = new VirtualTime();
