@@ -4,6 +4,7 @@ import { LineTap } from "../capture/line-tap.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
+import { waitingBytesMax } from "../http/streams.ts";
 import type { LineObserve } from "../line/line.ts";
 import type { LineWatcher, WatchedLine } from "./bridge-line.ts";
 
@@ -14,9 +15,6 @@ import type { LineWatcher, WatchedLine } from "./bridge-line.ts";
 
 /** Unmasked taps at one time. */
 const unmaskedMax = 4;
-
-/** Bytes that may wait behind an unmasked tap before it is dropped, as on the admin port. */
-const waitingBytesMax = 256 * 1024;
 
 export class Taps implements LineWatcher {
   readonly #log: Log;

@@ -6,6 +6,7 @@ import { messageOf } from "../core/error-code.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
+import { timerMsMax } from "../settle/clock.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { contractOfToken, type Token } from "../settle/token.ts";
 import type { UnreachableReason } from "../settle/transport.ts";
@@ -227,9 +228,6 @@ const eventWords: Readonly<Record<SettleEventType, string>> = {
   waiting: "waiting",
   final: "ended",
 };
-
-/** The longest that a timer can be set to; one set to more would ring at once. */
-const timerMsMax = 2 ** 31 - 1;
 
 /** The session or the service manager ends: the same as a second Ctrl-C. */
 const terminationSignals = ["SIGTERM", "SIGHUP"] as const;

@@ -1,4 +1,5 @@
 import { readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { isIP } from "node:net";
 import { dirname } from "node:path";
 import { quoted } from "../core/shell-text.ts";
 import { type Config, secretKeys } from "./config.ts";
@@ -119,5 +120,5 @@ const tunnel = (port: number) => `ssh -N -L ${port}:127.0.0.1:${port} USER@BOX`;
 
 /** Whether only this box reaches an address. */
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+  return host === "localhost" || host === "::1" || (host.startsWith("127.") && isIP(host) === 4);
 }

@@ -2,6 +2,7 @@ import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames } from "../core/call.ts";
 import type { Config } from "./config.ts";
 import { contractOf, type Draft, putService } from "./draft.ts";
+import { isLoopback } from "./exposure.ts";
 import { gatewayMarginMs } from "./limits.ts";
 
 /** The rules of `posline gateway`: where each service is reached, and for how long it may be waited for. */
@@ -66,5 +67,5 @@ export function gatewayWarnings(config: Config): string[] {
 
 function isOpenToEavesdroppers(upstream: string): boolean {
   const { protocol, hostname } = new URL(upstream);
-  return protocol === "http:" && hostname !== "localhost" && hostname !== "[::1]" && !/^127\.\d+\.\d+\.\d+$/.test(hostname);
+  return protocol === "http:" && !isLoopback(hostname.replace(/^\[|\]$/g, ""));
 }

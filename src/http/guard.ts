@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
+import { isLoopback } from "../config/exposure.ts";
 import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
@@ -162,8 +163,4 @@ function hostName(host: string): string | undefined {
   if (bracketed !== null) return bracketed[1]?.toLowerCase();
   const plain = /^([^:[\]/\\@?#\s]+)(?::\d{1,5})?$/.exec(host);
   return plain?.[1]?.toLowerCase();
-}
-
-function isLoopback(name: string): boolean {
-  return name === "::1" || (name.startsWith("127.") && isIP(name) === 4);
 }

@@ -82,3 +82,6 @@ export function checkedWindowMs(windowMs: unknown = windowMsDefault): number {
   if (Number.isFinite(windowMs) && windowMs >= 0) return windowMs;
   throw new RangeError(`Cannot settle: windowMs is ${windowMs}: use milliseconds`);
 }
+
+/** The longest that a timer can be set to, in milliseconds; one set to more would ring at once. */
+export const timerMsMax = 2 ** 31 - 1;

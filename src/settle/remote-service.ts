@@ -5,6 +5,7 @@ import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";
 import { askAgain, checkFirst, type FaultReason } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { timerMsMax } from "./clock.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import {
@@ -69,9 +70,6 @@ export interface RemoteServiceOptions {
 /** Milliseconds that a call may wait in the bridge for its line (`queueWaitMs`), and that its way there and back may take. */
 const queueWaitMs = 15_000;
 const roundTripMs = 5_000;
-
-/** The longest that a timer can be set to; one set to more would ring at once. */
-const timerMsMax = 2 ** 31 - 1;
 
 export class RemoteService {
   readonly contract: Contract;
