@@ -219,7 +219,7 @@ function reused({ route, key, call }: Asked, past: PastOperation | undefined): F
   const advice = `ask how that one ended, and use a new ${route.key} for another operation`;
   // Nothing of this call was carried out; of the key that can't be said, and it is the key that a till asks about.
   const followed: Followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded: true };
-  return new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. ${nothingSent}`, { followed });
+  return new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. Nothing was sent`, { followed });
 }
 
 function tooMany({ call }: Asked): Fault {

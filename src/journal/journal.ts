@@ -331,16 +331,12 @@ function refuseRepeated({ route }: Call, { digest, before }: RecentOperation): v
   if (before.digest !== digest) {
     throw new Fault(
       "reused",
-      `Cannot send ${route}: another body with its key ${when}: ask about that one first. ${nothingSent}`,
+      `Cannot send ${route}: another body with its key ${when}: ask about that one first. Nothing was sent`,
       details,
     );
   }
-  const {
-    message,
-    kind,
-    details: own,
-  } = notRecorded(route, `the same ${when}: send the same call again, and it is asked about`);
-  throw new Fault(kind, message, { ...own, ...details });
+  const fault = notRecorded(route, `the same ${when}: send the same call again, and it is asked about`);
+  throw new Fault(fault.kind, fault.message, { ...fault.details, ...details });
 }
 
 /** Nothing goes out because of the journal; `state` says why. */

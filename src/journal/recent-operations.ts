@@ -19,6 +19,8 @@ export type PlaceInJournal = PendingRecord | number;
 export interface RecentOperation extends Omit<PastOperation, "isLast"> {
   readonly route: string;
   readonly place: PlaceInJournal;
+  /** Greater than of all that was sent before: what earlier processes sent has its record's number, whatever the box's clock was. */
+  readonly order: number;
   /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
   readonly atMs: number;
   end: OperationEnd | undefined;
@@ -33,6 +35,9 @@ export interface RecentOperation extends Omit<PastOperation, "isLast"> {
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
 
+/** Where the orders of what this process sends begin: above the number of any record. */
+const ownOrders = 2 ** 52;
+
 /** The key's words can hold anything but a control character (`record.ts`). */
 const nameOf = (service: string, key: string) => `${service}\n${key}`;
 
@@ -42,6 +47,7 @@ export class RecentOperations {
   /** How many were sent by this process, by service and key. */
   readonly #sendings = new Map<string, number>();
   readonly #max: number;
+  #lastOrder = ownOrders;
 
   /** @param max How many keys are remembered: no more than the ring has operations. */
   constructor(max: number) {
@@ -88,7 +94,8 @@ export class RecentOperations {
   }
 
   #past({ route, timeMs, digest, fresh = false }: SentRecord, place: PlaceInJournal, atMs: number) {
-    return { route, place, atMs, sentMs: timeMs, digest, end: undefined, isFresh: fresh };
+    const order = typeof place === "number" ? place : ++this.#lastOrder;
+    return { route, place, order, atMs, sentMs: timeMs, digest, end: undefined, isFresh: fresh };
   }
 
   /** Its outcome is known. One that wasn't sent after all leaves the one before it. */
@@ -124,8 +131,8 @@ export class RecentOperations {
   }
 
   /** Whether nothing that is remembered was sent under an operation's key since. */
-  isLast({ service, key = "" }: Pick<SentRecord, "service" | "key">, { atMs }: RecentOperation): boolean {
-    return (this.#operations.get(nameOf(service, key)) ?? []).every((each) => each.atMs <= atMs);
+  isLast({ service, key = "" }: Pick<SentRecord, "service" | "key">, operation: RecentOperation): boolean {
+    return !(this.#operations.get(nameOf(service, key)) ?? []).some(({ order }) => order > operation.order);
   }
 
   /**

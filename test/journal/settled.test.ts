@@ -330,3 +330,26 @@ test("Journal refuses to send once more what was on the line when the process be
   await time.advance(60_001);
   assert.equal(await isSent("A"), true);
 });
+
+test("Journal tells which was sent last under a key by its records, whatever the clock was, and after one that wasn't sent", async (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
+  const refund = async (journal: Journal, outcome: "answered" | "not-sent") => {
+    const entry = journal.begin({ ...callOf("A"), route: "/refund" }, routeTo("/refund"));
+    await entry.sent();
+    await entry.ended({ outcome });
+  };
+  const lastOf = (journal: Journal) => ["/sale", "/refund"].filter((route) => journal.find("bank", route, "A")?.isLast);
+  const { journal: before, disk } = await opened();
+  await send(before, "A", "answered");
+  // The clock is set back by an hour.
+  t.mock.timers.setTime(1_800_000_000_000 - 3_600_000);
+  await refund(before, "answered");
+  assert.deepEqual(lastOf(before), ["/refund"]);
+  await time.settle();
+  const { journal } = await opened(disk.afterCut([], true));
+  assert.deepEqual(lastOf(journal), ["/refund"]);
+  await send(journal, "A", "answered");
+  assert.deepEqual(lastOf(journal), ["/sale"]);
+  await refund(journal, "not-sent");
+  assert.deepEqual(lastOf(journal), ["/sale"]);
+});
