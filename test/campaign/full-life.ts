@@ -26,8 +26,9 @@ import { type FullFate, FullTerminal } from "./full-terminal.ts";
 
 /**
  * Random lives of a whole box: two lines with their drivers, a journal on a disk that fails and loses its power, followed sales, and
- * posline's own questions. Tills send sales, leave, and repeat the same call with `Prefer: wait` until it ends; processes are killed and
- * stopped at any moment. Terminals keep a ledger, and each word that a till is given must be what the ledger has.
+ * posline's own questions. Tills send sales, leave, repeat the same call with `Prefer: wait` until it ends, and cancel under the sale's
+ * key, without it; processes are killed and stopped at any moment. Terminals keep a ledger, and each word that a till is given must be what
+ * the ledger has of its sale.
  */
 
 const services = ["till-0", "till-1"] as const;
@@ -42,7 +43,7 @@ export type FullStep =
       readonly waitS: number;
       readonly leavesMs: number | undefined;
     }
-  | { readonly do: "check"; readonly service: number; readonly key: number }
+  | { readonly do: "check" | "cancel"; readonly service: number; readonly key: number }
   | { readonly do: "wait"; readonly ms: number }
   | { readonly do: "unplug"; readonly service: number; readonly ms: number }
   | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
@@ -88,6 +89,7 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("check" as const), service, key }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel" as const), service, key }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 30_000 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("unplug" as const), service, ms: fc.integer({ min: 0, max: 20_000 }) }) },
   {
@@ -231,7 +233,7 @@ export class FullLife {
       const { line } = lineOver(device.open, { config: { queueCallsMax: 8 }, services: ["bank"] });
       const caller = lineCaller({
         ...{ contract, line, merchantId: undefined, ledger: journal },
-        replyTimeoutMs: { "/sale": replyTimeoutMs, "/check": replyTimeoutMs },
+        replyTimeoutMs: { "/sale": replyTimeoutMs, "/check": replyTimeoutMs, "/cancel": replyTimeoutMs },
       });
       // Its line knows the service by its contract's name, and the journal by its own.
       const handler = joined(
@@ -316,7 +318,8 @@ export class FullLife {
         this.#ask(each.service, "/sale", `k${each.key}`, each.waitS * 1_000, each.leavesMs);
         break;
       case "check":
-        this.#ask(each.service, "/check", `k${each.key}`, undefined, undefined);
+      case "cancel":
+        this.#ask(each.service, `/${each.do}`, `k${each.key}`, undefined, undefined);
         break;
       case "unplug": {
         const device = this.#terminals[each.service]?.device;
@@ -439,7 +442,7 @@ export class FullLife {
     for (const [index, name] of services.entries()) {
       const terminal = this.#terminals[index];
       if (terminal === undefined) continue;
-      const own = operations.filter(({ sent }) => sent.service === name);
+      const own = operations.filter(({ sent }) => sent.service === name && sent.route === "/sale");
       for (const { sent, settled, ending } of own) {
         const payId = sent.key ?? "";
         const others = own.filter((each) => each.sent.key === payId);

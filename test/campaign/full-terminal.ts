@@ -3,7 +3,10 @@ import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
 
-/** A bank terminal with a ledger, at the far end of a line: it answers in order, and what it carried out it says when it is asked. */
+/**
+ * A bank terminal with a ledger, at the far end of a line: it answers in order, and what it carried out last under a key it says when it is
+ * asked about that.
+ */
 
 export interface FullFate {
   readonly kind: "answered" | "reply lost" | "request lost" | "corrupt" | "late" | "refused";
@@ -15,14 +18,19 @@ export interface FullFate {
 interface Entry {
   readonly end: FullFate["end"];
   readonly atMs: number;
-  times: number;
+  readonly times: number;
 }
 
 /** Milliseconds that an answer takes; one that is late takes as long as its call waits, and a little more or less. */
 const answerMs = 10;
 
+const absent = '{"status":"error","code":-15}';
+
 export class FullTerminal {
+  /** Sales, by their keys. */
   readonly ledger = new Map<string, Entry>();
+  /** What was carried out last under a key: a sale, or a cancel. */
+  readonly #latest = new Map<string, Entry>();
   /** Keys of what has an effect, in the order in which it came whole. */
   readonly heard: string[] = [];
   /** All requests of callers, and posline's own questions about operations. */
@@ -49,9 +57,12 @@ export class FullTerminal {
     return this.device;
   }
 
-  /** What a till could read on its journal: undefined where nothing is known of the key. */
+  /** How a sale stands, as its ledger has it: undefined where it has none. */
   standOf(key: string): FullFate["end"] | "in progress" | undefined {
-    const entry = this.ledger.get(key);
+    return this.#stand(this.ledger.get(key));
+  }
+
+  #stand(entry: Entry | undefined): FullFate["end"] | "in progress" | undefined {
     if (entry === undefined) return undefined;
     return entry.atMs <= this.#time.nowMs ? entry.end : "in progress";
   }
@@ -70,24 +81,31 @@ export class FullTerminal {
       if (text.startsWith("/sale")) this.heard.push(key);
       return;
     }
-    const answer = text.startsWith("/sale") ? this.#sale(key, fate) : this.#check(key);
+    const [route] = text.split("\n", 1);
+    const answer = route === "/check" ? this.#check(key) : this.#begin(key, fate, route === "/sale");
     if (fate?.kind === "reply lost") return;
     this.#answer(framing, answer, fate?.kind === "late" ? this.#lateMs : answerMs, fate?.kind === "corrupt");
   }
 
-  #sale(key: string, fate: FullFate | undefined): string {
-    this.heard.push(key);
+  #begin(key: string, fate: FullFate | undefined, isSale: boolean): string {
+    if (isSale) this.heard.push(key);
     if (fate?.kind === "refused") return '{"status":"error","code":-29}';
+    // There is nothing to cancel.
+    if (!isSale && !this.ledger.has(key)) return absent;
     const { end = "APPROVED", takesMs = 0 } = fate ?? {};
     const times = (this.ledger.get(key)?.times ?? 0) + 1;
-    this.ledger.set(key, { end, atMs: this.#time.nowMs + takesMs, times });
-    this.onHeard(key, times);
+    const entry = { end, atMs: this.#time.nowMs + takesMs, times };
+    this.#latest.set(key, entry);
+    if (isSale) {
+      this.ledger.set(key, entry);
+      this.onHeard(key, times);
+    }
     return '{"status":"success"}';
   }
 
   #check(key: string): string {
-    const stand = this.standOf(key);
-    if (stand === undefined) return '{"status":"error","code":-15}';
+    const stand = this.#stand(this.#latest.get(key));
+    if (stand === undefined) return absent;
     if (stand === "in progress") return '{"status":"success"}';
     const data = { status: stand, txn_id: key };
     return JSON.stringify(stand === "APPROVED" ? { status: "success", data } : { status: "error", code: -20, data });
