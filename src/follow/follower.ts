@@ -4,7 +4,7 @@ import { routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
-import type { Followed, OperationHistory, PastOperation } from "../core/followed.ts";
+import type { OperationHistory, PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
@@ -217,9 +217,8 @@ function reused({ route, key, call }: Asked, past: PastOperation | undefined): F
   const when = past === undefined ? "is being followed" : `was sent at ${new Date(past.sentMs).toISOString()}`;
   const state = `another body with the ${route.key} ${JSON.stringify(key)} ${when}`;
   const advice = `ask how that one ended, and use a new ${route.key} for another operation`;
-  // Nothing of this call was carried out; of the key that can't be said, and it is the key that a till asks about.
-  const followed: Followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded: true };
-  return new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. Nothing was sent`, { followed });
+  // It has no word: "failed" would let a till that reads the word alone sell once more, while the first one may go on.
+  return new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. Nothing was sent`);
 }
 
 function tooMany({ call }: Asked): Fault {
