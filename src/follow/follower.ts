@@ -1,11 +1,12 @@
 import { setMaxListeners } from "node:events";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
+import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import { Presence } from "../core/presence.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
@@ -95,9 +96,10 @@ export class Follower {
   async follow(call: Call): Promise<Reply> {
     const asked = this.#asked(call);
     // A route that can't be asked about is answered as without: no question, nothing to follow.
-    if (asked === undefined) return this.#options.handler(call);
+    if (asked === undefined) return this.#options.handler({ ...call, followMs: undefined });
     const { followMs: waitMs = 0 } = call;
     const untilMs = this.#clock.nowMs() + waitMs;
+    await this.#settleFormer(asked);
     const { history } = this.#options;
     const isGuarded = history?.isReadable === true;
     const active = this.#active.get(nameOf(asked.route.path, asked.key));
@@ -115,6 +117,33 @@ export class Follower {
     const windowMs = pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0;
     const operation = this.#begin(asked, isNew ? undefined : past, windowMs, isGuarded);
     return this.#answer(operation, call, untilMs, isGuarded, pastEnd);
+  }
+
+  /**
+   * What a cancel, a confirm or a refund is about stands under the same key, and is asked about before it: once that is sent, no answer
+   * about the key could be told apart.
+   */
+  async #settleFormer({ call, recovery, route: { path }, key, digest }: Asked): Promise<void> {
+    const { contract, service, history } = this.#options;
+    const isKnown = this.#active.has(nameOf(path, key)) || history?.find(service, path, key)?.digest === digest;
+    if (!recovery.baseline || isKnown) return;
+    for (const former of recoveries[contract.service]) {
+      const route = routeOf(contract, former.route);
+      if (route === undefined || former.route === path || route.key === undefined) continue;
+      const windowMs = Math.max(call.followMs ?? 0, windowMsMin);
+      const active = this.#active.get(nameOf(former.route, key))?.operation;
+      const past = history?.find(service, former.route, key);
+      if (active !== undefined) await this.#ended(active, windowMs);
+      else if (past?.isLast === true && past.end === undefined) {
+        const { requestId, contract: name } = call;
+        const question: Call = {
+          ...{ service, contract: name, route: former.route, body: [], requestId, key },
+          caller: new Presence(),
+        };
+        const asked = { call: question, route, recovery: former, key, digest: past.digest, json: { [route.key]: key } };
+        await this.#begin(asked, past, windowMs, true).ended;
+      }
+    }
   }
 
   /** @throws Fault where the call can't be followed, and must not be sent as one that is. */
@@ -188,11 +217,15 @@ export class Follower {
   ): Promise<Reply> {
     operation.join(caller);
     await Promise.race([operation.started, operation.ended]);
-    const over = new AbortController();
-    const remainingMs = Math.max(0, untilMs - this.#clock.nowMs());
-    await Promise.race([operation.ended, this.#clock.sleep(remainingMs, AbortSignal.any([over.signal, this.#stop.signal]))]);
-    over.abort();
+    await this.#ended(operation, Math.max(0, untilMs - this.#clock.nowMs()));
     return operation.answer(isGuarded, pastEnd);
+  }
+
+  /** Waits for an operation's end, for so long at most, and not once all is stopped. */
+  async #ended({ ended }: Operation, limitMs: number): Promise<void> {
+    const over = new AbortController();
+    await Promise.race([ended, this.#clock.sleep(limitMs, AbortSignal.any([over.signal, this.#stop.signal]))]);
+    over.abort();
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import type { OperationLogEntry } from "../contract/operation-log.ts";
+import type { OperationLogEnding, OperationLogEntry } from "../contract/operation-log.ts";
+import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
@@ -14,6 +15,7 @@ import { type PlaceInJournal, type RecentOperation, RecentOperations, recentMs }
 import {
   asUnknown,
   isUnknown,
+  type JournalOperation,
   joinOperations,
   type SentRecord,
   type SettledRecord,
@@ -80,6 +82,9 @@ const recentMax = 16_384;
  */
 const resentMs = 60_000;
 
+/** Milliseconds between such a request's record and the journal's last one, at most: the longest reply, and a few starts that failed. */
+const cutOffMs = 300_000;
+
 export class Journal implements OperationHistory {
   readonly #onFailure: JournalOptions["onFailure"];
   readonly #recorder: Recorder;
@@ -87,8 +92,8 @@ export class Journal implements OperationHistory {
   readonly #onUnknown: JournalOptions["onUnknown"];
   readonly #recent: RecentOperations;
   #open: OpenOperation[] = [];
-  /** Numbers of what was on the line when the process before ended. */
-  readonly #cutOff = new Set<number>();
+  /** What was on the line when a process before ended, but for what is proven to have failed. */
+  #cutOff: readonly SentRecord[] = [];
   /** When the journal was first read. */
   #foundMs = 0;
   #unknownTotal = 0;
@@ -148,10 +153,11 @@ export class Journal implements OperationHistory {
     return {
       sent: async () => {
         sent = this.#recorder.add(record);
-        recent = this.#recent.add(record, sent);
         const isRecorded = await sent.recorded;
         isResent = call.followMs === undefined && !route.urgent && this.#isCutOff(record);
         if (isResent) throw resent(call);
+        // Only now: an answer that came until here is about what was sent before.
+        recent = this.#recent.add(record, sent);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && recent !== undefined) refuseRepeated(call, recent);
         if (isRecorded || this.#onFailure === "relay") return;
@@ -162,7 +168,7 @@ export class Journal implements OperationHistory {
       ended: async (told) => {
         // What its caller is told is about the one before.
         const ending = isResent ? { ...told, outcome: "not-sent" as const } : told;
-        if (recent !== undefined) this.#recent.ended(record, recent, ending.outcome !== "not-sent");
+        if (recent !== undefined) this.#recent.ended(record, recent, hasBegun(call, ending));
         if (ending.outcome === "unknown")
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
         if (sent === undefined) return;
@@ -192,6 +198,7 @@ export class Journal implements OperationHistory {
     if (recent === undefined || recent.end !== undefined || this.sendings(service, key) !== sendings) return;
     recent.end = end;
     const { digest, place } = recent;
+    this.#ended({ service, route, digest }, end);
     const open = this.#open.filter((each) => isSame(each, { service, route, key: stored, digest }));
     for (const each of open) void this.#close(each, { result: end, by: "answer" });
     if (open.some((each) => each.place === place)) return;
@@ -232,16 +239,15 @@ export class Journal implements OperationHistory {
     const open: OpenOperation[] = [];
     const sinceMs = nowMs();
     this.#foundMs = sinceMs;
-    for (const operation of joinOperations(records)) {
+    const operations = joinOperations(records);
+    this.#cutOff = cutOff(operations, records.at(-1)?.record.timeMs ?? 0);
+    for (const operation of operations) {
       const { sequence, sent, ending, lost, settled } = operation;
       if (ending?.outcome !== "not-sent") this.#recent.addOlder(sent, sequence, settled?.result);
       if (!isUnknown(operation)) continue;
       const cause = ending === undefined ? "no outcome recorded" : "reported as unknown";
       // What was lost before the last start was reported at that start.
-      if (ending === undefined && !lost) {
-        recent.push(asUnknown(sent, cause));
-        this.#cutOff.add(sequence);
-      }
+      if (ending === undefined && !lost) recent.push(asUnknown(sent, cause));
       open.push({ sent, place: sequence, cause, sinceMs });
     }
     this.#isReadable = true;
@@ -252,17 +258,14 @@ export class Journal implements OperationHistory {
     if (open.length > 0) this.#onOpened();
   }
 
-  /** Whether the same was on the line when the process before ended, a moment ago, and how it ended isn't known. */
-  #isCutOff({ service, route, digest }: SentRecord): boolean {
-    if (nowMs() - this.#foundMs > resentMs) return false;
-    return this.#open.some(
-      ({ place, sent }) =>
-        typeof place === "number" &&
-        this.#cutOff.has(place) &&
-        sent.service === service &&
-        sent.route === route &&
-        sent.digest === digest,
-    );
+  /** Whether the same was on the line when a process before ended, a moment ago, and may have been carried out. */
+  #isCutOff(record: SentRecord): boolean {
+    return nowMs() - this.#foundMs <= resentMs && this.#cutOff.some((each) => isSameRequest(each, record));
+  }
+
+  /** An operation is proven to have ended: one that failed may be sent again at once. */
+  #ended(sent: SentRequest, result: OperationEnd): void {
+    if (result === "failed") this.#cutOff = this.#cutOff.filter((each) => !isSameRequest(each, sent));
   }
 
   #add(operation: OpenOperation): void {
@@ -278,6 +281,7 @@ export class Journal implements OperationHistory {
     const { service, route, key, requestId, digest } = sent;
     this.#open = this.#open.filter((each) => each !== operation);
     this.#unknownTotal--;
+    this.#ended(sent, result);
     this.#report.onSettled({ service, route, key, requestId, result, by });
     if (place === undefined) return Promise.resolve(true);
     return this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result, by, note }).recorded;
@@ -315,6 +319,26 @@ function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
 function isSame({ sent }: OpenOperation, other: Pick<SentRecord, "service" | "route" | "key" | "digest">): boolean {
   const { service, route, key, digest } = other;
   return key !== undefined && sent.service === service && sent.route === route && sent.key === key && sent.digest === digest;
+}
+
+/** Whether a request that ended so may have begun something; of one that is followed its follower decides. */
+function hasBegun({ contract, route, followMs }: Call, { outcome, code }: OperationLogEnding): boolean {
+  if (outcome !== "answered" || followMs !== undefined || code === undefined) return outcome !== "not-sent";
+  return recoveryOf(contract, route)?.refusals.includes(code) !== true;
+}
+
+type SentRequest = Pick<SentRecord, "service" | "route" | "digest">;
+
+const isSameRequest = (one: SentRequest, other: SentRequest) =>
+  one.service === other.service && one.route === other.route && one.digest === other.digest;
+
+/** What was sent and has no outcome, not long before the journal's last record; that it ended otherwise than by failing lifts nothing. */
+function cutOff(operations: readonly JournalOperation[], lastMs: number): readonly SentRecord[] {
+  return operations
+    .filter(({ sent, ending, settled }) => {
+      return ending === undefined && settled?.result !== "failed" && lastMs - sent.timeMs <= cutOffMs;
+    })
+    .map(({ sent }) => sent);
 }
 
 /** What a call is answered that was on the line when posline ended, and came once more by itself. */

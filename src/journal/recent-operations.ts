@@ -107,6 +107,7 @@ export class RecentOperations {
 
   #remove({ service, route, key = "" }: SentRecord, operation: RecentOperation): void {
     const name = nameOf(service, key);
+    if (this.#sendings.has(name)) this.#sendings.set(name, this.sendings(service, key) - 1);
     const there = this.#operations.get(name) ?? [];
     const last = there.find((each) => each.route === route);
     if (last !== operation) {

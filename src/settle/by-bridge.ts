@@ -71,7 +71,7 @@ class BridgeRun {
       this.#note(result, atMs);
       const { followed } = result.summary;
       // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
-      const isDoubtful = followed !== undefined && !isOperationEnd(followed.result);
+      const isDoubtful = followed?.isGuarded === true && !isOperationEnd(followed.result);
       const isRefused = isNew && result.outcome === "not-sent" && !isDoubtful;
       const isPassing = isRefused && result.passing;
       if (!isPassing && followed !== undefined && isOperationEnd(followed.result)) return this.#end(followed.result, result);
@@ -80,6 +80,8 @@ class BridgeRun {
         if (!result.passing) return this.#notSent(result.summary.message);
       } else {
         isNew = false;
+        // Another body has its key: what is asked about the key is about that one.
+        if (result.summary.reason === "key-reused") return this.#unknown(result);
         // Sent again it might reach the terminal again: from here on it is only asked about.
         if (followed?.isGuarded !== true) return this.#askOn(untilMs - clock.nowMs());
       }

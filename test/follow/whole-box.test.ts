@@ -179,3 +179,55 @@ test("a journal on a disk that became read-only is read at the start, and still 
   await time.advance(90_000);
   assert.deepEqual([first.word, again.word, box.count("/sale")], ["pending", "approved", 1]);
 });
+
+test("a cancel with the header waits for the end of the sale that it is about, whose end can't be proven behind it", async () => {
+  // While the sale is followed on behind its caller's wait, and after that.
+  for (const gapMs of [31_050, 34_100, 190_000]) {
+    const beganMs = time.nowMs;
+    const ledger: Asked[] = [];
+    const box = await new WholeBox(time, (asked) => {
+      if (asked.route === "/check") {
+        return asked.atMs < beganMs + gapMs + 15_000 ? success : final("APPROVED", `T-${ledger.length}`);
+      }
+      ledger.push(asked);
+      return success;
+    }).start();
+    const first = box.call("/sale", sale, 30);
+    await time.advance(gapMs);
+    const cancel = box.call("/cancel", sale, 120);
+    await time.advance(300_000);
+    assert.deepEqual([first.word, cancel.word], ["pending", "approved"]);
+    assert.equal(box.journal.find("bank", "/sale", "P-1")?.end, "approved");
+    assert.deepEqual(
+      ledger.map(({ route }) => route),
+      ["/sale", "/cancel"],
+    );
+    time.forgetTimers();
+  }
+});
+
+test("a cancel without the header that the terminal refuses leaves its sale what it is", async () => {
+  let isOver = false;
+  const box = await new WholeBox(time, ({ route }) => {
+    if (route === "/cancel") return { status: "error", code: -80 };
+    return route === "/sale" || !isOver ? success : final("APPROVED", "T-1");
+  }).start();
+  box.call("/sale", sale, 5);
+  await time.advance(20_000);
+  box.call("/cancel", sale);
+  await time.advance(10_000);
+  isOver = true;
+  const again = box.call("/sale", sale, 30);
+  await time.advance(40_000);
+  assert.deepEqual([again.word, box.count("/sale")], ["approved", 1]);
+});
+
+test("a route that can't be followed is sent no more often with the header than without", async () => {
+  const box = await new WholeBox(time, () => undefined, false).start();
+  box.call("/close-shift", { pay_id: "Z-1" }, 30);
+  await time.advance(1_000);
+  await box.kill();
+  const again = box.call("/close-shift", { pay_id: "Z-1" }, 30);
+  await time.advance(60_000);
+  assert.deepEqual([again.outcome, box.count("/close-shift")], ["unknown", 1]);
+});

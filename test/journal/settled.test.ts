@@ -301,10 +301,14 @@ test("Journal refuses a call that must not be sent twice, where it could be read
 
 test("Journal refuses to send once more what was on the line when the process before ended, for a minute and while that is unknown", async () => {
   const { journal: before, disk } = await opened();
-  for (const key of ["A", "B", "C"]) void before.begin(callOf(key), routeTo()).sent();
+  for (const key of ["A", "B", "C", "D"]) void before.begin(callOf(key), routeTo()).sent();
   await send(before, "ENDED", "unknown");
   await time.settle();
-  const { journal } = await opened(disk.afterCut([], true));
+  // One that dies before it is asked anything.
+  const { journal: between, disk: disk2 } = await opened(disk.afterCut([], true));
+  await between.start();
+  await time.settle();
+  const { journal } = await opened(disk2.afterCut([], true));
   const isSent = async (key: string, body?: string) => {
     const entry = journal.begin(callOf(key, body === undefined ? {} : { body }), routeTo());
     try {
@@ -323,10 +327,15 @@ test("Journal refuses to send once more what was on the line when the process be
   assert.deepEqual(keysOf(journal), unknown, "it is listed once");
   assert.equal(await isSent("ENDED"), true, "its till was answered");
   assert.equal(await isSent("B", '{"pay_id":"B","amount":200}'), true, "another body");
-  const [open] = journal.open.filter(({ sent }) => sent.key === "C");
-  assert.ok(open);
-  await journal.settle(open, { result: "failed", by: "answer" });
-  assert.equal(await isSent("C"), true, "nothing was carried out");
+  for (const [key, result, sends] of [
+    ["D", "approved", false],
+    ["C", "failed", true],
+  ] as const) {
+    const [open] = journal.open.filter(({ sent }) => sent.key === key);
+    assert.ok(open);
+    await journal.settle(open, { result, by: "answer" });
+    assert.equal(await isSent(key), sends, `${key} ${result}`);
+  }
   await time.advance(60_001);
   assert.equal(await isSent("A"), true);
 });
