@@ -121,7 +121,7 @@ export class Follower {
 
   /**
    * What a cancel, a confirm or a refund is about stands under the same key, and is asked about before it: once that is sent, no answer
-   * about the key could be told apart.
+   * about the key could be told apart. It isn't held back for longer than its caller waits.
    */
   async #settleFormer({ call, recovery, route: { path }, key, digest }: Asked): Promise<void> {
     const { contract, service, history } = this.#options;
@@ -130,10 +130,10 @@ export class Follower {
     for (const former of recoveries[contract.service]) {
       const route = routeOf(contract, former.route);
       if (route === undefined || former.route === path || route.key === undefined) continue;
-      const windowMs = Math.max(call.followMs ?? 0, windowMsMin);
+      const { followMs: waitMs = 0 } = call;
       const active = this.#active.get(nameOf(former.route, key))?.operation;
       const past = history?.find(service, former.route, key);
-      if (active !== undefined) await this.#ended(active, windowMs);
+      if (active !== undefined) await this.#ended(active, waitMs);
       else if (past?.isLast === true && past.end === undefined) {
         const { requestId, contract: name } = call;
         const question: Call = {
@@ -141,7 +141,7 @@ export class Follower {
           caller: new Presence(),
         };
         const asked = { call: question, route, recovery: former, key, digest: past.digest, json: { [route.key]: key } };
-        await this.#begin(asked, past, windowMs, true).ended;
+        await this.#begin(asked, past, waitMs, true).ended;
       }
     }
   }

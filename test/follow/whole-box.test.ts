@@ -231,3 +231,14 @@ test("a route that can't be followed is sent no more often with the header than 
   await time.advance(60_000);
   assert.deepEqual([again.outcome, box.count("/close-shift")], ["unknown", 1]);
 });
+
+test("a cancel whose line is down is refused within its caller's wait, though its sale is to be asked about first", async () => {
+  const box = await new WholeBox(time, () => success).start();
+  box.call("/sale", sale, 5);
+  await time.advance(200_000);
+  box.unplug();
+  await time.advance(10_000);
+  const cancel = box.call("/cancel", sale, 10);
+  await time.advance(15_000);
+  assert.deepEqual([cancel.outcome, cancel.word], ["not-sent", "failed"]);
+});

@@ -92,7 +92,7 @@ export class WholeBox {
       journal.onOpened = () => resolver.wake();
       resolver.wake();
     }
-    this.#life = { journal, follower, handler, line, resolver };
+    this.#life = { device, journal, follower, handler, line, resolver };
     line.start();
     await this.time.advance(3_000);
     return this;
@@ -145,6 +145,11 @@ export class WholeBox {
     return told;
   }
 
+  /** The cable is pulled. */
+  unplug(): void {
+    this.#running.device.unplug();
+  }
+
   /** How often a route was on the wire. */
   count(route: string): number {
     return this.got.filter((each) => each.route === route).length;
@@ -157,6 +162,7 @@ export class WholeBox {
 
 /** One process. */
 interface Life {
+  readonly device: FakeDevice;
   readonly journal: Journal;
   readonly follower: Follower;
   readonly handler: Handler;
