@@ -11,11 +11,12 @@ export function bytesOf(pieces: readonly Buffer[]): number {
 const shortBytes = 4_096;
 const fewPieces = 16;
 const roomBytes = 16_384;
+const noRoom: Buffer = Buffer.alloc(0);
 
 /** Gathers pieces as they come, in memory that is in proportion to their bytes. */
 export class GatheredPieces {
   readonly #pieces: Buffer[] = [];
-  #room: Buffer = Buffer.alloc(0);
+  #room = noRoom;
   #used = 0;
 
   add(piece: Buffer): void {
@@ -38,7 +39,8 @@ export class GatheredPieces {
   }
 
   #closeRoom(): void {
-    if (this.#used > 0) this.#pieces.push(this.#room.subarray(0, this.#used));
+    if (this.#used === 0) return;
+    this.#pieces.push(this.#room.subarray(0, this.#used));
     this.#room = this.#room.subarray(this.#used);
     this.#used = 0;
   }

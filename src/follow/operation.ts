@@ -54,6 +54,8 @@ export class Operation {
   readonly ended: Promise<void>;
   /** Settles when its first sending has come to an end; at once where it was sent before, never where it ends unsent. */
   readonly started: Promise<void>;
+  /** How many operations were sent under its key when it was, itself among them. */
+  sendings: number;
   readonly #options: OperationOptions;
   readonly #askOnly = new AbortController();
   /** Aborted before it is sent. */
@@ -66,14 +68,12 @@ export class Operation {
   #lastFault: Fault | undefined;
   #polls = 0;
   #end: OperationEnd | undefined;
-  /** How many operations were sent under its key when it was, itself among them. */
-  #sendings: number;
 
   constructor(options: OperationOptions) {
     this.#options = options;
     this.#call = options.call;
     this.#known = options.token.known;
-    this.#sendings = options.sendings() ?? 0;
+    this.sendings = options.sendings() ?? 0;
     this.started =
       options.call === undefined
         ? Promise.resolve()
@@ -88,15 +88,10 @@ export class Operation {
     return this.#end;
   }
 
-  /** How many operations had been sent under its key when it was, itself among them. */
-  get sendings(): number {
-    return this.#sendings;
-  }
-
   /** Nothing was sent under its key since: what is answered about the key is about this operation. */
   get #isLast(): boolean {
     const { isLast, sendings } = this.#options;
-    return isLast && (sendings() ?? this.#sendings) === this.#sendings;
+    return isLast && (sendings() ?? this.sendings) === this.sendings;
   }
 
   /** Another caller waits for it: its sending is refused only when all of them have left. */
@@ -176,7 +171,7 @@ export class Operation {
       this.#askOnly.abort();
       // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
       const isFresh = this.#options.recovery.baseline && this.#known.baseline === "";
-      this.#sendings = (this.#options.sendings() ?? 0) + 1;
+      this.sendings = (this.#options.sendings() ?? 0) + 1;
       this.#start = await this.#tried(isFresh ? { ...call, isFresh } : call);
       // What was asked before it proves nothing of its end.
       this.#last = this.#start instanceof Fault ? undefined : { route, reply: this.#start };

@@ -40,23 +40,23 @@ export class BodyReader {
     failed: (fault: Fault) => void,
   ): void {
     if (Number(request.headers["content-length"] ?? 0) > this.#bodyBytesMax) throw this.#tooLarge();
-    let pieces: GatheredPieces | undefined = new GatheredPieces();
+    let pieces = new GatheredPieces();
     request.on("data", (piece: Buffer) => {
       if (state.bodyDone) return;
       state.requestBytes += piece.length;
       state.heldBytes += piece.length;
       this.#heldBytes += piece.length;
-      pieces?.add(piece);
+      pieces.add(piece);
       const tooLarge = state.requestBytes > this.#bodyBytesMax;
       if (!tooLarge && (this.#heldBytes <= this.#heldBytesMax || state.requestBytes <= bodyBytesFree)) return;
-      pieces = undefined;
+      pieces = new GatheredPieces();
       this.release(state);
       failed(tooLarge ? this.#tooLarge() : this.#tooMany());
     });
     request.on("end", () => {
       if (state.bodyDone) return;
       state.bodyComplete = true;
-      complete(pieces?.all ?? []);
+      complete(pieces.all);
     });
   }
 

@@ -68,7 +68,7 @@ export class FramedLink {
       onClosed: (reason) => this.#lost(reason),
     };
     this.#reconnector = new Reconnector(open, () => handler, {
-      opened: (opening) => this.#opened(opening),
+      opened: (connection) => this.#opened(connection),
       failed: (reason) => this.#user.openFailed(reason),
     });
   }
@@ -81,9 +81,9 @@ export class FramedLink {
   async stop(): Promise<void> {
     this.#reconnector.stop();
     this.#deadline.dispose();
-    const opening = this.#connection;
+    const connection = this.#connection;
     this.#connection = undefined;
-    await opening?.close();
+    await connection?.close();
   }
 
   get isOpen(): boolean {
@@ -129,9 +129,9 @@ export class FramedLink {
     return new FrameReader(this.#config, this.#traffic.framings, this.#traffic.payloadBytesMax);
   }
 
-  #opened(opening: Connection): void {
+  #opened(connection: Connection): void {
     const now = nowMs();
-    this.#connection = opening;
+    this.#connection = connection;
     this.#reader = this.#newReader();
     this.#drainUntilMs = now + silenceMs;
     this.#drainGiveUpMs = now + silenceMsMax;
@@ -152,13 +152,13 @@ export class FramedLink {
   }
 
   #lost(reason: string): void {
-    const opening = this.#connection;
-    if (opening === undefined) return;
-    const nothingWritten = this.#writing && opening.wroteBytes === 0;
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    const nothingWritten = this.#writing && connection.wroteBytes === 0;
     this.#connection = undefined;
     this.#writing = false;
     this.#deadline.clear();
-    const closed = opening.close();
+    const closed = connection.close();
     this.#user.lost(reason, { nothingWritten, discards: this.#reader.reset() });
     this.#reconnector.again(closed);
   }
