@@ -130,7 +130,7 @@ const answered = {
 
 /** A fault of the line as a bridge would answer it, so that both ways lead to the same errors. */
 function faultAnswer(service: ContractName, route: string, fault: Fault): Answer {
-  const { retryAfterS } = fault.details;
+  const { retryAfterS } = fault;
   return {
     outcome: fault.outcome,
     text: faultBody(contracts[service], route, fault).payload.toString(),

@@ -1,3 +1,4 @@
+import { backslash, isSpace, quote, stringEnd } from "../core/json-text.ts";
 import { fieldNames, isPlainWord, linePrefixes, routePaths, sentences, shownNumbers, shownTexts } from "./shown-fields.ts";
 
 /**
@@ -10,8 +11,6 @@ import { fieldNames, isPlainWord, linePrefixes, routePaths, sentences, shownNumb
 
 const x = 0x78;
 const nine = 0x39;
-const quote = 0x22;
-const backslash = 0x5c;
 
 /**
  * The payload of a request or a reply, masked, in memory of its own. Any bytes are taken.
@@ -37,7 +36,6 @@ function firstByte(text: Buffer): number | undefined {
   return text.find((byte) => !isSpace(byte));
 }
 
-const isSpace = (byte: number | undefined) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
 const isLetter = (byte: number) => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
@@ -193,13 +191,6 @@ function maskJson(out: Buffer, secrets: readonly string[]): void {
       at++;
     }
   }
-}
-
-/** Where a string ends whose text begins here: at its closing quote, or at the end of all. */
-function stringEnd(text: Buffer, from: number): number {
-  let at = from;
-  while (at < text.length && text[at] !== quote) at += text[at] === backslash ? 2 : 1;
-  return Math.min(at, text.length);
 }
 
 function isKey(text: Buffer, behind: number): boolean {

@@ -133,7 +133,7 @@ export type FaultKind = keyof typeof faultClasses;
 export interface FaultDetails {
   /** Why, where the kind alone doesn't say it. */
   readonly reason?: FaultReason | undefined;
-  /** Seconds for `Retry-After`, when waiting helps. */
+  /** Seconds for `Retry-After`, where not as its reason says. */
   readonly retryAfterS?: number | undefined;
   /** Methods that the route takes, for `Allow`. */
   readonly allow?: readonly string[];
@@ -172,6 +172,11 @@ export class Fault extends Error {
 
   get httpStatus(): number {
     return faultClasses[this.kind].httpStatus;
+  }
+
+  /** Seconds after which the call is worth sending again; undefined where it was sent, or where waiting doesn't help. */
+  get retryAfterS(): number | undefined {
+    return this.outcome === "not-sent" ? (this.details.retryAfterS ?? retryAfterS[this.reason]) : undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../core/json-object.ts";
+import { backslash, isSpace, quote, stringEnd } from "../core/json-text.ts";
 import { parseObject } from "./json.ts";
 
 /**
@@ -31,11 +32,9 @@ export interface Parsed {
   readonly twice: string | undefined;
 }
 
-const quote = 0x22;
 const comma = 0x2c;
 const colon = 0x3a;
 const squareOpen = 0x5b;
-const backslash = 0x5c;
 const squareClose = 0x5d;
 const curlyOpen = 0x7b;
 const curlyClose = 0x7d;
@@ -69,13 +68,6 @@ export function parseBounded(text: Buffer, watched: readonly string[] = []): Par
   return json === undefined ? notAnObject : { json, twice };
 }
 
-/** Where a string ends whose text begins here: at its closing quote, or at the end of all. */
-function stringEnd(text: Buffer, from: number): number {
-  let at = from;
-  while (at < text.length && text[at] !== quote) at += text[at] === backslash ? 2 : 1;
-  return at;
-}
-
 /** The watched name that `text[from, to)` is, if it is the key of a member. */
 function keyOf(text: Buffer, from: number, to: number, watched: readonly string[]): string | undefined {
   let behind = to + 1;
@@ -92,8 +84,6 @@ function isAt(name: string, text: Buffer, from: number): boolean {
   for (let i = 0; i < name.length; i++) if (text[from + i] !== name.charCodeAt(i)) return false;
   return true;
 }
-
-const isSpace = (byte: number | undefined) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 /** A string's value: `pay\u005fid` is `pay_id` to a parser. What is not a string is left to the parser of the whole. */
 function unescaped(string: string): unknown {

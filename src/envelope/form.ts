@@ -1,3 +1,5 @@
+import { isSpace } from "../core/json-text.ts";
+
 /**
  * The fiscal form: `name=value` pairs joined by `&` (fiscal.md, Endpoints).
  *
@@ -62,10 +64,6 @@ function trimmed(text: Buffer): { start: number; end: number } {
   while (start < end && isSpace(text[start])) start++;
   while (end > start && isSpace(text[end - 1])) end--;
   return { start, end };
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
-import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { Presence } from "../core/presence.ts";
@@ -256,8 +256,5 @@ function reused({ route, key, call }: Asked, past: PastOperation | undefined): F
 
 function tooMany({ call }: Asked): Fault {
   const state = `${followedMax} operations of ${call.service} are followed, which is the limit`;
-  return new Fault("unavailable", `Cannot follow ${call.route}: ${state}. ${nothingSent}`, {
-    reason: "too-many-followed",
-    retryAfterS: retryAfterS["too-many-followed"],
-  });
+  return new Fault("unavailable", `Cannot follow ${call.route}: ${state}. ${nothingSent}`, { reason: "too-many-followed" });
 }

@@ -218,7 +218,7 @@ function answerOf(ending: Reply | Fault): Answer {
     const text = textOf(ending.payload);
     return { outcome: "answered", text, httpStatus: undefined, retryAfterMs: undefined, reason: undefined, failure: undefined };
   }
-  const { outcome, httpStatus, reason, message, details } = ending;
-  const retryAfterMs = details.retryAfterS === undefined ? undefined : details.retryAfterS * 1_000;
+  const { outcome, httpStatus, reason, message, retryAfterS } = ending;
+  const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
   return { outcome, text: undefined, httpStatus, retryAfterMs, reason, failure: message };
 }

@@ -199,7 +199,10 @@ export class AdminListener {
       return;
     }
     if (error instanceof Fault) {
-      const { allow, retryAfterS } = error.details;
+      const {
+        retryAfterS,
+        details: { allow },
+      } = error;
       write(pending, error.httpStatus, errorText(error.message), {
         "X-Posline-Reason": error.reason,
         ...(error.kind === "key" ? challenge : {}),

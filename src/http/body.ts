@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Fault, nothingSent, retryAfterS } from "../core/fault.ts";
+import { Fault, nothingSent } from "../core/fault.ts";
 import { GatheredPieces } from "../core/pieces.ts";
 import { bodyBytesFree } from "./limits.ts";
 
@@ -76,9 +76,6 @@ export class BodyReader {
 
   #tooMany(): Fault {
     const state = `the bodies of other requests already take ${this.#heldBytesMax} bytes, which is the limit`;
-    return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, {
-      reason: "too-many-requests",
-      retryAfterS: retryAfterS["too-many-requests"],
-    });
+    return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, { reason: "too-many-requests" });
   }
 }

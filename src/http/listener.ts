@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
-import { checkFirst, Fault, type FaultKind, nothingSent, retryAfterS } from "../core/fault.ts";
+import { checkFirst, Fault, type FaultKind, nothingSent } from "../core/fault.ts";
 import type { Followed } from "../core/followed.ts";
 import { readTraceparent } from "../core/traceparent.ts";
 import { readHttpBody } from "../envelope/request.ts";
@@ -260,10 +260,7 @@ function refuseNow({ refusal }: AppliedSettings): void {
 
 function tooManyPending(): Fault {
   const state = `${waitingRequestsMax} requests of its connection already wait, which is the limit`;
-  return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, {
-    reason: "too-many-requests",
-    retryAfterS: retryAfterS["too-many-requests"],
-  });
+  return new Fault("unavailable", `Cannot accept the request: ${state}. ${nothingSent}`, { reason: "too-many-requests" });
 }
 
 /** An error that is not a Fault is a bug of posline's. */

@@ -120,9 +120,9 @@ export class ResponseWriter {
   #faultParts(target: Omit<ResponseTarget, "response">, fault: Fault) {
     const { word, status, code, payload } = faultBody(this.#contract, target.path, fault);
     const httpStatus = faultHttpStatus(this.#contract, word, fault, this.#faultStatus);
-    const { queueMs = 0, lineMs = 0, retryAfterS, allow, followed, isJoined } = fault.details;
+    const { queueMs = 0, lineMs = 0, allow, followed, isJoined } = fault.details;
     const headers = this.#headers(target, outcomeHeaders(fault), payload.length, queueMs, lineMs);
-    if (retryAfterS !== undefined) headers.push("Retry-After", String(retryAfterS));
+    if (fault.retryAfterS !== undefined) headers.push("Retry-After", String(fault.retryAfterS));
     if (allow !== undefined) headers.push("Allow", allow.join(", "));
     if (followed !== undefined) headers.push(...followedHeaders(followed));
     if (isJoined === true) headers.push(...joined);

@@ -5,7 +5,7 @@ import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
-import { checkFirst, Fault, nothingSent, retryAfterS } from "../core/fault.ts";
+import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import type { OperationEnd, OperationHistory, PastOperation } from "../core/followed.ts";
 import { version } from "../core/version.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
@@ -365,8 +365,5 @@ function refuseRepeated({ route }: Call, { digest, before }: RecentOperation): v
 
 /** Nothing goes out because of the journal; `state` says why. */
 function notRecorded(path: string, state: string): Fault {
-  return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, {
-    reason: "not-recorded",
-    retryAfterS: retryAfterS["not-recorded"],
-  });
+  return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason: "not-recorded" });
 }

@@ -1,6 +1,6 @@
 import type { Reply, ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
-import { Fault, type FaultDetails, type FaultReason, nothingSent, retryAfterS } from "../core/fault.ts";
+import { Fault, type FaultDetails, type FaultReason, nothingSent } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import type { Presence } from "../core/presence.ts";
 import type { ReadReply } from "../envelope/reply.ts";
@@ -172,5 +172,5 @@ export class Exchange implements Queued {
 /** A call that was not sent; sending it again helps after what its reason says. */
 export function unavailable(line: string, reason: FaultReason, state: string, details: FaultDetails = {}): Fault {
   const message = `Cannot send to line ${line}: ${state}. ${nothingSent}`;
-  return new Fault("unavailable", message, { retryAfterS: retryAfterS[reason], ...details, reason });
+  return new Fault("unavailable", message, { ...details, reason });
 }

@@ -52,6 +52,13 @@ test("retryAfterS names only reasons of calls that were not sent, in whole secon
   }
 });
 
+test("Fault.retryAfterS is what its reason says, or its details, and nothing once it was sent", () => {
+  assert.equal(new Fault("unavailable", "x", { reason: "stopping" }).retryAfterS, retryAfterS.stopping);
+  assert.equal(new Fault("unavailable", "x", { reason: "stopping", retryAfterS: 30 }).retryAfterS, 30);
+  assert.equal(new Fault("malformed", "x").retryAfterS, undefined);
+  assert.equal(new Fault("broken", "x", { reason: "stopping" }).retryAfterS, undefined);
+});
+
 test("isFaultReason() takes the list's words and nothing else", () => {
   for (const word of Object.keys(faultReasons)) assert.ok(isFaultReason(word));
   for (const word of ["", "toString", "Line-Down", undefined, 5, ["line-down"]]) assert.ok(!isFaultReason(word));

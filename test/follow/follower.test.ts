@@ -267,7 +267,7 @@ test("Follower follows 64 operations of a service at most, and refuses the next 
   const { fault, stands } = await ended(asked[64] ?? Promise.reject(new Error("65 were asked")), 0);
   assert.equal(fault?.reason, "too-many-followed");
   assert.equal(fault?.outcome, "not-sent");
-  assert.equal(fault?.details.retryAfterS, 5);
+  assert.equal(fault?.retryAfterS, 5);
   assert.match(fault?.message ?? "", /Cannot follow \/sale: 64 operations of bank are followed, which is the limit/);
   assert.match(fault?.message ?? "", /Nothing was sent/);
   assert.equal(stands, "not followed", "it may be one that was sent before");

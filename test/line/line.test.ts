@@ -367,7 +367,7 @@ test("Line says beforehand with which fault it would refuse a call, in the same 
     await time.settle();
     assert.match(refusal?.message ?? "", new RegExp(what));
     assert.deepEqual(refusal, end.fault);
-    assert.equal(refusal?.details.retryAfterS, end.fault?.details.retryAfterS);
+    assert.equal(refusal?.retryAfterS, end.fault?.retryAfterS);
   };
   assert.ok(await idle(set));
   assert.equal(set.line.refusal, undefined);

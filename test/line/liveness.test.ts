@@ -93,7 +93,7 @@ test("Line.liveness() of a silent terminal stays unheard on a clean line, and it
     waiting.fault?.message ?? "",
     /it is recovering \(the terminal does not answer, and not one byte comes back: 1\./,
   );
-  assert.equal(waiting.fault?.details.retryAfterS, 10);
+  assert.equal(waiting.fault?.retryAfterS, 10);
   await time.advance(600_000);
   assert.equal(set.line.state, "idle");
   assert.deepEqual(states(set), { bank: "unheard" });
