@@ -22,13 +22,13 @@ import { folder, bytes as journalBytes, Told } from "../journal/records.ts";
 import { type Fate as CutFate, SimDisk, systemError } from "../journal/sim-disk.ts";
 import { lineOver } from "../line/lines.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
-import { type FullFate, FullTerminal } from "./full-terminal.ts";
+import { type FullFate, FullTerminal, type Stand } from "./full-terminal.ts";
 
 /**
  * Random lives of a whole box: two lines with their drivers, a journal on a disk that fails and loses its power, followed sales, and
- * posline's own questions. Tills send sales, leave, repeat the same call with `Prefer: wait` until it ends, and cancel under the sale's
- * key, without it; processes are killed and stopped at any moment. Terminals keep a ledger, and each word that a till is given must be what
- * the ledger has of its sale.
+ * posline's own questions. Tills send sales, leave, repeat the same call with `Prefer: wait` until it ends, and under its key, without
+ * it, cancel or sell once more, or sell for another amount; clocks are set; processes are killed and stopped at any moment. Terminals keep
+ * a ledger, and each word that a till is given must be what the ledger has of its sale.
  */
 
 const services = ["till-0", "till-1"] as const;
@@ -40,10 +40,13 @@ export type FullStep =
       readonly do: "sale";
       readonly service: number;
       readonly key: number;
+      readonly amount: number;
       readonly waitS: number;
       readonly leavesMs: number | undefined;
     }
-  | { readonly do: "check" | "cancel"; readonly service: number; readonly key: number }
+  | { readonly do: "check" | "cancel" | "plain sale"; readonly service: number; readonly key: number }
+  /** The time of day is set to so much before or behind the true one. */
+  | { readonly do: "clock"; readonly offMs: number }
   | { readonly do: "wait"; readonly ms: number }
   | { readonly do: "unplug"; readonly service: number; readonly ms: number }
   | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
@@ -59,6 +62,12 @@ export interface FullWorld {
 
 const service = fc.nat({ max: services.length - 1 });
 const key = fc.nat({ max: 3 });
+
+const usualAmount = 1500;
+
+/** Milliseconds: a time server's step, a summer time, a box that began with a battery clock half a day wrong; by a day less than any. */
+const offMs = fc.constantFrom(0, 0, 2_000, -2_000, -40_000, 3_600_000, -3_600_000, 39_600_000, -39_600_000);
+
 const fate: fc.Arbitrary<FullFate> = fc.record({
   kind: fc.oneof(
     { weight: 8, arbitrary: fc.constant("answered" as const) },
@@ -82,6 +91,7 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
     weight: 10,
     arbitrary: fc.record({
       ...{ do: fc.constant("sale" as const), service, key, waitS: fc.integer({ min: 0, max: 60 }) },
+      amount: fc.oneof({ weight: 9, arbitrary: fc.constant(usualAmount) }, { weight: 1, arbitrary: fc.constant(1700) }),
       leavesMs: fc.oneof(
         { weight: 4, arbitrary: fc.constant(undefined) },
         { weight: 1, arbitrary: fc.integer({ min: 0, max: 30_000 }) },
@@ -89,7 +99,8 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("check" as const), service, key }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel" as const), service, key }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("cancel" as const, "plain sale" as const), service, key }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("clock" as const), offMs }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 30_000 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("unplug" as const), service, ms: fc.integer({ min: 0, max: 20_000 }) }) },
   {
@@ -157,12 +168,11 @@ interface Process {
   readonly stopAsking: () => void;
 }
 
-/** Words that a till may be given where its terminal's ledger has that; what isn't here promises nothing. */
-const allowed: Readonly<Partial<Record<OperationResult, readonly (string | undefined)[]>>> = {
+/** Words that a till may be given where one of its key's sales stands so; what isn't here promises nothing. */
+const allowed: Readonly<Partial<Record<OperationResult, readonly Stand[]>>> = {
   approved: ["APPROVED"],
-  declined: ["ERROR", undefined],
+  declined: ["ERROR", "refused"],
   reversed: ["REVERSED"],
-  failed: [undefined],
 };
 
 export class FullLife {
@@ -177,6 +187,8 @@ export class FullLife {
   #life = 0;
   #process: Process;
   readonly #open = new Set<string>();
+  /** How often a sale was sent without `Prefer: wait`, by service and key: each of these may run. */
+  readonly #plain = new Map<string, number>();
   #calls = 0;
   #broken: Error | undefined;
 
@@ -185,6 +197,7 @@ export class FullLife {
     this.#time = time;
     this.#tally = tally;
     this.#say = (text) => say(`${Math.round(time.nowMs)} ms  ${text}`);
+    time.setOffMs = 0;
     this.#terminals = services.map((name, index) => {
       const terminal = new FullTerminal(time, world.fates[index] ?? [], world.lateMs);
       terminal.onHeard = (heard, times) => this.#ran(`${name} ${heard}`, times);
@@ -315,11 +328,17 @@ export class FullLife {
         await this.#time.advance(each.ms);
         break;
       case "sale":
-        this.#ask(each.service, "/sale", `k${each.key}`, each.waitS * 1_000, each.leavesMs);
+        this.#ask(each, "/sale", each.amount, each.waitS * 1_000, each.leavesMs);
+        break;
+      case "plain sale":
+        this.#sellPlainly(each);
         break;
       case "check":
       case "cancel":
-        this.#ask(each.service, `/${each.do}`, `k${each.key}`, undefined, undefined);
+        this.#ask(each, `/${each.do}`);
+        break;
+      case "clock":
+        this.#time.setOffMs = each.offMs;
         break;
       case "unplug": {
         const device = this.#terminals[each.service]?.device;
@@ -352,7 +371,20 @@ export class FullLife {
     });
   }
 
-  #ask(index: number, route: string, payId: string, waitMs: number | undefined, leavesMs: number | undefined): void {
+  #sellPlainly(to: { readonly service: number; readonly key: number }): void {
+    const name = `${services[to.service]} k${to.key}`;
+    this.#plain.set(name, (this.#plain.get(name) ?? 0) + 1);
+    this.#ask(to, "/sale");
+  }
+
+  #ask(
+    { service: index, key }: { readonly service: number; readonly key: number },
+    route: string,
+    amount: number = usualAmount,
+    waitMs?: number,
+    leavesMs?: number,
+  ): void {
+    const payId = `k${key}`;
     const name = services[index];
     const handler = this.#process.handlers[index];
     if (name === undefined || handler === undefined) return;
@@ -363,7 +395,7 @@ export class FullLife {
     this.#open.add(id);
     this.#tally.calls++;
     const cameMs = this.#time.nowMs;
-    const body = [Buffer.from(JSON.stringify({ pay_id: payId, amount: 1500 }))];
+    const body = [Buffer.from(JSON.stringify({ pay_id: payId, amount }))];
     const call: Call = {
       service: name,
       contract: "bank",
@@ -416,18 +448,17 @@ export class FullLife {
   }
 
   #wordIsSo(index: number, payId: string, word: OperationResult): void {
-    const stand = this.#terminals[index]?.standOf(payId);
-    const may = allowed[word];
-    const isSo = may === undefined || may.includes(stand);
+    const stands = this.#terminals[index]?.standsOf(payId) ?? [];
+    const isSo = isAllowed(word, stands);
     // The terminal's word about a second sending, where the first was to go out without a record.
     if (!isSo && this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
-    else assert.ok(isSo, `${services[index]} ${payId} was told ${word}, and the ledger has ${stand}`);
+    else assert.ok(isSo, `${services[index]} ${payId} was told ${word}, and the ledger has ${stands.join(", ")}`);
   }
 
-  /** Every sale here has `Prefer: wait`, so a repetition isn't carried out again. */
+  /** A repetition with `Prefer: wait` isn't carried out again. */
   #ran(name: string, times: number): void {
     this.#say(`${name} runs`);
-    if (times === 1) return;
+    if (times <= 1 + (this.#plain.get(name) ?? 0)) return;
     if (this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
     else this.#fail(new Error(`${name} was carried out ${times} times`));
   }
@@ -449,14 +480,14 @@ export class FullLife {
         if (settled !== undefined) {
           this.#tally.settled++;
           // One that failed may have been sent anew under its key; then as many ran as did not fail, or fewer.
-          const stand = terminal.standOf(payId);
-          const ran = terminal.ledger.get(payId)?.times ?? 0;
+          const stands = terminal.standsOf(payId);
+          const ran = terminal.timesRun(payId);
           const mayHaveRun = others.filter((each) => each.settled?.result !== "failed").length;
-          const isSo = settled.result === "failed" ? ran <= mayHaveRun : (allowed[settled.result]?.includes(stand) ?? true);
+          const isSo = settled.result === "failed" ? ran <= mayHaveRun : isAllowed(settled.result, stands);
           // It may have been sent again without a record, and the ledger stands as that one ended.
           assert.ok(
             isSo || this.#mayRelayUnrecorded,
-            `${name} ${payId} is settled as ${settled.result}, and the ledger has ${stand}`,
+            `${name} ${payId} is settled as ${settled.result}, and the ledger has ${stands.join(", ")}`,
           );
         }
         const allNotSent = others.every((each) => each.ending?.outcome === "not-sent");
@@ -470,6 +501,13 @@ export class FullLife {
         assert.ok(recorded.has(payId), `${name} ${payId} went out, and the journal has no record`);
     }
   }
+}
+
+/** Whether a word may be said of a key, as its sales stand. */
+function isAllowed(word: OperationResult, stands: readonly Stand[]): boolean {
+  if (word === "failed") return stands.every((stand) => stand === "refused");
+  const may = allowed[word];
+  return may === undefined || stands.some((stand) => may.includes(stand));
 }
 
 /** Milliseconds that a call may take beside its own wait: for its record, its turn behind others, its sending, and a question's end. */

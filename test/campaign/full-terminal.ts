@@ -18,8 +18,10 @@ export interface FullFate {
 interface Entry {
   readonly end: FullFate["end"];
   readonly atMs: number;
-  readonly times: number;
 }
+
+/** How a request stands: it was refused, or what was carried out goes on or ended so. */
+export type Stand = FullFate["end"] | "in progress" | "refused";
 
 /** Milliseconds that an answer takes; one that is late takes as long as its call waits, and a little more or less. */
 const answerMs = 10;
@@ -27,8 +29,10 @@ const answerMs = 10;
 const absent = '{"status":"error","code":-15}';
 
 export class FullTerminal {
-  /** Sales, by their keys. */
-  readonly ledger = new Map<string, Entry>();
+  /** Sales, by their keys: each time that one was carried out, the last one last. */
+  readonly #ledger = new Map<string, readonly Entry[]>();
+  /** Keys of sales that were refused. */
+  readonly #refused = new Set<string>();
   /** What was carried out last under a key: a sale, or a cancel. */
   readonly #latest = new Map<string, Entry>();
   /** Keys of what has an effect, in the order in which it came whole. */
@@ -57,14 +61,19 @@ export class FullTerminal {
     return this.device;
   }
 
-  /** How a sale stands, as its ledger has it: undefined where it has none. */
-  standOf(key: string): FullFate["end"] | "in progress" | undefined {
-    return this.#stand(this.ledger.get(key));
+  /** How the sales of a key stand. */
+  standsOf(key: string): readonly Stand[] {
+    const ran = (this.#ledger.get(key) ?? []).map((entry) => this.#stand(entry));
+    return this.#refused.has(key) ? ["refused", ...ran] : ran;
   }
 
-  #stand(entry: Entry | undefined): FullFate["end"] | "in progress" | undefined {
-    if (entry === undefined) return undefined;
-    return entry.atMs <= this.#time.nowMs ? entry.end : "in progress";
+  /** How many sales of a key were carried out. */
+  timesRun(key: string): number {
+    return this.#ledger.get(key)?.length ?? 0;
+  }
+
+  #stand({ end, atMs }: Entry): FullFate["end"] | "in progress" {
+    return atMs <= this.#time.nowMs ? end : "in progress";
   }
 
   #take(framing: Framing, text: string): void {
@@ -89,23 +98,27 @@ export class FullTerminal {
 
   #begin(key: string, fate: FullFate | undefined, isSale: boolean): string {
     if (isSale) this.heard.push(key);
-    if (fate?.kind === "refused") return '{"status":"error","code":-29}';
+    if (fate?.kind === "refused") {
+      if (isSale) this.#refused.add(key);
+      return '{"status":"error","code":-29}';
+    }
     // There is nothing to cancel.
-    if (!isSale && !this.ledger.has(key)) return absent;
+    const sold = this.#ledger.get(key) ?? [];
+    if (!isSale && sold.length === 0) return absent;
     const { end = "APPROVED", takesMs = 0 } = fate ?? {};
-    const times = (this.ledger.get(key)?.times ?? 0) + 1;
-    const entry = { end, atMs: this.#time.nowMs + takesMs, times };
+    const entry = { end, atMs: this.#time.nowMs + takesMs };
     this.#latest.set(key, entry);
     if (isSale) {
-      this.ledger.set(key, entry);
-      this.onHeard(key, times);
+      this.#ledger.set(key, [...sold, entry]);
+      this.onHeard(key, sold.length + 1);
     }
     return '{"status":"success"}';
   }
 
   #check(key: string): string {
-    const stand = this.#stand(this.#latest.get(key));
-    if (stand === undefined) return absent;
+    const latest = this.#latest.get(key);
+    if (latest === undefined) return absent;
+    const stand = this.#stand(latest);
     if (stand === "in progress") return '{"status":"success"}';
     const data = { status: stand, txn_id: key };
     return JSON.stringify(stand === "APPROVED" ? { status: "success", data } : { status: "error", code: -20, data });

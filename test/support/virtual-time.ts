@@ -1,8 +1,8 @@
 import { setImmediate as hop } from "node:timers";
 
 /**
- * A clock that stands still until a test moves it: `performance.now` and the timers are replaced, nothing in the source knows. A
- * minute of a line's life then takes a millisecond, and the machine's load changes nothing.
+ * A clock that stands still until a test moves it: `performance.now`, `Date.now` and the timers are replaced, nothing in the source
+ * knows. A minute of a line's life then takes a millisecond, and the machine's load changes nothing.
  */
 
 interface Timer {
@@ -19,6 +19,7 @@ interface Handle {
 
 const real = {
   now: performance.now,
+  date: Date.now,
   set: globalThis.setTimeout,
   clear: globalThis.clearTimeout,
   digest: crypto.subtle.digest.bind(crypto.subtle),
@@ -26,6 +27,8 @@ const real = {
 
 export class VirtualTime {
   nowMs = 1_000_000;
+  /** How far the time of day, as the box has it, is from its beginning here: what somebody, or a time server, sets anew. */
+  setOffMs = 0;
   /** How many timers have come due, to see that nothing spins. */
   timersRun = 0;
   #timers = new Map<number, Timer>();
@@ -35,7 +38,9 @@ export class VirtualTime {
 
   /** Takes over the clock of this process, until `restore`. */
   constructor() {
+    const beganMs = real.date() - this.nowMs;
     performance.now = () => this.nowMs;
+    Date.now = () => Math.floor(beganMs + this.nowMs + this.setOffMs);
     const set = (run: () => void, ms = 0): Handle => {
       const number = ++this.#count;
       this.#timers.set(number, { number, dueMs: this.nowMs + Math.max(1, ms), run });
@@ -60,6 +65,7 @@ export class VirtualTime {
 
   restore(): void {
     performance.now = real.now;
+    Date.now = real.date;
     globalThis.setTimeout = real.set;
     globalThis.clearTimeout = real.clear;
     crypto.subtle.digest = real.digest;
