@@ -164,8 +164,8 @@ class RunningBridge implements Bridge {
     };
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
-      // A line signs its own requests with the one, and its decoder is made for the other.
-      lasting: ({ config: { merchantId, replyBytesMax } }) => [merchantId, replyBytesMax],
+      // A line proves itself clean by its contracts' probes, signs its own requests, and has a decoder made for the largest reply.
+      lasting: ({ config: { contract, merchantId, replyBytesMax } }) => [contract, merchantId, replyBytesMax],
     });
     this.#ports = new BridgePorts(sockets, { exchange: log.exchange, error: this.#report.error });
   }

@@ -83,7 +83,10 @@ class RunningGateway implements Gateway {
     this.#log = log;
     this.#lines = new LineSet({
       make: (shared, place) => gatewayLine(shared, place, this.#reportOf(shared.name)),
-      lasting: ({ config }) => [upstreamOf(config), config.apiKey, config.replyTimeoutMs, config.replyBytesMax],
+      lasting: ({ config }) => {
+        const { contract, apiKey, replyTimeoutMs, replyBytesMax } = config;
+        return [contract, upstreamOf(config), apiKey, replyTimeoutMs, replyBytesMax];
+      },
     });
   }
 

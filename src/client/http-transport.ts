@@ -161,7 +161,9 @@ function toAnswer(response: Response, text: string): Answer {
 
 function followedIn(headers: Headers): FollowedAnswer | undefined {
   const result = operationResults.find((each) => each === headers.get("X-Posline-Result"));
-  return result === undefined ? undefined : { result, isGuarded: headers.get("X-Posline-Repeat-Guard") === null };
+  if (result === undefined) return undefined;
+  const answerOf = headers.get("X-Posline-Answer-Of") ?? undefined;
+  return { result, answerOf, isGuarded: headers.get("X-Posline-Repeat-Guard") === null };
 }
 
 function outcomeInHeader(headers: Headers): Outcome | undefined {

@@ -1,18 +1,21 @@
 import type { Route } from "../contract/contract.ts";
-import { routeOf } from "../contract/contracts.ts";
-import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
+import type { RecoveryRules } from "../contract/recovery.ts";
 import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import { checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
+import { type Done, nextStep } from "./machine.ts";
+import type { FollowedOperation } from "./proof.ts";
 import type { CallResult, RemoteService } from "./remote-service.ts";
-import { dataOf, settleFrom } from "./settle.ts";
-import { newToken, type Token } from "./token.ts";
+import { dataOf, operationOf, settleFrom } from "./settle.ts";
+import { type SettleState, stateWithoutEffect } from "./state.ts";
+import { newToken, readToken, type Token } from "./token.ts";
 import type { UnreachableReason } from "./transport.ts";
 import type { Settled, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
  * `settle` by the bridge's own following (`Prefer: wait`): the operation is sent, the bridge asks, and the same call is sent again while
  * its word is pending or unknown. That is safe only while the bridge recognises the repetition. Where it doesn't, or doesn't
- * know the header at all, the operation is asked about from here, as `settle` does without.
+ * know the header at all, the operation is asked about from here, as `settle` does without; with what the answer to its
+ * start said, by the same rules.
  */
 
 /** The longest for which one call asks the bridge to follow, in seconds: its own limit. */
@@ -31,7 +34,10 @@ class BridgeRun {
   readonly #options: SettleOptions;
   readonly #route: Route;
   readonly #recovery: RecoveryRules;
+  readonly #operation: FollowedOperation;
   readonly #steps: SettleStep[] = [];
+  /** What is known before the answer to the start: whether an earlier one may have arrived. */
+  #atStart: SettleState;
   #token: Token;
 
   constructor(service: RemoteService, token: Token, options: SettleOptions) {
@@ -39,13 +45,11 @@ class BridgeRun {
     this.#options = options;
     // Before a handler stores the token: from then on it may have left, and a process that resumes it asks first.
     this.#token = begun(token);
-    const route = routeOf(service.contract, token.route);
-    const recovery = recoveryOf(service.contract.service, token.route);
-    // `newToken` has refused what is no operation.
-    if (route === undefined || recovery === undefined)
-      throw new TypeError(`Cannot settle ${token.route}: it is not an operation`);
-    this.#route = route;
-    this.#recovery = recovery;
+    this.#atStart = { ...token.known, phase: "ready" };
+    const parsed = readToken(token);
+    this.#route = parsed.route;
+    this.#recovery = parsed.recovery;
+    this.#operation = operationOf(service.contract, parsed);
   }
 
   async run(): Promise<Settled> {
@@ -53,12 +57,14 @@ class BridgeRun {
     const beganMs = clock.nowMs();
     const untilMs = beganMs + checkedWindowMs(this.#options.windowMs);
     const pauses = new Pauses(this.#route.polling?.intervalMs, this.#options.intervalMs);
+    const isStopped = () => askOnly?.aborted === true;
     // Nothing of it is known to the bridge until a call is not refused.
     let isNew = true;
     for (;;) {
-      if (isNew && (signal?.aborted === true || askOnly?.aborted === true))
-        return this.#notSent("it was stopped before it was sent");
+      if (isNew && (signal?.aborted === true || isStopped())) return this.#notSent("it was stopped before it was sent");
+      if (isStopped()) return this.#askOn(untilMs - clock.nowMs());
       await this.#notify(isNew ? "sent" : "resent", isNew);
+      if (!isNew && isStopped()) continue;
       const remainingMs = Math.max(0, untilMs - clock.nowMs());
       const waitS = Math.min(waitSMax, Math.ceil(remainingMs / 1_000));
       const atMs = clock.nowMs() - beganMs;
@@ -82,8 +88,10 @@ class BridgeRun {
         isNew = false;
         // Another body has its key: what is asked about the key is about that one.
         if (result.summary.reason === "key-reused") return this.#unknown(result);
+        const done = this.#learn(result);
+        if (done !== undefined && followed === undefined) return this.#endByMachine(done, result);
         // Sent again it might reach the terminal again: from here on it is only asked about.
-        if (followed?.isGuarded !== true) return this.#askOn(untilMs - clock.nowMs());
+        if (followed?.isGuarded !== true || isStopped()) return this.#askOn(untilMs - clock.nowMs());
       }
       const waitMs = pauses.nextMs(
         isRefused ? { pause: "back-off", retryAfterMs: result.retryAfterMs } : { pause: "interval" },
@@ -92,7 +100,7 @@ class BridgeRun {
         return isNew ? this.#notSent(result.summary.message) : this.#unknown(result);
       }
       await this.#notify("waiting", false, undefined, waitMs);
-      await clock.sleep(waitMs, signal);
+      await clock.sleep(waitMs, AbortSignal.any([signal, askOnly].filter((each) => each !== undefined)));
     }
   }
 
@@ -100,6 +108,21 @@ class BridgeRun {
     const options = { ...this.#options, windowMs: Math.max(0, windowMs) };
     const settled = await settleFrom(this.#service, this.#token, false, options);
     return { ...settled, steps: [...this.#steps, ...settled.steps] };
+  }
+
+  /**
+   * Takes over what the answer to the start says: the name that only it gives, that the operation has begun, or that it has ended.
+   * A call that is sent again may be answered by what the first one was: it is read as the first.
+   */
+  #learn(result: CallResult): Done | undefined {
+    if (result.outcome === "unknown") this.#atStart = { ...this.#atStart, doubt: true };
+    if (result.outcome !== "answered" || result.summary.followed?.answerOf !== undefined) return undefined;
+    const step = nextStep(this.#operation, this.#atStart, result, 0);
+    if ("verdict" in step) return step;
+    // What may be sent again is asked about first, and what was accepted stays so.
+    const stays = step.state.phase === "ready" || this.#token.known.phase === "accepted";
+    if (!stays) this.#token = { ...this.#token, known: step.state };
+    return undefined;
   }
 
   #note({ outcome, summary, ...result }: CallResult, atMs: number): void {
@@ -143,6 +166,14 @@ class BridgeRun {
     if (neverSent) this.#token = unsent(this.#token);
     const result = neverSent ? "not-sent" : end === "failed" ? this.#recovery.refused : end;
     return this.#settled(result, call, call.summary.message);
+  }
+
+  /** The answer of a service that follows nothing ended it. */
+  #endByMachine({ verdict }: Done, call: CallResult): Promise<Settled> {
+    const { code, message } = call.summary;
+    const known = stateWithoutEffect(this.#token.known, true, { code, message });
+    if (verdict === this.#recovery.refused) this.#token = { ...this.#token, known };
+    return this.#settled(verdict, call, message);
   }
 
   #notSent(message: string | undefined): Promise<Settled> {

@@ -9,7 +9,7 @@ import { type Continue, type Done, nextStep } from "./machine.ts";
 import type { FollowedOperation } from "./proof.ts";
 import type { AnswerSummary, CallResult, RemoteService } from "./remote-service.ts";
 import { type Action, actionOf, nothingBegun, stateAfterStop, stateAtResume, stateWithoutEffect } from "./state.ts";
-import { nameField, newToken, readToken, type Token } from "./token.ts";
+import { nameField, newToken, type ParsedToken, readToken, type Token } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
@@ -83,9 +83,7 @@ class SettleRun {
     this.#route = route;
     this.#recovery = recovery;
     this.#body = body;
-    const keyField = nameField(route, recovery, body);
-    const asks = route.polling !== undefined;
-    this.#operation = { contract: service.contract, recovery, keyField, key: body[keyField], asks };
+    this.#operation = operationOf(service.contract, { route, recovery, body });
     this.#pauses = new Pauses(route.polling?.intervalMs, options.intervalMs);
     this.#windowMs = checkedWindowMs(options.windowMs);
     this.#runBeganMs = this.#clock.nowMs();
@@ -249,6 +247,15 @@ class SettleRun {
       token: this.#token,
     };
   }
+}
+
+/** A token's operation, as the machine sees it. */
+export function operationOf(
+  contract: Contract,
+  { route, recovery, body }: Pick<ParsedToken, "route" | "recovery" | "body">,
+): FollowedOperation {
+  const keyField = nameField(route, recovery, body);
+  return { contract, recovery, keyField, key: body[keyField], asks: route.polling !== undefined };
 }
 
 /** The contract has documentID as an integer, and some terminals write it as a string. */

@@ -43,6 +43,8 @@ export interface Answer {
 /** A bridge's word for an operation that it followed. */
 export interface FollowedAnswer {
   readonly result: OperationResult;
+  /** The query whose answer it gives, where that isn't the operation's own. */
+  readonly answerOf: string | undefined;
   /** The same call again is only asked about. */
   readonly isGuarded: boolean;
 }

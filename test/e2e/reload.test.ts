@@ -197,3 +197,20 @@ test("SIGHUP lets two services change places, each with its own routes", async (
     },
   );
 });
+
+test("SIGHUP opens a line again whose service gets another contract: what proves it clean is another", async () => {
+  await withBench(
+    answering(() => good),
+    async ({ bridge, configOf, reload }) => {
+      const [port = 0] = await freePorts(1);
+      const paying = (contract: string) => configOf({ services: { pay: { contract, line: "till", port } } });
+      await reload(paying("bank"));
+      await bridge.logged(({ state }) => state === "idle", "the line to be clean");
+      const from = bridge.log.length;
+      const told = await reload(paying("qr"));
+      assert.equal(told["msg"], "the configuration was reloaded");
+      await bridge.logged(({ state }) => state === "idle", "the line to be clean again", from);
+      assert.ok(statesOf(bridge, from).includes("recovering"), "it was opened anew");
+    },
+  );
+});

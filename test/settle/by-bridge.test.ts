@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bank } from "../../src/contract/bank.ts";
+import { qr } from "../../src/contract/qr.ts";
 import type { OperationResult } from "../../src/core/followed.ts";
 import { settleByBridge } from "../../src/settle/by-bridge.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
@@ -13,7 +14,7 @@ const body = { pay_id: "P-1", amount: 1500 };
 /** An answer as a bridge gives it that followed the operation. */
 const by = (answer: Answer, result: OperationResult, isGuarded = true): Answer => ({
   ...answer,
-  followed: { result, isGuarded },
+  followed: { result, answerOf: undefined, isGuarded },
 });
 const approved = reply({ status: "success", data: { status: "APPROVED", rrn: "77" } });
 
@@ -391,4 +392,102 @@ test("settleByBridge() sends a call again that wasn't sent where the bridge has 
     ).result,
     "unknown",
   );
+});
+
+/** The same over qr. */
+async function runQr(script: Script, options: SettleOptions = {}) {
+  const scripted = new Scripted(script);
+  const service = new RemoteService({ contract: qr, transport: scripted, merchantId: undefined, timeoutMs: undefined });
+  const settled = await settleByBridge(
+    service,
+    script[0]?.[0] ?? "",
+    { ...body, trans: undefined },
+    {
+      clock: new TestClock(),
+      ...options,
+    },
+  );
+  assert.deepEqual(
+    scripted.seen.map(({ route }) => route),
+    script.map(([route]) => route),
+  );
+  return { ...settled, seen: scripted.seen };
+}
+
+test("settleByBridge() keeps the name that only the start's answer gives, and its token asks by it", async () => {
+  const shown = by(ok({ data: { trans: "T1" } }), "pending");
+  const ofQuery: Answer = {
+    ...ok({ data: { trans: "T9" } }),
+    followed: { result: "pending", answerOf: "/check", isGuarded: true },
+  };
+  for (const later of [shown, ofQuery, by(lost, "unknown"), by(error(-3), "unknown")]) {
+    const { result, token } = await runQr(
+      [
+        ["/showqrcode", shown],
+        ["/showqrcode", later],
+      ],
+      { windowMs: 1_000 },
+    );
+    assert.equal(result, "unknown");
+    const { learned, learnedProven } = token.known;
+    assert.deepEqual([learned, learnedProven], ["T1", true]);
+  }
+  const { result, seen } = await runQr([
+    ["/showqrcode", by(ok({ data: { trans: "T1" } }), "pending", false)],
+    ["/check", ok()],
+    ["/check", ok({ data: { rrn: "1" } })],
+  ]);
+  assert.equal(result, "approved");
+  assert.deepEqual(
+    seen.slice(1).map(({ body: asked }) => asked["trans"]),
+    ["T1", "T1"],
+  );
+});
+
+test("settleByBridge() reads the answer of a service that follows nothing as settle does", async () => {
+  const absent = error(-15);
+  const accepted = await settled(
+    [
+      ["/sale", ok()],
+      ["/check", absent],
+      ["/check", absent],
+      ["/check", approved],
+    ],
+    { windowMs: 10_000 },
+  );
+  assert.equal(accepted.result, "approved", "it was accepted: that nothing is known of it yet doesn't send it again");
+  const refused = await settled([["/sale", error(-29)]]);
+  assert.deepEqual([refused.result, refused.token.known.phase, refused.token.known.doubt], ["declined", "refused", true]);
+  assert.equal((await runQr([["/refund", ok({ data: { rrn: "1" } })]])).result, "approved", "it has no query");
+  const confirmed = await settled([["/confirm", ok()], ...repeat(4, ["/check", absent])], { windowMs: 5_000 }, "/confirm");
+  assert.equal(confirmed.result, "unknown");
+});
+
+test("settleByBridge() takes no second refusal for proof once a first answer was lost", async () => {
+  const { result } = await settled(
+    [
+      ["/sale", by(lost, "unknown")],
+      ["/sale", error(-29)],
+      ["/check", approved],
+    ],
+    { windowMs: 10_000 },
+  );
+  assert.equal(result, "approved");
+});
+
+test("settleByBridge() only asks from askOnly's abort on, and its token does so for ever", async () => {
+  for (const at of ["waiting", "resent"] as const) {
+    const stop = new AbortController();
+    const onProgress = ({ type }: SettleEvent) => {
+      if (type === at) queueMicrotask(() => stop.abort());
+    };
+    const stopped = await settled(
+      [
+        ["/sale", by(lost, "unknown")],
+        ...repeat(2, ["/check", lost]),
+      ],
+      { askOnly: stop.signal, windowMs: 2_000, onProgress },
+    );
+    assert.deepEqual([stopped.result, stopped.token.known.askOnly], ["unknown", true], at);
+  }
 });
