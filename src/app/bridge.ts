@@ -8,6 +8,7 @@ import { refuseUnrecorded } from "../config/rules.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Handler, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
+import { deviceMark } from "../core/device-mark.ts";
 import type { Log } from "../core/log.ts";
 import { version } from "../core/version.ts";
 import type { ValidateBody } from "../envelope/request.ts";
@@ -304,12 +305,14 @@ class RunningBridge implements Bridge {
     handlers: Map<ServiceName, Handler>,
   ): WantedPort {
     const { service, config } = served;
-    const line = lines.get(config.line)?.onLine.line;
+    const running = lines.get(config.line);
     // The configuration refuses a service whose line isn't there.
-    if (line === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);
+    if (running === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);
+    const { line } = running.onLine;
+    const device = deviceMark(running.shared.config.path);
     const contract = contracts[config.contract];
     const { merchantId, replyTimeoutMs } = config;
-    const caller = lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal });
+    const caller = lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal, device });
     const handler = this.#settling?.observed(caller, { contract }) ?? caller;
     handlers.set(service, handler);
     return {
@@ -319,7 +322,7 @@ class RunningBridge implements Bridge {
         service,
         config,
         rules: { check: config.check, merchantId, validate },
-        handler: this.#followers.prepare(served, handler),
+        handler: this.#followers.prepare(served, handler, device),
         isFollowed: true,
         refusal: () => line.refusal,
         report: this.#report,

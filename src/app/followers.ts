@@ -22,8 +22,11 @@ export class Followers {
     this.#history = history;
   }
 
-  /** Prepares a service's handler: identical calls are one, and an operation is followed where its caller wants it. */
-  prepare({ service, config: { contract: name, line, merchantId } }: Served, caller: Handler): Handler {
+  /**
+   * Prepares a service's handler: identical calls are one, and an operation is followed where its caller wants it.
+   * @param device The mark of its line's device.
+   */
+  prepare({ service, config: { contract: name, line, merchantId } }: Served, caller: Handler, device?: string): Handler {
     const contract = contracts[name];
     const inFlight: InFlight = this.#inFlight.get(service) ?? new Map();
     this.#inFlight.set(service, inFlight);
@@ -33,6 +36,7 @@ export class Followers {
       handler: joined(contract, caller, inFlight),
       merchantId,
       history: this.#history,
+      device,
       turns: this.turnsOf(line),
     };
     this.#prepared.set(service, options);

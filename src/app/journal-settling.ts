@@ -2,6 +2,7 @@ import type { LiveJournal } from "../admin/status-sources.ts";
 import type { Config, JournalConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Handler } from "../core/call.ts";
+import { deviceMark } from "../core/device-mark.ts";
 import { printableJson } from "../core/shell-text.ts";
 import { type AskedService, Doubts } from "../follow/doubts.ts";
 import { observed } from "../follow/observer.ts";
@@ -59,7 +60,11 @@ export class JournalSettling {
     const served = servedBy(config);
     this.#doubts.use(
       new Map(
-        served.map(({ service, config: { contract, merchantId } }) => [service, { contract: contracts[contract], merchantId }]),
+        served.map(({ service, config: { contract, line, merchantId } }) => {
+          const path = config.lines[line]?.path;
+          const device = path === undefined ? undefined : deviceMark(path);
+          return [service, { contract: contracts[contract], merchantId, device }];
+        }),
       ),
     );
     if (this.#options.resolve !== "ask") return;

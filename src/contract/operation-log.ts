@@ -7,8 +7,11 @@ import type { Route } from "./contract.ts";
  * and its outcome before the caller learns it. Where the record is kept the line doesn't know.
  */
 export interface OperationLog {
-  /** Begins the entry of a call whose turn has come. Nothing is written yet. */
-  begin(call: Call, route: Route): OperationLogEntry;
+  /**
+   * Begins the entry of a call whose turn has come. Nothing is written yet.
+   * @param device The mark of the line's device, where it is known.
+   */
+  begin(call: Call, route: Route, device?: string): OperationLogEntry;
 }
 
 /** One call in the ledger. */

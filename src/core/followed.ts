@@ -43,6 +43,8 @@ export interface PastOperation {
   readonly digest: string;
   /** How it is proven to have ended; undefined where nothing is proven. */
   readonly end: OperationEnd | undefined;
+  /** The mark of the device that it was sent over, where it is known. */
+  readonly device?: string | undefined;
   /** Nothing was known under its key when it was sent, and nothing else was sent under it: what is known there is its own. */
   readonly isFresh: boolean;
   /** Nothing was sent under its key since, on any route: an answer about the key is about this operation. */

@@ -3,6 +3,7 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
+import { isElsewhere } from "../core/device-mark.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
@@ -32,6 +33,8 @@ export interface AskedService {
   readonly contract: Contract;
   /** Signs the questions of a fiscal service. */
   readonly merchantId: string | undefined;
+  /** The mark of its line's device, where it is known. */
+  readonly device?: string | undefined;
 }
 
 /** A question about an operation. */
@@ -180,6 +183,10 @@ export class Doubts {
       doubt.aloneSinceMs = aloneSinceMs;
       doubt.state = lost;
     }
+    if (!answer.success && isElsewhere(operation.sent.device, this.#services.get(operation.sent.service)?.device)) {
+      doubt.lastAnswer = `${answerText(answer)}: ${sentElsewhere}`;
+      return;
+    }
     const isAbsent = !answer.success && hasCode(followed.contract.finals.absentCodes, answer.summary.code);
     if (isAbsent && !this.#absenceCounts(operation, rules, doubt, asked, askedMs)) return;
     const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
@@ -278,6 +285,8 @@ function readAnswer({ payload }: Reply): AnsweredCall | undefined {
   };
   return { outcome: "answered", success: status === "success", reply, summary };
 }
+
+const sentElsewhere = "this proves nothing, it was sent over another device than its line has now";
 
 function answerText({ success, summary: { code } }: AnsweredCall): string {
   const status = success ? "success" : "error";

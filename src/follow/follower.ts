@@ -3,6 +3,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
+import { isElsewhere } from "../core/device-mark.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -33,6 +34,8 @@ export interface FollowerOptions {
   readonly merchantId: string | undefined;
   /** What was sent before; absent where no journal is kept. */
   readonly history: OperationHistory | undefined;
+  /** The mark of the line's device, where it is known. */
+  readonly device?: string | undefined;
   /** Shared by all who ask by themselves on the line. */
   readonly turns: Turns;
   /** The process's own unless a test has another. */
@@ -178,6 +181,7 @@ export class Follower {
     isGuarded: boolean,
   ): Operation {
     const { contract, service, merchantId, turns, history } = this.#options;
+    const device = past === undefined ? this.#options.device : past.device;
     const token = tokenOf(contract, service, route, recovery, json);
     const operation = new Operation({
       contract,
@@ -186,6 +190,7 @@ export class Follower {
       recovery,
       merchantId,
       handler: () => this.#options.handler,
+      isElsewhere: () => isElsewhere(device, this.#options.device),
       turns,
       clock: this.#clock,
       stop: this.#stop.signal,

@@ -27,6 +27,8 @@ export interface OperationOptions {
   readonly merchantId: string | undefined;
   /** Where calls leave for the terminal now: a new configuration may have brought another line. */
   readonly handler: () => Handler;
+  /** Whether that is over another device than it was sent over. */
+  readonly isElsewhere: () => boolean;
   readonly turns: Turns;
   readonly clock: Clock;
   /** Ends the following. */
@@ -191,6 +193,10 @@ export class Operation {
       background: true,
     };
     const ending = await turns.take(() => this.#tried(question));
+    if (!(ending instanceof Fault) && ending.status !== "success" && this.#options.isElsewhere()) {
+      this.#lastFault = sentElsewhere(this.#options.route.path);
+      return answerOf(this.#lastFault);
+    }
     if (ending instanceof Fault) this.#lastFault = ending;
     else this.#last = { route, reply: ending };
     // Where what comes before it can't be sent, it can't either, and ends as a call that isn't followed would.
@@ -209,6 +215,12 @@ export class Operation {
       return new Fault("broken", `Cannot answer: internal error in posline, please report it (${String(error)}). ${advice}`);
     }
   }
+}
+
+/** Another terminal's word: that it knows nothing of it, or only failures, proves nothing. */
+function sentElsewhere(path: string): Fault {
+  const why = "it was sent over another device than its line has now, and the terminal there doesn't have it";
+  return new Fault("broken", `Cannot tell how ${path} ended: ${why}`, { reason: "no-reply" });
 }
 
 const outcomeOf = (ending: Reply | Fault) => (ending instanceof Fault ? ending.outcome : "answered");

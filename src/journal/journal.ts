@@ -144,9 +144,9 @@ export class Journal implements OperationHistory {
   }
 
   /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
-  begin(call: Call, route: Route): OperationLogEntry {
+  begin(call: Call, route: Route, device?: string): OperationLogEntry {
     const contract = contracts[call.contract];
-    const record = sentRecord(call, route, contract);
+    const record = { ...sentRecord(call, route, contract), device };
     let sent: PendingRecord | undefined;
     let recent: RecentOperation | undefined;
     let isResent = false;
@@ -181,10 +181,10 @@ export class Journal implements OperationHistory {
     const stored = storedKey(key);
     const found = this.#recent.find(service, route, stored);
     if (found === undefined) return undefined;
-    const { sentMs, digest, end } = found;
+    const { sentMs, digest, end, device } = found;
     const isAlone = this.#recent.aloneSinceMs({ service, route, key: stored, digest }) !== undefined;
     const isLast = this.#recent.isLast({ service, key: stored }, found);
-    return { sentMs, digest, end, isFresh: found.isFresh && isAlone, isLast };
+    return { sentMs, digest, end, device, isFresh: found.isFresh && isAlone, isLast };
   }
 
   sendings(service: string, key: string): number {

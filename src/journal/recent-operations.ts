@@ -93,9 +93,9 @@ export class RecentOperations {
     this.#forget();
   }
 
-  #past({ route, timeMs, digest, fresh = false }: SentRecord, place: PlaceInJournal, atMs: number) {
+  #past({ route, timeMs, digest, device, fresh = false }: SentRecord, place: PlaceInJournal, atMs: number) {
     const order = typeof place === "number" ? place : ++this.#lastOrder;
-    return { route, place, order, atMs, sentMs: timeMs, digest, end: undefined, isFresh: fresh };
+    return { route, place, order, atMs, sentMs: timeMs, digest, device, end: undefined, isFresh: fresh };
   }
 
   /** Its outcome is known. One that wasn't sent after all leaves the one before it. */

@@ -30,6 +30,8 @@ export interface SentRecord {
   readonly ask?: Readonly<Record<string, string | number>> | undefined;
   /** The terminal was asked right before, and knew nothing under the key. Written only beside `ask`, without which it says nothing. */
   readonly fresh?: boolean | undefined;
+  /** The mark of the device that it was sent over. */
+  readonly device?: string | undefined;
 }
 
 /** What its caller got. */
@@ -129,16 +131,12 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
     const { sent, digest, result, by, note } = record;
     return JSON.stringify({ kind: "settled", time, sent, digest, result, by, note: keptOf(note, "note") });
   }
-  const whole = sentText(record, time, record.ask);
-  // Long words leave no room for it, and then its operation can't be asked about.
-  return Buffer.byteLength(whole) <= textBytesMax ? whole : sentText(record, time, undefined);
+  const whole = sentText(record, time);
+  // Long words leave no room for them, and then its operation can't be asked about.
+  return Buffer.byteLength(whole) <= textBytesMax ? whole : sentText({ ...record, ask: undefined, device: undefined }, time);
 }
 
-function sentText(
-  { requestId, service, route, key, amount, digest, fresh }: SentRecord,
-  time: string,
-  ask: SentRecord["ask"],
-): string {
+function sentText({ requestId, service, route, key, amount, digest, ask, fresh, device }: SentRecord, time: string): string {
   return JSON.stringify({
     kind: "sent",
     time,
@@ -148,6 +146,7 @@ function sentText(
     key: key === undefined ? undefined : storedKey(key),
     amount: keptOf(amount, "amount")?.replace(/[^\d.eE+-]/g, "?"),
     digest,
+    device,
     ask,
     fresh: ask !== undefined && fresh === true ? true : undefined,
   });
@@ -190,7 +189,9 @@ function readSent(value: Readonly<Record<string, unknown>>, timeMs: number): Sen
   if (requestId === undefined || service === undefined || route === undefined) return undefined;
   const digest = text("digest") ?? "";
   const ask = readAsk(value["ask"]);
-  const sent = { kind: "sent", timeMs, requestId, service, route, key: text("key"), amount: text("amount"), digest } as const;
+  const [key, amount, device] = [text("key"), text("amount"), text("device")];
+  const over = device === undefined ? {} : { device };
+  const sent = { kind: "sent", timeMs, requestId, service, route, key, amount, digest, ...over } as const;
   if (ask === undefined) return sent;
   return value["fresh"] === true ? { ...sent, ask, fresh: true } : { ...sent, ask };
 }

@@ -23,11 +23,13 @@ export interface LineCallerOptions {
   readonly merchantId: string | undefined;
   /** Where what moves money, prints or changes state is recorded; absent where no record is kept. */
   readonly ledger?: OperationLog | undefined;
+  /** The mark of the line's device, for the record. */
+  readonly device?: string | undefined;
 }
 
 /** A handler that asks one service over its line. */
 export function lineCaller(options: LineCallerOptions): Handler {
-  const { contract, service = contract.service, line, replyTimeoutMs, merchantId, ledger } = options;
+  const { contract, service = contract.service, line, replyTimeoutMs, merchantId, ledger, device } = options;
   const requestOf = (call: Call, route: Route): LineRequest => ({
     service,
     route: route.path,
@@ -50,7 +52,7 @@ export function lineCaller(options: LineCallerOptions): Handler {
       const request = requestOf(call, route);
       return ledger === undefined || route.effect === "none"
         ? line.run(request)
-        : runRecorded(line, request, () => ledger.begin(call, route));
+        : runRecorded(line, request, () => ledger.begin(call, route, device));
     } catch (error) {
       return Promise.reject(error);
     }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -27,7 +27,11 @@ interface Bench {
   reload(config: unknown): Promise<Readonly<Record<string, unknown>>>;
 }
 
-async function withBench(behaviour: Behaviour, body: (bench: Bench) => Promise<void>): Promise<void> {
+async function withBench(
+  behaviour: Behaviour,
+  body: (bench: Bench) => Promise<void>,
+  more: (folder: string) => object = () => ({}),
+): Promise<void> {
   const folder = scratchFolder();
   const file = join(folder.path, "posline.json");
   const terminal = new Terminal(join(folder.path, "tty"), behaviour);
@@ -35,6 +39,7 @@ async function withBench(behaviour: Behaviour, body: (bench: Bench) => Promise<v
   const configOf: Bench["configOf"] = ({ line = {}, bank = {}, services = {}, lines = {} } = {}) => ({
     lines: { till: { path: terminal.link, queueCallsMax: 1, ...line }, ...lines },
     services: { bank: { line: "till", port, ...bank }, ...services },
+    ...more(folder.path),
   });
   writeFileSync(file, JSON.stringify(configOf()));
   const bridge = new PoslineProcess(["serve", "--config", file], { env: noPorts });
@@ -211,6 +216,38 @@ test("SIGHUP opens a line again whose service gets another contract: what proves
       assert.equal(told["msg"], "the configuration was reloaded");
       await bridge.logged(({ state }) => state === "idle", "the line to be clean again", from);
       assert.ok(statesOf(bridge, from).includes("recovering"), "it was opened anew");
+    },
+  );
+});
+
+test("SIGHUP moves a service to another terminal, whose ignorance proves nothing of a sale that went to the first", async () => {
+  const [adminPort = 0] = await freePorts(1);
+  await withBench(
+    answering(({ text }) => (text.startsWith("/sale") ? undefined : good)),
+    async ({ bridge, terminal, configOf, port, reload }) => {
+      const other = new Terminal(
+        `${terminal.link}-2`,
+        answering(() => '{"status":"error","code":-15}'),
+      );
+      try {
+        const bank = { replyTimeoutMs: { "/sale": 3001 } };
+        await reload(configOf({ bank }));
+        const sale = await ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100}');
+        assert.equal(sale.headers["x-posline-outcome"], "unknown");
+        const from = bridge.log.length;
+        await reload(configOf({ bank, line: { path: other.link } }));
+        await bridge.logged(({ state }) => state === "idle", "the other terminal's line to be clean", from);
+        assert.equal((await ask(port, "POST", "/check", '{"pay_id":"A-1"}')).headers["x-posline-outcome"], "answered");
+        const status = await ask(adminPort, "GET", "/status", "");
+        assert.match(status.text, /"lastAnswer":\s*"error, code -15: this proves nothing, it was sent over another device/);
+      } finally {
+        other.unplug();
+      }
+    },
+    (folder) => {
+      const journal = join(folder, "journal");
+      mkdirSync(journal, { recursive: true });
+      return { journal: { folder: journal }, admin: { port: adminPort } };
     },
   );
 });

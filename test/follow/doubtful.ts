@@ -93,9 +93,9 @@ export class Bench {
   }
 
   /** An operation whose outcome its till learns to be unknown. */
-  async lose(key: string, { service = "bank", route = "/sale", body, isFresh }: LostSettings = {}): Promise<void> {
+  async lose(key: string, { service = "bank", route = "/sale", body, isFresh, over }: LostSettings = {}): Promise<void> {
     const call = operationOf(key, { service, route, body });
-    const entry = this.journal.begin(isFresh === undefined ? call : { ...call, isFresh }, routeTo(route, service));
+    const entry = this.journal.begin(isFresh === undefined ? call : { ...call, isFresh }, routeTo(route, service), over);
     await entry.sent();
     await entry.ended({ outcome: "unknown" });
   }
@@ -131,6 +131,8 @@ export interface LostSettings {
   readonly body?: object | undefined;
   /** Nothing was known under its key. */
   readonly isFresh?: boolean;
+  /** The device that it was sent over. */
+  readonly over?: string;
 }
 
 function operationOf(key: string, { service = "bank", route = "/sale", body }: LostSettings): Call {

@@ -219,6 +219,31 @@ test("observed() reads no answer while nothing is unknown, and never costs a cal
   assert.equal(bench.errors.length, 1);
 });
 
+test("Doubts takes what the terminal on another device knows for proof, and not that it knows nothing", async () => {
+  const bench = await benchOf(time, () => absent);
+  bench.doubts.use(new Map([["bank", { contract: contracts.bank, merchantId: undefined, device: "new" }]]));
+  await bench.lose("A", { over: "old" });
+  await bench.lose("B", { over: "new" });
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  const askAll = async () => {
+    for (const key of ["A", "B"]) await bench.ask("/check", { pay_id: key });
+  };
+  for (let n = 0; n < 5; n++) {
+    await time.advance(11_000);
+    await askAll();
+  }
+  assert.deepEqual([bench.unknown, bench.told.settlings], [["A"], ["bank /sale B failed answer"]]);
+  const said = "error, code -15: this proves nothing, it was sent over another device than its line has now";
+  assert.equal(bench.doubts.triedOf(operation).lastAnswer, said);
+  bench.answers = () => ended("ERROR");
+  await askAll();
+  assert.deepEqual(bench.unknown, ["A"]);
+  bench.answers = () => ended("APPROVED");
+  await askAll();
+  assert.deepEqual(bench.unknown, []);
+});
+
 test("Doubts.cannotAsk() says what the configuration lacks: the service, or what signs its questions", async () => {
   const bench = await benchOf(time, () => absent);
   await bench.lose("A", { service: "fiscal" });

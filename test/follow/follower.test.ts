@@ -468,6 +468,24 @@ test("Follower asks by another configuration from then on, of what it follows al
   assert.equal(box.sent.length, 1);
 });
 
+test("Follower takes what the terminal on another device knows for proof, and not that it knows nothing", async () => {
+  const box = following((route) => (route === "/sale" ? lost : undefined), { device: "old" });
+  const asking = box.ask(sale, 120_000);
+  await time.advance(500);
+  const { history } = box;
+  const options = { contract: contracts.bank, service: "bank", merchantId: undefined, history, turns: new Turns() };
+  const answers = { now: absent as Answered };
+  const handler = async () => replyOf(answers.now);
+  box.follower.use({ ...options, handler, device: "new" });
+  assert.equal(await askedFor(100_000, asking), "still waiting");
+  answers.now = { status: "error", code: -20, data: { status: "ERROR" } };
+  assert.equal(await askedFor(5_000, asking), "still waiting");
+  answers.now = approved;
+  assert.match((await ended(asking)).stands, /^approved by \/check/);
+  const again = await ended(box.ask(sale));
+  assert.match(again.stands, /^approved/);
+});
+
 test("Follower sends a question of its own: without the key, for nobody that could leave, under the call's id", async () => {
   const questions: Call[] = [];
   const handler = async (call: Call) => {

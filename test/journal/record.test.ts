@@ -13,7 +13,14 @@ test("writeRecord() fits into a slot whatever the till's words are, and readReco
   fc.assert(
     fc.property(words, words, words, fc.constantFrom(...outcomes), fc.integer(), (key, amount, status, outcome, code) => {
       const sent = { kind: "sent", timeMs: 1_700_000_000_000, requestId: "r".repeat(64), service: "fiscal" } as const;
-      const written = writeRecord({ ...sent, route: `/${"x".repeat(60)}`, key, amount, digest: "0123456789abcdef" });
+      const written = writeRecord({
+        ...sent,
+        route: `/${"x".repeat(60)}`,
+        key,
+        amount,
+        digest: "0123456789abcdef",
+        device: "89abcdef",
+      });
       assert.ok(Buffer.byteLength(written) <= textBytesMax, `${Buffer.byteLength(written)} bytes`);
       assert.equal(readRecord(written)?.kind, "sent");
       const ended = writeRecord({ kind: "outcome", timeMs: 1, sent: Number.MAX_SAFE_INTEGER, outcome, status, code });

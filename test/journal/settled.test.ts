@@ -232,6 +232,17 @@ test("writeRecord() keeps that nothing was known under a key only beside what th
   assert.deepEqual(read({ ask: {}, fresh: false }), { ...sent, ask: {} });
 });
 
+test("Journal.find() says over which device an operation was sent, after a restart too", async () => {
+  const { journal, disk } = await opened();
+  const entry = journal.begin(callOf("MOVED"), routeTo(), "89abcdef");
+  await entry.sent();
+  await send(journal, "ELSE", "answered");
+  const devices = (at: Journal) => ["MOVED", "ELSE"].map((key) => at.find("bank", "/sale", key)?.device);
+  assert.deepEqual(devices(journal), ["89abcdef", undefined]);
+  const { journal: next } = await opened(disk.afterCut([], true));
+  assert.deepEqual(devices(next), ["89abcdef", undefined]);
+});
+
 test("Journal.find() forgets after a day, and remembers no more keys than the ring has operations", async () => {
   const { journal } = await opened();
   await send(journal, "A", "answered");

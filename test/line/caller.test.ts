@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, mock, test } from "node:test";
+import type { Route } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { OperationLog, OperationLogEnding } from "../../src/contract/operation-log.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
@@ -23,8 +24,8 @@ class FakeOperationLog implements OperationLog {
   diskMs = 5;
   refuses = false;
 
-  begin({ route, key }: Call) {
-    this.told.push(`begin ${route} ${key}`);
+  begin({ route, key }: Call, _: Route, device = "") {
+    this.told.push(`begin ${route} ${key} over ${device}`);
     return {
       sent: async () => {
         await this.#disk();
@@ -55,7 +56,14 @@ async function bench(answers = true) {
   const { line } = lineOver(device.open);
   line.start();
   await time.until(() => line.state === "idle");
-  const ask = lineCaller({ contract: contracts.bank, line, replyTimeoutMs: { "/sale": 4_000 }, merchantId: undefined, ledger });
+  const ask = lineCaller({
+    contract: contracts.bank,
+    line,
+    replyTimeoutMs: { "/sale": 4_000 },
+    merchantId: undefined,
+    ledger,
+    device: "tty",
+  });
   const run = async (route: string, caller = new Presence()) => {
     const call: Call = {
       service: "bank",
@@ -77,7 +85,14 @@ test("lineCaller() records a call before its first byte, and its outcome before 
   const { ledger, run } = await bench();
   void run("/sale");
   await time.advance(100);
-  assert.deepEqual(ledger.told, ["begin /sale K", "sent", "heard /sale", "ending answered success 7", "ended", "told 7"]);
+  assert.deepEqual(ledger.told, [
+    "begin /sale K over tty",
+    "sent",
+    "heard /sale",
+    "ending answered success 7",
+    "ended",
+    "told 7",
+  ]);
 });
 
 test("lineCaller() records neither a question nor a call that was refused before its turn", async () => {
@@ -101,7 +116,7 @@ test("lineCaller() records an unknown outcome, and one that was not sent after a
   await time.settle();
   caller.leave();
   await time.advance(100);
-  assert.deepEqual(ledger.told.slice(0, 2), ["begin /refund K", "ending not-sent undefined undefined left"]);
+  assert.deepEqual(ledger.told.slice(0, 2), ["begin /refund K over tty", "ending not-sent undefined undefined left"]);
   assert.deepEqual(ledger.told.filter((each) => /^(heard|ending|told)/.test(each)).slice(1), ["told not-sent"]);
   ledger.told.length = 0;
   void run("/sale");
@@ -117,7 +132,7 @@ test("lineCaller() refuses what its ledger refuses, and says so to the ledger to
   ledger.refuses = true;
   void run("/sale");
   await time.advance(100);
-  assert.deepEqual(ledger.told, ["begin /sale K", "ending not-sent undefined undefined", "told not-sent", "ended"]);
+  assert.deepEqual(ledger.told, ["begin /sale K over tty", "ending not-sent undefined undefined", "told not-sent", "ended"]);
 });
 
 test("lineCaller() doesn't let whoever was not sent wait for a disk that hangs", async () => {

@@ -481,13 +481,11 @@ test("settleByBridge() only asks from askOnly's abort on, and its token does so 
     const onProgress = ({ type }: SettleEvent) => {
       if (type === at) queueMicrotask(() => stop.abort());
     };
-    const stopped = await settled(
-      [
-        ["/sale", by(lost, "unknown")],
-        ...repeat(2, ["/check", lost]),
-      ],
-      { askOnly: stop.signal, windowMs: 2_000, onProgress },
-    );
+    const stopped = await settled([["/sale", by(lost, "unknown")], ...repeat(2, ["/check", lost])], {
+      askOnly: stop.signal,
+      windowMs: 2_000,
+      onProgress,
+    });
     assert.deepEqual([stopped.result, stopped.token.known.askOnly], ["unknown", true], at);
   }
 });
