@@ -4,7 +4,6 @@ import type { Client } from "../client/client.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { messageOf } from "../core/error-code.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { replaceFile } from "../core/replace-file.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import { timerMsMax } from "../settle/clock.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
@@ -20,7 +19,8 @@ import {
   targetFlags,
   unreachableText,
 } from "./call-target.ts";
-import { exitCodes, UsageError } from "./exit.ts";
+import { exitCodes } from "./exit.ts";
+import { type TokenFile, TokenFileChanged } from "./token-file.ts";
 
 /**
  * An operation followed from a shell. Its key is printed before anything is sent. Ctrl-C sends /abort, then only polls; a second
@@ -38,7 +38,6 @@ export type SettleFunction = (options: {
 
 /** The target, and how it is followed. */
 interface FollowTarget extends CallTarget {
-  readonly tokenFile?: string | undefined;
   readonly json?: boolean | undefined;
   /** Seconds for the whole call. */
   readonly timeout?: number | undefined;
@@ -53,6 +52,9 @@ export class CallFollower {
   /** A request has left, or an answer come: from here on a service that can't be reached is waited for. */
   #reached = false;
   #unreachable: UnreachableReason | undefined;
+  #file: TokenFile | undefined;
+  /** Another process follows it: this one sends and writes nothing more. */
+  #followedElsewhere: TokenFileChanged | undefined;
   #timedOut = false;
 
   constructor(target: FollowTarget) {
@@ -72,10 +74,13 @@ export class CallFollower {
 
   /**
    * @param target Where the operation is sent: the printed command names it again.
+   * @param file Where its token is kept.
    * @returns the exit code.
    */
-  async follow(client: Client, target: CallTarget, run: SettleFunction): Promise<number> {
+  async follow(client: Client, target: CallTarget, file: TokenFile | undefined, run: SettleFunction): Promise<number> {
     this.#target = { ...this.#target, ...target };
+    this.#file = file;
+    if (file !== undefined) file.sentTo = target;
     const progress = new Progress(process.stderr);
     this.#progress = progress;
     const interrupted = () => void this.#requestAbort(client);
@@ -95,11 +100,12 @@ export class CallFollower {
         onProgress: (event) => this.#show(event),
       });
       const settled = { ...ended, message: this.#endText(ended) };
+      this.#saveEnd(ended, progress);
       if (wasByBridge(ended)) progress.say("followed by the bridge (Prefer: wait)");
       progress.end(settled);
       const readable = this.#target.json !== true && process.stdout.isTTY === true;
       process.stdout.write(readable ? readableLines(resultOf(settled)) : `${printableJson(resultText(settled))}\n`);
-      if (settled.result === "unknown") this.#printResume(settled.token);
+      if (settled.result === "unknown" && this.#followedElsewhere === undefined) this.#printResume(settled.token);
       this.#latest = undefined;
       return exitCodeOfResult(settled);
     } finally {
@@ -112,8 +118,7 @@ export class CallFollower {
   }
 
   #show(event: SettleEvent): void {
-    const { tokenFile } = this.#target;
-    if (tokenFile !== undefined) saveToken(event.token, tokenFile);
+    this.#save(event.token);
     if (this.#latest === undefined) this.#progress?.say(operationTitle(event.token));
     this.#latest = event;
     this.#progress?.show(event);
@@ -124,8 +129,30 @@ export class CallFollower {
     } else if (event.type === "not sent" || event.type === "waiting" || event.type === "in progress") this.#reached = true;
   }
 
+  /** Keeps the token: called before anything is sent, and one that can't be saved stops the call. */
+  #save(token: Token, result?: Settled["result"]): void {
+    if (this.#followedElsewhere !== undefined) return;
+    try {
+      this.#file?.save(token, result);
+    } catch (error) {
+      if (!(error instanceof TokenFileChanged)) throw error;
+      this.#followedElsewhere = error;
+      this.#stopFollowing.abort();
+    }
+  }
+
+  /** Nothing may come between an operation and its result. */
+  #saveEnd({ token, result }: Settled, progress: Progress): void {
+    try {
+      this.#save(token, result);
+    } catch (error) {
+      progress.say(messageOf(error));
+    }
+  }
+
   /** Why it ended, where that isn't the service's own word. */
   #endText({ result, message, token }: Settled): string | undefined {
+    if (this.#followedElsewhere !== undefined) return this.#followedElsewhere.message;
     if (this.#timedOut && (result === "not-sent" || result === "unknown")) {
       const limit = `within ${this.#target.timeout} s (--timeout)`;
       return result === "not-sent" ? `nothing was sent ${limit}` : `no result ${limit}: the operation may go on`;
@@ -268,13 +295,4 @@ function keyValueOf(token: Token): string | undefined {
 function operationTitle(token: Token): string {
   const key = keyNameOf(token);
   return `${token.service} ${token.route}: ${key ?? "key"} ${keyValueOf(token) ?? "none"}`;
-}
-
-/** Called before anything is sent: a token that can't be saved stops the call. */
-function saveToken(token: Token, file: string): void {
-  try {
-    replaceFile(file, `${JSON.stringify(token)}\n`);
-  } catch (error) {
-    throw new UsageError(`Cannot keep the token in ${file}: ${messageOf(error)}`);
-  }
 }

@@ -25,6 +25,7 @@ import {
 } from "./call-target.ts";
 import { defineCommand, inQuotes } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
+import { TokenFile, targetOfHeld } from "./token-file.ts";
 
 /** `posline call`: one request to a service, or with `--wait` one operation followed to its end. */
 
@@ -44,7 +45,7 @@ export interface CallArguments extends CallTarget {
 
 /** @returns the exit code: 0, 1 for declined, 64 usage, 69 not sent, 75 unknown, 78 for a configuration that can't be used. */
 export async function runCall(args: CallArguments): Promise<number> {
-  const follower = new CallFollower({ ...args, tokenFile: args.tokenFile ?? resumedFile(args) });
+  const follower = new CallFollower(args);
   try {
     refuseWithoutWait(args);
     refuseCurl(args);
@@ -96,6 +97,7 @@ async function runNew(given: CallArguments, follower: CallFollower): Promise<num
   const body = await bodyFor(args);
   const timeoutMs = timeoutMsOf(args);
   if (args.wait !== true) requireKey(service, route, body);
+  const file = args.tokenFile === undefined ? undefined : TokenFile.forNew(args.tokenFile);
   const target = await readTarget(args, called);
   if (args.curl === true) return printCurl({ service, route, body, target });
   if (needsMerchantId(args, service, route)) target.requireMerchantId();
@@ -108,7 +110,7 @@ async function runNew(given: CallArguments, follower: CallFollower): Promise<num
       body: object,
       options: object,
     ) => Promise<Settled>;
-    return await follower.follow(client, args, (options) =>
+    return await follower.follow(client, args, file, (options) =>
       settle(methodName(route.path), body ?? {}, { ...options, ...windowOf(args) }),
     );
   } finally {
@@ -135,13 +137,13 @@ function needsMerchantId({ line }: CallArguments, service: ContractName, { body 
 async function runResumed(given: CallArguments, text: string, follower: CallFollower): Promise<number> {
   if (given.service !== undefined || given.file !== undefined)
     throw new UsageError("Cannot resume: the token names service, route and body: leave them (and --file) out");
-  const token = await tokenIn(text);
-  const { service: called, args } = await resumedService(token, given);
+  const { token, placed, file } = await resumedFrom(text, given);
+  const { service: called, args } = await resumedService(token, placed);
   const target = await readTarget(args, called);
   if (called.contract === "fiscal") target.requireMerchantId();
   const client = target.client();
   try {
-    return await follower.follow(client, args, (options) => client.resume(token, { ...options, ...windowOf(args) }));
+    return await follower.follow(client, args, file, (options) => client.resume(token, { ...options, ...windowOf(args) }));
   } finally {
     await client.close();
   }
@@ -181,7 +183,8 @@ async function ask(client: Client, { called, route, body, timeoutMs }: OneReques
     if (error instanceof RejectedError) printReply(error.reply, args);
     process.stderr.write(`${printableLines(failureText(error, called, args))}\n`);
     if (error instanceof NotSentError) return exitCodes.unavailable;
-    return error instanceof UnknownError ? exitCodes.unknown : declinedCode;
+    const isOpen = error instanceof UnknownError || (error instanceof RejectedError && error.leavesOpen);
+    return isOpen ? exitCodes.unknown : declinedCode;
   }
 }
 
@@ -215,14 +218,25 @@ async function bodyFor({ body: json, file }: CallArguments): Promise<JsonObject 
   return body;
 }
 
-async function tokenIn(text: string): Promise<unknown> {
-  const file = text.startsWith("@") ? text.slice(1) : undefined;
-  const json = file === undefined ? text : await textFrom(file, "Cannot resume: cannot read the token's file");
+/** A token that was given, with where it goes on, and the file in which it is kept. */
+interface Resumed {
+  readonly token: unknown;
+  readonly placed: CallArguments;
+  readonly file: TokenFile | undefined;
+}
+
+async function resumedFrom(given: string, args: CallArguments): Promise<Resumed> {
+  const path = resumedFile(args);
+  const other = args.tokenFile === undefined || args.tokenFile === path ? undefined : TokenFile.forNew(args.tokenFile);
+  if (path !== undefined) {
+    const { file, held } = TokenFile.resumed(path);
+    return { token: held, placed: targetOfHeld(held, args), file: other ?? file };
+  }
+  const json = given === "@-" ? await textFrom("-", "Cannot resume: cannot read the token") : given;
   try {
-    return JSON.parse(json);
+    return { token: JSON.parse(json), placed: args, file: other };
   } catch {
-    const what = file === undefined ? "the token" : `the token in ${inQuotes(file)}`;
-    throw new UsageError(`Cannot resume: ${what} is not JSON: give it as it was printed, in single quotes, or as @FILE`);
+    throw new UsageError("Cannot resume: the token is not JSON: give it as it was printed, in single quotes, or as @FILE");
   }
 }
 
@@ -304,8 +318,8 @@ export const callCommand = defineCommand({
     "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to bank" },
   },
   epilogue:
-    "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 75 outcome unknown (with --wait a token " +
-    "to resume with is printed), 78 wrong configuration.",
+    "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 70 a bug, 75 outcome unknown, also by the " +
+    "service's own answer (with --wait a token to resume with is printed), 78 wrong configuration.",
   examples: [
     ["call bank terminals", "One request"],
     [`call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"],

@@ -1,10 +1,11 @@
 import type { Route } from "../contract/contract.ts";
 import type { RecoveryRules } from "../contract/recovery.ts";
 import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import type { CallResult } from "./call-result.ts";
 import { checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
 import { type Done, nextStep } from "./machine.ts";
 import type { FollowedOperation } from "./proof.ts";
-import type { CallResult, RemoteService } from "./remote-service.ts";
+import type { RemoteService } from "./remote-service.ts";
 import { dataOf, operationOf, settleFrom } from "./settle.ts";
 import { type SettleState, stateWithoutEffect } from "./state.ts";
 import { newToken, readToken, type Token } from "./token.ts";

@@ -74,10 +74,13 @@ export class RejectedError extends CallError {
   override readonly outcome = "answered";
   /** The whole answer. */
   readonly reply: JsonObject;
+  /** The answer doesn't say how the operation ends: ask before another one is begun in its place. */
+  readonly leavesOpen: boolean;
 
-  constructor(failure: CallFailure, reply: JsonObject) {
+  constructor(failure: CallFailure, reply: JsonObject, leavesOpen: boolean) {
     super(failure);
     this.reply = reply;
+    this.leavesOpen = leavesOpen;
   }
 
   /** `data` of the answer: of a failed bank operation, its transaction result. */

@@ -1,5 +1,6 @@
 import type { RecoveryRules, Verdict } from "../contract/recovery.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { scalarText } from "./exact-json.ts";
 import {
   type AnsweredCall,
@@ -14,7 +15,6 @@ import {
   saysUnprinted,
   verdictIn,
 } from "./proof.ts";
-import type { AnswerSummary, CallResult } from "./remote-service.ts";
 import { actionOf, nothingBegun, type SettleState, stateToAskAbout } from "./state.ts";
 
 /**

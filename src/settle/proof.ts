@@ -1,8 +1,8 @@
 import type { Contract } from "../contract/contract.ts";
-import type { RecoveryRules, Verdict } from "../contract/recovery.ts";
+import { type RecoveryRules, recoveries, recoveryOf, type Verdict } from "../contract/recovery.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
+import type { CallResult } from "./call-result.ts";
 import { looseInteger, parseExactObject, scalarText } from "./exact-json.ts";
-import type { CallResult } from "./remote-service.ts";
 
 /** The rules of proof: what an answer proves of an operation, and what it doesn't. */
 
@@ -29,7 +29,7 @@ export function saysAbsent({ contract }: FollowedOperation, { success, summary }
 }
 
 /** The value at the contract's place of final states. */
-function finalStateIn({ contract }: FollowedOperation, reply: JsonObject): string | undefined {
+function finalStateIn({ contract }: Pick<FollowedOperation, "contract">, reply: JsonObject): string | undefined {
   let value: unknown = reply;
   for (const field of contract.finals.field) value = isObject(value) ? value[field] : undefined;
   return scalarText(value);
@@ -41,9 +41,12 @@ function endOf({ ends }: RecoveryRules, value: string): Verdict | undefined {
 }
 
 /** The verdict that an answer states, or undefined where it states none. */
-export function verdictIn(operation: FollowedOperation, reply: JsonObject, success: boolean): Verdict | undefined {
-  const { contract, recovery } = operation;
-  const value = finalStateIn(operation, reply);
+export function verdictIn({ contract, recovery }: FollowedOperation, reply: JsonObject, success: boolean): Verdict | undefined {
+  return verdictOf(contract, recovery, reply, success);
+}
+
+function verdictOf(contract: Contract, recovery: RecoveryRules, reply: JsonObject, success: boolean): Verdict | undefined {
+  const value = finalStateIn({ contract }, reply);
   if (value === undefined) return undefined;
   const end = endOf(recovery, contract.finals.values.length === 0 ? "" : value);
   if (end === undefined) return undefined;
@@ -53,6 +56,25 @@ export function verdictIn(operation: FollowedOperation, reply: JsonObject, succe
   // An error may say that it failed or was taken back, never that it went well: but a document whose printing failed is closed
   if (recovery.print !== undefined) return looseInteger(reply["code"]) === recovery.print.code ? end : undefined;
   return good ? undefined : end;
+}
+
+/** Whether a route asks about operations. */
+export function isQuestion({ routes }: Contract, path: string): boolean {
+  return routes.some(({ polling }) => polling?.route === path);
+}
+
+/**
+ * Whether an error that was answered to an operation or to a question about one doesn't say how it ends. Of an operation that was sent once
+ * and asked about by nobody; what more may be proven of it, the machine knows.
+ */
+export function leavesOpen(contract: Contract, path: string, reply: JsonObject, code: number | undefined): boolean {
+  const own = recoveryOf(contract.service, path);
+  if (own === undefined && (!isQuestion(contract, path) || contract.finals.errorIsFinal)) return false;
+  if (hasCode(own?.refusals ?? [], code) || hasCode(own?.signCodes ?? [], code)) return false;
+  const recovery = own ?? recoveries[contract.service][0];
+  const verdict = recovery === undefined ? undefined : verdictOf(contract, recovery, reply, false);
+  // A document that is closed and not printed is neither refused nor done.
+  return verdict === undefined || verdict === "closed";
 }
 
 /** Whether a success says that nothing has ended yet: by a final field without a final value, or by a code of progress. */

@@ -3,44 +3,16 @@ import { adviceAfter } from "../contract/recovery.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";
-import { askAgain, checkFirst, type FaultReason } from "../core/fault.ts";
+import { askAgain, checkFirst } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
+import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { timerMsMax } from "./clock.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
-import {
-  type Answer,
-  type FollowedAnswer,
-  failedAnswer,
-  type Transport,
-  type TransportRequest,
-  type UnreachableReason,
-} from "./transport.ts";
+import { type AnsweredCall, isQuestion, leavesOpen } from "./proof.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
 
 /** One service as a till sees it: a body goes out in the service's envelope, and what comes back is read once. */
-
-/** What became of one call, without an error thrown: `call` throws it, `settle` judges it. */
-export type CallResult =
-  | { readonly outcome: "answered"; readonly success: boolean; readonly reply: JsonObject; readonly summary: AnswerSummary }
-  | {
-      readonly outcome: "not-sent";
-      /** True when waiting helps, false when the request has to be fixed. */
-      readonly passing: boolean;
-      readonly retryAfterMs: number | undefined;
-      readonly unreachable?: UnreachableReason | undefined;
-      readonly summary: AnswerSummary;
-    }
-  | { readonly outcome: "unknown"; readonly summary: AnswerSummary };
-
-/** What an answer says of itself, beside its data. */
-export interface AnswerSummary {
-  readonly code: number | undefined;
-  readonly message: string | undefined;
-  readonly httpStatus: number | undefined;
-  readonly reason: FaultReason | undefined;
-  /** How the operation stands, where the bridge followed it. */
-  readonly followed?: FollowedAnswer | undefined;
-}
 
 /** The fiscal merchant's id, or where to look it up; asked for each request, so that one that was corrected takes effect. */
 export type MerchantId = string | (() => string | Promise<string>);
@@ -158,10 +130,24 @@ export class RemoteService {
       case "unknown":
         return new UnknownError(failure(route.effect === "none" ? askAgain : checkFirst[contract.service]));
       case "answered":
-        return new RejectedError(failure(adviceAfter(contract.service, path, code)), result.reply);
+        return this.#rejected(route, failure, result);
     }
   }
+
+  #rejected(
+    { path }: Route,
+    failure: (advice: string) => CallFailure,
+    { reply, summary: { code } }: AnsweredCall,
+  ): RejectedError {
+    const { contract } = this;
+    const isOpen = leavesOpen(contract, path, reply, code);
+    const advice = isOpen && isQuestion(contract, path) ? askFurther : adviceAfter(contract.service, path, code);
+    return new RejectedError(failure(advice), reply, isOpen);
+  }
 }
+
+/** After an answer to a question that isn't an end. */
+const askFurther = "this doesn't say how the operation ends: ask again";
 
 /** Turns of the microtask queue that a transport's proof may take to arrive after the abort. */
 const microtasksToAnswer = 50;

@@ -222,7 +222,7 @@ test("posline call --resume @FILE says which file can't be read, and which holds
   assert.equal(missing.code, 64);
   assert.equal(
     missing.stderr,
-    `Cannot resume: cannot read the token's file "${file}": there is no such file: create it or correct the path\n`,
+    `Cannot resume: cannot read the token's file "${file}": there is no such file, or nothing in it: correct the path\n`,
   );
   writeFileSync(file, "token");
   assert.match(

@@ -64,11 +64,18 @@ test("posline call signs fiscal requests", async () => {
   assert.equal(JSON.parse(stdout).isShiftOpen, "true");
 });
 
-test("posline call exits with 1 for an error, and prints the service's answer and what to do", async () => {
-  const { code, stdout, stderr } = await call("bank", "check", '{"pay_id":"NOBODY"}');
+test("posline call exits with 1 for a refusal, and prints the service's answer and what to do", async () => {
+  const { code, stdout, stderr } = await call("bank", "sale", sale("CALL-0", 1552));
   assert.equal(code, 1);
+  assert.equal(JSON.parse(stdout).code, -101);
+  assert.match(stderr, /nothing was started/);
+});
+
+test("posline call exits with 75 for an error that doesn't say how the operation ends, and says to ask", async () => {
+  const { code, stdout, stderr } = await call("bank", "check", '{"pay_id":"NOBODY"}');
+  assert.equal(code, 75);
   assert.equal(JSON.parse(stdout).code, -15);
-  assert.notEqual(stderr, "");
+  assert.match(stderr, /this doesn't say how the operation ends: ask again\n$/);
 });
 
 test("posline call --wait follows a sale to approved, with a line of progress for each step", async () => {
@@ -134,6 +141,48 @@ test("posline call --wait tells the key before anything is sent, keeps the token
   ];
   assert.equal(JSON.parse(printed.stdout).result, "approved", printed.stderr);
   assert.equal(JSON.parse(JSON.parse(kept).body).pay_id, key);
+});
+
+test("posline call --token-file begins no other operation over one that has not ended, and goes on only where that was sent", async () => {
+  const file = join(folder.path, "held-token");
+  const body = JSON.stringify({ amount: 1569, currency_name: "EUR" });
+  const first = await caller("bank", "bank", "sale", body, "--wait", "--token-file", file);
+  await first.until(() => (first.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
+  await first.ended("SIGKILL");
+  const held = readFileSync(file, "utf8");
+  const again = await call("bank", "sale", body, "--wait", "--token-file", file);
+  assert.equal(again.code, 64);
+  assert.match(again.stderr, /^Cannot begin another operation in ".*": it holds .* has not ended.*posline call --resume @/);
+  for (const elsewhere of [
+    ["--url", "http://127.0.0.1:9"],
+    ["--line", "/dev/nonexistent"],
+  ]) {
+    const other = new PoslineProcess(["call", "--resume", `@${file}`, ...elsewhere]);
+    assert.equal(await other.ended(), 64);
+    assert.match(other.stderr, /^Cannot resume: the operation was sent to http:\/\/127.*leave --url and --line out\n$/);
+  }
+  assert.equal(readFileSync(file, "utf8"), held);
+  const resumed = new PoslineProcess(["call", "--resume", `@${file}`]);
+  assert.equal(await resumed.ended(), 0, resumed.stderr);
+  assert.equal(JSON.parse(readFileSync(file, "utf8")).result, "approved");
+  const next = await call("bank", "sale", sale("CALL-12", 1500), "--wait", "--token-file", file);
+  assert.equal(next.code, 0, "an operation that has ended makes room for the next");
+  const notes = join(folder.path, "notes");
+  writeFileSync(notes, "mine");
+  const refused = await call("bank", "sale", body, "--wait", "--token-file", notes);
+  assert.deepEqual([refused.code, readFileSync(notes, "utf8")], [64, "mine"]);
+});
+
+test("posline call --resume @FILE stops where another process follows the operation", async () => {
+  const file = join(folder.path, "shared-token");
+  const body = JSON.stringify({ amount: 1569, currency_name: "EUR" });
+  const first = await caller("bank", "bank", "sale", body, "--wait", "--token-file", file);
+  await first.until(() => (first.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
+  const second = new PoslineProcess(["call", "--resume", `@${file}`]);
+  const codes = await Promise.all([first.ended(), second.ended()]);
+  assert.deepEqual(codes.toSorted(), [0, 75]);
+  const stopped = codes[0] === 75 ? first : second;
+  assert.match(stopped.stderr, /another process wrote the file meanwhile: let one process follow the operation\n$/);
 });
 
 test("posline call without --wait refuses a sale that has no key", async () => {
@@ -301,7 +350,7 @@ test("posline call --curl prints a request that works as it is printed, and send
     const printed = await call(service, route, ...(body === undefined ? [] : [body]), "--curl");
     assert.deepEqual([printed.code, printed.stderr], [0, ""]);
     assert.match(printed.stdout, /^curl -s -w '\\n' .*'http:\/\/127\.0\.0\.1:\d+\/\w+'\n$/);
-    if (ask !== undefined) assert.equal((await call(service, ...ask)).code, 1, "nothing was sent yet");
+    if (ask !== undefined) assert.equal((await call(service, ...ask)).code, 75, "nothing was sent yet");
     const ran = spawnSync("bash", ["-c", printed.stdout], { encoding: "utf8" });
     assert.equal(JSON.parse(ran.stdout).status, "success", ran.stdout);
   }

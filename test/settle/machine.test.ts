@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { CallResult } from "../../src/settle/call-result.ts";
 import { type NextStep, nextStep } from "../../src/settle/machine.ts";
 import type { FollowedOperation } from "../../src/settle/proof.ts";
-import type { CallResult } from "../../src/settle/remote-service.ts";
 import type { SettleState } from "../../src/settle/state.ts";
 import { answered, bad, fresh, good, lostCall, operationOf, unsentCall } from "./judged.ts";
 

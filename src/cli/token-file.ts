@@ -1,0 +1,131 @@
+import { readAtMost, reason } from "../config/secrets.ts";
+import { codeOf, messageOf } from "../core/error-code.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
+import { replaceFile } from "../core/replace-file.ts";
+import type { Token } from "../settle/token.ts";
+import type { Settled } from "../settle/types.ts";
+import type { CallTarget } from "./call-target.ts";
+import { inQuotes } from "./command.ts";
+import { UsageError } from "./exit.ts";
+
+/**
+ * The file in which `posline call --token-file` keeps an operation: its token, where it is sent, and how it ended. What it held before is
+ * not lost by it: the token of an operation that goes on is all that keeps it from being sent twice.
+ */
+
+/** A token with a body as large as a service takes, and what stands beside it. */
+const fileBytesMax = 2 * 1_048_576;
+
+/** Where an operation is sent, as the flags say it. */
+type SentTo = Pick<CallTarget, "url" | "line" | "baud">;
+
+/** Another process follows the operation: it must not be sent by both. */
+export class TokenFileChanged extends UsageError {}
+
+export class TokenFile {
+  readonly #path: string;
+  /** What it holds, as far as this process knows. */
+  #text: string;
+  #sentTo: SentTo = {};
+
+  private constructor(path: string, text: string) {
+    this.#path = path;
+    this.#text = text;
+  }
+
+  /**
+   * A file for an operation that begins.
+   * @throws UsageError where it holds one that hasn't ended, or something else.
+   */
+  static forNew(path: string): TokenFile {
+    const text = textOf(path);
+    if (text.trim() === "") return new TokenFile(path, text);
+    const held = parsed(text);
+    if (!isObject(held) || held["v"] !== 1) {
+      throw new UsageError(`Cannot keep the token in ${inQuotes(path)}: it holds something else: name another file`);
+    }
+    if (typeof held["result"] === "string") return new TokenFile(path, text);
+    throw new UsageError(
+      `Cannot begin another operation in ${inQuotes(path)}: it holds the token of one that has not ended. Find out how that one ` +
+        `ends: posline call --resume @${path}. Or name another file`,
+    );
+  }
+
+  /** @throws UsageError where it can't be read, or isn't JSON. */
+  static resumed(path: string): { readonly file: TokenFile; readonly held: unknown } {
+    const text = textOf(path);
+    if (text === "") throw new UsageError(`Cannot resume: cannot read the token's file ${inQuotes(path)}: ${nothingThere}`);
+    const held = parsed(text);
+    if (held === undefined)
+      throw new UsageError(`Cannot resume: the token in ${inQuotes(path)} is not JSON: name the token's file`);
+    return { file: new TokenFile(path, text), held };
+  }
+
+  /** Where the operation is sent from now on; it is written with the next token. */
+  set sentTo({ url, line, baud }: SentTo) {
+    this.#sentTo = { url, line, baud };
+  }
+
+  /**
+   * Keeps a token.
+   * @param result How the operation ended; undefined while that isn't known.
+   * @throws TokenFileChanged when another process wrote the file meanwhile; UsageError when it can't be written.
+   */
+  save(token: Token, result?: Settled["result"]): void {
+    if (textOf(this.#path) !== this.#text) {
+      throw new TokenFileChanged(
+        `Cannot keep the token in ${this.#path}: another process wrote the file meanwhile: let one process follow the operation`,
+      );
+    }
+    const ended = result === undefined || result === "unknown" ? {} : { result };
+    const text = `${JSON.stringify({ ...token, sentTo: this.#sentTo, ...ended })}\n`;
+    try {
+      replaceFile(this.#path, text);
+    } catch (error) {
+      throw new UsageError(`Cannot keep the token in ${this.#path}: ${messageOf(error)}`);
+    }
+    this.#text = text;
+  }
+}
+
+/**
+ * The target of an operation that is resumed from a file: the one that it was sent to, unless nothing was sent yet.
+ * @throws UsageError where the flags name another: a terminal that doesn't know it would be taken for one that didn't get it.
+ */
+export function targetOfHeld<T extends CallTarget>(held: unknown, given: T): T {
+  const { sentTo, known } = isObject(held) ? held : ({} as JsonObject);
+  if (!isObject(sentTo)) return given;
+  const [url, line, baud] = [text(sentTo["url"]), text(sentTo["line"]), sentTo["baud"]];
+  const isNamed = given.url !== undefined || given.line !== undefined;
+  const isSame = given.url === url && given.line === line;
+  const phase = isObject(known) ? known["phase"] : undefined;
+  if (isNamed && !isSame && phase !== "baseline" && phase !== "unsent") {
+    const to = url ?? line ?? "the service's own port on this box";
+    throw new UsageError(
+      `Cannot resume: the operation was sent to ${to}, and another must not be asked about it: leave --url and --line out`,
+    );
+  }
+  return isNamed ? given : { ...given, url, line, baud: typeof baud === "number" ? baud : given.baud };
+}
+
+const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+
+const nothingThere = "there is no such file, or nothing in it: correct the path";
+
+/** What a file holds; "" where there is none. */
+function textOf(path: string): string {
+  try {
+    return readAtMost(path, fileBytesMax).toString("utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return "";
+    throw new UsageError(`Cannot use the token's file ${inQuotes(path)}: ${reason(error, path)}`);
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
