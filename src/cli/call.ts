@@ -96,7 +96,7 @@ async function runNew(given: CallArguments, follower: CallFollower): Promise<num
   const route = routeIn(service, args.route);
   const body = await bodyFor(args);
   const timeoutMs = timeoutMsOf(args);
-  if (args.wait !== true) requireKey(service, route, body);
+  if (args.wait !== true) requireKey(service, route, body, args.curl === true);
   const file = args.tokenFile === undefined ? undefined : TokenFile.forNew(args.tokenFile);
   const target = await readTarget(args, called);
   if (args.curl === true) return printCurl({ service, route, body, target });
@@ -153,9 +153,16 @@ async function runResumed(given: CallArguments, text: string, follower: CallFoll
  * Refuses a request that moves money and has no name to ask for it by.
  * @throws UsageError
  */
-function requireKey(service: ContractName, { path, effect, key }: Route, body: JsonObject | undefined): void {
+function requireKey(
+  service: ContractName,
+  { path, effect, key }: Route,
+  body: JsonObject | undefined,
+  isPrinted: boolean,
+): void {
   if (effect !== "money" || key === undefined || scalarText(body?.[key]) !== undefined) return;
-  throw new UsageError(`Cannot call ${service} ${path}: the body has no ${key}: give one, or --wait, which makes one`);
+  throw new UsageError(
+    `Cannot call ${service} ${path}: the body has no ${key}: give one${isPrinted ? "" : ", or --wait, which makes one"}`,
+  );
 }
 
 /** One request. */

@@ -56,7 +56,12 @@ export async function maskedFrames(flags: AdminFlags, line: string | undefined):
   response.destroy();
   const state =
     response.statusCode === 200 ? "what answers there is not posline" : `the answer was HTTP ${response.statusCode}`;
-  const fix = response.statusCode === 401 ? ": name its token's file with --token-file" : "";
+  const fix =
+    response.statusCode !== 401
+      ? ""
+      : target.token === undefined
+        ? ": name its token's file with --token-file"
+        : ": the token is wrong";
   throw new UnavailableError(`Cannot tap ${from}: ${state}${fix}`);
 }
 

@@ -31,5 +31,8 @@ export function noSuchRoute({ service, routes }: Contract, path: string): string
     path,
     routes.map((route) => route.path),
   );
-  return `${service} has no route ${quotedName(path)}${meant === undefined ? "" : `: did you mean ${meant}?`}`;
+  const other = Object.values(contracts).find((each) => each.routes.some((route) => route.path === path));
+  const advice =
+    meant !== undefined ? `: did you mean ${meant}?` : other !== undefined ? `: ${other.service} has it, on another port` : "";
+  return `${service} has no route ${quotedName(path)}${advice}`;
 }

@@ -72,7 +72,7 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
   const { wanted, scan = false, places = {}, progress = () => {}, onFinding = () => {}, onLine = () => {} } = options;
   const findings: Finding[] = [];
   const add = (found: readonly Finding[]) => {
-    const asGiven = found.map((each) => withConfig(each, wanted.config));
+    const asGiven = found.map((each) => asWanted(each, wanted));
     findings.push(...asGiven);
     asGiven.forEach(onFinding);
   };
@@ -106,13 +106,16 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
 }
 
 /**
- * A finding whose commands look at the same configuration again. Here and not where they are worded, since some are the running
+ * A finding whose commands look at the same configuration and line again. Here and not where they are worded, since some are the running
  * service's own words.
  */
-function withConfig(found: Finding, config: string | undefined): Finding {
+function asWanted(found: Finding, { config, line }: DoctorTarget): Finding {
   const { cure } = found;
-  if (config === undefined || cure === undefined) return found;
-  return { ...found, cure: cure.replaceAll(/\bposline doctor\b/g, () => `posline doctor --config ${quoted(config)}`) };
+  if (cure === undefined) return found;
+  const file = config === undefined ? "" : ` --config ${quoted(config)}`;
+  const only = line === undefined ? "" : ` --line ${quoted(line)}`;
+  const again = (own: string | undefined) => `posline doctor${file}${own ?? only}`;
+  return { ...found, cure: cure.replaceAll(/\bposline doctor\b( --line)?/g, (_, own: string | undefined) => again(own)) };
 }
 
 function verdictOf({ config, isUsageError }: ConfigToCheck, first: Finding | undefined): DoctorReport["verdict"] {

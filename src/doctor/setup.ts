@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import { check } from "../config/check.ts";
@@ -72,13 +73,26 @@ type LoadSources = { readonly env: Host["env"]; readonly file: string; readonly 
 
 /** A device that a line of the file has is that line; another one is a line of its own. */
 async function load({ config, line }: DoctorTarget, places: LoadSources): Promise<Loaded> {
-  if (line === undefined || !isDevice(line)) return loadConfig({ ...places, flags: { config } });
+  if (line === undefined) return loadConfig({ ...places, flags: { config } });
+  if (!isDevice(line)) {
+    const isNowhere = config === undefined && places.env["POSLINE_CONFIG"] === undefined && !existsSync(places.file);
+    if (isNowhere) throw new ConfigError([noDeviceOf(line, places.file)]);
+    return loadConfig({ ...places, flags: { config } });
+  }
   const loaded = await loadConfig({ ...places, flags: { config } }).catch((error: unknown) => {
     if (error instanceof ConfigError) return undefined;
     throw error;
   });
   const configured = loaded !== undefined && Object.values(loaded.config.lines).some(({ path }) => path === line);
   return configured ? loaded : loadConfig({ ...places, flags: { config, line } });
+}
+
+/** posline may have been started with a device or another file, of which a shell knows nothing. */
+function noDeviceOf(line: string, file: string): string {
+  return (
+    `--line: there is no file ${file} that says which device line ${line} has: name the device that posline was started with ` +
+    "(posline doctor --line /dev/ttyUSB0), or its file (posline doctor --config FILE)"
+  );
 }
 
 function pick({ line }: DoctorTarget, { lines }: Config): Readonly<Record<string, LineConfig>> {

@@ -120,6 +120,10 @@ export class Guard {
 
   #originRefused({ headers }: IncomingMessage): string {
     const { origin } = headers;
+    if (origin === "null") {
+      const fix = "serve the page over http or https, from localhost for instance";
+      return `Origin "null" is not allowed, as any page in a sandbox or a file has it: ${fix}, and add its origin to allowOrigins of ${this.#owner}`;
+    }
     if (origin !== undefined) return `Origin ${quotedName(origin)} is not allowed: add it to allowOrigins of ${this.#owner}`;
     const site = quotedName(String(headers["sec-fetch-site"]));
     const advice = `send it by fetch, and add the page to allowOrigins of ${this.#owner}`;

@@ -629,12 +629,12 @@ export class LineEngine {
     if (this.#receiving.phase === "in-frame") return;
     const { answered, owing } = this.#recovery;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
-      const hasAnswered = answered.length === owing.length;
+      const silent = owing.filter((service) => !answered.includes(service)).join(" and ");
       this.#lookClean(
         now,
-        hasAnswered
+        silent === ""
           ? "the terminal answered, and its left-over answers were waited for: the line is ready"
-          : `no answer for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but the terminal may be off`,
+          : `no answer of ${silent} for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but ${silent} may be off`,
       );
       return;
     }

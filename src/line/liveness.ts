@@ -209,7 +209,8 @@ export class Liveness {
   /** What is likeliest, by what came in the last moments. */
   #causeOf(service: Service, now: number): Cause {
     const { name, config } = this.#line;
-    if (service.silentSinceMs === undefined) return notAsked(service.name);
+    const { silentSinceMs } = service;
+    if (silentSinceMs === undefined) return notAsked(service.name);
     switch (evidences.find((kind) => now < (this.#evidence.get(kind) ?? Number.NEGATIVE_INFINITY) + evidenceMs)) {
       case "login prompt":
         return asksToLogIn();
@@ -224,7 +225,7 @@ export class Liveness {
       case "late":
         return late();
       default:
-        if (this.#services.some((other) => stateOf(other) === "heard")) return notServed(service.name);
+        if (this.#services.some((other) => answersBeside(other, silentSinceMs))) return notServed(service.name);
         return silent(name, config.baudRate, service.framing === "length" ? config.crc16 : undefined);
     }
   }
@@ -233,6 +234,11 @@ export class Liveness {
 /** Whether discarded bytes begin as a console's do: with the name of its system, or with its prompt. */
 export function isConsole(head: string): boolean {
   return /^[\r\n]*(?:Debian|Raspbian|Ubuntu|[\w.-]+ login:|Password:)/.test(Buffer.from(head, "hex").toString("latin1"));
+}
+
+/** Whether a service answers while another is silent. That it did before says nothing: the terminal may have been switched off since. */
+function answersBeside(other: Service, silentSinceMs: number): boolean {
+  return stateOf(other) === "heard" && other.heardMs !== undefined && other.heardMs >= silentSinceMs - evidenceMs;
 }
 
 function stateOf({ heardMs, silentSinceMs, isProbed }: Service): LivenessState {

@@ -146,6 +146,9 @@ test("warningsOf() warns of a journal without a folder, and not of one that is o
 test("warningsOf() warns that fiscal recovers by silence without a merchantId", () => {
   const of = (settings: Partial<ServiceConfig>) =>
     warningsOf(configOf({ services: { fiscal: serviceOf(1, { contract: "fiscal", ...settings }) } }));
-  assert.match(of({})[0] ?? "", /^services\.fiscal\.merchantId: .*30000 ms of silence: set merchantId or merchantIdFile$/);
+  assert.match(
+    of({})[0] ?? "",
+    /^services\.fiscal\.merchantId: .*at each start and after each lost answer its line takes no calls for 30000 ms: set merchantId or merchantIdFile$/,
+  );
   assert.deepEqual(of({ merchantId: "M" }), []);
 });

@@ -118,7 +118,10 @@ test("AdminListener refuses foreign Hosts, foreign Origins and pages of other si
   for (const origin of ["https://evil.example", "null", `http://localhost:${port}`, "http://127.0.0.1"]) {
     const answer = await from({ Origin: origin, "Content-Type": "text/plain" });
     assert.equal(answer.status, 403, origin);
-    const state = `Origin "${origin}" is not allowed: add it to allowOrigins of admin`;
+    const sandbox =
+      ", as any page in a sandbox or a file has it: serve the page over http or https, from localhost for instance";
+    const fix = origin === "null" ? `${sandbox}, and add its origin` : ": add it";
+    const state = `Origin "${origin}" is not allowed${fix} to allowOrigins of admin`;
     assert.equal(errorOf(answer.text), `Cannot accept the request: ${state}`);
     assert.equal(answer.headers.get("access-control-allow-origin"), undefined);
   }

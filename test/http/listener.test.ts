@@ -89,7 +89,7 @@ for (const kind of Object.keys(faultClasses) as FaultKind[]) {
       });
       const answer = await ask(port, "POST", route);
       assertFault(answer, service, kind, contracts[service].faultsInOk.includes(kind) ? 200 : undefined);
-      assert.equal(answer.headers.get("retry-after"), "3");
+      assert.equal(answer.headers.get("retry-after"), faultClasses[kind].outcome === "not-sent" ? "3" : undefined);
       assert.equal(answer.headers.get("server-timing"), "queue;dur=10, line;dur=20");
       assert.equal(records[0]?.outcome, faultClasses[kind].outcome);
       assert.equal(records[0]?.message, "Cannot do it: a test");

@@ -296,6 +296,19 @@ test("Line.liveness() of a service that the terminal lacks says so, beside one t
   await set.line.stop(0);
 });
 
+test("Line.liveness() of a terminal that was switched off while idle calls no service of it answered", async () => {
+  let isOn = true;
+  const set = await opened((device, framing, text) => isOn && healthy(device, framing, text), { services: ["bank", "qr"] });
+  await time.advance(30_000);
+  assert.deepEqual(states(set), { bank: "heard", qr: "heard" });
+  isOn = false;
+  await time.advance(120_000);
+  const told = causes(set).filter((each) => each !== "");
+  assert.ok(told.length > 0);
+  for (const each of told) assert.match(each, /not one byte comes back/);
+  await set.line.stop(0);
+});
+
 test("Line.liveness() counts an error in place of the probe's answer as heard: a terminal sent it", async () => {
   const set = await opened((device, framing) => device.reply(framing, '{"status":"error","code":1}'), {
     services: ["fiscal"],
