@@ -112,7 +112,7 @@ test("promtool finds no fault in the alerts, their tests pass, and the scrape ex
 test("each alert says what happened, what it means, and what to do by a command that there is", () => {
   const help = execFileSync(process.execPath, [bundle, "--help"], { encoding: "utf8" });
   const alerts = rules.split("- alert: ").slice(1);
-  assert.equal(alerts.length, 5);
+  assert.equal(alerts.length, 7);
   for (const alert of alerts) {
     for (const key of ["summary: ", "description: ", "action: "]) assert.ok(alert.includes(key), `${key} in ${alert}`);
     const [, action = ""] = /action: ([\s\S]*)/.exec(alert) ?? [];

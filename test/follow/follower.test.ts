@@ -486,6 +486,18 @@ test("Follower takes what the terminal on another device knows for proof, and no
   assert.match(again.stands, /^approved/);
 });
 
+test("Follower goes by the device that an earlier process sent it over", async () => {
+  for (const [device, stands] of [
+    ["old", /^failed/],
+    ["new", /^unknown/],
+  ] as const) {
+    const box = following(() => absent, { device });
+    const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+    box.history.sent("bank", "/sale", sale.pay_id, { sentMs: Date.now(), digest, isFresh: false, device: "old" });
+    assert.match((await ended(box.ask(sale, 60_000))).stands, stands);
+  }
+});
+
 test("Follower sends a question of its own: without the key, for nobody that could leave, under the call's id", async () => {
   const questions: Call[] = [];
   const handler = async (call: Call) => {
