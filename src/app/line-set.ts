@@ -11,6 +11,12 @@ import type { Served, SharedLine } from "./served.ts";
 /** Milliseconds that what is in flight may take to end when the process is to stop; then its outcome is unknown. */
 const stopGraceMs = 60_000;
 
+/**
+ * Milliseconds that a line's successor waits for it before it says why it isn't open: an idle line has given its device back by then,
+ * and nobody needs to hear of it.
+ */
+const handOverMs = 1_000;
+
 /** What runs on a line. */
 export interface OnLine {
   start(): void;
@@ -102,6 +108,7 @@ export class LineSet<L extends OnLine> {
   #make(shared: SharedLine): Running<L> {
     const place: Place = {
       open: (open) => async (handler) => {
+        await this.#handedOver(shared.name);
         if (this.#ending.has(shared.name)) {
           throw new OpenError("the previous exchange is still finishing under the old configuration: wait for it");
         }
@@ -113,6 +120,18 @@ export class LineSet<L extends OnLine> {
     };
     const running: Running<L> = { shared, onLine: this.#options.make(shared, place), replaced: false };
     return running;
+  }
+
+  /** Waits until a line's predecessor has ended, for a moment at most. */
+  async #handedOver(name: string): Promise<void> {
+    const ending = this.#ending.get(name);
+    if (ending === undefined) return;
+    let timer: NodeJS.Timeout | undefined;
+    const overdue = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, handOverMs);
+    });
+    await Promise.race([ending.ended, overdue]);
+    clearTimeout(timer);
   }
 
   #end(name: string, line: L, why: string, graceMs: number): void {

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { type Decision, decisionText } from "../capture/decision.ts";
 import { type RecordedEvent, type Recording, RecordingError, timeOf } from "../capture/recording.ts";
 import type { ReplayStep } from "../capture/replay.ts";
+import { reason } from "../config/secrets.ts";
 import { codeOf } from "../core/error-code.ts";
 import { printable } from "../core/shell-text.ts";
 import { defineCommand, inQuotes } from "./command.ts";
@@ -55,7 +56,9 @@ async function recordingsIn({ file, line }: ReplayArguments): Promise<readonly R
   try {
     text = readArchive(readFileSync(file)).find(({ name }) => name === "" || name === recordingFile)?.text;
   } catch (error) {
-    throw new RecordingError(`Cannot read ${inQuotes(file)}: ${codeOf(error) ?? String(error)}`);
+    throw new RecordingError(
+      `Cannot read ${inQuotes(file)}: ${codeOf(error) === undefined ? String(error) : reason(error, file)}`,
+    );
   }
   if (text === undefined) {
     throw new RecordingError(

@@ -82,7 +82,8 @@ export class TokenFile {
     try {
       replaceFile(this.#path, text);
     } catch (error) {
-      throw new UsageError(`Cannot keep the token in ${this.#path}: ${messageOf(error)}`);
+      const why = codeOf(error) === "ENOENT" ? "its folder does not exist: make it, or name another file" : messageOf(error);
+      throw new UsageError(`Cannot keep the token in ${this.#path}: ${why}`);
     }
     this.#text = text;
   }

@@ -27,7 +27,8 @@ export function memoryTransport(msPerByte: number): MemoryTransport {
   const openerOf = (end: MemoryEnd): OpenTransport => {
     return async (handler) => {
       const leftMs = Math.ceil(untilMs - nowMs());
-      if (leftMs > 0) throw new OpenError(`the line in memory is unplugged: it comes back in ${leftMs} ms`);
+      // In words that stay the same: the log says a line's reason once.
+      if (leftMs > 0) throw new OpenError("the line in memory is unplugged: it comes back by itself");
       return end.open(handler);
     };
   };

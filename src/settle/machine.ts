@@ -244,6 +244,8 @@ function learnName({ recovery }: FollowedOperation, state: SettleState, { reply,
   if (recovery.learns === undefined) return state;
   const data = reply["data"];
   const named = isObject(data) ? scalarText(data[recovery.learns]) : undefined;
-  if (named !== undefined) return { ...state, learned: named, learnedProven: true };
+  // An earlier start may have shown a code of another name, which may be paid: that this one fails is no end then.
+  const isOnly = nothingBegun(state) || named === state.learned;
+  if (named !== undefined) return { ...state, learned: named, learnedProven: isOnly };
   return success && nothingBegun(state) && provesName(reply) ? { ...state, learnedProven: true } : state;
 }

@@ -89,6 +89,17 @@ test("LineSet lets a changed line's successor open no device before the line has
   assert.equal(await third?.opens(), "opens");
 });
 
+test("LineSet lets a line's successor wait for a predecessor that ends at once, without a word", async () => {
+  const set = setOf();
+  take(set, shared("a"));
+  const [first] = set.all;
+  take(set, shared("a", 9600));
+  const opening = set.all[0]?.opens();
+  await ended();
+  first?.end();
+  assert.equal(await opening, "opens");
+});
+
 test("LineSet.stop() gives all lines a minute, also those that were ending without a limit", async () => {
   const set = setOf();
   take(set, shared("a"));

@@ -92,6 +92,26 @@ for (const [name, before] of [
   });
 }
 
+for (const [name, before] of [
+  ["was lost", lost],
+  ["was answered with an error", refused],
+] as const) {
+  test(`qr.settle takes no code's failure for the end where an earlier start, whose code may be paid, ${name}`, async () => {
+    const again: Script = [
+      ["/showqrcode", before],
+      ["/check", refused],
+      ["/showqrcode", shown],
+    ];
+    const failed = await settled([...again, ...repeat(19, ["/check", refused])]);
+    assert.equal(failed.result, "unknown");
+    failed.done();
+    assert.equal((await settled([...again, ["/check", paid]])).result, "approved");
+    const own = await settled([...again, ["/check", refused]], { trans: "T-1" });
+    assert.equal(own.result, "declined", "it has the name that the till gave it, as the first one had");
+    own.done();
+  });
+}
+
 test("qr.settle takes a success that has a message alone for no proof of the trans: over a gateway it may stand for an unknown outcome", async () => {
   const unsure = ok({ message: "Outcome unknown, it may have been carried out: call /check with the same pay_id" });
   const start = await settled([["/showqrcode", unsure], ...repeat(20, ["/check", refused])]);
