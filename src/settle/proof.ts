@@ -17,6 +17,9 @@ export interface FollowedOperation {
   readonly asks: boolean;
 }
 
+/** Whatever operation it is. */
+type UnderRules = Pick<FollowedOperation, "contract" | "recovery">;
+
 /** A delivery that the service answered. */
 export type AnsweredCall = CallResult & { readonly outcome: "answered" };
 
@@ -29,7 +32,7 @@ export function saysAbsent({ contract }: FollowedOperation, { success, summary }
 }
 
 /** The value at the contract's place of final states. */
-function finalStateIn({ contract }: Pick<FollowedOperation, "contract">, reply: JsonObject): string | undefined {
+function finalStateIn({ contract }: UnderRules, reply: JsonObject): string | undefined {
   let value: unknown = reply;
   for (const field of contract.finals.field) value = isObject(value) ? value[field] : undefined;
   return scalarText(value);
@@ -41,12 +44,9 @@ function endOf({ ends }: RecoveryRules, value: string): Verdict | undefined {
 }
 
 /** The verdict that an answer states, or undefined where it states none. */
-export function verdictIn({ contract, recovery }: FollowedOperation, reply: JsonObject, success: boolean): Verdict | undefined {
-  return verdictOf(contract, recovery, reply, success);
-}
-
-function verdictOf(contract: Contract, recovery: RecoveryRules, reply: JsonObject, success: boolean): Verdict | undefined {
-  const value = finalStateIn({ contract }, reply);
+export function verdictIn(operation: UnderRules, reply: JsonObject, success: boolean): Verdict | undefined {
+  const { contract, recovery } = operation;
+  const value = finalStateIn(operation, reply);
   if (value === undefined) return undefined;
   const end = endOf(recovery, contract.finals.values.length === 0 ? "" : value);
   if (end === undefined) return undefined;
@@ -72,7 +72,7 @@ export function leavesOpen(contract: Contract, path: string, reply: JsonObject, 
   if (own === undefined && (!isQuestion(contract, path) || contract.finals.errorIsFinal)) return false;
   if (hasCode(own?.refusals ?? [], code) || hasCode(own?.signCodes ?? [], code)) return false;
   const recovery = own ?? recoveries[contract.service][0];
-  const verdict = recovery === undefined ? undefined : verdictOf(contract, recovery, reply, false);
+  const verdict = recovery === undefined ? undefined : verdictIn({ contract, recovery }, reply, false);
   // A document that is closed and not printed is neither refused nor done.
   return verdict === undefined || verdict === "closed";
 }
