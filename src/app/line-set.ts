@@ -45,6 +45,8 @@ interface Running<L> {
   readonly shared: SharedLine;
   readonly onLine: L;
   replaced: boolean;
+  /** It opens no device any more. */
+  hasEnded: boolean;
 }
 
 /** The lines of a configuration, of which some may run already. */
@@ -87,6 +89,7 @@ export class LineSet<L extends OnLine> {
     for (const [name, running] of before) {
       if (prepared.get(name) === running) continue;
       running.replaced = true;
+      running.hasEnded = true;
       // The exchange in flight has timeouts of its own, and there is no hurry.
       this.#end(name, running.onLine, "the configuration was changed", Number.POSITIVE_INFINITY);
     }
@@ -96,7 +99,10 @@ export class LineSet<L extends OnLine> {
   async stop(): Promise<void> {
     const why = "posline is shutting down";
     for (const { lines } of this.#ending.values()) for (const line of lines) void line.stop(why, stopGraceMs);
-    for (const [name, { onLine }] of this.#running) this.#end(name, onLine, why, stopGraceMs);
+    for (const [name, running] of this.#running) {
+      running.hasEnded = true;
+      this.#end(name, running.onLine, why, stopGraceMs);
+    }
     await Promise.all([...this.#ending.values()].map(({ ended }) => ended));
   }
 
@@ -112,13 +118,14 @@ export class LineSet<L extends OnLine> {
         if (this.#ending.has(shared.name)) {
           throw new OpenError("the previous exchange is still finishing under the old configuration: wait for it");
         }
+        if (running.hasEnded) throw new OpenError("the line was given up while it waited for the device");
         return open(handler);
       },
       get isCurrent() {
         return !running.replaced;
       },
     };
-    const running: Running<L> = { shared, onLine: this.#options.make(shared, place), replaced: false };
+    const running: Running<L> = { shared, onLine: this.#options.make(shared, place), replaced: false, hasEnded: false };
     return running;
   }
 

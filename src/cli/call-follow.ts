@@ -99,13 +99,13 @@ export class CallFollower {
         askOnly: this.#askOnly.signal,
         onProgress: (event) => this.#show(event),
       });
-      const settled = { ...ended, message: this.#endText(ended) };
+      const settled = { ...ended, result: this.#resultOf(ended), message: this.#endText(ended) };
       this.#saveEnd(ended, progress);
       if (wasByBridge(ended)) progress.say("followed by the bridge (Prefer: wait)");
       progress.end(settled);
       const readable = this.#target.json !== true && process.stdout.isTTY === true;
       process.stdout.write(readable ? readableLines(resultOf(settled)) : `${printableJson(resultText(settled))}\n`);
-      if (settled.result === "unknown" && this.#followedElsewhere === undefined) this.#printResume(settled.token);
+      if (settled.result === "unknown" && this.#followedElsewhere?.isSame !== true) this.#printResume(settled.token);
       this.#latest = undefined;
       return exitCodeOfResult(settled);
     } finally {
@@ -148,6 +148,11 @@ export class CallFollower {
     } catch (error) {
       progress.say(messageOf(error));
     }
+  }
+
+  /** That this process sent nothing says nothing of what another one does that follows the same operation. */
+  #resultOf({ result }: Settled): Settled["result"] {
+    return result === "not-sent" && this.#followedElsewhere?.isSame === true ? "unknown" : result;
   }
 
   /** Why it ended, where that isn't the service's own word. */

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Client } from "../client/client.ts";
 import type { Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
@@ -234,17 +235,25 @@ interface Resumed {
 
 async function resumedFrom(given: string, args: CallArguments): Promise<Resumed> {
   const path = resumedFile(args);
-  const other = args.tokenFile === undefined || args.tokenFile === path ? undefined : TokenFile.forNew(args.tokenFile);
+  const { tokenFile } = args;
   if (path !== undefined) {
+    if (tokenFile !== undefined && resolve(tokenFile) !== resolve(path)) {
+      throw new UsageError(
+        `Cannot resume: @${path} is kept up to date itself, so that it is resumed once: leave --token-file out`,
+      );
+    }
     const { file, held } = TokenFile.resumed(path);
-    return { token: held, placed: targetOfHeld(held, args), file: other ?? file };
+    return { token: held, placed: targetOfHeld(held, args), file };
   }
   const json = given === "@-" ? await textFrom("-", "Cannot resume: cannot read the token") : given;
+  const file = tokenFile === undefined ? undefined : TokenFile.forNew(tokenFile);
+  let token: unknown;
   try {
-    return { token: JSON.parse(json), placed: args, file: other };
+    token = JSON.parse(json);
   } catch {
     throw new UsageError("Cannot resume: the token is not JSON: give it as it was printed, in single quotes, or as @FILE");
   }
+  return { token, placed: targetOfHeld(token, args), file };
 }
 
 function windowOf({ window }: CallArguments): { readonly windowMs?: number } {

@@ -1,3 +1,4 @@
+import { closeSync, openSync, rmSync } from "node:fs";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
@@ -19,8 +20,22 @@ const fileBytesMax = 2 * 1_048_576;
 /** Where an operation is sent, as the flags say it. */
 type SentTo = Pick<CallTarget, "url" | "line" | "baud">;
 
-/** Another process follows the operation: it must not be sent by both. */
-export class TokenFileChanged extends UsageError {}
+/** The file holds something else than this process wrote: another may follow the operation, and it must not be sent by both. */
+export class TokenFileChanged extends UsageError {
+  /** It holds the same operation: who follows it there tells how it ends. */
+  readonly isSame: boolean;
+
+  constructor(message: string, isSame: boolean) {
+    super(message);
+    this.isSame = isSame;
+  }
+}
+
+/** Milliseconds for which another process's write is waited for: longer than a card takes for one. */
+const guardMsMax = 5_000;
+
+/** Milliseconds between two looks. */
+const guardStepMs = 10;
 
 export class TokenFile {
   readonly #path: string;
@@ -72,9 +87,39 @@ export class TokenFile {
    * @throws TokenFileChanged when another process wrote the file meanwhile; UsageError when it can't be written.
    */
   save(token: Token, result?: Settled["result"]): void {
-    if (textOf(this.#path) !== this.#text) {
+    const guard = this.#guard();
+    try {
+      this.#saveGuarded(token, result);
+    } finally {
+      if (guard !== undefined) rmSync(guard, { force: true });
+    }
+  }
+
+  /** Nobody writes between this process's look at the file and its own writing; what a killed process left is taken over. */
+  #guard(): string | undefined {
+    const guard = `${this.#path}.saving`;
+    for (let waitedMs = 0; ; waitedMs += guardStepMs) {
+      try {
+        closeSync(openSync(guard, "wx", 0o600));
+        return guard;
+      } catch (error) {
+        // Where none can be made the file can't be written either, and that says why.
+        if (codeOf(error) !== "EEXIST") return undefined;
+        if (waitedMs >= guardMsMax) rmSync(guard, { force: true });
+        else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, guardStepMs);
+      }
+    }
+  }
+
+  #saveGuarded(token: Token, result: Settled["result"] | undefined): void {
+    const held = textOf(this.#path);
+    // A file that was removed is written again: it is all that an operation is resumed by.
+    if (held !== this.#text && held !== "") {
+      const other = parsed(held);
+      const isSame = isObject(other) && other["route"] === token.route && other["body"] === token.body;
       throw new TokenFileChanged(
         `Cannot keep the token in ${this.#path}: another process wrote the file meanwhile: let one process follow the operation`,
+        isSame,
       );
     }
     const ended = result === undefined || result === "unknown" ? {} : { result };
@@ -106,7 +151,7 @@ export function targetOfHeld<T extends CallTarget>(held: unknown, given: T): T {
       `Cannot resume: the operation was sent to ${to}, and another must not be asked about it: leave --url and --line out`,
     );
   }
-  return isNamed ? given : { ...given, url, line, baud: typeof baud === "number" ? baud : given.baud };
+  return isNamed ? given : { ...given, url, line, baud: given.baud ?? (typeof baud === "number" ? baud : undefined) };
 }
 
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);

@@ -12,6 +12,9 @@ export function deviceMark(path: string): string {
   return createHash("sha256").update(path).digest("hex").slice(0, markCharacters);
 }
 
+/** What is said then of an answer that isn't a success. */
+export const sentElsewhere = "it was sent over another device than its line has now";
+
 /** Whether what was sent over one device is asked about over another; false where either isn't known. */
 export function isElsewhere(sent: string | undefined, asked: string | undefined): boolean {
   return sent !== undefined && asked !== undefined && sent !== asked;

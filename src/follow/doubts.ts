@@ -3,7 +3,7 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { isElsewhere } from "../core/device-mark.ts";
+import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
@@ -184,7 +184,7 @@ export class Doubts {
       doubt.state = lost;
     }
     if (!answer.success && isElsewhere(operation.sent.device, this.#services.get(operation.sent.service)?.device)) {
-      doubt.lastAnswer = `${answerText(answer)}: ${sentElsewhere}`;
+      doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sentElsewhere}`;
       return;
     }
     const isAbsent = !answer.success && hasCode(followed.contract.finals.absentCodes, answer.summary.code);
@@ -285,8 +285,6 @@ function readAnswer({ payload }: Reply): AnsweredCall | undefined {
   };
   return { outcome: "answered", success: status === "success", reply, summary };
 }
-
-const sentElsewhere = "this proves nothing, it was sent over another device than its line has now";
 
 function answerText({ success, summary: { code } }: AnsweredCall): string {
   const status = success ? "success" : "error";

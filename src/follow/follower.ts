@@ -3,7 +3,6 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
-import { isElsewhere } from "../core/device-mark.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -181,7 +180,6 @@ export class Follower {
     isGuarded: boolean,
   ): Operation {
     const { contract, service, merchantId, turns, history } = this.#options;
-    const device = past === undefined ? this.#options.device : past.device;
     const token = tokenOf(contract, service, route, recovery, json);
     const operation = new Operation({
       contract,
@@ -190,7 +188,8 @@ export class Follower {
       recovery,
       merchantId,
       handler: () => this.#options.handler,
-      isElsewhere: () => isElsewhere(device, this.#options.device),
+      device: () => this.#options.device,
+      sentOver: past?.device,
       turns,
       clock: this.#clock,
       stop: this.#stop.signal,

@@ -1,6 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import type { RecoveryRules } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
+import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { checkFirst, Fault } from "../core/fault.ts";
 import type { Followed, OperationEnd } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
@@ -27,8 +28,10 @@ export interface OperationOptions {
   readonly merchantId: string | undefined;
   /** Where calls leave for the terminal now: a new configuration may have brought another line. */
   readonly handler: () => Handler;
-  /** Whether that is over another device than it was sent over. */
-  readonly isElsewhere: () => boolean;
+  /** The mark of the device that this is over, where it is known. */
+  readonly device: () => string | undefined;
+  /** The same of the device that it was sent over before. */
+  readonly sentOver: string | undefined;
   readonly turns: Turns;
   readonly clock: Clock;
   /** Ends the following. */
@@ -63,6 +66,7 @@ export class Operation {
   /** Aborted before it is sent. */
   readonly #giveUp = new AbortController();
   #call: Call | undefined;
+  #sentOver: string | undefined;
   #known: SettleState;
   #startEnded = () => {};
   #start: Reply | Fault | undefined;
@@ -74,6 +78,7 @@ export class Operation {
   constructor(options: OperationOptions) {
     this.#options = options;
     this.#call = options.call;
+    this.#sentOver = options.sentOver;
     this.#known = options.token.known;
     this.sendings = options.sendings() ?? 0;
     this.started =
@@ -94,6 +99,11 @@ export class Operation {
   get #isLast(): boolean {
     const { isLast, sendings } = this.#options;
     return isLast && (sendings() ?? this.sendings) === this.sendings;
+  }
+
+  /** It was sent, over another device than questions go to now. */
+  get #isElsewhere(): boolean {
+    return this.#call === undefined && isElsewhere(this.#sentOver, this.#options.device());
   }
 
   /** Another caller waits for it: its sending is refused only when all of them have left. */
@@ -169,6 +179,7 @@ export class Operation {
     if (route === this.#options.route.path) {
       if (call === undefined) throw new Error(`Cannot send ${route} again: it was sent before`);
       this.#call = undefined;
+      this.#sentOver = this.#options.device();
       // From here on nothing is sent any more that could begin it.
       this.#askOnly.abort();
       // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
@@ -193,8 +204,8 @@ export class Operation {
       background: true,
     };
     const ending = await turns.take(() => this.#tried(question));
-    if (!(ending instanceof Fault) && ending.status !== "success" && this.#options.isElsewhere()) {
-      this.#lastFault = sentElsewhere(this.#options.route.path);
+    if (!(ending instanceof Fault) && ending.status !== "success" && this.#isElsewhere) {
+      this.#lastFault = unprovenElsewhere(this.#options.route.path);
       return answerOf(this.#lastFault);
     }
     if (ending instanceof Fault) this.#lastFault = ending;
@@ -218,9 +229,9 @@ export class Operation {
 }
 
 /** Another terminal's word: that it knows nothing of it, or only failures, proves nothing. */
-function sentElsewhere(path: string): Fault {
-  const why = "it was sent over another device than its line has now, and the terminal there doesn't have it";
-  return new Fault("broken", `Cannot tell how ${path} ended: ${why}`, { reason: "no-reply" });
+function unprovenElsewhere(path: string): Fault {
+  const state = `${sentElsewhere}, and the terminal there doesn't have it`;
+  return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
 }
 
 const outcomeOf = (ending: Reply | Fault) => (ending instanceof Fault ? ending.outcome : "answered");

@@ -131,9 +131,11 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
     const { sent, digest, result, by, note } = record;
     return JSON.stringify({ kind: "settled", time, sent, digest, result, by, note: keptOf(note, "note") });
   }
-  const whole = sentText(record, time);
-  // Long words leave no room for them, and then its operation can't be asked about.
-  return Buffer.byteLength(whole) <= textBytesMax ? whole : sentText({ ...record, ask: undefined, device: undefined }, time);
+  // Long words leave no room for all, and without what it is asked by its operation can't be asked about.
+  const { ask: _, ...asked } = record;
+  const { device: __, ...bare } = asked;
+  const texts = [record, asked].map((each) => sentText(each, time));
+  return texts.find((text) => Buffer.byteLength(text) <= textBytesMax) ?? sentText(bare, time);
 }
 
 function sentText({ requestId, service, route, key, amount, digest, ask, fresh, device }: SentRecord, time: string): string {

@@ -226,6 +226,8 @@ export class Liveness {
         return late();
       default:
         if (this.#services.some((other) => answersBeside(other, silentSinceMs))) return notServed(service.name);
+        if (this.#services.some((other) => answersBeside(other, silentSinceMs - evidenceMs)))
+          return maybeNotServed(service.name);
         return silent(name, config.baudRate, service.framing === "length" ? config.crc16 : undefined);
     }
   }
@@ -238,7 +240,7 @@ export function isConsole(head: string): boolean {
 
 /** Whether a service answers while another is silent. That it did before says nothing: the terminal may have been switched off since. */
 function answersBeside(other: Service, silentSinceMs: number): boolean {
-  return stateOf(other) === "heard" && other.heardMs !== undefined && other.heardMs >= silentSinceMs - evidenceMs;
+  return stateOf(other) === "heard" && other.heardMs !== undefined && other.heardMs >= silentSinceMs;
 }
 
 function stateOf({ heardMs, silentSinceMs, isProbed }: Service): LivenessState {
@@ -279,6 +281,14 @@ function notServed(service: string): Cause {
   return cause(
     `${service} does not answer, though another service on this line does`,
     `switch ${service} on in the terminal, or remove services.${service} from the configuration`,
+  );
+}
+
+/** Another service answered right before: either this one is off, or the terminal since then. */
+function maybeNotServed(service: string): Cause {
+  return cause(
+    `${service} does not answer, though another service on this line did right before`,
+    `look whether the terminal is on; if it is, switch ${service} on in it, or remove services.${service} from the configuration`,
   );
 }
 

@@ -40,6 +40,8 @@ class BridgeRun {
   /** What is known before the answer to the start: whether an earlier one may have arrived. */
   #atStart: SettleState;
   #token: Token;
+  /** A call that may have arrived was answered, or lost. */
+  #hasLearned = false;
 
   constructor(service: RemoteService, token: Token, options: SettleOptions) {
     this.#service = service;
@@ -89,7 +91,7 @@ class BridgeRun {
         isNew = false;
         // Another body has its key: what is asked about the key is about that one.
         if (result.summary.reason === "key-reused") return this.#unknown(result);
-        const done = this.#learn(result);
+        const done = this.#learn(result, followed?.isGuarded === true);
         if (done !== undefined && followed === undefined) return this.#endByMachine(done, result);
         // Sent again it might reach the terminal again: from here on it is only asked about.
         if (followed?.isGuarded !== true || isStopped()) return this.#askOn(untilMs - clock.nowMs());
@@ -113,16 +115,21 @@ class BridgeRun {
 
   /**
    * Takes over what the answer to the start says: the name that only it gives, that the operation has begun, or that it has ended.
-   * A call that is sent again may be answered by what the first one was: it is read as the first.
+   * @param isGuarded A call that is sent again is answered by what the first one was; else it may have been carried out anew.
    */
-  #learn(result: CallResult): Done | undefined {
-    if (result.outcome === "unknown") this.#atStart = { ...this.#atStart, doubt: true };
+  #learn(result: CallResult, isGuarded: boolean): Done | undefined {
+    const isFirst = !this.#hasLearned;
+    this.#hasLearned = true;
+    if (result.outcome === "unknown" || (!isFirst && !isGuarded)) this.#atStart = { ...this.#atStart, doubt: true };
     if (result.outcome !== "answered" || result.summary.followed?.answerOf !== undefined) return undefined;
     const step = nextStep(this.#operation, this.#atStart, result, 0);
     if ("verdict" in step) return step;
-    // What may be sent again is asked about first, and what was accepted stays so.
-    const stays = step.state.phase === "ready" || this.#token.known.phase === "accepted";
-    if (!stays) this.#token = { ...this.#token, known: step.state };
+    const { known } = this.#token;
+    const { learned, learnedProven, doubt } = step.state;
+    // What may be sent again is asked about first, and what was accepted stays so: but its name may be another by now.
+    if (known.phase !== "accepted") {
+      if (step.state.phase !== "ready") this.#token = { ...this.#token, known: step.state };
+    } else if (!isGuarded) this.#token = { ...this.#token, known: { ...known, learned, learnedProven, doubt } };
     return undefined;
   }
 
@@ -170,8 +177,8 @@ class BridgeRun {
   }
 
   /** The answer of a service that follows nothing ended it. */
-  #endByMachine({ verdict }: Done, call: CallResult): Promise<Settled> {
-    const { code, message } = call.summary;
+  #endByMachine({ verdict, summary }: Done, call: CallResult): Promise<Settled> {
+    const { code, message } = summary ?? call.summary;
     const known = stateWithoutEffect(this.#token.known, true, { code, message });
     if (verdict === this.#recovery.refused) this.#token = { ...this.#token, known };
     return this.#settled(verdict, call, message);

@@ -141,7 +141,10 @@ export class RemoteService {
   ): RejectedError {
     const { contract } = this;
     const isOpen = leavesOpen(contract, path, reply, code);
-    const advice = isOpen && isQuestion(contract, path) ? askFurther : adviceAfter(contract.service, path, code);
+    const { malformed, missing, sign } = contract.faultCodes;
+    const isWrong = code !== undefined && [malformed, missing, sign].includes(code);
+    const asksFurther = isOpen && isQuestion(contract, path) && !isWrong;
+    const advice = asksFurther ? askFurther : adviceAfter(contract.service, path, code);
     return new RejectedError(failure(advice), reply, isOpen);
   }
 }

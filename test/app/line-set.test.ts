@@ -100,6 +100,22 @@ test("LineSet lets a line's successor wait for a predecessor that ends at once, 
   assert.equal(await opening, "opens");
 });
 
+test("LineSet lets a line that was replaced, or is to stop, open no device after its wait", async () => {
+  for (const giveUp of [(set: LineSet<Noted>) => take(set, shared("a", 19_200)), (set: LineSet<Noted>) => void set.stop()]) {
+    const set = setOf();
+    take(set, shared("a"));
+    const [first] = set.all;
+    take(set, shared("a", 9600));
+    const [second] = set.all;
+    const opening = second?.opens();
+    await ended();
+    giveUp(set);
+    first?.end();
+    second?.end();
+    assert.match((await opening) ?? "", /given up while it waited|still finishing/);
+  }
+});
+
 test("LineSet.stop() gives all lines a minute, also those that were ending without a limit", async () => {
   const set = setOf();
   take(set, shared("a"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
@@ -161,6 +161,14 @@ test("posline call --token-file begins no other operation over one that has not 
     assert.equal(await other.ended(), 64);
     assert.match(other.stderr, /^Cannot resume: the operation was sent to http:\/\/127.*leave --url and --line out\n$/);
   }
+  for (const text of [held, "@-"]) {
+    const args = ["call", "--resume", text, "--url", "http://127.0.0.1:9"];
+    const inline = spawnSync(process.execPath, [bundle, ...args], { input: held, encoding: "utf8" });
+    assert.match(inline.stderr, /^Cannot resume: the operation was sent to/);
+  }
+  const twice = new PoslineProcess(["call", "--resume", `@${file}`, "--token-file", `${file}-2`]);
+  assert.equal(await twice.ended(), 64);
+  assert.match(twice.stderr, /is kept up to date itself.*leave --token-file out\n$/);
   assert.equal(readFileSync(file, "utf8"), held);
   const resumed = new PoslineProcess(["call", "--resume", `@${file}`]);
   assert.equal(await resumed.ended(), 0, resumed.stderr);
@@ -183,6 +191,42 @@ test("posline call --resume @FILE stops where another process follows the operat
   assert.deepEqual(codes.toSorted(), [0, 75]);
   const stopped = codes[0] === 75 ? first : second;
   assert.match(stopped.stderr, /another process wrote the file meanwhile: let one process follow the operation\n$/);
+});
+
+test("posline call --resume @FILE by many at once sends a confirm once, and none of them says that it was not sent", async () => {
+  const begun = await call("bank", "preauth", sale("CALL-13", 1500), "--wait");
+  const file = join(folder.path, "raced-token");
+  const body = { ...JSON.parse(sale("CALL-14", 1500)), rrn: JSON.parse(begun.stdout).data.rrn };
+  const flags = ["--wait", "--token-file", file, "--line", "/dev/nonexistent"];
+  const killed = new PoslineProcess(["call", "bank", "confirm", JSON.stringify(body), ...flags]);
+  await killed.until(() => (killed.stderr.includes("waiting") ? true : undefined), "the baseline to be asked");
+  await killed.ended("SIGKILL");
+  const all = await Promise.all(Array.from({ length: 3 }, () => caller("bank", "--resume", `@${file}`)));
+  const codes = await Promise.all(all.map((each) => each.ended()));
+  // One that came when it was over asks once more how it ended.
+  assert.ok(codes.includes(0) && codes.every((code) => code === 0 || code === 75), all.map(({ stderr }) => stderr).join("\n"));
+  const confirms = bridge.log.filter(({ route, key }) => route === "/confirm" && key === "CALL-14");
+  assert.deepEqual(
+    confirms.map(({ outcome }) => outcome),
+    ["answered"],
+  );
+});
+
+test("posline call --token-file whose file is removed writes it again", async () => {
+  const file = join(folder.path, "removed-token");
+  const process = await caller(
+    "bank",
+    "bank",
+    "sale",
+    JSON.stringify({ amount: 1569, currency_name: "EUR" }),
+    "--wait",
+    "--token-file",
+    file,
+  );
+  await process.until(() => (process.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
+  rmSync(file);
+  assert.equal(await process.ended(), 0, process.stderr);
+  assert.equal(JSON.parse(readFileSync(file, "utf8")).result, "approved");
 });
 
 test("posline call without --wait refuses a sale that has no key", async () => {

@@ -199,7 +199,7 @@ test("posline logs --live shows what was and what comes, across a restart, and e
     );
     await json.until(() => (json.stderr === "" ? true : undefined), "nothing wrong");
     await post(posline, sale("L-4"));
-    await all.until(() => (/L-4/.test(all.stdout) ? true : undefined), "the next");
+    for (const each of [all, json]) await each.until(() => (/L-4/.test(each.stdout) ? true : undefined), "the next");
     await posline.ended("SIGTERM");
     await all.until(() => (/trying again for 120 s/.test(all.stderr) ? true : undefined), "the loss");
     posline = serve();

@@ -486,6 +486,23 @@ test("Follower takes what the terminal on another device knows for proof, and no
   assert.match(again.stands, /^approved/);
 });
 
+test("Follower sends what waits for a question, though its line gets another device meanwhile", async () => {
+  const late = new Promise<Answered>((resolve) => time.after(500, () => resolve(absent)));
+  const box = following(() => late, { route: "/cancel", device: "old" });
+  const asking = box.ask({ pay_id: "P-1" });
+  await time.advance(100);
+  const { history } = box;
+  const sent: string[] = [];
+  const handler = async ({ route }: Call) => {
+    sent.push(route);
+    return replyOf(route === "/check" ? absent : approved);
+  };
+  const options = { contract: contracts.bank, service: "bank", merchantId: undefined, history, turns: new Turns() };
+  box.follower.use({ ...options, handler, device: "new" });
+  await ended(asking);
+  assert.ok(sent.includes("/cancel"), String(sent));
+});
+
 test("Follower goes by the device that an earlier process sent it over", async () => {
   for (const [device, stands] of [
     ["old", /^failed/],

@@ -30,6 +30,21 @@ test("writeRecord() fits into a slot whatever the till's words are, and readReco
   );
 });
 
+test("writeRecord() leaves out what the operation is asked by before the device that it was sent over", () => {
+  const sent = {
+    kind: "sent",
+    timeMs: 1,
+    requestId: "r",
+    service: "bank",
+    route: "/sale",
+    digest: "d",
+    device: "89abcdef",
+  } as const;
+  const read = readRecord(writeRecord({ ...sent, key: "漢".repeat(64), ask: { pay_id: "漢".repeat(64) } }));
+  assert.ok(read?.kind === "sent");
+  assert.deepEqual([read.ask, read.device], [undefined, "89abcdef"]);
+});
+
 test("writeRecord() keeps a key and an amount as they are, and neither card number nor control character", () => {
   const sent = { kind: "sent", timeMs: 0, requestId: "r", service: "bank", route: "/sale", digest: "d" } as const;
   const back = (key: string, amount?: string) => {

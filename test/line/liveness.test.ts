@@ -250,7 +250,7 @@ test("Line.liveness() names no cause of a service that answers, beside one that 
   );
   await time.advance(silentWarnMs + 3_000);
   assert.deepEqual(states(set), { bank: "heard", qr: "unheard" });
-  assert.deepEqual(causes(set), ["", "qr does not answer, though another service on this line does"]);
+  assert.deepEqual(causes(set), ["", "qr does not answer, though another service on this line did right before"]);
   await set.line.stop(0);
 });
 
@@ -292,7 +292,7 @@ test("Line.liveness() of a service that the terminal lacks says so, beside one t
     { services: ["bank", "qr"] },
   );
   await time.advance(silentWarnMs + 3_000);
-  assert.deepEqual(set.told.liveness, ["qr unheard: qr does not answer, though another service on this line does"]);
+  assert.deepEqual(set.told.liveness, ["qr unheard: qr does not answer, though another service on this line did right before"]);
   await set.line.stop(0);
 });
 

@@ -489,3 +489,21 @@ test("settleByBridge() only asks from askOnly's abort on, and its token does so 
     assert.deepEqual([stopped.result, stopped.token.known.askOnly], ["unknown", true], at);
   }
 });
+
+test("settleByBridge() takes what comes after a bridge forgot it for another sending's", async () => {
+  const refused = await settled(
+    [
+      ["/sale", by(ok(), "pending")],
+      ["/sale", error(-29)],
+      ["/check", approved],
+    ],
+    { windowMs: 10_000 },
+  );
+  assert.equal(refused.result, "approved", "the first one was accepted");
+  const again = by(ok({ data: { trans: "T2" } }), "pending", false);
+  const shown = await runQr(
+    [["/showqrcode", by(ok({ data: { trans: "T1" } }), "pending")], ["/showqrcode", again], ...repeat(2, ["/check", error(1)])],
+    { windowMs: 2_000 },
+  );
+  assert.equal(shown.result, "unknown", "the first code may be paid");
+});
