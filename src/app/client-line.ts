@@ -3,6 +3,7 @@ import type { LineConfig } from "../config/config.ts";
 import { lineDefaults, serviceDefaults } from "../config/limits.ts";
 import { contracts } from "../contract/contracts.ts";
 import { type ContractName, contractNames, type Handler } from "../core/call.ts";
+import { within } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import type { OpenTransport } from "../device/transport.ts";
@@ -67,15 +68,6 @@ export async function openLine(
 
 function idFor(service: ContractName, merchantId: string | undefined): string | undefined {
   return service === "fiscal" ? merchantId : undefined;
-}
-
-async function within(ms: number, changed: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const overdue = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([changed, overdue]);
-  clearTimeout(timer);
 }
 
 class LineTransport implements Transport {

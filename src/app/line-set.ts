@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { within } from "../core/clock.ts";
 import { OpenError, type OpenTransport } from "../device/transport.ts";
 import type { Served, SharedLine } from "./served.ts";
 
@@ -89,9 +90,8 @@ export class LineSet<L extends OnLine> {
     for (const [name, running] of before) {
       if (prepared.get(name) === running) continue;
       running.replaced = true;
-      running.hasEnded = true;
       // The exchange in flight has timeouts of its own, and there is no hurry.
-      this.#end(name, running.onLine, "the configuration was changed", Number.POSITIVE_INFINITY);
+      this.#end(name, running, "the configuration was changed", Number.POSITIVE_INFINITY);
     }
     for (const [name, running] of prepared) if (before.get(name) !== running) running.onLine.start();
   }
@@ -99,10 +99,7 @@ export class LineSet<L extends OnLine> {
   async stop(): Promise<void> {
     const why = "posline is shutting down";
     for (const { lines } of this.#ending.values()) for (const line of lines) void line.stop(why, stopGraceMs);
-    for (const [name, running] of this.#running) {
-      running.hasEnded = true;
-      this.#end(name, running.onLine, why, stopGraceMs);
-    }
+    for (const [name, running] of this.#running) this.#end(name, running, why, stopGraceMs);
     await Promise.all([...this.#ending.values()].map(({ ended }) => ended));
   }
 
@@ -132,16 +129,12 @@ export class LineSet<L extends OnLine> {
   /** Waits until a line's predecessor has ended, for a moment at most. */
   async #handedOver(name: string): Promise<void> {
     const ending = this.#ending.get(name);
-    if (ending === undefined) return;
-    let timer: NodeJS.Timeout | undefined;
-    const overdue = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, handOverMs);
-    });
-    await Promise.race([ending.ended, overdue]);
-    clearTimeout(timer);
+    if (ending !== undefined) await within(handOverMs, ending.ended);
   }
 
-  #end(name: string, line: L, why: string, graceMs: number): void {
+  #end(name: string, running: Running<L>, why: string, graceMs: number): void {
+    running.hasEnded = true;
+    const { onLine: line } = running;
     const before = this.#ending.get(name);
     const ended = Promise.all([before?.ended, line.stop(why, graceMs)]).then(() => {
       if (this.#ending.get(name)?.ended === ended) this.#ending.delete(name);

@@ -56,9 +56,7 @@ async function recordingsIn({ file, line }: ReplayArguments): Promise<readonly R
   try {
     text = readArchive(readFileSync(file)).find(({ name }) => name === "" || name === recordingFile)?.text;
   } catch (error) {
-    throw new RecordingError(
-      `Cannot read ${inQuotes(file)}: ${codeOf(error) === undefined ? String(error) : reason(error, file)}`,
-    );
+    throw new RecordingError(`Cannot read ${inQuotes(file)}: ${reason(error, file)}`);
   }
   if (text === undefined) {
     throw new RecordingError(

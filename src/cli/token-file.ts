@@ -1,5 +1,6 @@
 import { closeSync, openSync, rmSync } from "node:fs";
 import { readAtMost, reason } from "../config/secrets.ts";
+import { blockFor } from "../core/clock.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
@@ -106,7 +107,7 @@ export class TokenFile {
         // Where none can be made the file can't be written either, and that says why.
         if (codeOf(error) !== "EEXIST") return undefined;
         if (waitedMs >= guardMsMax) rmSync(guard, { force: true });
-        else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, guardStepMs);
+        else blockFor(guardStepMs);
       }
     }
   }

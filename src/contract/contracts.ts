@@ -31,7 +31,7 @@ export function noSuchRoute({ service, routes }: Contract, path: string): string
     path,
     routes.map((route) => route.path),
   );
-  const other = Object.values(contracts).find((each) => each.routes.some((route) => route.path === path));
+  const other = Object.values(contracts).find((each) => routeOf(each, path) !== undefined);
   const advice =
     meant !== undefined ? `: did you mean ${meant}?` : other !== undefined ? `: ${other.service} has it, on another port` : "";
   return `${service} has no route ${quotedName(path)}${advice}`;

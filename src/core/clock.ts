@@ -70,3 +70,21 @@ export class Deadline {
     this.#onDue();
   }
 }
+
+/** Waits until something has happened, for so many milliseconds at most. */
+export async function within(ms: number, done: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const overdue = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  try {
+    await Promise.race([done, overdue]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Lets this thread stand still: where nothing else may happen meanwhile. */
+export function blockFor(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { isatty } from "node:tty";
+import { blockFor } from "./clock.ts";
 import { codeOf } from "./error-code.ts";
 
 /**
@@ -73,7 +74,7 @@ export class LogWriter {
 
   /** Writes what is held, as far as the reader takes it within half a second. */
   flush(): void {
-    for (let waitedMs = 0; !this.#drain() && waitedMs < flushMsMax; waitedMs += flushStepMs) sleep(flushStepMs);
+    for (let waitedMs = 0; !this.#drain() && waitedMs < flushMsMax; waitedMs += flushStepMs) blockFor(flushStepMs);
   }
 
   /** Lets go of the descriptor, if it has one of its own; nothing may be written any more. */
@@ -147,8 +148,4 @@ function unblocked(fd: number): Descriptor {
     // What can't be had that way is written as it is.
   }
   return { fd, own: false };
-}
-
-function sleep(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -1,7 +1,7 @@
 import { writevSync } from "node:fs";
 import type { LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../config/config.ts";
-import { nowMs } from "../core/clock.ts";
+import { nowMs, within } from "../core/clock.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { causeOf, type Places } from "./devices.ts";
@@ -192,12 +192,7 @@ class SerialConnection implements Connection {
         return port.close();
       })
       .catch(() => {});
-    let timer: NodeJS.Timeout | undefined;
-    const overdue = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, closeMs);
-    });
-    await Promise.race([closed, overdue]);
-    clearTimeout(timer);
+    await within(closeMs, closed);
     await this.#lock.release();
   }
 

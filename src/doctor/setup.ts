@@ -73,12 +73,10 @@ type LoadSources = { readonly env: Host["env"]; readonly file: string; readonly 
 
 /** A device that a line of the file has is that line; another one is a line of its own. */
 async function load({ config, line }: DoctorTarget, places: LoadSources): Promise<Loaded> {
-  if (line === undefined) return loadConfig({ ...places, flags: { config } });
-  if (!isDevice(line)) {
-    const isNowhere = config === undefined && places.env["POSLINE_CONFIG"] === undefined && !existsSync(places.file);
-    if (isNowhere) throw new ConfigError([noDeviceOf(line, places.file)]);
-    return loadConfig({ ...places, flags: { config } });
-  }
+  const isName = line !== undefined && !isDevice(line);
+  const hasFile = config !== undefined || places.env["POSLINE_CONFIG"] !== undefined || existsSync(places.file);
+  if (isName && !hasFile) throw new ConfigError([noDeviceOf(line, places.file)]);
+  if (isName || line === undefined) return loadConfig({ ...places, flags: { config } });
   const loaded = await loadConfig({ ...places, flags: { config } }).catch((error: unknown) => {
     if (error instanceof ConfigError) return undefined;
     throw error;

@@ -199,10 +199,8 @@ export class AdminListener {
       return;
     }
     if (error instanceof Fault) {
-      const {
-        retryAfterS,
-        details: { allow },
-      } = error;
+      const { retryAfterS } = error;
+      const { allow } = error.details;
       write(pending, error.httpStatus, errorText(error.message), {
         "X-Posline-Reason": error.reason,
         ...(error.kind === "key" ? challenge : {}),

@@ -146,7 +146,7 @@ export class Journal implements OperationHistory {
   /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
   begin(call: Call, route: Route, device?: string): OperationLogEntry {
     const contract = contracts[call.contract];
-    const record = { ...sentRecord(call, route, contract), device };
+    const record = sentRecord(call, route, contract, device);
     let sent: PendingRecord | undefined;
     let recent: RecentOperation | undefined;
     let isResent = false;
@@ -295,7 +295,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   return journal;
 }
 
-function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
+function sentRecord(call: Call, route: Route, contract: Contract, device: string | undefined): SentRecord {
   const { requestId, service, body } = call;
   // Where nothing is checked the key hasn't been read yet.
   const fields = bodyFields(contract, call.key === undefined ? route.key : undefined, body, route);
@@ -312,6 +312,7 @@ function sentRecord(call: Call, route: Route, contract: Contract): SentRecord {
     digest: bodyDigest(body),
     ask: fields.ask,
     fresh: call.isFresh,
+    device,
   };
 }
 

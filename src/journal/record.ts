@@ -131,12 +131,15 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
     const { sent, digest, result, by, note } = record;
     return JSON.stringify({ kind: "settled", time, sent, digest, result, by, note: keptOf(note, "note") });
   }
+  const whole = sentText(record, time);
+  if (fits(whole)) return whole;
   // Long words leave no room for all, and without what it is asked by its operation can't be asked about.
-  const { ask: _, ...asked } = record;
-  const { device: __, ...bare } = asked;
-  const texts = [record, asked].map((each) => sentText(each, time));
-  return texts.find((text) => Buffer.byteLength(text) <= textBytesMax) ?? sentText(bare, time);
+  const { ask: _, ...unasked } = record;
+  const text = sentText(unasked, time);
+  return fits(text) ? text : sentText({ ...unasked, device: undefined }, time);
 }
+
+const fits = (text: string) => Buffer.byteLength(text) <= textBytesMax;
 
 function sentText({ requestId, service, route, key, amount, digest, ask, fresh, device }: SentRecord, time: string): string {
   return JSON.stringify({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { Deadline, nowMs } from "../../src/core/clock.ts";
+import { blockFor, Deadline, nowMs, within } from "../../src/core/clock.ts";
 
 /** Node's timers and its monotonic clock, moved by hand: counts what the timers are asked. */
 function hands() {
@@ -148,4 +148,51 @@ test("nowMs() never goes back", () => {
     assert.ok(now >= last);
     last = now;
   }
+});
+
+test("A wait for something ends when it has happened, and leaves no timer", async () => {
+  const cleared = mock.method(globalThis, "clearTimeout");
+  let hasHappened = () => {};
+  const waiting = within(
+    60_000,
+    new Promise<void>((resolve) => {
+      hasHappened = resolve;
+    }),
+  );
+  hasHappened();
+  await waiting;
+  assert.equal(cleared.mock.callCount(), 1);
+  cleared.mock.restore();
+});
+
+test("A wait for something that doesn't happen ends with its time", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  let hasEnded = false;
+  const waiting = within(100, new Promise<void>(() => {})).then(() => {
+    hasEnded = true;
+  });
+  mock.timers.tick(99);
+  await Promise.resolve();
+  assert.equal(hasEnded, false);
+  mock.timers.tick(1);
+  await waiting;
+  mock.timers.reset();
+});
+
+test("A wait for something that fails fails with it, and leaves no timer", async () => {
+  const cleared = mock.method(globalThis, "clearTimeout");
+  await assert.rejects(within(60_000, Promise.reject(new Error("broken"))), /broken/);
+  assert.equal(cleared.mock.callCount(), 1);
+  cleared.mock.restore();
+});
+
+test("A thread that stands still lets nothing else happen meanwhile", () => {
+  let hasRun = false;
+  setImmediate(() => {
+    hasRun = true;
+  });
+  const begin = nowMs();
+  blockFor(20);
+  assert.ok(nowMs() - begin >= 19);
+  assert.equal(hasRun, false);
 });
