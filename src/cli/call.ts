@@ -9,6 +9,7 @@ import { nearest } from "../core/nearest.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
 import { CallError, NotSentError, RejectedError, UnknownError } from "../settle/errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
+import { goesOn } from "../settle/proof.ts";
 import { methodName } from "../settle/remote-service.ts";
 import type { Settled } from "../settle/types.ts";
 import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
@@ -44,7 +45,7 @@ export interface CallArguments extends CallTarget {
   readonly tokenFile?: string | undefined;
 }
 
-/** @returns the exit code: 0, 1 for declined, 64 usage, 69 not sent, 75 unknown, 78 for a configuration that can't be used. */
+/** @returns the exit code: 0, 1 for declined, 64 usage, 69 not sent, 75 unknown or not ended, 78 for a configuration that can't be used. */
 export async function runCall(args: CallArguments): Promise<number> {
   const follower = new CallFollower(args);
   try {
@@ -184,8 +185,14 @@ async function ask(client: Client, { called, route, body, timeoutMs }: OneReques
   if (method === undefined) throw new UsageError(`Cannot call ${called.name} ${route.path}: there is no such route`);
   try {
     const options = timeoutMs === undefined ? {} : { timeoutMs };
-    printReply(route.body === "none" ? await method(options) : await method(body ?? {}, options), args);
-    return exitCodes.ok;
+    const reply = route.body === "none" ? await method(options) : await method(body ?? {}, options);
+    printReply(reply, args);
+    if (!goesOn(contracts[called.contract], route.path, reply)) return exitCodes.ok;
+    const question = route.polling?.route.slice(1) ?? "";
+    process.stderr.write(
+      `It has begun, and not ended: ask posline call ${called.name} ${question}; --wait does so by itself\n`,
+    );
+    return exitCodes.unknown;
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
     if (error instanceof RejectedError) printReply(error.reply, args);
@@ -334,8 +341,8 @@ export const callCommand = defineCommand({
     "api-key-file": { type: "string", example: "api-key", describe: "Send the API key in this file to bank" },
   },
   epilogue:
-    "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 70 a bug, 75 outcome unknown, also by the " +
-    "service's own answer (with --wait a token to resume with is printed), 78 wrong configuration.",
+    "Exit codes: 0 done, 1 declined or refused by the service, 64 wrong usage, 69 not sent, 70 a bug, 75 outcome unknown, or by the " +
+    "service's own answer not ended yet (with --wait a token to resume with is printed), 78 wrong configuration.",
   examples: [
     ["call bank terminals", "One request"],
     [`call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"],

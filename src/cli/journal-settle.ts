@@ -61,7 +61,9 @@ const lookMs = 100;
  */
 export async function settleByOperator(target: JournalSettleTarget, wanted: OperatorSettle, ask: AskAdmin): Promise<string> {
   const { folder, admin } = target;
-  const { records, slots, isWritten } = await readJournal(folder);
+  const { records, slots, isWritten: isLocked } = await readJournal(folder);
+  // On a full disk, or one that has no sockets, a posline that runs holds no lock.
+  const isWritten = isLocked || isKeptBy(await ask(admin, "GET", "/status"), folder);
   const chosen = chosenBy(
     joinOperations(records).filter((each) => isUnknown(each) && (each.lost || !isWritten || each.ending)),
     wanted,
@@ -80,6 +82,12 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
   }
   const which = [...new Set(chosen.map(({ sent }) => `${sent.service} ${sent.route} ${sent.key ?? sent.requestId}`))];
   return `${printable(which.join(", "))} is settled: ${wanted.as}`;
+}
+
+/** Whether a posline that runs keeps this journal, by its status. */
+function isKeptBy(status: JsonObject | undefined, folder: string): boolean {
+  const journal = status?.["journal"];
+  return isObject(journal) && journal["folder"] === folder;
 }
 
 /** Appends what posline itself would; the file keeps its size, and nothing else in it changes. */

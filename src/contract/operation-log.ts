@@ -34,6 +34,8 @@ export interface OperationLogEnding {
   /** `status` and `code` of the answer, where one came. */
   readonly status?: string | undefined;
   readonly code?: number | undefined;
+  /** Its bytes, of which the record takes the name by which the contract asks about the operation. */
+  readonly payload?: readonly Buffer[] | undefined;
   /** The caller had left by then. */
   readonly left?: boolean | undefined;
 }

@@ -42,7 +42,7 @@ export interface RecoveryRules {
   readonly absentWhenLost: "resend" | "refused";
   /** What it means once the operation was accepted: nothing, so that asking goes on, or that it was rolled back. */
   readonly absentWhenAccepted: "ask" | "refused";
-  /** What it means of one that was accepted and then stopped (`askOnly`), by an abort as a rule; it must be said `absentsMin` times. */
+  /** What it means of one that was accepted and then aborted (`askOnly`); it must be said `absentsMin` times. */
   readonly absentWhenStopped: "ask" | "refused";
   /** How often it must be said, one question after the other, of a lost delivery that may not be sent again. */
   readonly absentsMin: number;

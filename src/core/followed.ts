@@ -35,6 +35,13 @@ export interface Followed {
   readonly isGuarded: boolean;
 }
 
+/** The name by which alone the contract asks about an operation, which the answer to its sending gave (qr: `trans`). */
+export interface LearnedName {
+  readonly name: string;
+  /** Nothing was sent under its key before that may have been given another one. */
+  readonly isOnly: boolean;
+}
+
 /** An operation that was sent before, as far as the journal has it. */
 export interface PastOperation {
   /** When it was sent, as milliseconds since 1970 by the box's clock. */
@@ -43,6 +50,13 @@ export interface PastOperation {
   readonly digest: string;
   /** How it is proven to have ended; undefined where nothing is proven. */
   readonly end: OperationEnd | undefined;
+  /** An answer said that the terminal has it: that it knows of none later proves nothing. */
+  readonly isAccepted: boolean;
+  /** It was aborted since. */
+  readonly isStopped: boolean;
+  readonly learned: LearnedName | undefined;
+  /** What the contract's question names it by, beside a key that is a string; undefined where it can't be asked by this alone. */
+  readonly ask: QuestionFields | undefined;
   /** The mark of the device that it was sent over, where it is known. */
   readonly device?: string | undefined;
   /** Nothing was known under its key when it was sent, and nothing else was sent under it: what is known there is its own. */
@@ -50,6 +64,9 @@ export interface PastOperation {
   /** Nothing was sent under its key since, on any route: an answer about the key is about this operation. */
   readonly isLast: boolean;
 }
+
+/** Fields of a question, as they stand in the body of the operation. */
+export type QuestionFields = Readonly<Record<string, string | number>>;
 
 /** The journal, as the following of operations sees it. */
 export interface OperationHistory {
@@ -59,6 +76,11 @@ export interface OperationHistory {
   find(service: string, route: string, key: string): PastOperation | undefined;
   /** How many operations were sent under this key by this process, on any route. */
   sendings(service: string, key: string): number;
+  /**
+   * The answer to a question said that the terminal has the last operation of this service and route under this key.
+   * @param sendings As `sendings` was: nothing is noted where more was sent since.
+   */
+  accepted(service: string, route: string, key: string, sendings: number): void;
   /**
    * The last operation of this service and route under this key is proven to have ended: that is recorded, unless an end was before, and
    * it is no longer listed as unknown. Never fails.

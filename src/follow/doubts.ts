@@ -8,7 +8,7 @@ import type { OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { textOf } from "../envelope/json.ts";
-import type { OpenOperation, SettledEnd } from "../journal/journal.ts";
+import type { OpenOperation, Progress, SettledEnd } from "../journal/journal.ts";
 import { recentMs } from "../journal/recent-operations.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
@@ -25,6 +25,9 @@ export interface DoubtfulJournal {
   /** Operations of unknown outcome, the last one last. */
   readonly open: readonly OpenOperation[];
   aloneSinceMs(operation: OpenOperation): number | undefined;
+  progressOf(operation: OpenOperation): Progress;
+  /** An answer said that the terminal has it. */
+  begun(operation: OpenOperation): void;
   settle(operation: OpenOperation, end: SettledEnd): Promise<boolean>;
 }
 
@@ -192,10 +195,15 @@ export class Doubts {
     const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
     // What was proven of one name is not proven of another.
     const learnedProven = doubt.state.learnedProven && doubt.state.learned === learned;
-    const step = nextStep(followed, { ...doubt.state, learned, learnedProven }, answer, askedMs - aloneSinceMs);
+    const { isAccepted, isStopped: askOnly } = this.#journal.progressOf(operation);
+    const phase = isAccepted ? "accepted" : doubt.state.phase;
+    const state = { ...doubt.state, phase, askOnly, learned, learnedProven } as const;
+    const step = nextStep(followed, state, answer, askedMs - aloneSinceMs);
     doubt.lastAnswer = answerText(answer);
-    if ("state" in step) doubt.state = step.state;
-    else if (step.verdict !== "unknown") {
+    if ("state" in step) {
+      doubt.state = step.state;
+      if (step.state.phase === "accepted") this.#journal.begun(operation);
+    } else if (step.verdict !== "unknown") {
       // What the terminal doesn't know wasn't carried out; what it refused, it knows.
       const result: OperationEnd = isAbsent && step.verdict === recovery.refused ? "failed" : step.verdict;
       void this.#journal.settle(operation, { result, by: "answer" });
@@ -242,7 +250,7 @@ const lost: SettleState = {
   // For operations whose key is their own, or under whose key nothing was known; the others aren't judged.
   baseline: "",
   copied: true,
-  askOnly: true,
+  isSentOnce: true,
 };
 
 /**

@@ -101,7 +101,7 @@ export class Follower {
     if (asked === undefined) return this.#options.handler({ ...call, followMs: undefined });
     const { followMs: waitMs = 0 } = call;
     const untilMs = this.#clock.nowMs() + waitMs;
-    await this.#settleFormer(asked);
+    await this.#settleFormer(asked, untilMs);
     const { history } = this.#options;
     const isGuarded = history?.isReadable === true;
     const active = this.#active.get(nameOf(asked.route.path, asked.key));
@@ -125,24 +125,26 @@ export class Follower {
    * What a cancel, a confirm or a refund is about stands under the same key, and is asked about before it: once that is sent, no answer
    * about the key could be told apart. It waits for that no longer than its caller waits for it.
    */
-  async #settleFormer({ call, recovery, route: { path }, key, digest }: Asked): Promise<void> {
+  async #settleFormer({ call, recovery, route: { path }, key, digest }: Asked, untilMs: number): Promise<void> {
     const { contract, service, history } = this.#options;
     const isKnown = this.#active.has(nameOf(path, key)) || history?.find(service, path, key)?.digest === digest;
     if (!recovery.baseline || isKnown) return;
     for (const former of recoveries[contract.service]) {
       const route = routeOf(contract, former.route);
       if (route === undefined || former.route === path || route.key === undefined) continue;
-      const { followMs: waitMs = 0 } = call;
+      const waitMs = Math.max(0, untilMs - this.#clock.nowMs());
       const active = this.#active.get(nameOf(former.route, key))?.operation;
       const past = history?.find(service, former.route, key);
       if (active !== undefined) await this.#ended(active, waitMs);
-      else if (past?.isLast === true && past.end === undefined) {
+      // Asked about under another name, or by less than names it, it would not be found, and be taken for one that never arrived.
+      else if (past?.isLast === true && past.end === undefined && past.ask !== undefined) {
         const { requestId, contract: name } = call;
         const question: Call = {
           ...{ service, contract: name, route: former.route, body: [], requestId, key },
           caller: new Presence(),
         };
-        const asked = { call: question, route, recovery: former, key, digest: past.digest, json: { [route.key]: key } };
+        const json = { [route.key]: key, ...past.ask };
+        const asked = { call: question, route, recovery: former, key, digest: past.digest, json };
         await this.#begin(asked, past, waitMs, true).ended;
       }
     }
@@ -198,6 +200,7 @@ export class Follower {
       isGuarded,
       isLast: past?.isLast !== false,
       sendings: () => history?.sendings(service, key),
+      isStopped: () => history?.find(service, route.path, key)?.isStopped === true,
       requestId: call.requestId,
       windowMs,
     });
@@ -207,6 +210,7 @@ export class Follower {
       this.#active.delete(name);
       const { end, sendings } = operation;
       if (end !== undefined && operation.mayHaveBegun) history?.settled(service, route.path, key, end, sendings);
+      else if (operation.isAccepted) history?.accepted(service, route.path, key, sendings);
     });
     return operation;
   }
@@ -219,7 +223,7 @@ export class Follower {
     isGuarded: boolean,
     pastEnd: PastOperation["end"],
   ): Promise<Reply> {
-    operation.join(caller);
+    operation.join(caller, untilMs);
     await Promise.race([operation.started, operation.ended]);
     await this.#ended(operation, Math.max(0, untilMs - this.#clock.nowMs()));
     return operation.answer(isGuarded, pastEnd);
@@ -241,13 +245,15 @@ function tokenOf(contract: Contract, service: ServiceName, route: Route, recover
   const named = Object.fromEntries(Object.entries(body).filter(([name]) => names.has(name)));
   const token = newToken(contract, route.path, named, service);
   // The copy of a receipt prints, and printing twice is the till's to decide.
-  return { ...token, known: { ...token.known, copied: true } };
+  return { ...token, known: { ...token.known, copied: true, isSentOnce: true } };
 }
 
 /** The same of one that was sent before this process, or by a caller that didn't want it followed. */
-function sentBefore(token: Token, { isFresh }: PastOperation): Token {
+function sentBefore(token: Token, { isFresh, isAccepted, isStopped, learned }: PastOperation): Token {
   const baseline = token.known.phase === "baseline" && !isFresh ? undefined : "";
-  return { ...token, known: { ...token.known, phase: "lost", doubt: true, askOnly: true, baseline } };
+  const phase = isAccepted ? "accepted" : "lost";
+  const named = learned && { learned: learned.name, learnedProven: learned.isOnly, hasOtherNames: !learned.isOnly };
+  return { ...token, known: { ...token.known, phase, doubt: true, askOnly: isStopped, baseline, ...named } };
 }
 
 function reused({ route, key, call }: Asked, past: PastOperation | undefined): Fault {

@@ -2,7 +2,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import type { RecoveryRules } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
-import { checkFirst, Fault } from "../core/fault.ts";
+import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import type { Followed, OperationEnd } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
 import { textOf } from "../envelope/json.ts";
@@ -12,7 +12,7 @@ import { settleFrom } from "../settle/settle.ts";
 import type { SettleState } from "../settle/state.ts";
 import type { Token } from "../settle/token.ts";
 import type { Answer, Transport, TransportRequest } from "../settle/transport.ts";
-import type { Settled } from "../settle/types.ts";
+import type { Settled, SettleEvent } from "../settle/types.ts";
 import type { Turns } from "./turns.ts";
 
 /**
@@ -46,6 +46,8 @@ export interface OperationOptions {
   readonly isLast: boolean;
   /** How many operations were sent under its key by now; undefined where nobody counts. */
   readonly sendings: () => number | undefined;
+  /** Whether it was aborted since it was sent, as far as that is known. */
+  readonly isStopped: () => boolean;
   readonly requestId: string;
   /** Milliseconds for which it is followed. */
   readonly windowMs: number;
@@ -62,10 +64,15 @@ export class Operation {
   /** How many operations were sent under its key when it was, itself among them. */
   sendings: number;
   readonly #options: OperationOptions;
-  readonly #askOnly = new AbortController();
-  /** Aborted before it is sent. */
+  /** It was aborted at the terminal. */
+  readonly #stopped = new AbortController();
+  /** It is given up before it is sent. */
   readonly #giveUp = new AbortController();
   #call: Call | undefined;
+  /** Who waits for it, as whom it is sent. */
+  #caller: Presence | undefined;
+  /** Until when they wait, on the clock's scale. */
+  #untilMs = 0;
   #sentOver: string | undefined;
   #known: SettleState;
   #startEnded = () => {};
@@ -78,6 +85,7 @@ export class Operation {
   constructor(options: OperationOptions) {
     this.#options = options;
     this.#call = options.call;
+    this.#caller = options.call?.caller;
     this.#sentOver = options.sentOver;
     this.#known = options.token.known;
     this.sendings = options.sendings() ?? 0;
@@ -106,9 +114,17 @@ export class Operation {
     return this.#call === undefined && isElsewhere(this.#sentOver, this.#options.device());
   }
 
-  /** Another caller waits for it: its sending is refused only when all of them have left. */
-  join(caller: Presence): void {
-    this.#options.call?.caller.join(caller);
+  /** A caller waits for it until then: its sending is refused only when all of them have left. */
+  join(caller: Presence, untilMs: number): void {
+    this.#untilMs = Math.max(this.#untilMs, untilMs);
+    // Whose call it was has left before it was sent: it is this one's now.
+    if (this.#call !== undefined && this.#caller?.gone === true) this.#caller = caller;
+    else this.#caller?.join(caller);
+  }
+
+  /** The terminal has it, and nothing was sent under its key since. */
+  get isAccepted(): boolean {
+    return this.#known.phase === "accepted" && this.#isLast;
   }
 
   /** It may have reached the terminal. */
@@ -125,7 +141,8 @@ export class Operation {
     // Not sent now proves nothing of an earlier sending, where there was one, or nobody could look for one.
     const wasSentBefore = !this.#options.isGuarded || (this.#start instanceof Fault && this.#start.details.sentBefore === true);
     const end = pastEnd ?? (wasSentBefore && !this.mayHaveBegun ? undefined : this.#end);
-    const result = end ?? (this.#known.phase === "accepted" ? "pending" : "unknown");
+    // Where what was known under the key before isn't known, what goes on there may be another's.
+    const result = end ?? (this.isAccepted && this.#known.baseline !== undefined ? "pending" : "unknown");
     const last = this.#isLast ? this.#last : undefined;
     const shown = end !== undefined && last !== undefined ? last.reply : (this.#start ?? last?.reply ?? this.#lastFault);
     const answerOf = shown === this.#start ? undefined : last?.route;
@@ -139,7 +156,13 @@ export class Operation {
 
   #nothingToShow(followed: Followed): Fault {
     const { route } = this.#options;
-    const what = followed.result === "unknown" ? "how it ended is not known" : `it ended as ${followed.result}`;
+    if (!this.mayHaveBegun) {
+      const state = `Cannot send ${route.path}: posline is shutting down. ${nothingSent}`;
+      return new Fault("unavailable", state, { reason: "stopping", followed });
+    }
+    const { result } = followed;
+    const isOpen = result === "unknown" || result === "pending";
+    const what = isOpen ? "how it ended is not known" : `it ended as ${result}`;
     const why = this.#isLast ? "no question about it was answered" : "another operation was sent under its key since";
     const message = `Cannot show an answer to ${route.path}: it was sent before, ${what}, and ${why}`;
     return new Fault("broken", message, { reason: "no-reply", followed });
@@ -149,18 +172,30 @@ export class Operation {
     const { contract, service: name, merchantId, token, windowMs, clock, stop, call } = this.#options;
     const transport: Transport = { send: (request) => this.#send(request), close: async () => {} };
     const service = new RemoteService({ contract, name, transport, merchantId, timeoutMs });
-    const onProgress = (event: { readonly token: Token }) => {
-      this.#known = event.token.known;
+    const onProgress = ({ type, token: { known } }: SettleEvent) => {
+      this.#known = known;
+      if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= this.#untilMs) this.#giveUpWaiting();
     };
     const settled = await settleFrom(service, token, call !== undefined, {
       windowMs,
       clock,
       signal: AbortSignal.any([stop, this.#giveUp.signal]),
-      askOnly: this.#askOnly.signal,
+      askOnly: this.#stopped.signal,
       onProgress,
     });
     this.#known = settled.token.known;
     this.#end = this.#endOf(settled);
+  }
+
+  /** What it refers to goes on, for longer than anybody waits for this. */
+  #giveUpWaiting(): void {
+    const { route } = this.#options;
+    const state = `what stands under its ${route.key} has not ended yet: send the same call again`;
+    this.#last = undefined;
+    this.#lastFault = new Fault("unavailable", `Cannot send ${route.path}: ${state}. ${nothingSent}`, {
+      reason: "waited-too-long",
+    });
+    this.#giveUp.abort();
   }
 
   #endOf({ result }: Settled): OperationEnd | undefined {
@@ -180,12 +215,11 @@ export class Operation {
       if (call === undefined) throw new Error(`Cannot send ${route} again: it was sent before`);
       this.#call = undefined;
       this.#sentOver = this.#options.device();
-      // From here on nothing is sent any more that could begin it.
-      this.#askOnly.abort();
       // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
       const isFresh = this.#options.recovery.baseline && this.#known.baseline === "";
       this.sendings = (this.#options.sendings() ?? 0) + 1;
-      this.#start = await this.#tried(isFresh ? { ...call, isFresh } : call);
+      const sent = { ...call, caller: this.#caller ?? call.caller };
+      this.#start = await this.#tried(isFresh ? { ...sent, isFresh } : sent);
       // What was asked before it proves nothing of its end.
       this.#last = this.#start instanceof Fault ? undefined : { route, reply: this.#start };
       this.#startEnded();
@@ -208,6 +242,7 @@ export class Operation {
       this.#lastFault = unprovenElsewhere(this.#options.route.path);
       return answerOf(this.#lastFault);
     }
+    if (this.#call === undefined && this.#options.isStopped()) this.#stopped.abort();
     if (ending instanceof Fault) this.#lastFault = ending;
     else this.#last = { route, reply: ending };
     // Where what comes before it can't be sent, it can't either, and ends as a call that isn't followed would.

@@ -3,8 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
-import { checkFirst, Fault, type FaultKind, nothingSent } from "../core/fault.ts";
-import type { Followed } from "../core/followed.ts";
+import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { readTraceparent } from "../core/traceparent.ts";
 import { readHttpBody } from "../envelope/request.ts";
 import { waitingRequestsMax } from "./limits.ts";
@@ -187,7 +186,7 @@ export class HttpListener {
   }
 
   #failed(context: RequestContext, error: unknown): void {
-    const fault = withResult(error instanceof Fault ? error : faultOfBug(error, context), context);
+    const fault = error instanceof Fault ? error : faultOfBug(error, context);
     context.closesConnection = this.#server.connections.closesAfter(context);
     this.#reportFault(context, fault, context.settings.responses.writeFault(context, fault));
   }
@@ -239,18 +238,6 @@ export class HttpListener {
     }
   }
 }
-
-/**
- * A call that can't be accepted as it is can't have been sent before either: to a client that reads the result alone it has failed. Of
- * other refusals that isn't known.
- */
-function withResult(fault: Fault, { followMs }: RequestContext): Fault {
-  if (followMs === undefined || fault.details.followed !== undefined || !neverAccepted.has(fault.kind)) return fault;
-  const followed: Followed = { result: "failed", answerOf: undefined, polls: 0, isGuarded: true };
-  return new Fault(fault.kind, fault.message, { ...fault.details, followed });
-}
-
-const neverAccepted: ReadonlySet<FaultKind> = new Set(["malformed", "missing"]);
 
 /** @throws Fault when any call would be refused now. */
 function refuseNow({ refusal }: AppliedSettings): void {

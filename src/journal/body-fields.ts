@@ -1,4 +1,5 @@
 import type { Contract, Route } from "../contract/contract.ts";
+import type { QuestionFields } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { keyOf, parseObject } from "../envelope/json.ts";
@@ -12,9 +13,6 @@ export interface BodyFields {
   /** What the contract's question about it names it by, beside a key that is a string; undefined where it can't be asked about. */
   readonly ask?: QuestionFields;
 }
-
-/** Fields of a question, as they stand in the body of the operation. */
-export type QuestionFields = Readonly<Record<string, string | number>>;
 
 /**
  * Reads them from a body, which may be anything where nothing is checked.

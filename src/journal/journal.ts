@@ -1,7 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { OperationLogEnding, OperationLogEntry } from "../contract/operation-log.ts";
-import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
@@ -9,6 +8,7 @@ import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import type { OperationEnd, OperationHistory, PastOperation } from "../core/followed.ts";
 import { version } from "../core/version.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
+import { type AnswerFields, answerFields } from "./answer-fields.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import { type PlaceInJournal, type RecentOperation, RecentOperations, recentMs } from "./recent-operations.ts";
@@ -60,6 +60,9 @@ export interface OpenOperation {
   readonly sinceMs: number;
 }
 
+/** What is known of one that has not ended. */
+export type Progress = Pick<PastOperation, "isAccepted" | "isStopped">;
+
 /** How an operation is proven to have ended. */
 export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note">;
 
@@ -72,7 +75,7 @@ const openMax = 1_000;
 /** Records of an operation: its sending and its outcome. */
 const recordsOfOne = 2;
 
-/** How many keys are remembered at most: one every 5 s all day, of some 550 bytes each, 9 MB. */
+/** How many keys are remembered at most: one every 5 s all day, of some 650 bytes each, 11 MB. */
 const recentMax = 16_384;
 
 /**
@@ -82,8 +85,8 @@ const recentMax = 16_384;
  */
 const resentMs = 60_000;
 
-/** Milliseconds between such a request's record and the journal's last one, at most: the longest reply, and a few starts that failed. */
-const cutOffMs = 300_000;
+/** Starts since such a request at most: this one's process may have come after a few that failed. The box's clock may have been set. */
+const startsMax = 5;
 
 export class Journal implements OperationHistory {
   readonly #onFailure: JournalOptions["onFailure"];
@@ -167,12 +170,14 @@ export class Journal implements OperationHistory {
       },
       ended: async (told) => {
         // What its caller is told is about the one before.
-        const ending = isResent ? { ...told, outcome: "not-sent" as const } : told;
-        if (recent !== undefined) this.#recent.ended(record, recent, hasBegun(call, ending));
+        const { payload: _, ...ending } = isResent ? { ...told, outcome: "not-sent" as const } : told;
+        const answered = answerFields(call, told, record.ask);
+        if (recent !== undefined) this.#recent.ended(record, recent, hasBegun(ending, answered), answered);
+        if (isAbort(record, ending)) this.#recent.stopped(record.service, record.key);
         if (ending.outcome === "unknown")
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
         if (sent === undefined) return;
-        await this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending }).recorded;
+        await this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending, ...answered }).recorded;
       },
     };
   }
@@ -181,14 +186,20 @@ export class Journal implements OperationHistory {
     const stored = storedKey(key);
     const found = this.#recent.find(service, route, stored);
     if (found === undefined) return undefined;
-    const { sentMs, digest, end, device } = found;
+    const { sentMs, digest, end, isAccepted, isStopped, learned, ask, device } = found;
     const isAlone = this.#recent.aloneSinceMs({ service, route, key: stored, digest }) !== undefined;
     const isLast = this.#recent.isLast({ service, key: stored }, found);
-    return { sentMs, digest, end, device, isFresh: found.isFresh && isAlone, isLast };
+    const said = { end, isAccepted, isStopped, learned };
+    return { sentMs, digest, ...said, ask, device, isFresh: found.isFresh && isAlone, isLast };
   }
 
   sendings(service: string, key: string): number {
     return this.#recent.sendings(service, storedKey(key));
+  }
+
+  accepted(service: string, route: string, key: string, sendings: number): void {
+    const recent = this.#recent.find(service, route, storedKey(key));
+    if (recent !== undefined && this.sendings(service, key) === sendings) this.#begun(recent);
   }
 
   settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void {
@@ -212,6 +223,28 @@ export class Journal implements OperationHistory {
    */
   aloneSinceMs({ sent }: OpenOperation): number | undefined {
     return this.#recent.aloneSinceMs(sent);
+  }
+
+  /** Only of the last one under its key: of another no question can be answered. */
+  progressOf(operation: OpenOperation): Progress {
+    return this.#recentOf(operation) ?? { isAccepted: false, isStopped: false };
+  }
+
+  /** The answer to a question said that the terminal has it. */
+  begun(operation: OpenOperation): void {
+    const recent = this.#recentOf(operation);
+    if (recent !== undefined) this.#begun(recent);
+  }
+
+  #begun(recent: RecentOperation): void {
+    if (recent.isAccepted) return;
+    recent.isAccepted = true;
+    void this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: recent.place, digest: recent.digest });
+  }
+
+  #recentOf({ sent: { service, route, key }, place }: OpenOperation): RecentOperation | undefined {
+    const recent = key === undefined ? undefined : this.#recent.find(service, route, key);
+    return recent?.place === place ? recent : undefined;
   }
 
   /**
@@ -240,10 +273,13 @@ export class Journal implements OperationHistory {
     const sinceMs = nowMs();
     this.#foundMs = sinceMs;
     const operations = joinOperations(records);
-    this.#cutOff = cutOff(operations, records.at(-1)?.record.timeMs ?? 0);
+    this.#cutOff = cutOff(operations, records);
     for (const operation of operations) {
-      const { sequence, sent, ending, lost, settled } = operation;
-      if (ending?.outcome !== "not-sent") this.#recent.addOlder(sent, sequence, settled?.result);
+      const { sequence, sent, ending, lost, settled, isBegun } = operation;
+      if (ending === undefined || hasBegun(ending, ending)) {
+        this.#recent.addOlder(sent, sequence, settled?.result, { begun: isBegun, learned: ending?.learned });
+      }
+      if (ending !== undefined && isAbort(sent, ending)) this.#recent.stopped(sent.service, sent.key);
       if (!isUnknown(operation)) continue;
       const cause = ending === undefined ? "no outcome recorded" : "reported as unknown";
       // What was lost before the last start was reported at that start.
@@ -322,10 +358,14 @@ function isSame({ sent }: OpenOperation, other: Pick<SentRecord, "service" | "ro
   return key !== undefined && sent.service === service && sent.route === route && sent.key === key && sent.digest === digest;
 }
 
-/** Whether a request that ended so may have begun something; of one that is followed its follower decides. */
-function hasBegun({ contract, route, followMs }: Call, { outcome, code }: OperationLogEnding): boolean {
-  if (outcome !== "answered" || followMs !== undefined || code === undefined) return outcome !== "not-sent";
-  return recoveryOf(contract, route)?.refusals.includes(code) !== true;
+/** Whether a request that ended so may have begun something. */
+function hasBegun({ outcome }: Pick<OperationLogEnding, "outcome">, { begun }: AnswerFields): boolean {
+  return outcome !== "not-sent" && begun !== false;
+}
+
+/** Whether it took back what stands under its key: /abort bears the key of the operation that it ends. */
+function isAbort(sent: SentRecord, { outcome, status }: OperationLogEnding): sent is SentRecord & { readonly key: string } {
+  return sent.route === "/abort" && sent.key !== undefined && outcome === "answered" && status === "success";
 }
 
 type SentRequest = Pick<SentRecord, "service" | "route" | "digest">;
@@ -333,12 +373,12 @@ type SentRequest = Pick<SentRecord, "service" | "route" | "digest">;
 const isSameRequest = (one: SentRequest, other: SentRequest) =>
   one.service === other.service && one.route === other.route && one.digest === other.digest;
 
-/** What was sent and has no outcome, not long before the journal's last record; that it ended otherwise than by failing lifts nothing. */
-function cutOff(operations: readonly JournalOperation[], lastMs: number): readonly SentRecord[] {
+/** What was sent and has no outcome, a few starts ago at most; that it ended otherwise than by failing lifts nothing. */
+function cutOff(operations: readonly JournalOperation[], records: readonly StoredRecord[]): readonly SentRecord[] {
+  const starts = records.filter(({ record }) => record.kind === "start").map(({ sequence }) => sequence);
+  const since = starts.at(-startsMax) ?? 0;
   return operations
-    .filter(({ sent, ending, settled }) => {
-      return ending === undefined && settled?.result !== "failed" && lastMs - sent.timeMs <= cutOffMs;
-    })
+    .filter(({ sequence, ending, settled }) => ending === undefined && settled?.result !== "failed" && sequence > since)
     .map(({ sent }) => sent);
 }
 

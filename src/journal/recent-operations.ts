@@ -1,6 +1,7 @@
 import { recoveries } from "../contract/recovery.ts";
 import { nowMs } from "../core/clock.ts";
-import type { OperationEnd, PastOperation } from "../core/followed.ts";
+import type { LearnedName, OperationEnd, PastOperation } from "../core/followed.ts";
+import type { AnswerFields } from "./answer-fields.ts";
 import type { SentRecord } from "./record.ts";
 import type { PendingRecord } from "./write-queue.ts";
 
@@ -24,6 +25,9 @@ export interface RecentOperation extends Omit<PastOperation, "isLast"> {
   /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
   readonly atMs: number;
   end: OperationEnd | undefined;
+  isAccepted: boolean;
+  isStopped: boolean;
+  learned: LearnedName | undefined;
   /** When it came to an end, or was found, on `nowMs`'s scale; undefined while it is in flight. */
   endedMs: number | undefined;
   /** Another body was sent under this route and key. */
@@ -71,7 +75,7 @@ export class RecentOperations {
   }
 
   /** One that an earlier process sent, in the order of their sending; what this process sent meanwhile is newer. */
-  addOlder(sent: SentRecord, place: PlaceInJournal, end: OperationEnd | undefined): void {
+  addOlder(sent: SentRecord, place: PlaceInJournal, end: OperationEnd | undefined, answered: AnswerFields): void {
     const { service, route, key, digest, timeMs } = sent;
     if (key === undefined || !followable.has(route)) return;
     // A clock that was set back makes it younger, never older: it is then remembered for longer.
@@ -82,8 +86,11 @@ export class RecentOperations {
     const newer = there.find((each) => each.route === route);
     const isOther = newer !== undefined && (newer.hasOthers || newer.digest !== digest);
     const past = this.#past(sent, place, nowMs() - ageMs);
-    const operation = { ...past, end, endedMs: nowMs(), hasOthers: isOther, before: undefined };
-    if (newer !== undefined && typeof newer.place !== "number") {
+    const isNewest = newer === undefined || typeof newer.place === "number";
+    // What stands there then was sent before it.
+    const said = saidBy(answered, isNewest ? newer : newer.before);
+    const operation = { ...past, ...said, end, endedMs: nowMs(), hasOthers: isOther, before: undefined };
+    if (!isNewest) {
       newer.hasOthers = isOther;
       // Of those that are older still, the one before it was under way when this one came.
       if (newer.before === undefined || typeof newer.before.place === "number") newer.before = operation;
@@ -93,16 +100,26 @@ export class RecentOperations {
     this.#forget();
   }
 
-  #past({ route, timeMs, digest, device, fresh = false }: SentRecord, place: PlaceInJournal, atMs: number) {
+  #past({ route, timeMs, digest, device, ask, fresh = false }: SentRecord, place: PlaceInJournal, atMs: number) {
     const order = typeof place === "number" ? place : ++this.#lastOrder;
-    return { route, place, order, atMs, sentMs: timeMs, digest, device, end: undefined, isFresh: fresh };
+    const unknown = { end: undefined, isAccepted: false, isStopped: false, learned: undefined };
+    return { route, place, order, atMs, sentMs: timeMs, digest, device, ask, ...unknown, isFresh: fresh };
   }
 
   /** Its outcome is known. One that wasn't sent after all leaves the one before it. */
-  ended(sent: SentRecord, operation: RecentOperation, wasSent: boolean): void {
+  ended(sent: SentRecord, operation: RecentOperation, wasSent: boolean, answered: AnswerFields): void {
     operation.endedMs = nowMs();
-    if (!wasSent) this.#remove(sent, operation);
-    else operation.before = undefined;
+    if (!wasSent) {
+      this.#remove(sent, operation);
+      return;
+    }
+    Object.assign(operation, saidBy(answered, operation.before));
+    operation.before = undefined;
+  }
+
+  /** What was sent under a key until now was aborted. */
+  stopped(service: string, key: string): void {
+    for (const operation of this.#operations.get(nameOf(service, key)) ?? []) operation.isStopped = true;
   }
 
   #remove({ service, route, key = "" }: SentRecord, operation: RecentOperation): void {
@@ -159,4 +176,13 @@ export class RecentOperations {
     this.#operations.delete(name);
     this.#sendings.delete(name);
   }
+}
+
+/** What its answer said of an operation. One that was sent before it may have been given another name, and be alive under that. */
+function saidBy({ begun, learned: name }: AnswerFields, before: RecentOperation | undefined) {
+  const isAccepted = begun === true;
+  if (name === undefined) return { isAccepted };
+  const isOnly =
+    before === undefined || before.end === "failed" || (before.learned?.isOnly === true && before.learned.name === name);
+  return { isAccepted, learned: { name, isOnly } };
 }

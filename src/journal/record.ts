@@ -1,6 +1,6 @@
 import { maskCardNumbers } from "../core/card-number.ts";
 import type { Outcome } from "../core/fault.ts";
-import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import { isOperationEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
 import { isObject } from "../core/json-object.ts";
 import { textBytesMax } from "./slot.ts";
 
@@ -27,7 +27,7 @@ export interface SentRecord {
    * What the contract's question names the operation by, beside its key: absent where it can't be asked about by this record alone,
    * because a field was too long, has a card number in it, or isn't known.
    */
-  readonly ask?: Readonly<Record<string, string | number>> | undefined;
+  readonly ask?: QuestionFields | undefined;
   /** The terminal was asked right before, and knew nothing under the key. Written only beside `ask`, without which it says nothing. */
   readonly fresh?: boolean | undefined;
   /** The mark of the device that it was sent over. */
@@ -43,6 +43,10 @@ export interface OutcomeRecord {
   readonly outcome: Outcome;
   readonly status?: string | undefined;
   readonly code?: number | undefined;
+  /** What the answer proves of the operation: that the terminal has it, or that it refused it before anything was begun. */
+  readonly begun?: boolean | undefined;
+  /** The name by which the contract asks about the operation, where only its answer gave it (qr: `trans`). */
+  readonly learned?: string | undefined;
   /** The client had disconnected by then, and may not know the outcome. */
   readonly left?: boolean | undefined;
 }
@@ -62,6 +66,15 @@ export interface SettledRecord {
   readonly note?: string | undefined;
 }
 
+/** An answer to a question said that the terminal has an operation whose own answer is lost. */
+export interface BegunRecord {
+  readonly kind: "begun";
+  readonly timeMs: number;
+  /** The sequence number of its `sent`, and that one's digest, as of a `settled`. */
+  readonly sent: number;
+  readonly digest: string;
+}
+
 /** posline started: what was sent before it and has no outcome will never get one. */
 export interface StartRecord {
   readonly kind: "start";
@@ -75,7 +88,7 @@ export interface ProbeRecord {
   readonly timeMs: number;
 }
 
-export type JournalRecord = SentRecord | OutcomeRecord | SettledRecord | StartRecord;
+export type JournalRecord = SentRecord | OutcomeRecord | BegunRecord | SettledRecord | StartRecord;
 
 /** A record with its place in the order of all. */
 export interface StoredRecord {
@@ -121,12 +134,14 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
   if (record.kind === "probe") return JSON.stringify({ kind: "probe", time });
   if (record.kind === "start") return JSON.stringify({ kind: "start", time, version: kept(record.version, "version") });
   if (record.kind === "outcome") {
-    const { sent, outcome, status, code, left } = record;
+    const { sent, outcome, status, code, begun, learned, left } = record;
     // Codes are int32 (fiscal contract, Response model); what is longer is not a code and might be anything.
     const safe = code !== undefined && (code | 0) === code ? code : undefined;
     const isLeft = left === true ? true : undefined;
-    return JSON.stringify({ kind: "outcome", time, sent, outcome, status: keptOf(status, "status"), code: safe, left: isLeft });
+    const said = { status: keptOf(status, "status"), code: safe, begun, learned };
+    return JSON.stringify({ kind: "outcome", time, sent, outcome, ...said, left: isLeft });
   }
+  if (record.kind === "begun") return JSON.stringify({ kind: "begun", time, sent: record.sent, digest: record.digest });
   if (record.kind === "settled") {
     const { sent, digest, result, by, note } = record;
     return JSON.stringify({ kind: "settled", time, sent, digest, result, by, note: keptOf(note, "note") });
@@ -171,9 +186,10 @@ export function readRecord(text: string): JournalRecord | undefined {
   if (Number.isNaN(timeMs)) return undefined;
   if (value["kind"] === "start") return { kind: "start", timeMs, version: typeof version === "string" ? version : "" };
   if (value["kind"] === "sent") return readSent(value, timeMs);
+  if (value["kind"] === "begun") return readBegun(value, timeMs);
   if (value["kind"] === "settled") return readSettled(value, timeMs);
   if (value["kind"] !== "outcome" || typeof sent !== "number" || !isOutcome(outcome)) return undefined;
-  const [status, code] = [value["status"], value["code"]];
+  const [status, code, begun, learned] = [value["status"], value["code"], value["begun"], value["learned"]];
   return {
     kind: "outcome",
     timeMs,
@@ -181,6 +197,8 @@ export function readRecord(text: string): JournalRecord | undefined {
     outcome,
     status: typeof status === "string" ? status : undefined,
     code: typeof code === "number" ? code : undefined,
+    ...(typeof begun === "boolean" ? { begun } : {}),
+    ...(typeof learned === "string" ? { learned } : {}),
     ...(value["left"] === true ? { left: true } : {}),
   };
 }
@@ -211,6 +229,10 @@ function readAsk(value: unknown): SentRecord["ask"] {
   return fields;
 }
 
+function readBegun({ sent, digest }: Readonly<Record<string, unknown>>, timeMs: number): BegunRecord | undefined {
+  return typeof sent === "number" && typeof digest === "string" ? { kind: "begun", timeMs, sent, digest } : undefined;
+}
+
 function readSettled(value: Readonly<Record<string, unknown>>, timeMs: number): SettledRecord | undefined {
   const { sent, digest, result, by, note } = value;
   if (typeof sent !== "number" || typeof digest !== "string" || !isOperationEnd(result)) return undefined;
@@ -227,9 +249,11 @@ export interface JournalOperation {
   readonly sequence: number;
   readonly sent: SentRecord;
   /** What its caller got; undefined while it is in flight, and for ever when posline ended before. */
-  readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "left"> | undefined;
+  readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "left"> | undefined;
   /** posline ended before there was an outcome: it started anew after this was sent. */
   readonly lost: boolean;
+  /** The terminal has it, by its own answer or by one to a question. */
+  readonly isBegun: boolean;
   /** How it is proven to have ended, where that was learned later. */
   readonly settled?: Pick<SettledRecord, "timeMs" | "result" | "by" | "note">;
 }
@@ -241,16 +265,19 @@ export interface JournalOperation {
 export function joinOperations(records: readonly StoredRecord[]): readonly JournalOperation[] {
   const endings = new Map<number, NonNullable<JournalOperation["ending"]>>();
   const settled = new Map<number, SettledRecord>();
+  const begun = new Map<number, BegunRecord>();
   let started = 0;
   for (const { sequence, record } of records) {
     if (record.kind === "outcome") endings.set(record.sent, record);
     else if (record.kind === "settled") settled.set(record.sent, record);
+    else if (record.kind === "begun") begun.set(record.sent, record);
     else if (record.kind === "start") started = sequence;
   }
   return records.flatMap(({ sequence, record }) => {
     if (record.kind !== "sent") return [];
     const ending = endings.get(sequence);
-    const operation = { sequence, sent: record, ending, lost: ending === undefined && sequence < started };
+    const isBegun = ending?.begun === true || begun.get(sequence)?.digest === record.digest;
+    const operation = { sequence, sent: record, ending, lost: ending === undefined && sequence < started, isBegun };
     const end = settled.get(sequence);
     return [end?.digest === record.digest ? { ...operation, settled: end } : operation];
   });

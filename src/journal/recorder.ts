@@ -201,10 +201,10 @@ export class Recorder {
     );
   }
 
-  /** Gives a record its number, if it has none yet. An outcome, or an end, of a sending that was never written refers to nothing. */
+  /** Gives a record its number, if it has none yet. What is said of a sending that was never written refers to nothing. */
   #numbered(queued: QueuedRecord): readonly SlotRecord[] {
     const { record } = queued;
-    const refers = record.kind === "outcome" || record.kind === "settled";
+    const refers = record.kind === "outcome" || record.kind === "begun" || record.kind === "settled";
     const sent = refers ? sequenceOf(record.sent) : 0;
     if (sent === undefined) return [];
     queued.sequence ??= this.#next++;

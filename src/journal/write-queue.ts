@@ -1,9 +1,9 @@
-import type { OutcomeRecord, ProbeRecord, SentRecord, SettledRecord, StartRecord } from "./record.ts";
+import type { BegunRecord, OutcomeRecord, ProbeRecord, SentRecord, SettledRecord, StartRecord } from "./record.ts";
 
 /** Records on their way to the disk: what is queued, in which order, what is dropped, and when a failed disk is retried. */
 
 /**
- * A record before it has a number. An outcome refers to its sending, whose number is known once that is written; what settles it may
+ * A record before it has a number. An outcome refers to its sending, whose number is known once that is written; what is learned of it later may
  * also refer to one that an earlier process wrote, by its number.
  */
 export type UnnumberedRecord =
@@ -11,6 +11,7 @@ export type UnnumberedRecord =
   | StartRecord
   | ProbeRecord
   | (Omit<OutcomeRecord, "sent"> & { readonly sent: PendingRecord })
+  | (Omit<BegunRecord, "sent"> & { readonly sent: PendingRecord | number })
   | (Omit<SettledRecord, "sent"> & { readonly sent: PendingRecord | number });
 
 /** A record that was given to be written, as its caller sees it. */

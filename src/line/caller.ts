@@ -77,7 +77,8 @@ async function runRecorded(line: Line, request: LineRequest, begin: () => Operat
     if (outcome !== "not-sent") await ended;
     throw error;
   }
-  await entry?.ended({ outcome: "answered", status: reply.status, code: reply.code, left: request.caller.gone });
+  const { status, code, payload } = reply;
+  await entry?.ended({ outcome: "answered", status, code, payload, left: request.caller.gone });
   return reply;
 }
 

@@ -15,7 +15,7 @@ import {
   saysUnprinted,
   verdictIn,
 } from "./proof.ts";
-import { actionOf, nothingBegun, type SettleState, stateToAskAbout } from "./state.ts";
+import { actionOf, mayResend, nothingBegun, type SettleState, stateToAskAbout } from "./state.ts";
 
 /**
  * The settle machine: follows an operation to its end without a clock and without sending. State and answer go in, the next step
@@ -75,7 +75,7 @@ function afterNotSent(
   result: CallResult & { outcome: "not-sent" },
 ): NextStep {
   const { summary, passing, retryAfterMs } = result;
-  if (state.askOnly) return nothingBegun(state) ? doneRefused(recovery, summary) : askAgain(stateToAskAbout(state));
+  if (!mayResend(state)) return nothingBegun(state) ? doneRefused(recovery, summary) : askAgain(stateToAskAbout(state));
   if (passing) return { state, pause: "back-off", retryAfterMs };
   if (hasCode(recovery.signCodes, summary.code) && !state.signedAgain)
     return { state: { ...state, signedAgain: true }, pause: "none" };
@@ -109,12 +109,12 @@ function afterError(operation: FollowedOperation, state: SettleState, { reply, s
   if (!asks) return { verdict: "unknown", reply, summary: { ...summary, message: `${message ?? "refused"}: ${nothingToAsk}` } };
   if (hasCode(contract.finals.pendingCodes, code)) return askAgain({ ...state, phase: "accepted", absents: 0 });
   if (code !== undefined && code === recovery.print?.code) return askAgain({ ...state, phase: "accepted", unprinted: true });
-  const signsAgain = hasCode(recovery.signCodes, code) && !state.signedAgain && !state.askOnly;
+  const signsAgain = hasCode(recovery.signCodes, code) && !state.signedAgain && mayResend(state);
   if (signsAgain) return { state: { ...state, signedAgain: true }, pause: "none" };
   const provesNothingBegun = hasCode(recovery.refusals, code) || hasCode(recovery.signCodes, code);
   if (provesNothingBegun && !state.doubt) return { verdict: recovery.refused, reply, summary };
-  const mayResend = hasCode(recovery.resendCodes, code) || (state.doubt && hasCode(recovery.resendCodesInDoubt, code));
-  if (mayResend && !state.askOnly && state.resends < recovery.resendsMax) {
+  const isToResend = hasCode(recovery.resendCodes, code) || (state.doubt && hasCode(recovery.resendCodesInDoubt, code));
+  if (isToResend && mayResend(state) && state.resends < recovery.resendsMax) {
     return { state: { ...state, doubt: true, resends: state.resends + 1 }, pause: "interval" };
   }
   // Where the query can't name a start that failed (qr), a second refusal of the same start has to prove it instead
@@ -166,7 +166,8 @@ function namesOtherPayment({ recovery }: FollowedOperation, state: SettleState, 
 
 /** It runs; and the name that the query gave is the right one, since the service knows it. */
 function afterPending(state: SettleState, reply: JsonObject): NextStep {
-  return askAgain({ ...state, phase: "accepted", learnedProven: state.learnedProven || provesName(reply) });
+  const learnedProven = state.learnedProven || (provesName(reply) && !state.hasOtherNames);
+  return askAgain({ ...state, phase: "accepted", learnedProven });
 }
 
 function afterAbsent(
@@ -185,7 +186,7 @@ function afterAbsent(
     case "refused":
       return endAfter(recovery.absentsMinAfterError);
     case "lost":
-      if (recovery.absentWhenLost === "resend" && !state.askOnly) return resend(recovery, seen);
+      if (recovery.absentWhenLost === "resend" && mayResend(state)) return resend(recovery, seen);
       return endAfter(recovery.absentsMin);
     default:
       if (recovery.absentWhenAccepted === "refused") return end;
@@ -209,7 +210,7 @@ function afterFinalError({ recovery }: FollowedOperation, state: SettleState, { 
 
 /** The same request once more, if it may be. */
 function resend(recovery: RecoveryRules, state: SettleState): NextStep {
-  if (state.askOnly || state.resends >= recovery.resendsMax) return askAgain(state);
+  if (!mayResend(state) || state.resends >= recovery.resendsMax) return askAgain(state);
   return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
 }
 
@@ -245,7 +246,7 @@ function learnName({ recovery }: FollowedOperation, state: SettleState, { reply,
   const data = reply["data"];
   const named = isObject(data) ? scalarText(data[recovery.learns]) : undefined;
   // An earlier start may have shown a code of another name, which may be paid: that this one fails is no end then.
-  const isOnly = nothingBegun(state) || named === state.learned;
-  if (named !== undefined) return { ...state, learned: named, learnedProven: isOnly };
+  const isOnly = nothingBegun(state) || (named === state.learned && !state.hasOtherNames);
+  if (named !== undefined) return { ...state, learned: named, learnedProven: isOnly, hasOtherNames: !isOnly };
   return success && nothingBegun(state) && provesName(reply) ? { ...state, learnedProven: true } : state;
 }

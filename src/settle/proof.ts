@@ -77,6 +77,16 @@ export function leavesOpen(contract: Contract, path: string, reply: JsonObject, 
   return verdict === undefined || verdict === "closed";
 }
 
+/** Whether a success to an operation that was sent leaves open how it ends. */
+export function goesOn(contract: Contract, path: string, reply: JsonObject): boolean {
+  const recovery = recoveryOf(contract.service, path);
+  if (recovery === undefined) return false;
+  const operation = { contract, recovery };
+  if (recovery.success === "followed") return !recovery.startMayEnd || verdictIn(operation, reply, true) === undefined;
+  const value = finalStateIn(operation, reply);
+  return value !== undefined && contract.finals.values.length > 0 && endOf(recovery, value) === undefined;
+}
+
 /** Whether a success says that nothing has ended yet: by a final field without a final value, or by a code of progress. */
 export function saysPending(operation: FollowedOperation, { reply, summary }: AnsweredCall): boolean {
   const { values, pendingCodes } = operation.contract.finals;

@@ -29,6 +29,8 @@ export interface SettleState {
   /** The field that the contract says is learned (qr: trans), and whether it is proven to be the right one. */
   readonly learned: string | undefined;
   readonly learnedProven: boolean;
+  /** An earlier start may have been answered with another name, under which it may go on: that one of them failed is no end. */
+  readonly hasOtherNames: boolean;
   /** The service said that printing failed. */
   readonly unprinted: boolean;
   /** The copy was asked for; never twice. */
@@ -39,6 +41,8 @@ export interface SettleState {
   readonly refusals: number;
   /** It was stopped: nothing is sent any more that could begin it. It stays so in every process that resumes it. */
   readonly askOnly: boolean;
+  /** It is sent once at most, as by a bridge. Nothing was stopped by that. */
+  readonly isSentOnce: boolean;
 }
 
 /** Nothing is known of it, and nothing of it was sent. */
@@ -51,12 +55,19 @@ export const freshState: SettleState = {
   absents: 0,
   learned: undefined,
   learnedProven: false,
+  hasOtherNames: false,
   unprinted: false,
   copied: false,
   refusal: undefined,
   refusals: 0,
   askOnly: false,
+  isSentOnce: false,
 };
+
+/** Whether it may be sent once more. */
+export function mayResend({ askOnly, isSentOnce }: SettleState): boolean {
+  return !askOnly && !isSentOnce;
+}
 
 export function actionOf(state: SettleState): Action {
   if (state.phase === "ready") return "start";

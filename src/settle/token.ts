@@ -111,11 +111,13 @@ function readState(value: unknown): SettleState {
     absents: count(value, "absents"),
     learned: text(value, "learned"),
     learnedProven: flag(value, "learnedProven"),
+    hasOtherNames: value["hasOtherNames"] === true,
     unprinted: flag(value, "unprinted"),
     copied: flag(value, "copied"),
     refusal: isObject(refusal) ? { code: integer(refusal, "code"), message: text(refusal, "message") } : undefined,
     refusals: count(value, "refusals"),
     askOnly: flag(value, "askOnly"),
+    isSentOnce: value["isSentOnce"] === true,
   };
 }
 

@@ -306,3 +306,23 @@ test("posline journal settle asks the posline that writes the journal, and says 
   assert.match((await run({ folder })).out, / A +100 {2}settled, approved /);
   await journal.close();
 });
+
+test("posline journal settle asks a posline that keeps this journal without a lock, as on a full disk; another one's not", async () => {
+  const { folder, journal } = await journalIn();
+  await record(journal, "A", "unknown");
+  // Here it is the lock that is missing: the journal's owner is gone, and one that answers says that it has it.
+  await journal.close();
+  const settle = { folder, action: "settle", operation: "A", as: "done", note: "seen" } as const;
+  const asked: string[] = [];
+  const ask =
+    (kept: string): AskAdmin =>
+    async (_admin, method, path) => {
+      asked.push(`${method} ${path}`);
+      return method === "GET" ? { journal: { folder: kept } } : { error: "Cannot settle it" };
+    };
+  const refused = await run(settle, {}, undefined, ask(folder));
+  assert.deepEqual([refused.code, refused.err], [69, "Cannot settle it\n"]);
+  assert.deepEqual(asked, ["GET /status", "POST /journal/settle"]);
+  const done = await run(settle, {}, undefined, ask("/elsewhere"));
+  assert.deepEqual([done.code, done.out], [0, "bank /sale A is settled: done\n"]);
+});

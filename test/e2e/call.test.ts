@@ -283,7 +283,10 @@ test("posline call --resume @FILE of a cancel that was killed before its baselin
 test("posline call reads the body from standard input and from a file", async () => {
   const file = join(folder.path, "body.json");
   writeFileSync(file, sale("CALL-6", 1500));
-  assert.equal((await call("bank", "sale", "--file", file)).code, 0);
+  const begun = await call("bank", "sale", "--file", file);
+  // A sale's success says that it has begun: nobody may hand out goods for it.
+  assert.equal(begun.code, 75);
+  assert.match(begun.stderr, /^It has begun, and not ended: ask posline call bank check; --wait does so by itself$/m);
   const url = `http://127.0.0.1:${await bridge.port("bank")}`;
   const { status, stdout } = spawnSync(process.execPath, [bundle, "call", "bank", "check", "--file", "-", "--url", url], {
     input: '{"pay_id":"CALL-6"}',

@@ -419,3 +419,20 @@ test("Doubts takes the trans that a till has learned meanwhile for the payment's
   await bench.ask("/check", { pay_id: "Q", trans: "T-9", pay_system: "PALM" }, "qr");
   assert.deepEqual(bench.told.settlings, ["qr /showqrcode Q approved answer"]);
 });
+
+test("Doubts never takes for undone what an answer said that the terminal has, in another process as well", async () => {
+  let isKnown = true;
+  const bench = await benchOf(time, () => (isKnown ? inProgress : absent));
+  await bench.lose("A");
+  await bench.ask("/check", { pay_id: "A" });
+  isKnown = false;
+  await time.settle();
+  const next = await benchOf(time, () => absent, bench.disk.afterCut([], true));
+  for (const each of [bench, next]) {
+    for (let n = 0; n < 40; n++) {
+      await time.advance(2_000);
+      await each.ask("/check", { pay_id: "A" });
+    }
+    assert.deepEqual([each.unknown, each.told.settlings], [["A"], []]);
+  }
+});

@@ -19,6 +19,7 @@ import {
   replyOf,
   running,
   takesMs,
+  unanswered,
 } from "./following.ts";
 
 /** Tests src/follow/follower.ts and src/follow/operation.ts. */
@@ -156,6 +157,7 @@ test("Follower only asks about a call that the journal has as sent, and ends it 
     const box = following(() => answer);
     const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
     box.history.past.set("bank /sale P-1", {
+      ...unanswered,
       sentMs: Date.now() - 60_000,
       digest,
       end: undefined,
@@ -170,11 +172,25 @@ test("Follower only asks about a call that the journal has as sent, and ends it 
 test("Follower keeps an end that the journal has, whatever the terminal remembers, and sends again what was proven undone", async () => {
   const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
   const settled = following(() => absent);
-  settled.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "approved", isFresh: false, isLast: true });
+  settled.history.past.set("bank /sale P-1", {
+    ...unanswered,
+    sentMs: Date.now(),
+    digest,
+    end: "approved",
+    isFresh: false,
+    isLast: true,
+  });
   assert.equal((await ended(settled.ask(sale))).stands, "approved by /check after 1");
   assert.equal(sales(settled), 0);
   const undone = following((route) => (route === "/sale" ? running : approved));
-  undone.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end: "failed", isFresh: false, isLast: true });
+  undone.history.past.set("bank /sale P-1", {
+    ...unanswered,
+    sentMs: Date.now(),
+    digest,
+    end: "failed",
+    isFresh: false,
+    isLast: true,
+  });
   assert.equal((await ended(undone.ask(sale))).stands, "approved by /check after 1");
   assert.equal(sales(undone), 1);
 });
@@ -192,9 +208,9 @@ for (const route of ["/refund", "/confirm", "/cancel"] as const) {
       await ended(first.ask(body, 1_000));
       const sent = first.history.past.get(`bank ${route} R-1`);
       assert.equal(sent?.isFresh, isFresh);
-      // Another process, which has the journal alone.
+      // Another process, whose journal has no answer.
       const next = following(() => answer, { route });
-      if (sent !== undefined) next.history.past.set(`bank ${route} R-1`, sent);
+      if (sent !== undefined) next.history.past.set(`bank ${route} R-1`, { ...sent, isAccepted: false });
       assert.match((await ended(next.ask(body))).stands, stands);
       assert.equal(next.sent.filter((each) => each.route === route).length, 0);
     }
@@ -369,7 +385,7 @@ test("Follower gives an operation's own answer where that ends it, though it ask
 
 test("Follower answers the last it heard while nothing is proven of what was sent before, a fault too", async () => {
   const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
-  const past = { sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: true };
+  const past = { ...unanswered, sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: true };
   const silent = following(() => lost);
   silent.history.past.set("bank /sale P-1", past);
   const { fault, stands } = await ended(silent.ask(sale, 5_000));
@@ -389,7 +405,7 @@ test("Follower says what it knows of an operation that was sent before when no q
     ["approved", /it was sent before, it ended as approved, and no question about it was answered/],
   ] as const) {
     const box = following(() => undefined);
-    box.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end, isFresh: false, isLast: true });
+    box.history.past.set("bank /sale P-1", { ...unanswered, sentMs: Date.now(), digest, end, isFresh: false, isLast: true });
     const asking = box.ask(sale, 1_000);
     const { fault, stands } = await ended(asking);
     assert.match(fault?.message ?? "", said);
@@ -406,7 +422,7 @@ test("Follower asks one question about an operation whose end the journal has, a
     [undefined, 80, 130],
   ] as const) {
     const box = following(() => running);
-    box.history.past.set("bank /sale P-1", { sentMs: Date.now(), digest, end, isFresh: false, isLast: true });
+    box.history.past.set("bank /sale P-1", { ...unanswered, sentMs: Date.now(), digest, end, isFresh: false, isLast: true });
     void box.ask(sale, 1_000);
     await time.advance(177_000);
     assert.equal(box.follower.isFollowed("/sale", "P-1"), end === undefined);
@@ -660,4 +676,150 @@ test("Follower answers a refund whose line is down as soon as a sale, though it 
     assert.deepEqual([fault?.outcome, fault?.reason], ["not-sent", "line-down"]);
     assert.match(stands, /^failed after [01]$/);
   }
+});
+
+test("Follower never takes for undone what the terminal has said that it has, though it knows of none later", async () => {
+  let begun = true;
+  const box = following((route) => (route === "/sale" || begun ? running : absent));
+  assert.match((await ended(box.ask(sale, 10_000))).stands, /^pending/);
+  begun = false;
+  // Beyond the three minutes for which it is followed, it is taken up from what the journal has.
+  await time.advance(200_000);
+  for (let again = 0; again < 2; again++) {
+    assert.match((await ended(box.ask(sale, 120_000))).stands, /^pending by \/check/);
+    await time.advance(200_000);
+  }
+  assert.equal(sales(box), 1);
+  assert.deepEqual(box.history.ends, []);
+});
+
+test("Follower takes an accepted document that is gone for undone only where it was aborted", async () => {
+  const receipt = { documentExtID: "F-1", items: [] };
+  for (const [isStopped, stands] of [
+    [false, /^pending/],
+    [true, /^failed/],
+  ] as const) {
+    const box = following(() => ({ status: "error", code: 9 }), { service: "fiscal" });
+    const form = `data=${encodeURIComponent(Buffer.from(JSON.stringify(receipt)).toString("base64"))}&sign=c2lnbg%3D%3D`;
+    const digest = bodyDigest([Buffer.from(form)]);
+    const past = { ...unanswered, sentMs: Date.now(), digest, isFresh: false, isAccepted: true };
+    box.history.sent("fiscal", "/sale", "F-1", past);
+    box.history.past.set("fiscal /sale F-1", { ...past, end: undefined, isLast: true, isStopped });
+    assert.match((await ended(box.ask(receipt, 60_000))).stands, stands);
+  }
+});
+
+test("Follower takes note of an abort while it asks", async () => {
+  const receipt = { documentExtID: "F-2", items: [] };
+  let isAborted = false;
+  const box = following(
+    (route) => (isAborted ? { status: "error", code: 9 } : route === "/sale" ? { status: "error", code: 44 } : running),
+    {
+      service: "fiscal",
+    },
+  );
+  const asking = box.ask(receipt, 60_000);
+  await time.advance(10_000);
+  isAborted = true;
+  const past = box.history.past.get("fiscal /sale F-2");
+  assert.ok(past);
+  box.history.past.set("fiscal /sale F-2", { ...past, isStopped: true });
+  const answered = await askedFor(15_000, asking);
+  assert.ok(answered !== "still waiting");
+  assert.match(answered.stands, /^failed by \/check_status/);
+});
+
+test("Follower asks about a code by the name that its answer gave, however long ago, and calls no other name's failure its end", async () => {
+  const code = { pay_id: "Q-1", amount: 100, currency: "944", currency_name: "AZN", pay_system: "A" };
+  const digest = bodyDigest([Buffer.from(JSON.stringify(code))]);
+  const failed = { status: "error", code: 1 };
+  for (const [learned, answer, stands] of [
+    [{ name: "T-9", isOnly: true }, { status: "success", data: { rrn: "1" } }, /^approved/],
+    [{ name: "T-9", isOnly: true }, failed, /^declined/],
+    // An earlier code may be paid.
+    [{ name: "T-9", isOnly: false }, failed, /^pending/],
+  ] as const) {
+    const box = following((_, __, count) => (count === 1 ? { status: "success", data: {} } : answer), {
+      service: "qr",
+      route: "/showqrcode",
+    });
+    const past = { ...unanswered, sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: true };
+    box.history.past.set("qr /showqrcode Q-1", { ...past, isAccepted: true, learned });
+    assert.match((await ended(box.ask(code, 60_000))).stands, stands);
+    assert.equal(box.sent[0]?.body, '{"pay_id":"Q-1","trans":"T-9","pay_system":"A"}');
+  }
+});
+
+test("Follower asks about a cancel's sale as the sale named itself, and not at all where the journal can't tell that", async () => {
+  for (const [ask, questions] of [
+    [{}, ['{"pay_id":"7"}']],
+    [{ pay_id: 7 }, ['{"pay_id":7}']],
+    [undefined, []],
+  ] as const) {
+    const box = following((route) => (route === "/check" ? approved : running), { route: "/cancel" });
+    const past = { ...unanswered, ask, sentMs: Date.now(), digest: "other", end: undefined, isFresh: false, isLast: true };
+    box.history.past.set("bank /sale 7", past);
+    void box.ask({ pay_id: "7" }, 10_000);
+    await time.advance(2_000);
+    const asked = box.sent.filter(({ route }) => route === "/check").map(({ body }) => body);
+    // The cancel's own questions come behind.
+    assert.deepEqual(asked.slice(0, questions.length), questions);
+    assert.equal(asked[questions.length], '{"pay_id":"7"}');
+    assert.deepEqual(box.history.ends, questions.length === 0 ? [] : ["bank /sale 7 approved"]);
+  }
+});
+
+test("Follower sends a cancel not later than its callers wait for what it refers to, and says then that it wasn't sent", async () => {
+  for (const waitMs of [0, 5_000]) {
+    const box = following(() => running, { route: "/cancel" });
+    const answered = await askedFor(waitMs + 3_000, box.ask({ pay_id: "P-1" }, waitMs));
+    assert.ok(answered !== "still waiting");
+    assert.match(answered.stands, /^failed after \d+$/);
+    assert.deepEqual([answered.fault?.outcome, answered.fault?.reason], ["not-sent", "waited-too-long"]);
+    assert.match(
+      answered.fault?.message ?? "",
+      /^Cannot send \/cancel: what stands under its pay_id has not ended yet: send the same/,
+    );
+    await time.advance(300_000);
+    assert.equal(box.sent.filter(({ route }) => route === "/cancel").length, 0);
+  }
+  // One that waits longer keeps it waiting.
+  const joined = following((_, __, count) => (count < 20 ? running : approved), { route: "/cancel" });
+  void joined.ask({ pay_id: "P-1" }, 5_000);
+  const longer = joined.ask({ pay_id: "P-1" }, 120_000);
+  await time.advance(30_000);
+  await ended(longer);
+  assert.equal(joined.sent.filter(({ route }) => route === "/cancel").length, 1);
+});
+
+test("Follower sends for the caller who waits, where the first has left before the sending", async () => {
+  const [first, second] = [new Presence(), new Presence()];
+  const callers: Presence[] = [];
+  let isOver = false;
+  const handler = async ({ route, caller }: Call) => {
+    if (route === "/cancel") callers.push(caller);
+    return replyOf(route === "/check" && !isOver ? running : approved);
+  };
+  const box = following(() => running, { route: "/cancel", handler });
+  void box.ask({ pay_id: "P-1" }, 60_000, first);
+  await time.advance(2_000);
+  first.leave();
+  await time.advance(2_000);
+  void box.ask({ pay_id: "P-1" }, 60_000, second);
+  isOver = true;
+  await time.advance(10_000);
+  assert.deepEqual(
+    callers.map(({ gone }) => gone),
+    [false],
+  );
+});
+
+test("Follower that is stopped says of what never began that it wasn't sent", async () => {
+  const box = following(() => running);
+  box.follower.stop();
+  const { fault, stands } = await ended(box.ask(sale));
+  assert.deepEqual([fault?.outcome, fault?.reason], ["not-sent", "stopping"]);
+  assert.match(fault?.message ?? "", /^Cannot send \/sale: posline is shutting down\. Nothing was sent/);
+  assert.equal(stands, "failed after 0");
+  assert.equal(box.sent.length, 0);
 });

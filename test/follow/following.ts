@@ -23,6 +23,11 @@ export const running = { status: "success" };
 export const approved = { status: "success", data: { status: "APPROVED", txn_id: "T-1" } };
 export const absent = { status: "error", code: -15 };
 
+/** What a journal has of an operation whose answer is lost. */
+export const unanswered = { isAccepted: false, isStopped: false, learned: undefined, ask: {} } as const;
+
+type Past = Pick<PastOperation, "sentMs" | "digest" | "isFresh" | "device"> & Partial<PastOperation>;
+
 /** A journal as the follower sees it. */
 export class History implements OperationHistory {
   isReadable = true;
@@ -31,11 +36,11 @@ export class History implements OperationHistory {
   readonly #sendings = new Map<string, number>();
 
   /** What was sent last under its key. */
-  sent(service: string, route: string, key: string, operation: Omit<PastOperation, "end" | "isLast">): void {
+  sent(service: string, route: string, key: string, operation: Past): void {
     for (const [name, past] of this.past) {
       if (name.startsWith(`${service} `) && name.endsWith(` ${key}`)) this.past.set(name, { ...past, isLast: false });
     }
-    this.past.set(`${service} ${route} ${key}`, { ...operation, end: undefined, isLast: true });
+    this.past.set(`${service} ${route} ${key}`, { ...unanswered, ...operation, end: undefined, isLast: true });
     this.#sendings.set(`${service} ${key}`, this.sendings(service, key) + 1);
   }
 
@@ -45,6 +50,12 @@ export class History implements OperationHistory {
 
   find(service: string, route: string, key: string): PastOperation | undefined {
     return this.past.get(`${service} ${route} ${key}`);
+  }
+
+  accepted(service: string, route: string, key: string, sendings: number): void {
+    const past = this.find(service, route, key);
+    if (past === undefined || this.sendings(service, key) !== sendings) return;
+    this.past.set(`${service} ${route} ${key}`, { ...past, isAccepted: true });
   }
 
   settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void {

@@ -373,3 +373,101 @@ test("Journal tells which was sent last under a key by its records, whatever the
   await refund(journal, "not-sent");
   assert.deepEqual(lastOf(journal), ["/sale"]);
 });
+
+const success = { outcome: "answered", status: "success" } as const;
+
+test("Journal keeps what an answer said of an operation that goes on, over a restart", async () => {
+  const { journal: before, disk } = await opened();
+  const showCode = async (trans: string) => {
+    const call = { ...callOf("Q", { service: "qr" }), route: "/showqrcode" } as const;
+    const entry = before.begin(call, routeTo("/showqrcode", "qr"));
+    await entry.sent();
+    await entry.ended({ ...success, payload: [Buffer.from(JSON.stringify({ status: "success", data: { trans } }))] });
+  };
+  await (await send(before, "GOES-ON")).ended(success);
+  await send(before, "LOST", "unknown");
+  await showCode("T-1");
+  const first = before.find("qr", "/showqrcode", "Q")?.learned;
+  await showCode("T-2");
+  const check = (journal: Journal) => {
+    assert.equal(journal.find("bank", "/sale", "GOES-ON")?.isAccepted, true);
+    assert.equal(journal.find("bank", "/sale", "LOST")?.isAccepted, false);
+    assert.deepEqual(first, { name: "T-1", isOnly: true });
+    assert.deepEqual(journal.find("qr", "/showqrcode", "Q")?.learned, { name: "T-2", isOnly: false });
+  };
+  check(before);
+  await time.settle();
+  check((await opened(disk.afterCut([], true))).journal);
+});
+
+test("Journal notes that the terminal has an operation whose answer is lost, once, and over a restart", async () => {
+  const { journal: before, disk } = await opened();
+  for (const key of ["ASKED", "FOLLOWED", "RESENT"]) await send(before, key, "unknown");
+  const [asked] = before.open;
+  assert.ok(asked);
+  assert.deepEqual(before.progressOf(asked).isAccepted, false);
+  before.begun(asked);
+  before.begun(asked);
+  before.accepted("bank", "/sale", "FOLLOWED", 1);
+  before.accepted("bank", "/sale", "RESENT", 2);
+  assert.equal(before.progressOf(asked).isAccepted, true);
+  await time.settle();
+  const { journal } = await opened(disk.afterCut([], true));
+  const accepted = ["ASKED", "FOLLOWED", "RESENT"].map((key) => journal.find("bank", "/sale", key)?.isAccepted);
+  assert.deepEqual(accepted, [true, true, false]);
+  assert.deepEqual(keysOf(journal), ["ASKED", "FOLLOWED", "RESENT"], "all are unknown still");
+});
+
+test("Journal notes that an operation was aborted, over a restart", async () => {
+  const { journal: before, disk } = await opened();
+  const abort = async (key: string, status: string) => {
+    const entry = before.begin({ ...callOf(key), route: "/abort" }, routeTo("/abort"));
+    await entry.sent();
+    await entry.ended({ outcome: "answered", status });
+  };
+  for (const key of ["STOPPED", "GOES-ON"]) await (await send(before, key)).ended(success);
+  await abort("STOPPED", "success");
+  await abort("GOES-ON", "error");
+  await (await send(before, "LATER")).ended(success);
+  const stopped = (journal: Journal) =>
+    ["STOPPED", "GOES-ON", "LATER"].map((key) => journal.find("bank", "/sale", key)?.isStopped);
+  assert.deepEqual(stopped(before), [true, false, false]);
+  await time.settle();
+  assert.deepEqual(stopped((await opened(disk.afterCut([], true))).journal), [true, false, false]);
+});
+
+test("Journal takes what the terminal refused by its code for no sending, over a restart as well", async () => {
+  const { journal: before, disk } = await opened();
+  await send(before, "A", "unknown");
+  const cancel = before.begin({ ...callOf("A"), route: "/cancel" }, routeTo("/cancel"));
+  await cancel.sent();
+  await cancel.ended({ outcome: "answered", status: "error", code: -16 });
+  assert.equal(before.find("bank", "/sale", "A")?.isLast, true);
+  await time.settle();
+  const { journal } = await opened(disk.afterCut([], true));
+  assert.equal(journal.find("bank", "/sale", "A")?.isLast, true);
+  assert.equal(journal.find("bank", "/cancel", "A"), undefined);
+});
+
+test("Journal refuses to send once more what was on the line, though the box's clock was set meanwhile; not what was five starts ago", async (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
+  const first = await opened();
+  void first.journal.begin(callOf("A"), routeTo()).sent();
+  await time.settle();
+  t.mock.timers.setTime(1_800_000_000_000 + 86_400_000);
+  await send(first.journal, "B", "answered");
+  await time.settle();
+  let { disk } = first;
+  for (let start = 1; start <= 6; start++) {
+    const next = await opened(disk.afterCut([], true));
+    const entry = next.journal.begin(callOf("A"), routeTo());
+    const refused = await entry.sent().then(
+      () => false,
+      () => true,
+    );
+    assert.equal(refused, start <= 5, `after ${start} starts`);
+    await entry.ended({ outcome: "not-sent" });
+    await time.settle();
+    ({ disk } = next);
+  }
+});

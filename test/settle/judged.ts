@@ -28,11 +28,13 @@ export const fresh: SettleState = {
   absents: 0,
   learned: undefined,
   learnedProven: false,
+  hasOtherNames: false,
   unprinted: false,
   copied: false,
   refusal: undefined,
   refusals: 0,
   askOnly: false,
+  isSentOnce: false,
 };
 
 export function answered(reply: JsonObject): AnsweredCall {

@@ -284,3 +284,14 @@ test("qr: an error answered to what can't be asked about is unknown, with its co
     assert.notEqual(world.events.at(-1)?.reply, undefined);
   }
 });
+
+test("qr.settle calls a code's failure no end where an earlier start is lost, though its own code was known to be asked for", async () => {
+  const script: Script = [
+    ["/showqrcode", lost],
+    ["/check", refused],
+    ["/showqrcode", shown],
+    ["/check", ok({ data: {} })],
+  ];
+  const { result, asked } = await settled([...script, ...repeat(20, ["/check", refused])]);
+  assert.deepEqual([result, asked[1]], ["unknown", "T-1"]);
+});

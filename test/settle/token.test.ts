@@ -76,11 +76,13 @@ test("readToken() brings back what is known, to the last field", () => {
     absents: 3,
     learned: "T-1",
     learnedProven: true,
+    hasOtherNames: true,
     unprinted: true,
     copied: true,
     refusal: { code: -3, message: "no" },
     refusals: 1,
     askOnly: true,
+    isSentOnce: true,
   };
   const token = { v: 1, service: "bank", route: "/sale", body: '{"pay_id":"P-1"}', known };
   const read = readToken(token);

@@ -163,6 +163,8 @@ const doubting: Target = {
         return open;
       },
       aloneSinceMs: ({ sinceMs }) => (random.chance(0.95) ? sinceMs : undefined),
+      progressOf: () => ({ isAccepted: random.chance(0.2), isStopped: random.chance(0.2) }),
+      begun: () => {},
       settle: async (operation, { result }) => {
         assert.ok(isOperationEnd(result), `an end that is none: ${String(result)}`);
         open = open.filter((each) => each !== operation);
