@@ -75,7 +75,7 @@ const openMax = 1_000;
 /** Records of an operation: its sending and its outcome. */
 const recordsOfOne = 2;
 
-/** How many keys are remembered at most: one every 5 s all day, of some 650 bytes each, 11 MB. */
+/** How many keys are remembered at most: one every 5 s all day, of some 1.3 kB each, 21 MB. */
 const recentMax = 16_384;
 
 /**
