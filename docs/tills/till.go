@@ -3,6 +3,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -21,6 +22,9 @@ func main() {
 			word := answer.Header.Get("X-Posline-Result")
 			if code, known := exits[word]; known {
 				fmt.Println(word)
+				if code > 0 {
+					io.Copy(os.Stderr, answer.Body)
+				}
 				os.Exit(code)
 			} else if word == "" && answer.StatusCode < 500 && answer.StatusCode != 408 {
 				answer.Write(os.Stderr)

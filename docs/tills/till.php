@@ -1,5 +1,9 @@
 <?php
 // A sale that survives anything: php till.php KEY AMOUNT, the amount in minor units. It needs php-curl.
+if (!ctype_digit($argv[2] ?? '')) {
+    fwrite(STDERR, "Usage: php till.php KEY AMOUNT, such as A-1 1500\n");
+    exit(64);
+}
 $exits = ['approved' => 0, 'declined' => 1, 'failed' => 1, 'reversed' => 1];
 $curl = curl_init('http://localhost:8888/sale');
 curl_setopt_array($curl, [
@@ -16,6 +20,7 @@ while (true) {
     $word = preg_match('/^X-Posline-Result: *(\w+)/mi', $head, $found) ? $found[1] : '';
     if (isset($exits[$word])) {
         echo "$word\n";
+        fwrite(STDERR, $exits[$word] === 0 ? '' : "$body\n");
         exit($exits[$word]);
     } elseif ($word === '' && $body !== '' && $status < 500 && $status !== 408) {
         fwrite(STDERR, "$status $body\n");

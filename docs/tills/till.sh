@@ -1,5 +1,6 @@
 #!/bin/sh
 # A sale that survives anything: ./till.sh KEY AMOUNT, the amount in minor units.
+case $2 in '' | *[!0-9]*) echo "Usage: $0 KEY AMOUNT, such as A-1 1500" >&2 && exit 64 ;; esac
 sale='{"pay_id":"'$1'","amount":'$2',"currency_name":"EUR"}'
 blank='
 
@@ -11,7 +12,7 @@ while :; do
   word=$(header X-Posline-Result)
   case $word:${answer#HTTP/* } in
     approved:*) echo approved && exit 0 ;;
-    declined:* | failed:* | reversed:*) echo "$word" && exit 1 ;;
+    declined:* | failed:* | reversed:*) echo "$word" && printf '%s\n' "${answer#*"$blank"}" >&2 && exit 1 ;;
     :408*) ;; # Too slow: as when it is not there, or cut, the same call again.
     :[234]*"$blank"?*) printf '%s\n' "$answer" >&2 && exit 2 ;;
   esac

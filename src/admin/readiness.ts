@@ -92,6 +92,15 @@ export function unprovenServices({ lines }: StatusSources): readonly string[] {
   );
 }
 
+/** Services that answer, but posline's own question with an error: what is sent to them may be refused likewise. */
+export function refusingServices({ lines }: StatusSources): readonly string[] {
+  return lines.flatMap(({ live }) =>
+    servicesOf(live).flatMap(({ refusal }) =>
+      refusal === undefined ? [] : [loggedSentence(`${refusal.cause}: ${refusal.cure}`)],
+    ),
+  );
+}
+
 /** A journal that fails while requests go on without a record shows in the status only: it keeps no till waiting. */
 function journalNotReady({ onFailure, live: { state } }: JournalSource): readonly NotReady[] {
   if (state === "ok" || onFailure !== "refuse") return [];

@@ -15,6 +15,8 @@ export interface LiveService {
   readonly heardMs: number | undefined;
   /** Why it is probably unheard, and what to do. */
   readonly cause: { readonly cause: string; readonly cure: string } | undefined;
+  /** Why it answers posline's own question with an error, probably, and what to do. */
+  readonly refusal?: { readonly cause: string; readonly cure: string } | undefined;
 }
 
 /** A line as it is now, read at each request for the status. */

@@ -347,11 +347,7 @@ export const callCommand = defineCommand({
     ["call bank terminals", "One request"],
     [`call bank sale '{"amount":1500,"currency_name":"EUR"}' --wait`, "A sale, followed to its end"],
   ],
-  run: async (args: CallArguments) => {
-    // The reader of the output may leave: the operation goes on.
-    for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-    return runCall(args);
-  },
+  run: runCall,
 });
 
 /** What may follow on the command line, for the shell's completion. */

@@ -1,4 +1,5 @@
 import yargs, { type Options } from "yargs";
+import { codeOf } from "../core/error-code.ts";
 import { nearest } from "../core/nearest.ts";
 import { version } from "../core/version.ts";
 import { callCommand, callCompletions } from "./call.ts";
@@ -6,7 +7,7 @@ import { type Command, type Flag, inQuotes } from "./command.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { emulateCommand } from "./emulate.ts";
-import { UsageError } from "./exit.ts";
+import { exitCodes, UsageError } from "./exit.ts";
 import { gatewayCommand } from "./gateway.ts";
 import { journalCommand } from "./journal.ts";
 import { logsCommand } from "./logs.ts";
@@ -41,6 +42,17 @@ const yargsCommands = ["completion"];
 const completionsFlag = "--get-yargs-completions";
 const helpFlags = ["--help", "-h", "--version"];
 
+/** The reader of the output may have seen enough (posline openapi bank | head). What a command does goes on in any case. */
+function outputFailed(error: Error, command: Command | undefined): void {
+  if (codeOf(error) === "EPIPE") return;
+  process.stderr.write(`Cannot write the output: ${error.message}\n`);
+  // The exit code of a call says how its operation ended.
+  if (command === callCommand) return;
+  process.once("exit", () => {
+    process.exitCode ||= exitCodes.unavailable;
+  });
+}
+
 /**
  * Runs the command that the arguments name, or prints help.
  * @returns the exit code.
@@ -53,8 +65,10 @@ export async function runCommands(args: readonly string[]): Promise<number | und
   // A flag may stand before the command.
   const at = args[0]?.startsWith("-") ? args.findIndex((each) => commandNames.has(each)) : 0;
   const word = args[at];
-  if (args.includes(completionsFlag) || (word !== undefined && yargsCommands.includes(word))) return print(args);
   const command = commands.find(({ name }) => name === word);
+  process.stderr.on("error", () => {});
+  process.stdout.on("error", (error) => outputFailed(error, command));
+  if (args.includes(completionsFlag) || (word !== undefined && yargsCommands.includes(word))) return print(args);
   if (command !== undefined && !isHelp) return command.run(args.toSpliced(at, 1));
   if (isHelp && (command !== undefined || at === -1 || word?.startsWith("-"))) {
     return print(args.map((each) => (each === "-h" ? "--help" : each)));

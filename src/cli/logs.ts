@@ -52,7 +52,6 @@ async function runLogs(args: LogsArguments): Promise<number> {
   for (const signal of signals) process.on(signal, leave);
   // The reader of standard output has seen enough (posline logs | head).
   const broken = (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") process.stderr.write(`Cannot write the log: ${error.message}\n`);
     process.exitCode = error.code === "EPIPE" ? exitCodes.ok : exitCodes.unavailable;
     stop.abort();
   };

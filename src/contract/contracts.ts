@@ -31,8 +31,11 @@ export function noSuchRoute({ service, routes }: Contract, path: string): string
     path,
     routes.map((route) => route.path),
   );
-  const other = Object.values(contracts).find((each) => routeOf(each, path) !== undefined);
-  const advice =
-    meant !== undefined ? `: did you mean ${meant}?` : other !== undefined ? `: ${other.service} has it, on another port` : "";
+  const others = Object.values(contracts).filter((each) => routeOf(each, path) !== undefined);
+  const elsewhere =
+    others.length === 0
+      ? ""
+      : `: ${others.map((each) => each.service).join(" and ")} ${others.length > 1 ? "have it, on other ports" : "has it, on another port"}`;
+  const advice = meant !== undefined ? `: did you mean ${meant}?` : elsewhere;
   return `${service} has no route ${quotedName(path)}${advice}`;
 }

@@ -44,6 +44,7 @@ export const faultReasons = {
   "upstream-refused": "a gateway's upstream refused the request by its HTTP status",
   "internal-error": "a bug in posline",
   "no-reply": "sent, and no reply came in time",
+  "sent-before": "the same request was on the line when posline stopped, and isn't sent once more",
   "reply-corrupt": "sent, and what came is not a whole, correct reply",
   "reply-too-large": "sent, and the reply is larger than `replyBytesMax`",
   "reply-ambiguous": "sent, and what came may answer an earlier request",
@@ -185,6 +186,10 @@ export const nothingSent = "Nothing was sent, it is safe to send again";
 
 /** What to do after an unknown outcome of what only reads. */
 export const askAgain = "Nothing was changed: send the request again";
+
+/** The same of what has no name by which it could be asked about, as far as posline knows. */
+export const checkByEye =
+  "Outcome unknown, it may have been carried out, and posline has no name to ask by: look at the terminal";
 
 /** How to learn the truth after an unknown outcome, by service (contracts: recovery rules). */
 export const checkFirst: Readonly<Record<ContractName, string>> = {

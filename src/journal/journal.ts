@@ -385,7 +385,7 @@ function cutOff(operations: readonly JournalOperation[], records: readonly Store
 /** What a call is answered that was on the line when posline ended, and came once more by itself. */
 function resent({ route, contract }: Call): Fault {
   const state = "the same request was on the line when posline stopped a moment ago, and its answer is lost";
-  return new Fault("broken", `Cannot send ${route} once more: ${state}. ${checkFirst[contract]}`, { reason: "no-reply" });
+  return new Fault("broken", `Cannot send ${route} once more: ${state}. ${checkFirst[contract]}`, { reason: "sent-before" });
 }
 
 /** @throws Fault where a call that is followed is about to be sent, and another was sent under its key that may have been carried out. */

@@ -3,7 +3,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { OperationLog, OperationLogEntry } from "../contract/operation-log.ts";
 import type { Call, ContractName, Handler, Reply, ServiceName } from "../core/call.ts";
-import { askAgain, checkFirst, Fault } from "../core/fault.ts";
+import { askAgain, checkByEye, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
@@ -41,7 +41,7 @@ export function lineCaller(options: LineCallerOptions): Handler {
     background: call.background === true,
     repeatable: route.effect === "none",
     probeShaped: route.path === contract.probe.route,
-    adviceWhenUnknown: route.effect === "none" ? askAgain : checkFirst[contract.service],
+    adviceWhenUnknown: adviceWhenUnknown(contract, route, call),
     caller: call.caller,
   });
   // Not an async function, which would put a promise of its own around the line's for each call.
@@ -57,6 +57,13 @@ export function lineCaller(options: LineCallerOptions): Handler {
       return Promise.reject(error);
     }
   };
+}
+
+/** What its caller must do when nobody knows what became of it. */
+function adviceWhenUnknown({ service }: Contract, { effect, key }: Route, call: Call): string {
+  if (effect === "none") return askAgain;
+  // /close_shift and the like have no name; nor has a sale whose till gave it none.
+  return key === undefined || (call.key === undefined && effect === "money") ? checkByEye : checkFirst[service];
 }
 
 /** Runs a request that is recorded: that it is sent before its first byte, and how it ended before the caller learns it. */

@@ -514,6 +514,10 @@ export class LineEngine {
     const { kind, service } = this.#recovery.heard(frame.framing, json, now);
     if (service !== undefined) this.#liveness.heard(service, now);
     else this.#liveness.strayed(json !== undefined ? "late" : this.#isEcho(frame) ? "echo" : "noise", now);
+    const code = json?.["code"];
+    if (kind === "refusal" && service !== undefined)
+      this.#liveness.probed(service, "error", typeof code === "number" ? code : undefined);
+    if (kind === "answer" && service !== undefined) this.#liveness.probed(service, "good");
     if (kind !== "answer") this.#report({ is: "late", frame });
     else if (json !== undefined) this.#report({ is: "probe answered", service, answer: json });
     this.#take(kind === "answer" ? "frame" : "stray");
@@ -615,7 +619,7 @@ export class LineEngine {
   #awaited(): readonly string[] {
     const { answered, owing } = this.#recovery;
     const silent = owing.filter((service) => !answered.includes(service));
-    if (silent.length > 0) return [`no answer yet from ${silent.join(", ")}`];
+    if (silent.length > 0) return this.#liveness.whyUnproven(silent);
     return answered.length > 0 ? [`left-over answers of ${answered.join(", ")} may still come`] : [];
   }
 
@@ -629,12 +633,12 @@ export class LineEngine {
     if (this.#receiving.phase === "in-frame") return;
     const { answered, owing } = this.#recovery;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
-      const silent = owing.filter((service) => !answered.includes(service)).join(" and ");
       this.#lookClean(
         now,
-        silent === ""
-          ? "the terminal answered, and its left-over answers were waited for: the line is ready"
-          : `no answer of ${silent} for ${durationText(this.#config.lateReplyMs)} or longer: calls are sent, but ${silent} may be off`,
+        this.#whyClean(
+          owing.filter((service) => !answered.includes(service)),
+          now,
+        ),
       );
       return;
     }
@@ -643,6 +647,21 @@ export class LineEngine {
     this.#liveness.unanswered(lineService.service, now);
     this.#probed = lineService;
     this.#write(lineService.probe, lineService.service, undefined);
+  }
+
+  /** Why calls are sent though these services did not prove the line clean. */
+  #whyClean(unproven: readonly ServiceName[], now: number): string {
+    if (unproven.length === 0) return "the terminal answered, and its left-over answers were waited for: the line is ready";
+    const refusals = this.#liveness
+      .view(now)
+      .filter(({ service, refusal }) => refusal !== undefined && unproven.includes(service));
+    const silent = unproven.filter((name) => !refusals.some(({ service }) => service === name)).join(" and ");
+    const waited = durationText(this.#config.lateReplyMs);
+    const why = [
+      ...(silent === "" ? [] : [`no answer of ${silent} for ${waited} or longer: calls are sent, but ${silent} may be off`]),
+      ...refusals.map(({ refusal }) => (refusal === undefined ? "" : `${wordsOf(refusal)}; calls are sent`)),
+    ];
+    return why.join(". ");
   }
 
   /** Ends the recovery if nobody owes an answer any more; true when it did. */

@@ -30,6 +30,8 @@ export interface ServiceLiveness {
   readonly heardMs: number | undefined;
   /** Why it is probably unheard, and what to do; undefined while it isn't. */
   readonly cause: Cause | undefined;
+  /** It answers posline's question, by which its line is proven clean, with an error: what that is likely to mean, and what to do. */
+  readonly refusal: Cause | undefined;
 }
 
 /**
@@ -47,6 +49,7 @@ export interface LivenessSnapshot {
     readonly heardMs?: number | undefined;
     readonly silentSinceMs?: number | undefined;
     readonly isReported: boolean;
+    readonly refusedWith?: string | undefined;
   }[];
   /** When each kind came last. */
   readonly evidence: readonly (readonly [Evidence, number])[];
@@ -60,6 +63,8 @@ interface Service {
   /** Since when it owes the answer to a question of posline's, or to a call that timed out; undefined while it doesn't. */
   silentSinceMs: number | undefined;
   isReported: boolean;
+  /** The error in place of the answer to posline's question, in words. */
+  refusedWith: string | undefined;
 }
 
 /** What is reported of a service that stops to reply, and that replies again. */
@@ -90,26 +95,28 @@ export class Liveness {
       heardMs: undefined,
       silentSinceMs: undefined,
       isReported: false,
+      refusedWith: undefined,
     }));
   }
 
   /** All that it knows, as data from which another goes on: a recording begins with it. */
   get state(): LivenessSnapshot {
     return {
-      services: this.#services.map(({ name, heardMs, silentSinceMs, isReported }) => ({
+      services: this.#services.map(({ name, heardMs, silentSinceMs, isReported, refusedWith }) => ({
         name,
         heardMs,
         silentSinceMs,
         isReported,
+        refusedWith,
       })),
       evidence: [...this.#evidence],
     };
   }
 
   set state({ services, evidence }: LivenessSnapshot) {
-    for (const { name, heardMs, silentSinceMs, isReported } of services) {
+    for (const { name, heardMs, silentSinceMs, isReported, refusedWith } of services) {
       const service = this.#serviceOf(name);
-      if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported });
+      if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported, refusedWith });
     }
     this.#evidence.clear();
     for (const [kind, lastMs] of evidence) this.#evidence.set(kind, lastMs);
@@ -122,6 +129,7 @@ export class Liveness {
       service.heardMs = undefined;
       service.silentSinceMs = undefined;
       service.isReported = false;
+      service.refusedWith = undefined;
     }
   }
 
@@ -135,6 +143,29 @@ export class Liveness {
     if (!service.isReported) return;
     service.isReported = false;
     this.#report.heardAgain(name);
+  }
+
+  /**
+   * It answered the question by which its line is proven clean.
+   * @param code The error's, where it was answered with one that has a code.
+   */
+  probed(name: ServiceName, answer: "good" | "error", code?: number): void {
+    const service = this.#serviceOf(name);
+    if (service === undefined) return;
+    service.refusedWith = answer === "good" ? undefined : code === undefined ? "an error" : `code ${code}`;
+  }
+
+  /** Why these services have not proven their line clean, in words. */
+  whyUnproven(names: readonly ServiceName[]): readonly string[] {
+    const services = this.#services.filter(({ name }) => names.includes(name));
+    const named = (those: readonly Service[]) => those.map(({ name }) => name).join(", ");
+    const silent = services.filter(({ isProbed, refusedWith }) => isProbed && refusedWith === undefined);
+    const unasked = services.filter(({ isProbed }) => !isProbed);
+    return [
+      ...(silent.length === 0 ? [] : [`no answer yet from ${named(silent)}`]),
+      ...(unasked.length === 0 ? [] : [`${named(unasked)} can't be asked, so its silence is waited for`]),
+      ...services.flatMap((each) => (each.refusedWith === undefined ? [] : [refused(each, each.refusedWith).cause])),
+    ];
   }
 
   /** Whether it replied since the opening. */
@@ -198,7 +229,9 @@ export class Liveness {
     return this.#services.map((service) => {
       const state = stateOf(service);
       const cause = state === "unheard" ? this.#causeOf(service, now) : undefined;
-      return { service: service.name, state, heardMs: service.heardMs, cause };
+      const { name, heardMs, refusedWith } = service;
+      const refusal = refusedWith === undefined ? undefined : refused(service, refusedWith);
+      return { service: name, state, heardMs, cause, refusal };
     });
   }
 
@@ -274,6 +307,15 @@ function silent(line: string, baudRate: number, crc16: string | undefined): Caus
     "1. switch the terminal on and wait for its idle screen; 2. check the cable, and try the other kind (straight or null modem); " +
     `3. compare ${settings} with the terminal's settings; 4. ${doctorFor(line)} says how to test the terminal itself`;
   return cause("the terminal does not answer, and not one byte comes back", cure);
+}
+
+/** It answers, with an error. Of what fiscal is asked the sign is what is wrong as a rule (fiscal.md, Errors, code 1). */
+function refused({ name, framing }: Pick<Service, "name" | "framing">, withWhat: string): Cause {
+  const cure =
+    framing === "stx"
+      ? `compare services.${name}.merchantId with the terminal's: with another one each request is refused`
+      : `send ${name} any request: if it is answered, this does no harm`;
+  return cause(`${name} answers posline's own question with ${withWhat}`, cure);
 }
 
 /** Other services of the line answer, and this one does not. */

@@ -43,7 +43,7 @@ export const reasonsOf = {
     "internal-error",
   ],
   timeout: ["no-reply"],
-  broken: ["reply-corrupt", "reply-too-large", "reply-ambiguous", "line-lost", "stopping", "internal-error"],
+  broken: ["sent-before", "reply-corrupt", "reply-too-large", "reply-ambiguous", "line-lost", "stopping", "internal-error"],
 } as const satisfies Record<FaultKind, readonly FaultReason[]>;
 
 /** Kinds of which nothing may be known of the request but that it came: no route could be read. */

@@ -185,3 +185,8 @@ test("contracts.ts loads no package at all, so that a bridge that only relays pa
   // The same search finds what schema.ts loads, so it would find it here
   assert.ok(packagesLoadedBy(source("schema.ts")).has("typebox"));
 });
+
+test("noSuchRoute() names each service that has the route", () => {
+  assert.equal(noSuchRoute(contracts.qr, "/sale"), 'qr has no route "/sale": fiscal and bank have it, on other ports');
+  assert.equal(noSuchRoute(contracts.qr, "/x_report"), 'qr has no route "/x_report": fiscal has it, on another port');
+});

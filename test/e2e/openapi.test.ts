@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,7 +11,7 @@ import { adminPaths } from "../../src/openapi/admin-paths.ts";
 import { Documented, operationsOf, validDocument } from "../openapi/documented.ts";
 import { ask, type BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
+import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { tellStory, withBridges, withoutTimes } from "./stories.ts";
 
 /**
@@ -31,6 +32,16 @@ async function served(bridge: BridgeProcess, name: string): Promise<JsonObject> 
   assert.equal(answer.headers["content-type"], "application/json");
   return validDocument(JSON.parse(answer.text));
 }
+
+test("posline openapi ends without a word where its reader has seen enough, and with 69 where its output can't be written", () => {
+  const run = (command: string) =>
+    spawnSync("bash", ["-c", `set -o pipefail; ${process.execPath} ${bundle} ${command}`], { encoding: "utf8" });
+  const enough = run("openapi bank | head -c 10");
+  assert.deepEqual([enough.status, enough.stderr], [0, ""]);
+  const full = run("openapi bank > /dev/full");
+  assert.equal(full.status, 69);
+  assert.match(full.stderr, /^Cannot write the output: ENOSPC/);
+});
 
 for (const service of contractNames) {
   test(`each example of ${service}'s document is answered as it says, and as the document describes`, async () => {

@@ -4,7 +4,7 @@ import type { Route } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { OperationLog, OperationLogEnding } from "../../src/contract/operation-log.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
-import { askAgain, checkFirst, Fault } from "../../src/core/fault.ts";
+import { askAgain, checkByEye, checkFirst, Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import type { LineRequest } from "../../src/line/exchange.ts";
@@ -64,14 +64,14 @@ async function bench(answers = true) {
     ledger,
     device: "tty",
   });
-  const run = async (route: string, caller = new Presence()) => {
+  const run = async (route: string, caller = new Presence(), key: string | null = "K") => {
     const call: Call = {
       service: "bank",
       contract: "bank",
       route,
       body: [Buffer.from("{}")],
       requestId: "r",
-      key: "K",
+      key: key ?? undefined,
       caller,
     };
     const outcome = (await ask(call).catch((error: unknown) => error)) as Reply | Fault;
@@ -176,13 +176,15 @@ test("lineCaller() sends a background call behind callers that came later", asyn
   assert.deepEqual(ledger.told, ["heard /terminals", "heard /xreport", "heard /check"]);
 });
 
-test("lineCaller() advises to ask again after a question without a reply, and to check first after a sale", async () => {
-  for (const [route, advice] of [
-    ["/check", askAgain],
-    ["/sale", checkFirst.bank],
+test("lineCaller() advises to ask again after a question without a reply, to check first after a sale, and to look where there is no name to ask by", async () => {
+  for (const [route, advice, key] of [
+    ["/check", askAgain, "K"],
+    ["/sale", checkFirst.bank, "K"],
+    ["/sale", checkByEye, null],
+    ["/terminate", checkByEye, "K"],
   ] as const) {
     const { run } = await bench(false);
-    const outcome = run(route);
+    const outcome = run(route, new Presence(), key);
     await time.advance(60_000);
     const fault = await outcome;
     assert.ok(fault instanceof Fault && fault.message.endsWith(advice), `${route}: ${String(fault)}`);

@@ -581,3 +581,31 @@ test("isConsole() is true of a system's name or a prompt at the beginning, and o
     assert.equal(is(text), true, text);
   for (const text of ["\xfeDebian", "AT Password:", "", "login"]) assert.equal(is(text), false, text);
 });
+
+test("Line says of a service that answers its question with an error what that is, not that it may be off", async () => {
+  const refusing: Terminal = (device, framing) => device.reply(framing, '{"status":"error","code":1,"message":"sign"}');
+  const set = await opened(refusing, { services: ["fiscal"], merchantId });
+  const said = "fiscal answers posline's own question with code 1";
+  const waiting = await call(set, "early");
+  assert.match(String(waiting.fault?.message), new RegExp(`it is recovering \\(.*; ${said}\\), and the call waited`));
+  assert.ok(await idle(set));
+  assert.equal(
+    set.line.reason,
+    `${said}: compare services.fiscal.merchantId with the terminal's: with another one each request is refused; calls are sent`,
+  );
+  assert.equal(set.line.liveness(time.nowMs)[0]?.refusal?.cause, said);
+  // The terminal has the right one now.
+  set.terminal = healthy;
+  set.device.unplug();
+  set.device.plug();
+  await time.advance(60_000);
+  assert.equal(set.line.liveness(time.nowMs)[0]?.refusal, undefined);
+  await set.line.stop(0);
+});
+
+test("Line says of a service that it can't ask that its silence is waited for, not that it didn't answer", async () => {
+  const set = await opened(dead, { services: ["fiscal"] });
+  const waiting = await call(set, "early");
+  assert.match(String(waiting.fault?.message), /fiscal can't be asked, so its silence is waited for/);
+  await set.line.stop(0);
+});
