@@ -115,7 +115,8 @@ function asWanted(found: Finding, { config, line }: DoctorTarget): Finding {
   const file = config === undefined ? "" : ` --config ${quoted(config)}`;
   const only = line === undefined ? "" : ` --line ${quoted(line)}`;
   const again = (own: string | undefined) => `posline doctor${file}${own ?? only}`;
-  return { ...found, cure: cure.replaceAll(/\bposline doctor\b( --line)?/g, (_, own: string | undefined) => again(own)) };
+  const doctor = cure.replaceAll(/\bposline doctor\b( --line)?/g, (_, own: string | undefined) => again(own));
+  return { ...found, cure: doctor.replaceAll(/\bposline journal\b/g, `posline journal${file}`) };
 }
 
 function verdictOf({ config, isUsageError }: ConfigToCheck, first: Finding | undefined): DoctorReport["verdict"] {

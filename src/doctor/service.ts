@@ -134,6 +134,11 @@ export function lineStateFindings(line: string, service: RunningPosline | undefi
   const { state } = shown;
   const reason = typeof shown["reason"] === "string" && shown["reason"] !== "" ? ` (${cut(shown["reason"])})` : "";
   const what = `posline (process ${service.pid}) says: line ${line} is ${cut(state)}${reason}`;
+  // It has no device, so nobody is asked, and stopping it would make none free.
+  if (state === "down") {
+    const cure = "see what is said of the device: posline tries to open it once a second by itself";
+    return [finding("service", "bad", what, { line, cure })];
+  }
   const unheard = unheardFindings(line, service);
   if (usable.includes(state)) return [...unheard, finding("service", "ok", what, { line })];
   if (unheard.length > 0) return [...unheard, finding("service", "note", what, { line })];

@@ -175,6 +175,19 @@ test("examine() asks the service that holds the line how it stands, and says how
   assert.equal(line.openings, 0);
 });
 
+test("examine() stops nobody for a line whose device isn't there, and says of no service that it didn't answer", async () => {
+  const { host, node } = soundBox({ admin: { port: 8880 } });
+  host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
+  const heard = { state: "unheard", reason: "bank has not answered since the line opened", cure: "send bank any request" };
+  const lines = { till: { state: "down", reason: "there is no device" } };
+  host.web.set(...status({ ready: false, lines, services: { bank: { line: "till", heard } } }));
+  const report = await look(host);
+  const found = report.findings.find(({ what }) => /line till is down/.test(what));
+  assert.match(found?.what ?? "", /says: line till is down \(there is no device\)$/);
+  assert.match(found?.cure ?? "", /^see what is said of the device: posline tries to open it once a second/);
+  assert.equal(report.findings.filter(({ check }) => check === "heard").length, 0);
+});
+
 test("examine() takes it from the service that a terminal is not heard, though its line is clean", async () => {
   const { host, node } = soundBox({ admin: { port: 8880 } });
   host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
@@ -492,7 +505,12 @@ test("examine() stops a posline that a person started by its number, and repeats
   const report = await examined({ config: file }, host.places);
   assert.equal(one(report, "answer").cure, "sudo kill 44, then this command again, for a full test");
   assert.equal(one(report, "heard").cure, `1. switch it on; 2. posline doctor --config '${file}' --line till says more`);
-  host.web.set(...status({ ready: false, lines, services: {} }));
+  const journal = { unknown: { total: 1 } };
+  host.web.set(...status({ ready: false, lines, services: {}, journal }));
+  assert.match(
+    one(await examined({ config: file }, host.places), "unknown").cure ?? "",
+    /^sudo posline journal --config '.*my own\.json' --unknown lists them/,
+  );
   assert.equal(
     one(await examined({ config: file }, host.places), "service", "bad").cure,
     `sudo kill 44; posline doctor --config '${file}' --line till then tests the terminal itself`,
