@@ -23,6 +23,8 @@ interface EndedExchange {
   readonly record: ExchangeRecord;
   /** Where it was sent. */
   readonly parts: ExchangeParts | undefined;
+  /** posline asked by itself: the log has no line of it. */
+  readonly background?: boolean;
 }
 
 export type PublishedEvent =
@@ -70,11 +72,11 @@ function dataOf(published: PublishedEvent): object {
 }
 
 function openData({ exchange, phase }: OpenExchange): object {
-  const { requestId, service, line, route } = exchange;
-  return { requestId: logged(requestId), service, line, route, phase };
+  const { requestId, service, line, route, background } = exchange;
+  return { requestId: logged(requestId), service, line, route, phase, background: background || undefined };
 }
 
-function endedData({ line, record, parts }: EndedExchange): object {
+function endedData({ line, record, parts, background }: EndedExchange): object {
   const fields = exchangeFields(record);
   const { requestId, service, route, key, outcome, reason, status, code, httpStatus, queueMs, lineMs, message } = fields;
   return {
@@ -83,6 +85,7 @@ function endedData({ line, record, parts }: EndedExchange): object {
     line,
     route,
     phase: "ended",
+    background: background || undefined,
     key,
     outcome,
     reason,

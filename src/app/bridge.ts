@@ -146,7 +146,11 @@ class RunningBridge implements Bridge {
     this.#control = control;
     this.#status = status;
     this.#events = events;
-    this.#phases = new ExchangePhases((exchange, phase) => events.publish({ event: "exchange", exchange, phase }));
+    this.#phases = new ExchangePhases({
+      phase: (exchange, phase) => events.publish({ event: "exchange", exchange, phase }),
+      // For those who watch alone: log and counters are of what tills ask.
+      questionEnded: (end) => events.publish({ event: "exchange", phase: "ended", background: true, ...end }),
+    });
     this.#taps = new Taps(log);
     this.#journal = journal;
     this.#followers = followers;

@@ -1,26 +1,50 @@
 import { emulatedPath, type LineConfig } from "../config/config.ts";
 import type { ExchangeName, ExchangeParts, ExchangePhase } from "../core/exchange-phase.ts";
 import { Fault } from "../core/fault.ts";
+import type { ExchangeRecord } from "../core/log-fields.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { msPerByte } from "../device/transport.ts";
 import type { LineEffect, LineEvent } from "../line/engine.ts";
-import type { Ending, Exchange } from "../line/exchange.ts";
+import type { Ending, Exchange, LineRequest } from "../line/exchange.ts";
 import type { LineObserve } from "../line/line.ts";
 
 /**
  * How far each exchange of a line has come, and how its time on the line was spent, read from what its engine is given and decides.
- * An exchange's end is known outside the line, with its HTTP answer; `partsOf` gives its parts to whatever reports that.
+ * A till's call ends outside the line, with its HTTP answer; `partsOf` gives its parts to whatever reports that. A question that posline
+ * asks by itself has no such answer, and its end is told here: what has begun for those who watch must end for them.
  */
 
 /** What an exchange's record says by which its parts are found. */
-interface EndedExchange {
-  readonly requestId: string;
-  readonly service: string;
-  readonly lineMs: number;
+type RecordedExchange = Pick<ExchangeRecord, "requestId" | "service" | "lineMs" | "result">;
+
+/** How a question that posline asked by itself ended. */
+export interface QuestionEnd {
+  readonly line: string;
+  readonly record: ExchangeRecord;
+  /** Where it was sent. */
+  readonly parts: ExchangeParts | undefined;
 }
 
-/** Exchanges that ended on their line and wait for their record: those that the journal is still writing down. */
+/** Who is told. Both stand on the path of each call: they must return at once and never throw. */
+export interface PhasesReport {
+  phase(exchange: ExchangeName, phase: ExchangePhase): void;
+  questionEnded(end: QuestionEnd): void;
+}
+
+/**
+ * Exchanges that ended on their line and wait for their record: those that the journal is still writing down, and questions, of which
+ * one may be a followed call's answer.
+ */
 const endedMax = 64;
+
+/** What was sent, once it has ended on its line. */
+interface EndedSending {
+  readonly requestId: string;
+  readonly service: string;
+  readonly background: boolean;
+  readonly lineMs: number;
+  readonly parts: ExchangeParts;
+}
 
 /** One sending of an exchange. */
 class Sending {
@@ -36,9 +60,8 @@ class Sending {
   #isReplying = false;
 
   constructor(exchange: Exchange, line: string, sentMs: number, requestBytesMs: number) {
-    const { requestId, service, route } = exchange.request;
     this.exchange = exchange;
-    this.name = { requestId, service, line, route };
+    this.name = nameOf(exchange, line);
     this.#sentMs = sentMs;
     this.#requestBytesMs = requestBytesMs;
   }
@@ -76,12 +99,11 @@ class Sending {
 }
 
 export class ExchangePhases {
-  readonly #publish: (exchange: ExchangeName, phase: ExchangePhase) => void;
-  readonly #ended: (EndedExchange & { readonly parts: ExchangeParts })[] = [];
+  readonly #report: PhasesReport;
+  readonly #ended: EndedSending[] = [];
 
-  /** @param publish Called on the path of each call: it must return at once and never throw. */
-  constructor(publish: (exchange: ExchangeName, phase: ExchangePhase) => void) {
-    this.#publish = publish;
+  constructor(report: PhasesReport) {
+    this.#report = report;
   }
 
   /** Watches one line. */
@@ -96,13 +118,12 @@ export class ExchangePhases {
     return (event, effects, now) => {
       if (event.at === "wrote" && writing !== undefined) {
         writing.wrote(now);
-        this.#publish(writing.name, "written");
+        this.#report.phase(writing.name, "written");
         writing = undefined;
       } else if (event.at === "received" && awaited?.received(event, byteMs, now)) {
-        this.#publish(awaited.name, "replying");
+        this.#report.phase(awaited.name, "replying");
       } else if (event.at === "call" && waits(event.exchange, effects)) {
-        const { requestId, service, route } = event.exchange.request;
-        this.#publish({ requestId, service, line: name, route }, "waiting");
+        this.#report.phase(nameOf(event.exchange, name), "waiting");
       }
       for (const effect of effects) {
         if (effect.do === "write") {
@@ -111,9 +132,17 @@ export class ExchangePhases {
           writing = awaited;
           if (awaited === undefined) continue;
           last = awaited;
-          this.#publish(awaited.name, "sent");
-        } else if (effect.do === "settle" && last?.exchange === effect.exchange) {
-          this.#settled(last, effect.ending);
+          this.#report.phase(awaited.name, "sent");
+        } else if (effect.do === "settle") {
+          const { exchange, ending } = effect;
+          const sending = last?.exchange === exchange ? last : undefined;
+          const parts = sending === undefined ? undefined : this.#settled(sending, ending);
+          // What is refused as it comes had no phase.
+          const hasBegun = sending !== undefined || event.at !== "call" || event.exchange !== exchange;
+          if (exchange.request.background && hasBegun) {
+            this.#report.questionEnded({ line: name, record: recordOf(exchange.request, ending), parts });
+          }
+          if (sending === undefined) continue;
           if (awaited === last) awaited = undefined;
           if (writing === last) writing = undefined;
           last = undefined;
@@ -125,23 +154,56 @@ export class ExchangePhases {
 
   /**
    * The parts of an exchange that was sent; they are given once. A request id is a client's own, and may come twice at a time: then the
-   * time on the line, which has the clock's whole resolution, tells the two apart.
+   * time on the line, which has the clock's whole resolution, tells the two apart. It also finds the question that a followed call is
+   * answered with.
    */
-  partsOf({ requestId, service, lineMs }: EndedExchange): ExchangeParts | undefined {
+  partsOf({ requestId, service, lineMs, result }: RecordedExchange): ExchangeParts | undefined {
     const at = this.#ended.findIndex(
-      (each) => each.requestId === requestId && each.service === service && each.lineMs === lineMs,
+      (each) =>
+        each.service === service &&
+        each.lineMs === lineMs &&
+        (each.requestId === requestId || (each.background && result !== undefined)),
     );
     return at === -1 ? undefined : this.#ended.splice(at, 1)[0]?.parts;
   }
 
-  #settled(sending: Sending, ending: Ending): void {
-    const lineMs = ending instanceof Fault ? ending.details.lineMs : ending.lineMs;
+  #settled(sending: Sending, ending: Ending): ExchangeParts | undefined {
+    const { lineMs } = ending instanceof Fault ? ending.details : ending;
     // No byte of it went out after all.
-    if (lineMs === undefined) return;
+    if (lineMs === undefined) return undefined;
     if (this.#ended.length >= endedMax) this.#ended.shift();
-    const { requestId, service } = sending.name;
-    this.#ended.push({ requestId, service, lineMs, parts: sending.parts(lineMs) });
+    const { requestId, service, background } = sending.exchange.request;
+    const parts = sending.parts(lineMs);
+    this.#ended.push({ requestId, service, background, lineMs, parts });
+    return parts;
   }
+}
+
+function nameOf({ request: { requestId, service, route, background } }: Exchange, line: string): ExchangeName {
+  return { requestId, service, line, route, background };
+}
+
+/** What a question's end says, with the fields of a call's. */
+function recordOf({ requestId, service, route, payload, caller }: LineRequest, ending: Ending): ExchangeRecord {
+  const isFault = ending instanceof Fault;
+  const { queueMs = 0, lineMs = 0 } = isFault ? ending.details : ending;
+  return {
+    requestId,
+    service,
+    route,
+    key: undefined,
+    outcome: isFault ? ending.outcome : "answered",
+    reason: isFault ? ending.reason : undefined,
+    httpStatus: undefined,
+    status: isFault ? undefined : ending.status,
+    code: isFault ? undefined : ending.code,
+    queueMs,
+    lineMs,
+    requestBytes: bytesOf(payload),
+    replyBytes: isFault ? 0 : bytesOf(ending.payload),
+    left: caller.gone,
+    message: isFault ? ending.message : undefined,
+  };
 }
 
 /** Whether a call that came neither went out nor was refused at once. */

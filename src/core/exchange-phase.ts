@@ -9,6 +9,8 @@ export interface ExchangeName {
   readonly service: string;
   readonly line: string;
   readonly route: string;
+  /** posline asks by itself. */
+  readonly background?: boolean;
 }
 
 /** The parts of an exchange's time on the line, in ms; together they are its `lineMs`. */

@@ -53,6 +53,12 @@ export interface OperationOptions {
   readonly windowMs: number;
 }
 
+/** Numbers the questions of the process. */
+let asked = 0;
+
+/** Characters of a call's id that its questions' ids begin with: with a number behind them they are no longer than an id may be. */
+const idCharsMax = 48;
+
 /** None here: each call has a limit of its own, in the line. */
 const timeoutMs = Number.POSITIVE_INFINITY;
 
@@ -232,7 +238,8 @@ export class Operation {
       contract: contract.service,
       route,
       body: body === undefined ? [] : [Buffer.from(body)],
-      requestId,
+      // Of its own, so that each exchange has one beginning and one end for those who watch; by its beginning it is found with the call.
+      requestId: `${requestId.slice(0, idCharsMax)}.${++asked}`,
       key: undefined,
       caller: new Presence(),
       background: true,

@@ -4,7 +4,7 @@ import { LineSplitter } from "./line-splitter.ts";
 
 /**
  * The events of a running posline (`GET /events`) as the lines that its log has of them: what comes by either way is shown alike. What
- * the log has no line of, such as the steps of an exchange before its end, is left out.
+ * the log has no line of, such as the steps of an exchange before its end and posline's own questions, is left out.
  */
 
 /** One event as it came. */
@@ -58,8 +58,9 @@ export function logLineOf({ event, data }: StreamEvent): string | undefined {
   const line = (level: "info" | "warn", more: object, msg: string) => JSON.stringify({ level, time, ...more, msg });
   switch (event) {
     case "exchange": {
-      const { phase, line: _, ...record } = fields;
-      return phase === "ended" ? line(record["outcome"] === "unknown" ? "warn" : "info", record, "exchange") : undefined;
+      const { phase, background, line: _, ...record } = fields;
+      if (phase !== "ended" || background === true) return undefined;
+      return line(record["outcome"] === "unknown" ? "warn" : "info", record, "exchange");
     }
     case "line":
       return line(fields["state"] === "down" ? "warn" : "info", fields, "line");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ExchangePhases } from "../../src/capture/exchange-phases.ts";
+import { ExchangePhases, type QuestionEnd } from "../../src/capture/exchange-phases.ts";
 import type { LineConfig } from "../../src/config/config.ts";
 import { emulatedPath } from "../../src/config/config.ts";
 import { contracts } from "../../src/contract/contracts.ts";
@@ -19,8 +19,12 @@ function watched(settings: Partial<LineConfig> = {}) {
   const service = lineService(contracts.bank, { crc16: "arc", quiet: true, merchantId: undefined });
   const engine = new LineEngine({ name: "till", config, services: [service] });
   const seen: string[] = [];
-  const phases = new ExchangePhases(({ requestId, service: of, line, route }, phase) => {
-    seen.push(`${requestId} ${of}@${line}${route} ${phase}`);
+  const ends: QuestionEnd[] = [];
+  const phases = new ExchangePhases({
+    phase: ({ requestId, service: of, line, route, background }, phase) => {
+      seen.push(`${requestId} ${of}@${line}${route} ${phase}${background === true ? " in the background" : ""}`);
+    },
+    questionEnded: (end) => ends.push(end),
   });
   const observe = phases.watch({ name: "till", config });
   const records: { readonly requestId: string; readonly service: string; readonly lineMs: number }[] = [];
@@ -63,7 +67,7 @@ function watched(settings: Partial<LineConfig> = {}) {
     const record = records[n];
     return record === undefined ? undefined : phases.partsOf(record);
   };
-  return { engine, seen, feed, call, bytes, parts, records, byteMs: msPerByte(config) };
+  return { engine, phases, seen, ends, feed, call, bytes, parts, records, byteMs: msPerByte(config) };
 }
 
 const good = '{"status":"success","code":0}';
@@ -191,4 +195,69 @@ test("ExchangePhases.partsOf() tells two calls of one request id apart, and keep
   assert.equal(records.length, 70);
   assert.equal(parts(5), undefined);
   for (const n of [69, 6, 40]) assert.deepEqual(parts(n), { requestMs: 1, terminalMs: 9 + n, replyMs: 0 });
+});
+
+const question = { background: true, repeatable: true } as const;
+
+test("ExchangePhases ends posline's own question, answered or not, with its outcome, its times and their parts", () => {
+  const { feed, call, bytes, seen, ends, parts } = watched({ path: emulatedPath });
+  call("Q-1", 0, question);
+  feed({ at: "wrote" }, 1);
+  bytes(8, "idle", good);
+  assert.deepEqual(
+    seen,
+    ["sent", "written", "replying"].map((phase) => `Q-1 bank@till/sale ${phase} in the background`),
+  );
+  const [answered] = ends;
+  assert.ok(answered);
+  const { line, record } = answered;
+  assert.deepEqual([line, record.requestId, record.service, record.route], ["till", "Q-1", "bank", "/sale"]);
+  assert.deepEqual([record.outcome, record.status, record.code, record.httpStatus], ["answered", "success", 0, undefined]);
+  assert.deepEqual([record.queueMs, record.lineMs, answered.parts], [0, 8, { requestMs: 1, terminalMs: 7, replyMs: 0 }]);
+  assert.deepEqual(parts(), answered.parts, "for the call that is answered with it, too");
+
+  call("Q-2", 100, question);
+  feed({ at: "wrote" }, 110);
+  feed({ at: "tick" }, 110 + 11_000);
+  const [, unanswered] = ends;
+  assert.deepEqual([unanswered?.record.outcome, unanswered?.record.reason], ["unknown", "no-reply"]);
+  assert.match(String(unanswered?.record.message), /did not answer within 10 s/);
+  assert.deepEqual(unanswered?.parts, { requestMs: 10, terminalMs: 11_000, replyMs: 0 });
+  assert.equal(ends.length, 2);
+});
+
+test("ExchangePhases ends a question that waited and was not sent, and says nothing of one that is refused at once", () => {
+  const { feed, call, seen, ends } = watched();
+  call("A", 0);
+  call("Q-1", 1, question);
+  assert.equal(seen.at(-1), "Q-1 bank@till/sale waiting in the background");
+  feed({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [] }, 6);
+  const [refused, ...more] = ends;
+  assert.deepEqual([refused?.record.requestId, refused?.record.outcome], ["Q-1", "not-sent"]);
+  assert.deepEqual([refused?.record.queueMs, refused?.record.lineMs, refused?.parts], [5, 0, undefined]);
+  call("Q-2", 7, question);
+  assert.deepEqual(more, []);
+  assert.equal(ends.length, 1);
+  assert.ok(!seen.some((each) => each.startsWith("Q-2")));
+});
+
+test("ExchangePhases ends no call of a till: its end is known with its HTTP answer", () => {
+  const { feed, call, bytes, ends } = watched();
+  call("A", 0);
+  feed({ at: "wrote" }, 1);
+  bytes(400, "idle", good);
+  call("B", 500);
+  feed({ at: "lost", reason: "unplugged", nothingWritten: false, discards: [] }, 600);
+  assert.deepEqual(ends, []);
+});
+
+test("ExchangePhases.partsOf() gives a followed call the parts of the question that it is answered with", () => {
+  const { phases, feed, call, bytes } = watched({ path: emulatedPath });
+  call("A.1", 0, question);
+  feed({ at: "wrote" }, 1);
+  bytes(8, "idle", good);
+  const named = { requestId: "A", service: "bank", lineMs: 8 };
+  assert.equal(phases.partsOf({ ...named, result: undefined }), undefined, "not followed");
+  assert.equal(phases.partsOf({ ...named, result: "approved", lineMs: 9 }), undefined);
+  assert.deepEqual(phases.partsOf({ ...named, result: "approved" }), { requestMs: 1, terminalMs: 7, replyMs: 0 });
 });

@@ -7,6 +7,7 @@ import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts"
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
 import { answering, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 import { type Seen, Watcher } from "../support/watcher.ts";
 
 /** `GET /events` and `posline logs --live`, by the real bundle. */
@@ -138,6 +139,74 @@ test("GET /events tells of a sale that waits for its record, and that ends unkno
     watcher.leave();
   } finally {
     await bridge.stop();
+    terminal.unplug();
+    scratch.remove();
+  }
+});
+
+test("GET /events ends each exchange that it began, posline's own questions too, of which log and counters have none", async () => {
+  const scratch = scratchFolder();
+  const approved = '{"status":"success","data":{"status":"APPROVED","txn_id":"T-1"}}';
+  const running = '{"status":"success"}';
+  const terminal = new Terminal(
+    join(scratch.path, "tty"),
+    answering(({ text }) => {
+      if (text.startsWith("/check")) return text.includes("GOES-ON") ? running : approved;
+      return text.includes("LOST") ? undefined : running;
+    }),
+  );
+  const config = {
+    lines: { till: { path: terminal.link } },
+    services: { bank: { line: "till", replyTimeoutMs: 3_001 } },
+    journal: { folder: scratch.path },
+    admin: {},
+  };
+  const bridge = new BridgeProcess(config, { env: { POSLINE_ADMIN_PORT: "0" } });
+  try {
+    await bridge.state("till", "idle");
+    const admin = await bridge.port("admin");
+    const watcher = new Watcher(admin);
+    await watcher.hello();
+    const exchanges = () => watcher.events.filter(({ event }) => event === "exchange").map(({ data }) => data);
+    const phasesOf = (id: unknown) =>
+      exchanges()
+        .filter(({ requestId }) => requestId === id)
+        .map(({ phase }) => phase);
+    const questions = () => exchanges().filter(({ phase, route }) => phase === "sent" && route === "/check");
+
+    // The journal's own question, after the outcome became unknown.
+    assert.equal((await bridge.post("bank", "/sale", sale("LOST"))).status, 504);
+    await watcher.seen(({ data: { state } }) => state === "settled", "the sale to be settled");
+    const [resolving] = questions();
+    assert.match(String(resolving?.["requestId"]), /^resolve-\d+$/);
+    // Those of a call that is followed, while its till waits and after.
+    const done = await bridge.post("bank", "/sale", sale("DONE"), { Prefer: "wait=30" });
+    assert.deepEqual([done.text, done.headers["x-posline-answer-of"]], [approved, "/check"]);
+    const pending = await bridge.post("bank", "/sale", sale("GOES-ON"), { Prefer: "wait=1" });
+    assert.equal(pending.headers["x-posline-result"], "pending");
+    const before = questions().length;
+    await until(() => questions().length > before, "a question after the till's answer");
+
+    const begun = () => new Set(exchanges().map(({ requestId }) => requestId));
+    await until(() => [...begun()].every((id) => phasesOf(id).at(-1) === "ended"), "the end of all that began");
+    for (const id of begun()) assert.equal(phasesOf(id).filter((phase) => phase === "ended").length, 1, String(id));
+    const own = exchanges().filter(({ route }) => route === "/check");
+    assert.ok(own.every(({ background }) => background === true));
+    assert.ok(exchanges().every(({ route, background }) => route === "/check" || background === undefined));
+    const followed = String(pending.headers["x-request-id"]);
+    assert.ok(own.some(({ requestId }) => String(requestId).startsWith(`${followed}.`)));
+    const ends = exchanges().filter(({ phase }) => phase === "ended");
+    for (const { outcome, lineMs, requestMs, terminalMs, replyMs, ...end } of ends) {
+      assert.equal(outcome, end["key"] === "LOST" ? "unknown" : "answered");
+      const parts = [requestMs, terminalMs, replyMs].reduce((sum: number, part) => sum + Number(part), 0);
+      assert.ok(Math.abs(parts - Number(lineMs)) <= 0.02, JSON.stringify({ end, lineMs, parts }));
+    }
+    assert.ok(!bridge.log.some(({ route }) => route === "/check"), "no line of the log");
+    const metrics = (await ask(admin, "GET", "/metrics", "")).text;
+    assert.match(metrics, /^posline_exchanges_total\{service="bank",route="\/check",outcome="answered"\} 0$/m);
+    watcher.leave();
+  } finally {
+    await bridge.stop("SIGKILL");
     terminal.unplug();
     scratch.remove();
   }

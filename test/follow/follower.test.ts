@@ -531,21 +531,23 @@ test("Follower goes by the device that an earlier process sent it over", async (
   }
 });
 
-test("Follower sends a question of its own: without the key, for nobody that could leave, under the call's id", async () => {
+test("Follower sends a question of its own: without the key, for nobody that could leave, under an id that begins with the call's", async () => {
   const questions: Call[] = [];
   const handler = async (call: Call) => {
     if (call.route === "/sale") return replyOf(running);
-    questions.push(call);
-    return replyOf(approved);
+    return replyOf(questions.push(call) < 2 ? running : approved);
   };
   const caller = new Presence();
   const box = following(() => running, { handler });
   const asking = box.ask(sale, 60_000, caller);
   caller.leave();
   await ended(asking);
-  const [question] = questions;
-  assert.deepEqual([question?.key, question?.requestId, question?.contract], [undefined, "r-1", "bank"]);
+  const [question, next] = questions;
+  assert.deepEqual([question?.key, question?.contract], [undefined, "bank"]);
   assert.equal(question?.caller.gone, false);
+  assert.match(String(question?.requestId), /^r-1\.\d+$/);
+  assert.match(String(next?.requestId), /^r-1\.\d+$/);
+  assert.notEqual(question?.requestId, next?.requestId, "each is an exchange of its own");
 });
 
 test("Follower tells its line whether anything was known under the key that it sends", async () => {

@@ -72,6 +72,10 @@ test("logLineOf() gives each event the line that the log has of it", () => {
     [ended.level, ended.key, ended.outcome, ended.timeMs, ended.message],
     ["warn", "A-1", "unknown", timeMs, "no reply"],
   );
+  assert.equal(
+    lineOf({ event: "exchange", phase: "ended", background: true, line: "till", record, parts: undefined }),
+    undefined,
+  );
   const exchange = { requestId: "r-1", service: "bank", line: "till", route: "/sale" };
   assert.equal(lineOf({ event: "exchange", exchange, phase: "sent" }), undefined);
   const down = lineOf({ event: "line", fields: { line: "till", state: "down", reason: "unplugged" } });

@@ -433,3 +433,39 @@ test("page before a real bridge: a line without its device, and a sale that is l
     folder.remove();
   }
 });
+
+test("page shows a terminal as ready again once posline has asked it by itself how a sale ended", {
+  skip: noChromium,
+}, async () => {
+  const folder = scratchFolder();
+  const approved = '{"status":"success","data":{"status":"APPROVED","txn_id":"T-1"}}';
+  const terminal = new Terminal(
+    join(folder.path, "tty"),
+    answering(({ text }) => (text.startsWith("/check") ? approved : undefined)),
+  );
+  const [port = 0] = await freePorts(1);
+  const bridge = new BridgeProcess(
+    {
+      lines: { till: { path: terminal.link } },
+      services: { bank: { line: "till", port, replyTimeoutMs: { "/sale": 3_001 } } },
+      journal: { folder: folder.path },
+    },
+    { env: { POSLINE_ADMIN_PORT: "0" } },
+  );
+  try {
+    await bridge.state("till", "idle");
+    const { page, close } = await open(`http://127.0.0.1:${await bridge.port("admin")}/`);
+    await untilText(page, "#verdict-words", /The terminal is ready/);
+    await bridge.post("bank", "/sale", saleOf("LOST-1"));
+    await untilText(page, "#verdict-words", /in doubt/);
+    await untilText(page, "#verdict-words", /^The terminal is ready.$/);
+    assert.match(await untilText(page, ".exchange:first-child", /answered/), /bank \/check answered/);
+    assert.equal(await page.locator('.exchange[data-level="now"]').count(), 0);
+    assert.match(await textOf(page, ".terminal"), /bank Ready/);
+    await close();
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
