@@ -81,8 +81,14 @@ function lineNotReady({ name, live }: LineSource, sinceMs: number): readonly Not
 
 const servicesOf = (live: LineSource["live"]): readonly LiveService[] => live.liveness?.(nowMs()) ?? [];
 
+/** What keeps no till waiting, and should be known all the same. */
+export function notesOf(sources: StatusSources): readonly string[] {
+  const { journal } = sources;
+  return [...unprovenServices(sources), ...refusingServices(sources), ...(journal === undefined ? [] : journalNotes(journal))];
+}
+
 /** Services whose readiness is unproven: on a clean line, nothing heard yet, and posline sends them no probe. */
-export function unprovenServices({ lines }: StatusSources): readonly string[] {
+function unprovenServices({ lines }: StatusSources): readonly string[] {
   return lines.flatMap(({ name, live }) =>
     servicesOf(live).flatMap(({ service, state }) =>
       state === "unproven"
@@ -93,7 +99,7 @@ export function unprovenServices({ lines }: StatusSources): readonly string[] {
 }
 
 /** Services that answer, but posline's own question with an error: what is sent to them may be refused likewise. */
-export function refusingServices({ lines }: StatusSources): readonly string[] {
+function refusingServices({ lines }: StatusSources): readonly string[] {
   return lines.flatMap(({ live }) =>
     servicesOf(live).flatMap(({ refusal }) =>
       refusal === undefined ? [] : [loggedSentence(`${refusal.cause}: ${refusal.cure}`)],
@@ -101,7 +107,20 @@ export function refusingServices({ lines }: StatusSources): readonly string[] {
   );
 }
 
-/** A journal that fails while requests go on without a record shows in the status only: it keeps no till waiting. */
+/** What is so while the journal can't be written, by `onFailure`: in the log, and in the notes. */
+export const journalFails: Readonly<Record<JournalSource["onFailure"], string>> = {
+  relay: "the journal can't be written: requests are sent without a record",
+  refuse: "the journal can't be written: requests that move money, print or change state are refused",
+};
+
+/** Where requests go on without a record, nobody would learn of it from a sale. */
+function journalNotes({ onFailure, live: { state, isReadable } }: JournalSource): readonly string[] {
+  const unwritten = state === "ok" || onFailure === "refuse" ? [] : [`${journalFails[onFailure]}: ${loggedSentence(state)}`];
+  const unread = "the journal has not been read since posline started: what was in doubt before is not known";
+  return isReadable === false ? [...unwritten, unread] : unwritten;
+}
+
+/** A journal that fails while requests go on without a record is a note: it keeps no till waiting. */
 function journalNotReady({ onFailure, live: { state } }: JournalSource): readonly NotReady[] {
   if (state === "ok" || onFailure !== "refuse") return [];
   const cure = 'fix the disk, or set journal.onFailure to "relay" to go on without a record';

@@ -107,6 +107,8 @@ export interface SettledOperationSource {
 export interface LiveJournal {
   /** `ok`, or why it can't be written and what to do. */
   readonly state: string;
+  /** False while it has not been read since the start: `unknown` lacks what was before. */
+  readonly isReadable?: boolean | undefined;
   /** The last one last. */
   unknown(): readonly UnknownOperationSource[];
   /** How many there are, where `unknown` gives the newest alone. */

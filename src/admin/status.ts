@@ -6,7 +6,7 @@ import { printableJson } from "../core/shell-text.ts";
 import { readCapabilities } from "./capabilities.ts";
 import { LineMetrics, type LineObserver } from "./line-metrics.ts";
 import type { MetricsView } from "./metrics.ts";
-import { type NotReady, notReady, refusingServices, unprovenServices } from "./readiness.ts";
+import { type NotReady, notesOf, notReady } from "./readiness.ts";
 import { ServiceMetrics } from "./service-metrics.ts";
 import type { JournalSource, LineSource, LiveService, ServiceSource, StatusSources } from "./status-sources.ts";
 
@@ -104,18 +104,12 @@ export class Status {
     return notReady(this.#sources, this.#stopping, ({ name, live }) => this.#metricsOf(name).sinceMs(live.state, now));
   }
 
-  /** What keeps no request waiting, and should be known. */
-  #notes(): readonly string[] {
-    return [...unprovenServices(this.#sources), ...refusingServices(this.#sources)];
-  }
-
   /** Whether the next request would be sent at once to a terminal that is there. */
   readyz(): StatusAnswer {
     const reasons = this.notReady();
-    const notes = this.#notes();
-    if (reasons.length === 0) {
-      return { status: 200, text: indentedJson({ status: "ready", ...(notes.length === 0 ? {} : { notes }) }) };
-    }
+    const notes = notesOf(this.#sources);
+    const noted = notes.length === 0 ? {} : { notes };
+    if (reasons.length === 0) return { status: 200, text: indentedJson({ status: "ready", ...noted }) };
     return { status: 503, text: indentedJson({ status: "not ready", reasons }) };
   }
 
@@ -134,7 +128,7 @@ export class Status {
       /** As in /readyz. */
       ready: reasons.length === 0,
       reasons,
-      notes: this.#notes(),
+      notes: notesOf(this.#sources),
       lines: Object.fromEntries(lines.map((line) => [line.name, this.#lineStatus(line, now)])),
       services: Object.fromEntries(services.map((service) => [service.service, this.#serviceStatus(service, now)])),
       journal: journalStatus(journal),
@@ -240,6 +234,8 @@ function journalStatus(journal: JournalSource | undefined) {
     state: loggedSentence(live.state),
     folder,
     onFailure,
+    /** What was unknown before the start is among the unknown ones. */
+    readable: live.isReadable !== false,
     unknown: { total: Math.max(live.unknownTotal ?? 0, all.length), newest },
   };
 }

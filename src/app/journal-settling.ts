@@ -96,6 +96,9 @@ export class JournalSettling {
       get state() {
         return journal.state;
       },
+      get isReadable() {
+        return journal.isReadable;
+      },
       get unknownTotal() {
         return journal.unknownTotal;
       },

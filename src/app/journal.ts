@@ -1,3 +1,4 @@
+import { journalFails } from "../admin/readiness.ts";
 import type { JournalConfig } from "../config/config.ts";
 import type { Log } from "../core/log.ts";
 import { logged } from "../core/log-text.ts";
@@ -16,10 +17,6 @@ export function openMoneyJournal(
   log: Log,
   onOperation: (operation: UnknownOperation | SettledOperation) => void = () => {},
 ): Promise<Journal> {
-  const then =
-    onFailure === "relay"
-      ? "requests are sent without a record"
-      : "requests that move money, print or change state are refused";
   // A disk that fails in changing ways is reported once for each way until it works again.
   const reported = new Set<string>();
   return openJournal({
@@ -31,7 +28,7 @@ export function openMoneyJournal(
       failed: (error) => {
         if (reported.has(error)) return;
         reported.add(error);
-        log.process("error", `the journal can't be written: ${then}`, { folder, error });
+        log.process("error", journalFails[onFailure], { folder, error });
       },
       recovered: (message) => {
         reported.clear();

@@ -50,6 +50,13 @@ const notReady = object(
   ["what", "state", "reason", "cure"],
 );
 
+const notes = {
+  type: "array",
+  items: text,
+  description:
+    "What keeps no request waiting: a service that can't be asked whether it is there, a journal that can't be written, and the like",
+};
+
 const discards = object({ count, bytes: count }, ["count", "bytes"]);
 
 const line = object(
@@ -110,6 +117,8 @@ const status = object(
     uptimeS: count,
     state: { enum: ["running", "stopping"] },
     ready: { type: "boolean", description: "As in /readyz" },
+    reasons: { type: "array", items: notReady, description: "As in /readyz; none when it is ready" },
+    notes: { ...notes, description: "As in /readyz when it is ready" },
     lines: { type: "object", additionalProperties: line, description: "By name" },
     services: { type: "object", additionalProperties: service, description: "By name" },
     journal: object(
@@ -117,6 +126,10 @@ const status = object(
         state: { ...text, description: "`ok`, `off`, or why it can't be written" },
         folder: text,
         onFailure: { enum: ["refuse", "relay"] },
+        readable: {
+          type: "boolean",
+          description: "False while it has not been read since the start: what was unknown before is not in `unknown`",
+        },
         unknown: object(
           { total: count, newest: { type: "array", items: unknownOperation, maxItems: 100 } },
           ["total", "newest"],
@@ -126,7 +139,7 @@ const status = object(
       ["state"],
     ),
   },
-  ["version", "pid", "started", "uptimeS", "state", "ready", "lines", "services", "journal"],
+  ["version", "pid", "started", "uptimeS", "state", "ready", "reasons", "notes", "lines", "services", "journal"],
 );
 
 const forced = object(
@@ -150,7 +163,7 @@ const emulatorState = object(
   "All that the emulator remembers and has been asked to do. Integers are exact, whatever their size",
 );
 
-const ready = object({ status: { const: "ready" }, notes: { type: "array", items: text } }, ["status"]);
+const ready = object({ status: { const: "ready" }, notes }, ["status"]);
 const unready = object({ status: { const: "not ready" }, reasons: { type: "array", items: notReady, minItems: 1 } }, [
   "status",
   "reasons",

@@ -41,6 +41,8 @@ export interface ServiceStatus {
 export interface JournalStatus {
   /** `off`, `ok`, or why it can't be written. */
   readonly state: string;
+  /** False while it has not been read: what was in doubt before the start is not known. */
+  readonly readable?: boolean;
   readonly unknown?: { readonly total: number; readonly newest: readonly UnknownOperation[] };
 }
 

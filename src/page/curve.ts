@@ -8,7 +8,7 @@ const height = 60;
 
 export class Curve {
   readonly #curve = byId("curve", SVGElement);
-  readonly #words = byId("curve-words", HTMLElement);
+  readonly #words = byId("curve-words");
 
   /** @param times Milliseconds, the newest last; at most as many as the list of exchanges has. */
   show(times: readonly number[]): void {

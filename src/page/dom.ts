@@ -1,7 +1,9 @@
 /** The few things that the page does with its document. Text gets into it as text alone: nothing here takes HTML. */
 
 /** The element with this id, of a class. @throws Error when the page has none: page and script are not of one version. */
-export function byId<T extends Element>(id: string, kind: new () => T): T {
+export function byId(id: string): HTMLElement;
+export function byId<T extends Element>(id: string, kind: new () => T): T;
+export function byId(id: string, kind: new () => Element = HTMLElement): Element {
   const found = document.getElementById(id);
   if (found instanceof kind) return found;
   throw new Error(`Cannot show the page: it has no ${kind.name} with the id ${id}: load it again`);

@@ -13,11 +13,11 @@ const dayMs = 86_400_000;
 
 export class EmulatorControls {
   readonly #port: AdminPort;
-  readonly #section = byId("emulator", HTMLElement);
+  readonly #section = byId("emulator");
   readonly #service = byId("emulator-service", HTMLSelectElement);
   readonly #effect = byId("emulator-effect", HTMLSelectElement);
-  readonly #pending = byId("emulator-pending", HTMLElement);
-  readonly #answer = byId("emulator-answer", HTMLElement);
+  readonly #pending = byId("emulator-pending");
+  readonly #answer = byId("emulator-answer");
 
   constructor(port: AdminPort) {
     this.#port = port;
@@ -55,7 +55,7 @@ export class EmulatorControls {
       const lines = planned.length === 0 ? [text("emulator.pendingNone")] : planned;
       this.#pending.replaceChildren(...lines.map((line) => make("li", "", line)));
     }
-    setText(byId("emulator-clock", HTMLElement), dayAndTime(new Date(view.now)));
+    setText(byId("emulator-clock"), dayAndTime(new Date(view.now)));
   }
 
   /** The names of what is offered, in the page's language. */

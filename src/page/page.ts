@@ -30,8 +30,8 @@ const statusMsMax = askIdleMs + answerMs + 1_000;
 
 class Page {
   readonly #port = new AdminPort(askToken);
-  readonly #exchanges = new Exchanges(byId("exchanges", HTMLElement));
-  readonly #terminals = new Terminals(byId("terminals", HTMLElement));
+  readonly #exchanges = new Exchanges(byId("exchanges"));
+  readonly #terminals = new Terminals(byId("terminals"));
   readonly #curve = new Curve();
   readonly #emulator = new EmulatorControls(this.#port);
   /** What this port has: a bridge has status and events, `posline emulate` an emulator alone. */
@@ -170,10 +170,10 @@ class Page {
     const status = this.#status;
     this.#emulator.show(this.#emulatorView, Object.keys(status?.services ?? {}));
     for (const id of ["terminals-section", "now-section", "doubt-section", "figures-section", "findings-section"]) {
-      byId(id, HTMLElement).hidden = status === undefined;
+      byId(id).hidden = status === undefined;
     }
     if (status === undefined) return;
-    setText(byId("version", HTMLElement), status.version);
+    setText(byId("version"), status.version);
     showList("doubts", doubtsOf(status));
     showList("findings", findingsOf(status));
     showList("counters", countersOf(status));
@@ -182,12 +182,12 @@ class Page {
   /** Writes what changes by itself or by the stream. */
   #draw(): void {
     this.#isDrawn = true;
-    const main = byId("main", HTMLElement);
+    const main = byId("main");
     main.dataset["old"] = String(this.#isLost);
     main.hidden = this.#lastNews === undefined;
-    setText(byId("now-title", HTMLElement), text(this.#isLost ? "nowOld" : "now"));
+    setText(byId("now-title"), text(this.#isLost ? "nowOld" : "now"));
     this.#exchanges.show(this.#isLost);
-    byId("exchanges-none", HTMLElement).hidden = !this.#exchanges.isEmpty;
+    byId("exchanges-none").hidden = !this.#exchanges.isEmpty;
     this.#curve.show(this.#exchanges.lineTimes);
     this.#showVerdict();
   }
@@ -204,10 +204,10 @@ class Page {
         repliedMs: this.#repliedMs,
         isBusy: (service) => this.#exchanges.isBusy(service),
       });
-    if (lostSince !== undefined) say("bad", "✕", text("verdict.lost", { time: timeOfDay(lostSince) }));
-    else if (this.#isLost) say("bad", "✕", text("verdict.never"));
-    else if (terminals !== undefined) sayOf(terminals, status?.journal.unknown?.total ?? 0);
-    else if (this.#emulatorView !== undefined) say("good", "✓", text("verdict.emulator"));
+    if (lostSince !== undefined) say("bad", text("verdict.lost", { time: timeOfDay(lostSince) }));
+    else if (this.#isLost) say("bad", text("verdict.never"));
+    else if (status !== undefined && terminals !== undefined) sayOf(terminals, status);
+    else if (this.#emulatorView !== undefined) say("good", text("verdict.emulator"));
   }
 }
 
@@ -218,22 +218,23 @@ function isGap(before: string, id: string, step: 0 | 1): boolean {
   return before !== "" && (process !== processBefore || Number(count) !== Number(countBefore) + step);
 }
 
-function sayOf({ count, ready }: { readonly count: number; readonly ready: number }, doubts: number): void {
-  const doubt = doubts === 0 ? "" : ` ${text(doubts === 1 ? "verdict.doubt" : "verdict.doubts", { n: doubts })}`;
-  if (ready < count)
-    say("bad", "✕", `${text(count === 1 ? "verdict.oneNot" : "verdict.not", { n: count - ready, count })}${doubt}`);
-  else
-    say(
-      doubts === 0 ? "good" : "wait",
-      doubts === 0 ? "✓" : "!",
-      `${text(count === 1 ? "verdict.one" : "verdict.all")}${doubt}`,
-    );
+function sayOf({ count, ready }: { readonly count: number; readonly ready: number }, { journal, reasons }: Status): void {
+  const doubts = journal.unknown?.total ?? 0;
+  const isRefusing = reasons.some(({ what }) => what === "journal");
+  const [all, not] = count === 1 ? (["one", "oneNot"] as const) : (["all", "not"] as const);
+  const words = [text(`verdict.${ready < count ? not : all}`, { n: count - ready, count })];
+  if (!["ok", "off"].includes(journal.state)) words.push(text("verdict.unwritten"));
+  if (isRefusing) words.push(text("verdict.refusing"));
+  if (doubts > 0) words.push(text(doubts === 1 ? "verdict.doubt" : "verdict.doubts", { n: doubts }));
+  say(ready < count || isRefusing ? "bad" : words.length > 1 ? "wait" : "good", words.join(" "));
 }
 
-function say(level: string, sign: string, words: string): void {
-  byId("verdict", HTMLElement).dataset["level"] = level;
-  setText(byId("verdict-sign", HTMLElement), sign);
-  setText(byId("verdict-words", HTMLElement), words);
+const signs = { good: "✓", wait: "!", bad: "✕" };
+
+function say(level: keyof typeof signs, words: string): void {
+  byId("verdict").dataset["level"] = level;
+  setText(byId("verdict-sign"), signs[level]);
+  setText(byId("verdict-words"), words);
 }
 
 function countersOf({ services, lines }: Status): readonly HTMLElement[] {
@@ -255,7 +256,7 @@ function countersOf({ services, lines }: Status): readonly HTMLElement[] {
 
 /** Puts these into a list, if they say anything else than what stands there: a reader's place in it isn't lost each time. */
 function showList(id: string, items: readonly HTMLElement[]): void {
-  const list = byId(id, HTMLElement);
+  const list = byId(id);
   const made = make("ul", "", ...items);
   if (made.innerHTML !== list.innerHTML) list.replaceChildren(...made.children);
 }
@@ -264,7 +265,7 @@ function showList(id: string, items: readonly HTMLElement[]): void {
 function askToken(wasWrong: boolean): Promise<string> {
   const dialog = byId("token-dialog", HTMLDialogElement);
   const field = byId("token", HTMLInputElement);
-  setText(byId("token-words", HTMLElement), text(wasWrong ? "token.wrong" : "token.why"));
+  setText(byId("token-words"), text(wasWrong ? "token.wrong" : "token.why"));
   field.value = "";
   dialog.showModal();
   return new Promise((resolve) => {

@@ -83,12 +83,36 @@ for (const onFailure of ["refuse", "relay"] as const) {
     const { status: code, answer } = readyOf(status);
     assert.equal(code, onFailure === "refuse" ? 503 : 200);
     assert.equal(statusOf(status).journal.state, live.state);
-    if (onFailure === "relay") return;
+    if (onFailure === "relay") {
+      const notes = ["the journal can't be written: requests are sent without a record: the disk is full: free some space"];
+      assert.deepEqual(answer, { status: "ready", notes });
+      assert.deepEqual(statusOf(status).notes, notes);
+      live.state = "ok";
+      assert.deepEqual(readyOf(status).answer, { status: "ready" });
+      return;
+    }
+    assert.deepEqual(statusOf(status).notes, [], "it is a reason");
     const [{ cure, ...reason }] = answer.reasons;
     assert.deepEqual(reason, { what: "journal", state: "failing", reason: live.state });
     assert.match(cure, /fix the disk/);
   });
 }
+
+test("Status.readyz() says that what was in doubt before is not known while the journal has not been read", () => {
+  const status = new Status("1.2.3");
+  const live = { state: "there is no folder /x: create it", isReadable: false, unknown: () => [] };
+  status.setSources({ ...oneLineSources(played("idle")), journal: { folder: "/x", onFailure: "relay", live } });
+  const { status: code, answer } = readyOf(status);
+  assert.equal(code, 200);
+  assert.deepEqual(answer.notes, [
+    "the journal can't be written: requests are sent without a record: there is no folder /x: create it",
+    "the journal has not been read since posline started: what was in doubt before is not known",
+  ]);
+  assert.equal(statusOf(status).journal.readable, false);
+  live.isReadable = true;
+  assert.equal(readyOf(status).answer.notes.length, 1);
+  assert.equal(statusOf(status).journal.readable, true);
+});
 
 test("Status.readyz() is 200 with nothing to show", () => {
   assert.equal(readyOf(new Status("1.2.3")).status, 200);

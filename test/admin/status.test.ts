@@ -241,6 +241,7 @@ test("Status.status() shows the journal with its newest 100 unknown operations, 
     state: "ok",
     folder: "/var/lib/posline",
     onFailure: "relay",
+    readable: true,
     unknown: { total: 0, newest: [] },
   });
   known = Array.from({ length: 130 }, (_, n) => operation(n));

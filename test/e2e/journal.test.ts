@@ -172,3 +172,31 @@ test("journal that can't be kept refuses what moves money under refuse, says why
     { onFailure: "refuse" },
   );
 });
+
+test("journal that can't be kept lets sales go on under relay, with a note that says so and what to do until it can", async () => {
+  await withBench(good, async ({ folder, start }) => {
+    rmSync(folder, { recursive: true });
+    const bridge = await start();
+    const readyz = async () => {
+      const { status, text } = await ask(await bridge.port("admin"), "GET", "/readyz", "");
+      return { code: status, notes: JSON.parse(text).notes };
+    };
+    assert.equal((await bridge.post("bank", "/sale", sale("C-1"))).status, 200);
+    const logged = await bridge.logged(({ msg }) => /journal can't be written/.test(String(msg)), "the log's line");
+    const { code, notes } = await readyz();
+    assert.equal(code, 200);
+    const [note, unread, ...more] = notes.map(String);
+    assert.ok(note.startsWith(`${logged["msg"]}: there is no folder ${folder}: create it`), note);
+    assert.match(unread, /has not been read since posline started: what was in doubt before is not known/);
+    assert.deepEqual(more, []);
+    const shown = await statusOf(bridge);
+    assert.deepEqual([shown.ready, shown.notes, shown.journal.readable], [true, notes, false]);
+    mkdirSync(folder);
+    assert.equal((await bridge.post("bank", "/sale", sale("C-2"))).status, 200);
+    assert.deepEqual(await readyz(), { code: 200, notes: undefined });
+    rmSync(folder, { recursive: true });
+    assert.equal((await bridge.post("bank", "/sale", sale("C-3"))).status, 200);
+    const again = await readyz();
+    assert.deepEqual([again.notes?.length, (await statusOf(bridge)).journal.readable], [1, true], "it was read");
+  });
+});

@@ -139,6 +139,42 @@ test("page shows each terminal's state with what to do, what is in doubt by its 
   }
 });
 
+test("page says first that the journal can't be written, and that what is in doubt is not known where it was never read", {
+  skip: noChromium,
+}, async () => {
+  const state = "the disk is full: free some space (df -h /var/lib/posline)";
+  const note = `the journal can't be written: requests are sent without a record: ${state}`;
+  const unknown = { total: 0, newest: [] };
+  const relaying = { ...wellStatus, notes: [note], journal: { state, onFailure: "relay", readable: true, unknown } };
+  const double = new StreamDouble();
+  double.status = relaying;
+  const { page, close } = await open(await double.start());
+  const levelOf = () => page.getAttribute("#verdict", "data-level");
+  try {
+    await untilText(page, "#verdict-words", /^The terminal is ready. The journal can't be written.$/);
+    assert.equal(await levelOf(), "wait");
+    assert.equal(await textOf(page, "#verdict-sign"), "!");
+    assert.equal(await textOf(page, "#findings"), note, "once");
+    assert.equal(await textOf(page, "#doubts"), "Nothing is in doubt.");
+    assert.deepEqual(await findingsOf(page), []);
+
+    double.status = { ...relaying, journal: { ...relaying.journal, readable: false } };
+    await page.reload();
+    await untilText(page, "#doubts", /^Not known: the journal has not been read since the start.$/);
+    assert.equal(await page.locator("#doubts .fine").count(), 0);
+
+    const reason = { what: "journal", state: "failing", reason: state, cure: "fix the disk" };
+    double.status = { ...relaying, ready: false, reasons: [reason], notes: [] };
+    await page.reload();
+    await untilText(page, "#verdict-words", /^The terminal is ready. The journal can't be written. Payments are refused.$/);
+    assert.equal(await levelOf(), "bad");
+    assert.match(await textOf(page, "#findings"), /^Journal the disk is full.* fix the disk$/);
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
 test("page shows an exchange within 200 ms of its end, with where its time went", { skip: noChromium }, async (t) => {
   const emulated = posline(["serve", "--emulated"]);
   const [admin, bank] = [await emulated.port("admin"), await emulated.port("bank")];

@@ -30,7 +30,7 @@ export const wellStatus = {
       counters: { answered: 0, notSent: 0, unknown: 0 },
     },
   },
-  journal: { state: "ok", unknown: { total: 0, newest: [] as object[] } },
+  journal: { state: "ok", readable: true, unknown: { total: 0, newest: [] as object[] } },
 };
 
 export class StreamDouble {
