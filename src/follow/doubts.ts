@@ -28,6 +28,8 @@ export interface DoubtfulJournal {
   progressOf(operation: OpenOperation): Progress;
   /** An answer said that the terminal has it. */
   begun(operation: OpenOperation): void;
+  /** A question by this key was answered by one who knows the operation. */
+  heardOf(service: string, key: string, askedMs: number): void;
   settle(operation: OpenOperation, end: SettledEnd): Promise<boolean>;
 }
 
@@ -163,10 +165,14 @@ export class Doubts {
    * A question was answered, no matter who asked it.
    * @param askedMs When it was asked, on `nowMs`'s scale.
    */
-  answered({ service, contract: name, route, body }: Call, reply: Reply, askedMs: number): void {
+  answered({ service, contract: name, route, body, key }: Call, reply: Reply, askedMs: number): void {
+    const contract = contracts[name];
+    const { status, code } = reply;
+    const isKnown = status === "success" || (code !== undefined && contract.finals.pendingCodes.includes(code));
+    // Of what was answered with an error that leaves it open too.
+    if (key !== undefined && isKnown) this.#journal.heardOf(service, key, askedMs);
     const open = this.of(service);
     if (open.length === 0) return;
-    const contract = contracts[name];
     const asked = parseExactObject(bodyText(contract, body));
     const answer = readAnswer(reply);
     if (asked === undefined || answer === undefined) return;

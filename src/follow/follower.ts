@@ -200,6 +200,7 @@ export class Follower {
       isGuarded,
       isLast: past?.isLast !== false,
       sendings: () => history?.sendings(service, key),
+      onAccepted: (sendings) => history?.accepted(service, route.path, key, sendings),
       isStopped: () => history?.find(service, route.path, key)?.isStopped === true,
       requestId: call.requestId,
       windowMs,
@@ -210,7 +211,6 @@ export class Follower {
       this.#active.delete(name);
       const { end, sendings } = operation;
       if (end !== undefined && operation.mayHaveBegun) history?.settled(service, route.path, key, end, sendings);
-      else if (operation.isAccepted) history?.accepted(service, route.path, key, sendings);
     });
     return operation;
   }

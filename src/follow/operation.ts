@@ -48,6 +48,8 @@ export interface OperationOptions {
   readonly sendings: () => number | undefined;
   /** Whether it was aborted since it was sent, as far as that is known. */
   readonly isStopped: () => boolean;
+  /** An answer said that the terminal has it, of so many as were sent under its key. */
+  readonly onAccepted: (sendings: number) => void;
   readonly requestId: string;
   /** Milliseconds for which it is followed. */
   readonly windowMs: number;
@@ -128,9 +130,9 @@ export class Operation {
     else this.#caller?.join(caller);
   }
 
-  /** The terminal has it, and nothing was sent under its key since. */
-  get isAccepted(): boolean {
-    return this.#known.phase === "accepted" && this.#isLast;
+  /** The terminal has it. Where what was known under its key before isn't known, that may be what the terminal has. */
+  get #isAccepted(): boolean {
+    return this.#known.phase === "accepted" && this.#known.baseline !== undefined && this.#isLast;
   }
 
   /** It may have reached the terminal. */
@@ -147,8 +149,8 @@ export class Operation {
     // Not sent now proves nothing of an earlier sending, where there was one, or nobody could look for one.
     const wasSentBefore = !this.#options.isGuarded || (this.#start instanceof Fault && this.#start.details.sentBefore === true);
     const end = pastEnd ?? (wasSentBefore && !this.mayHaveBegun ? undefined : this.#end);
-    // Where what was known under the key before isn't known, what goes on there may be another's.
-    const result = end ?? (this.isAccepted && this.#known.baseline !== undefined ? "pending" : "unknown");
+    const result = end ?? (this.#isAccepted ? "pending" : "unknown");
+    if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
     const last = this.#isLast ? this.#last : undefined;
     const shown = end !== undefined && last !== undefined ? last.reply : (this.#start ?? last?.reply ?? this.#lastFault);
     const answerOf = shown === this.#start ? undefined : last?.route;
@@ -160,12 +162,27 @@ export class Operation {
     return { ...shown, followed };
   }
 
+  /**
+   * The answer where it wasn't sent: what the terminal refused to say of its key, or why nobody knows that.
+   * @throws Fault
+   */
+  #unsent(followed: Followed): Reply {
+    const { route, stop } = this.#options;
+    const [last, fault] = [this.#last, this.#lastFault];
+    if (fault?.outcome === "not-sent") throw new Fault(fault.kind, fault.message, { ...fault.details, followed });
+    if (fault === undefined && last !== undefined && last.reply.status !== "success" && !this.#giveUp.signal.aborted) {
+      return { ...last.reply, followed: { ...followed, answerOf: last.route } };
+    }
+    const state = fault === undefined ? "has not ended yet" : "is not known, since the terminal did not answer";
+    const why = stop.aborted
+      ? "posline is shutting down"
+      : `what stands under its ${route.key} ${state}: send the same call again`;
+    const reason = stop.aborted ? "stopping" : "waited-too-long";
+    throw new Fault("unavailable", `Cannot send ${route.path}: ${why}. ${nothingSent}`, { reason, followed });
+  }
+
   #nothingToShow(followed: Followed): Fault {
     const { route } = this.#options;
-    if (!this.mayHaveBegun) {
-      const state = `Cannot send ${route.path}: posline is shutting down. ${nothingSent}`;
-      return new Fault("unavailable", state, { reason: "stopping", followed });
-    }
     const { result } = followed;
     const isOpen = result === "unknown" || result === "pending";
     const what = isOpen ? "how it ended is not known" : `it ended as ${result}`;
@@ -178,9 +195,12 @@ export class Operation {
     const { contract, service: name, merchantId, token, windowMs, clock, stop, call } = this.#options;
     const transport: Transport = { send: (request) => this.#send(request), close: async () => {} };
     const service = new RemoteService({ contract, name, transport, merchantId, timeoutMs });
+    const wasAccepted = token.known.phase === "accepted";
     const onProgress = ({ type, token: { known } }: SettleEvent) => {
       this.#known = known;
-      if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= this.#untilMs) this.#giveUpWaiting();
+      // What it refers to goes on, for longer than anybody waits for this.
+      if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= this.#untilMs) this.#giveUp.abort();
+      if (!wasAccepted && this.mayHaveBegun && this.#isAccepted) this.#options.onAccepted(this.sendings);
     };
     const settled = await settleFrom(service, token, call !== undefined, {
       windowMs,
@@ -191,17 +211,6 @@ export class Operation {
     });
     this.#known = settled.token.known;
     this.#end = this.#endOf(settled);
-  }
-
-  /** What it refers to goes on, for longer than anybody waits for this. */
-  #giveUpWaiting(): void {
-    const { route } = this.#options;
-    const state = `what stands under its ${route.key} has not ended yet: send the same call again`;
-    this.#last = undefined;
-    this.#lastFault = new Fault("unavailable", `Cannot send ${route.path}: ${state}. ${nothingSent}`, {
-      reason: "waited-too-long",
-    });
-    this.#giveUp.abort();
   }
 
   #endOf({ result }: Settled): OperationEnd | undefined {
@@ -251,7 +260,11 @@ export class Operation {
     }
     if (this.#call === undefined && this.#options.isStopped()) this.#stopped.abort();
     if (ending instanceof Fault) this.#lastFault = ending;
-    else this.#last = { route, reply: ending };
+    else {
+      this.#last = { route, reply: ending };
+      // Before the sending only what was said last counts.
+      if (this.#call !== undefined) this.#lastFault = undefined;
+    }
     // Where what comes before it can't be sent, it can't either, and ends as a call that isn't followed would.
     if (this.#call !== undefined && ending instanceof Fault && ending.outcome === "not-sent") this.#giveUp.abort();
     return answerOf(ending);

@@ -85,9 +85,6 @@ const recentMax = 16_384;
  */
 const resentMs = 60_000;
 
-/** Starts since such a request at most: this one's process may have come after a few that failed. The box's clock may have been set. */
-const startsMax = 5;
-
 export class Journal implements OperationHistory {
   readonly #onFailure: JournalOptions["onFailure"];
   readonly #recorder: Recorder;
@@ -153,8 +150,10 @@ export class Journal implements OperationHistory {
     let sent: PendingRecord | undefined;
     let recent: RecentOperation | undefined;
     let isResent = false;
+    let lastOrder = 0;
     return {
       sent: async () => {
+        lastOrder = this.#recent.lastOrder;
         sent = this.#recorder.add(record);
         const isRecorded = await sent.recorded;
         isResent = call.followMs === undefined && !route.urgent && this.#isCutOff(record);
@@ -172,8 +171,12 @@ export class Journal implements OperationHistory {
         // What its caller is told is about the one before.
         const { payload: _, ...ending } = isResent ? { ...told, outcome: "not-sent" as const } : told;
         const answered = answerFields(call, told, record.ask);
-        if (recent !== undefined) this.#recent.ended(record, recent, hasBegun(ending, answered), answered);
-        if (isAbort(record, ending)) this.#recent.stopped(record.service, record.key);
+        if (recent !== undefined) {
+          this.#recent.ended(record, recent, hasBegun(ending, answered), answered);
+          // Of one that is followed its follower says so.
+          if (call.followMs === undefined) recent.end ??= answered.end;
+        }
+        if (isAbort(record, ending)) this.#recent.stopped(record.service, record.key, lastOrder);
         if (ending.outcome === "unknown")
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
         if (sent === undefined) return;
@@ -186,7 +189,9 @@ export class Journal implements OperationHistory {
     const stored = storedKey(key);
     const found = this.#recent.find(service, route, stored);
     if (found === undefined) return undefined;
-    const { sentMs, digest, end, isAccepted, isStopped, learned, ask, device } = found;
+    const { sentMs, digest, end, isStopped, learned, ask, device } = found;
+    // What is in flight may be answered with a success yet.
+    const isAccepted = found.isAccepted || found.endedMs === undefined;
     const isAlone = this.#recent.aloneSinceMs({ service, route, key: stored, digest }) !== undefined;
     const isLast = this.#recent.isLast({ service, key: stored }, found);
     const said = { end, isAccepted, isStopped, learned };
@@ -242,9 +247,18 @@ export class Journal implements OperationHistory {
     void this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: recent.place, digest: recent.digest });
   }
 
-  #recentOf({ sent: { service, route, key }, place }: OpenOperation): RecentOperation | undefined {
+  #recentOf({ sent: { service, route, key, digest } }: OpenOperation): RecentOperation | undefined {
     const recent = key === undefined ? undefined : this.#recent.find(service, route, key);
-    return recent?.place === place ? recent : undefined;
+    return recent?.digest === digest ? recent : undefined;
+  }
+
+  /**
+   * A question by this key was answered by one who knows the operation.
+   * @param askedMs When it was asked, on `nowMs`'s scale.
+   */
+  heardOf(service: string, key: string, askedMs: number): void {
+    const recent = this.#recent.only(service, storedKey(key));
+    if (recent?.endedMs !== undefined && recent.endedMs <= askedMs && recent.end === undefined) this.#begun(recent);
   }
 
   /**
@@ -277,9 +291,10 @@ export class Journal implements OperationHistory {
     for (const operation of operations) {
       const { sequence, sent, ending, lost, settled, isBegun } = operation;
       if (ending === undefined || hasBegun(ending, ending)) {
-        this.#recent.addOlder(sent, sequence, settled?.result, { begun: isBegun, learned: ending?.learned });
+        const end = settled?.result ?? ending?.end;
+        this.#recent.addOlder(sent, sequence, end, { begun: isBegun, learned: ending?.learned });
       }
-      if (ending !== undefined && isAbort(sent, ending)) this.#recent.stopped(sent.service, sent.key);
+      if (ending !== undefined && isAbort(sent, ending)) this.#recent.stopped(sent.service, sent.key, sequence);
       if (!isUnknown(operation)) continue;
       const cause = ending === undefined ? "no outcome recorded" : "reported as unknown";
       // What was lost before the last start was reported at that start.
@@ -363,9 +378,10 @@ function hasBegun({ outcome }: Pick<OperationLogEnding, "outcome">, { begun }: A
   return outcome !== "not-sent" && begun !== false;
 }
 
-/** Whether it took back what stands under its key: /abort bears the key of the operation that it ends. */
+/** Whether it may have taken back what stands under its key: /abort bears the key of the operation that it ends. */
 function isAbort(sent: SentRecord, { outcome, status }: OperationLogEnding): sent is SentRecord & { readonly key: string } {
-  return sent.route === "/abort" && sent.key !== undefined && outcome === "answered" && status === "success";
+  const isDone = outcome === "unknown" || (outcome === "answered" && status === "success");
+  return sent.route === "/abort" && sent.key !== undefined && isDone;
 }
 
 type SentRequest = Pick<SentRecord, "service" | "route" | "digest">;
@@ -373,10 +389,14 @@ type SentRequest = Pick<SentRecord, "service" | "route" | "digest">;
 const isSameRequest = (one: SentRequest, other: SentRequest) =>
   one.service === other.service && one.route === other.route && one.digest === other.digest;
 
-/** What was sent and has no outcome, a few starts ago at most; that it ended otherwise than by failing lifts nothing. */
+/**
+ * What was sent and has no outcome, where nothing was carried out since a later start: what comes by itself comes before that. By the
+ * records' order, since the box's clock may have been set. That it ended otherwise than by failing lifts nothing.
+ */
 function cutOff(operations: readonly JournalOperation[], records: readonly StoredRecord[]): readonly SentRecord[] {
   const starts = records.filter(({ record }) => record.kind === "start").map(({ sequence }) => sequence);
-  const since = starts.at(-startsMax) ?? 0;
+  const done = operations.findLast(({ ending }) => ending !== undefined && ending.outcome !== "not-sent")?.sequence ?? 0;
+  const since = starts.findLast((start) => start < done) ?? 0;
   return operations
     .filter(({ sequence, ending, settled }) => ending === undefined && settled?.result !== "failed" && sequence > since)
     .map(({ sent }) => sent);

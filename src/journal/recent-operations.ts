@@ -66,7 +66,8 @@ export class RecentOperations {
     const there = this.#operations.get(name) ?? [];
     const before = there.find((each) => each.route === route);
     const hasOthers = before !== undefined && (before.hasOthers || before.digest !== digest);
-    const operation = { ...this.#past(sent, place, nowMs()), endedMs: undefined, hasOthers, before };
+    const said = saidBy({}, digest, before);
+    const operation = { ...this.#past(sent, place, nowMs()), ...said, endedMs: undefined, hasOthers, before };
     this.#operations.delete(name);
     this.#operations.set(name, [...there.filter((each) => each !== before), operation]);
     this.#sendings.set(name, this.sendings(service, key) + 1);
@@ -88,7 +89,7 @@ export class RecentOperations {
     const past = this.#past(sent, place, nowMs() - ageMs);
     const isNewest = newer === undefined || typeof newer.place === "number";
     // What stands there then was sent before it.
-    const said = saidBy(answered, isNewest ? newer : newer.before);
+    const said = saidBy(answered, digest, isNewest ? newer : newer.before);
     const operation = { ...past, ...said, end, endedMs: nowMs(), hasOthers: isOther, before: undefined };
     if (!isNewest) {
       newer.hasOthers = isOther;
@@ -113,13 +114,28 @@ export class RecentOperations {
       this.#remove(sent, operation);
       return;
     }
-    Object.assign(operation, saidBy(answered, operation.before));
+    const { isAccepted, learned } = saidBy(answered, operation.digest, operation.before);
+    operation.isAccepted ||= isAccepted;
+    operation.learned = learned;
     operation.before = undefined;
   }
 
-  /** What was sent under a key until now was aborted. */
-  stopped(service: string, key: string): void {
-    for (const operation of this.#operations.get(nameOf(service, key)) ?? []) operation.isStopped = true;
+  /** The order of what was sent last. */
+  get lastOrder(): number {
+    return this.#lastOrder;
+  }
+
+  /** What was sent under a key until then was aborted. */
+  stopped(service: string, key: string, order: number): void {
+    for (const operation of this.#operations.get(nameOf(service, key)) ?? []) {
+      if (operation.order <= order) operation.isStopped = true;
+    }
+  }
+
+  /** The one that was sent under a key, where no other was. */
+  only(service: string, key: string): RecentOperation | undefined {
+    const [only, ...others] = this.#operations.get(nameOf(service, key)) ?? [];
+    return others.length > 0 || only?.hasOthers === true ? undefined : only;
   }
 
   #remove({ service, route, key = "" }: SentRecord, operation: RecentOperation): void {
@@ -178,11 +194,15 @@ export class RecentOperations {
   }
 }
 
-/** What its answer said of an operation. One that was sent before it may have been given another name, and be alive under that. */
-function saidBy({ begun, learned: name }: AnswerFields, before: RecentOperation | undefined) {
-  const isAccepted = begun === true;
-  if (name === undefined) return { isAccepted };
-  const isOnly =
-    before === undefined || before.end === "failed" || (before.learned?.isOnly === true && before.learned.name === name);
+/**
+ * What is known of an operation by its answer and by what was sent before it. The same request once more is the same operation: what an
+ * answer to the first one said holds, and that one may have been given another name, and be alive under that.
+ */
+function saidBy({ begun, learned: name }: AnswerFields, digest: string, before: RecentOperation | undefined) {
+  const alive = before?.end === "failed" ? undefined : before;
+  const same = alive?.digest === digest ? alive : undefined;
+  const isAccepted = begun === true || same?.isAccepted === true;
+  if (name === undefined) return { isAccepted, learned: same?.learned && { name: same.learned.name, isOnly: false } };
+  const isOnly = alive === undefined || (alive.learned?.isOnly === true && alive.learned.name === name);
   return { isAccepted, learned: { name, isOnly } };
 }

@@ -47,6 +47,8 @@ export interface OutcomeRecord {
   readonly begun?: boolean | undefined;
   /** The name by which the contract asks about the operation, where only its answer gave it (qr: `trans`). */
   readonly learned?: string | undefined;
+  /** Its end, where the contract has a success for that. */
+  readonly end?: OperationEnd | undefined;
   /** The client had disconnected by then, and may not know the outcome. */
   readonly left?: boolean | undefined;
 }
@@ -134,11 +136,11 @@ export function writeRecord(record: JournalRecord | ProbeRecord): string {
   if (record.kind === "probe") return JSON.stringify({ kind: "probe", time });
   if (record.kind === "start") return JSON.stringify({ kind: "start", time, version: kept(record.version, "version") });
   if (record.kind === "outcome") {
-    const { sent, outcome, status, code, begun, learned, left } = record;
+    const { sent, outcome, status, code, begun, learned, end, left } = record;
     // Codes are int32 (fiscal contract, Response model); what is longer is not a code and might be anything.
     const safe = code !== undefined && (code | 0) === code ? code : undefined;
     const isLeft = left === true ? true : undefined;
-    const said = { status: keptOf(status, "status"), code: safe, begun, learned };
+    const said = { status: keptOf(status, "status"), code: safe, begun, learned, end };
     return JSON.stringify({ kind: "outcome", time, sent, outcome, ...said, left: isLeft });
   }
   if (record.kind === "begun") return JSON.stringify({ kind: "begun", time, sent: record.sent, digest: record.digest });
@@ -189,7 +191,7 @@ export function readRecord(text: string): JournalRecord | undefined {
   if (value["kind"] === "begun") return readBegun(value, timeMs);
   if (value["kind"] === "settled") return readSettled(value, timeMs);
   if (value["kind"] !== "outcome" || typeof sent !== "number" || !isOutcome(outcome)) return undefined;
-  const [status, code, begun, learned] = [value["status"], value["code"], value["begun"], value["learned"]];
+  const { status, code, begun, learned, end } = value;
   return {
     kind: "outcome",
     timeMs,
@@ -199,6 +201,7 @@ export function readRecord(text: string): JournalRecord | undefined {
     code: typeof code === "number" ? code : undefined,
     ...(typeof begun === "boolean" ? { begun } : {}),
     ...(typeof learned === "string" ? { learned } : {}),
+    ...(isOperationEnd(end) ? { end } : {}),
     ...(value["left"] === true ? { left: true } : {}),
   };
 }
@@ -249,7 +252,7 @@ export interface JournalOperation {
   readonly sequence: number;
   readonly sent: SentRecord;
   /** What its caller got; undefined while it is in flight, and for ever when posline ended before. */
-  readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "left"> | undefined;
+  readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "end" | "left"> | undefined;
   /** posline ended before there was an outcome: it started anew after this was sent. */
   readonly lost: boolean;
   /** The terminal has it, by its own answer or by one to a question. */

@@ -125,11 +125,11 @@ class BridgeRun {
     const step = nextStep(this.#operation, this.#atStart, result, 0);
     if ("verdict" in step) return step;
     const { known } = this.#token;
-    const { learned, learnedProven, doubt } = step.state;
+    const { learned, learnedProven, hasOtherNames, doubt } = step.state;
     // What may be sent again is asked about first, and what was accepted stays so: but its name may be another by now.
     if (known.phase !== "accepted") {
       if (step.state.phase !== "ready") this.#token = { ...this.#token, known: step.state };
-    } else if (!isGuarded) this.#token = { ...this.#token, known: { ...known, learned, learnedProven, doubt } };
+    } else if (!isGuarded) this.#token = { ...this.#token, known: { ...known, learned, learnedProven, hasOtherNames, doubt } };
     return undefined;
   }
 

@@ -825,3 +825,39 @@ test("Follower that is stopped says of what never began that it wasn't sent", as
   assert.equal(stands, "failed after 0");
   assert.equal(box.sent.length, 0);
 });
+
+test("Follower answers a cancel that wasn't sent with no other operation's success, however its waiting ended", async () => {
+  const unsent = (answered: { fault?: Fault; json?: unknown; stands: string }, reason: string, words: RegExp) => {
+    assert.deepEqual([answered.fault?.outcome, answered.fault?.reason, answered.json], ["not-sent", reason, undefined]);
+    assert.match(answered.fault?.message ?? "", words);
+    assert.match(answered.stands, /^failed /);
+  };
+  const long = following(() => running, { route: "/cancel" });
+  unsent(await ended(long.ask({ pay_id: "P-1" }, 200_000), 260_000), "waited-too-long", /has not ended yet/);
+  const silent = following(() => lost, { route: "/cancel" });
+  unsent(
+    await ended(silent.ask({ pay_id: "P-1" }, 5_000)),
+    "waited-too-long",
+    /is not known, since the terminal did not answer/,
+  );
+  const unplugged = following((_, __, count) => (count < 3 ? running : down), { route: "/cancel" });
+  unsent(await ended(unplugged.ask({ pay_id: "P-1" }, 60_000)), "line-down", /it is down/);
+  const stopped = following(() => running, { route: "/cancel" });
+  const asking = stopped.ask({ pay_id: "P-1" }, 60_000);
+  await time.advance(3_000);
+  stopped.follower.stop();
+  unsent(await ended(asking), "stopping", /posline is shutting down/);
+  for (const { sent } of [long, silent, unplugged, stopped]) assert.ok(!sent.some(({ route }) => route === "/cancel"));
+});
+
+test("Follower notes that the terminal has it as soon as a question says so, and not of what may be another's", async () => {
+  const box = following((route) => (route === "/sale" ? lost : running));
+  void box.ask(sale, 60_000);
+  await time.advance(5_000);
+  assert.equal(box.history.find("bank", "/sale", "P-1")?.isAccepted, true);
+  const cancel = following(() => running, { route: "/cancel" });
+  const digest = bodyDigest([Buffer.from(JSON.stringify({ pay_id: "P-1" }))]);
+  cancel.history.sent("bank", "/cancel", "P-1", { sentMs: Date.now(), digest, isFresh: false });
+  assert.match((await ended(cancel.ask({ pay_id: "P-1" }, 5_000))).stands, /^unknown/);
+  assert.equal(cancel.history.find("bank", "/cancel", "P-1")?.isAccepted, false);
+});

@@ -33,6 +33,9 @@ test("answerFields() keeps the name that a code's answer gives, else the till's 
   for (const [reply, ask, learned] of [
     [{ status: "success", data: { trans: "T-9" } }, {}, "T-9"],
     [{ status: "success", data: { trans: 77 } }, {}, "77"],
+    // One that has lost digits, and a till's own that can't be kept: no name at all, not another one.
+    [{ status: "success", data: { trans: 2 ** 60 } }, {}, undefined],
+    [{ status: "success", data: {} }, undefined, undefined],
     [{ status: "success", data: {} }, {}, "P-1"],
     [{ status: "success" }, { trans: "MINE" }, "MINE"],
     // A gateway's word for an outcome that it doesn't know looks so.
@@ -43,4 +46,17 @@ test("answerFields() keeps the name that a code's answer gives, else the till's 
     const fields = answerFields(qrCode, answered(reply), ask);
     assert.deepEqual(fields, { begun: true, learned }, JSON.stringify(reply));
   }
+});
+
+test("answerFields() takes a success that is an end for that, but not one with a document that is open", () => {
+  const deposit: Call = { ...receipt, route: "/deposit" };
+  assert.deepEqual(answerFields(deposit, answered({ status: "success", docStatus: 1 }), {}), { end: "closed" });
+  assert.deepEqual(answerFields(deposit, answered({ status: "success" }), {}), { end: "closed" });
+  assert.deepEqual(answerFields(deposit, answered({ status: "success", docStatus: 0 }), {}), { begun: true });
+  const cancel: Call = { ...qrCode, route: "/cancel" };
+  assert.deepEqual(answerFields(cancel, answered({ status: "success" }), {}), { end: "approved" });
+});
+
+test("answerFields() takes a receipt that was closed and not printed for begun", () => {
+  assert.deepEqual(answerFields(receipt, answered({ status: "error", code: 15 }), {}), { begun: true });
 });

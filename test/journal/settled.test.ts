@@ -449,7 +449,7 @@ test("Journal takes what the terminal refused by its code for no sending, over a
   assert.equal(journal.find("bank", "/cancel", "A"), undefined);
 });
 
-test("Journal refuses to send once more what was on the line, though the box's clock was set meanwhile; not what was five starts ago", async (t) => {
+test("Journal refuses to send once more what was on the line, whatever the box's clock says, until something was carried out since", async (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
   const first = await opened();
   void first.journal.begin(callOf("A"), routeTo()).sent();
@@ -458,16 +458,77 @@ test("Journal refuses to send once more what was on the line, though the box's c
   await send(first.journal, "B", "answered");
   await time.settle();
   let { disk } = first;
-  for (let start = 1; start <= 6; start++) {
+  for (let start = 1; start <= 7; start++) {
     const next = await opened(disk.afterCut([], true));
     const entry = next.journal.begin(callOf("A"), routeTo());
     const refused = await entry.sent().then(
       () => false,
       () => true,
     );
-    assert.equal(refused, start <= 5, `after ${start} starts`);
+    assert.equal(refused, start <= 6, `after ${start} starts`);
     await entry.ended({ outcome: "not-sent" });
+    if (start === 6) await send(next.journal, "C", "answered");
     await time.settle();
     ({ disk } = next);
   }
+});
+
+test("Journal keeps an end that an answer is, over a restart", async () => {
+  const { journal: before, disk } = await opened();
+  const deposit = before.begin({ ...callOf("D", { service: "fiscal" }), route: "/deposit" }, routeTo("/deposit", "fiscal"));
+  await deposit.sent();
+  await deposit.ended({ ...success, payload: [Buffer.from('{"status":"success","docStatus":1}')] });
+  assert.equal(before.find("fiscal", "/deposit", "D")?.end, "closed");
+  await time.settle();
+  assert.equal((await opened(disk.afterCut([], true))).journal.find("fiscal", "/deposit", "D")?.end, "closed");
+});
+
+test("Journal takes the same request once more for the same operation: what was said of the first one holds", async () => {
+  const { journal: before, disk } = await opened();
+  await (await send(before, "A")).ended(success);
+  await send(before, "A", "unknown");
+  for (const _ of [1, 2]) await send(before, "B", "unknown");
+  const [older] = before.open.filter(({ sent }) => sent.key === "B");
+  assert.ok(older);
+  before.begun(older);
+  const accepted = (journal: Journal) => ["A", "B"].map((key) => journal.find("bank", "/sale", key)?.isAccepted);
+  assert.deepEqual(accepted(before), [true, true]);
+  await time.settle();
+  const { journal } = await opened(disk.afterCut([], true));
+  assert.deepEqual(accepted(journal), [true, true]);
+  for (const each of journal.open.filter(({ sent }) => sent.key === "B")) {
+    assert.equal(journal.progressOf(each).isAccepted, true);
+  }
+});
+
+test("Journal notes that the terminal has what was answered with an error that leaves it open, and only where it is meant", async () => {
+  const { journal } = await opened();
+  const open = { outcome: "answered", status: "error", code: -3 } as const;
+  await (await send(journal, "A")).ended(open);
+  await (await send(journal, "TWO")).ended(open);
+  await (await send(journal, "TWO", undefined, '{"pay_id":"TWO","amount":7}')).ended(open);
+  const beforeMs = time.nowMs - 1;
+  const has = (key: string) => journal.find("bank", "/sale", key)?.isAccepted;
+  journal.heardOf("bank", "A", beforeMs);
+  assert.equal(has("A"), false, "asked before it had ended");
+  for (const key of ["A", "TWO", "NONE"]) journal.heardOf("bank", key, time.nowMs + 1);
+  assert.deepEqual([has("A"), has("TWO")], [true, false]);
+});
+
+test("Journal takes a call that is in flight for one that the terminal may have", async () => {
+  const { journal } = await opened();
+  const entry = await send(journal, "A");
+  assert.equal(journal.find("bank", "/sale", "A")?.isAccepted, true);
+  await entry.ended({ outcome: "unknown" });
+  assert.equal(journal.find("bank", "/sale", "A")?.isAccepted, false);
+});
+
+test("Journal takes an abort for one of what was sent before it", async () => {
+  const { journal } = await opened();
+  await (await send(journal, "A")).ended(success);
+  const abort = journal.begin({ ...callOf("A"), route: "/abort" }, routeTo("/abort"));
+  await abort.sent();
+  await (await send(journal, "A")).ended(success);
+  await abort.ended({ outcome: "unknown" });
+  assert.equal(journal.find("bank", "/sale", "A")?.isStopped, false);
 });

@@ -165,6 +165,7 @@ const doubting: Target = {
       aloneSinceMs: ({ sinceMs }) => (random.chance(0.95) ? sinceMs : undefined),
       progressOf: () => ({ isAccepted: random.chance(0.2), isStopped: random.chance(0.2) }),
       begun: () => {},
+      heardOf: () => {},
       settle: async (operation, { result }) => {
         assert.ok(isOperationEnd(result), `an end that is none: ${String(result)}`);
         open = open.filter((each) => each !== operation);
