@@ -54,6 +54,8 @@ export interface PastOperation {
   readonly isAccepted: boolean;
   /** It was aborted since. */
   readonly isStopped: boolean;
+  /** Its answer is awaited. */
+  readonly isInFlight: boolean;
   readonly learned: LearnedName | undefined;
   /** What the contract's question names it by, beside a key that is a string; undefined where it can't be asked by this alone. */
   readonly ask: QuestionFields | undefined;

@@ -1,6 +1,6 @@
 import type { Contract, Polling, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
+import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
@@ -28,8 +28,8 @@ export interface DoubtfulJournal {
   progressOf(operation: OpenOperation): Progress;
   /** An answer said that the terminal has it. */
   begun(operation: OpenOperation): void;
-  /** A question by this key was answered by one who knows the operation. */
-  heardOf(service: string, key: string, askedMs: number): void;
+  /** A question by this key was answered by one who knows the operation, where it is of one of these routes. */
+  heardOf(service: string, key: string, routes: readonly string[], askedMs: number): void;
   settle(operation: OpenOperation, end: SettledEnd): Promise<boolean>;
 }
 
@@ -170,7 +170,7 @@ export class Doubts {
     const { status, code } = reply;
     const isKnown = status === "success" || (code !== undefined && contract.finals.pendingCodes.includes(code));
     // Of what was answered with an error that leaves it open too.
-    if (key !== undefined && isKnown) this.#journal.heardOf(service, key, askedMs);
+    if (key !== undefined && isKnown) this.#journal.heardOf(service, key, askedBy(contract, route), askedMs);
     const open = this.of(service);
     if (open.length === 0) return;
     const asked = parseExactObject(bodyText(contract, body));
@@ -246,6 +246,13 @@ export class Doubts {
     const service = this.#services.get(operation.sent.service);
     return service === undefined ? undefined : rulesOf(service.contract, operation);
   }
+}
+
+/** The operations that a question names by a key of their own. */
+function askedBy(contract: Contract, question: string): readonly string[] {
+  return recoveries[contract.service]
+    .filter(({ route, baseline }) => !baseline && routeOf(contract, route)?.polling?.route === question)
+    .map(({ route }) => route);
 }
 
 /** An operation that was sent and never answered, and that is only asked about. Nothing is printed because of it. */

@@ -47,6 +47,9 @@ const followedMax = 64;
 /** Milliseconds for which an operation is followed at least, though its caller waits shorter, or has left. */
 const windowMsMin = 180_000;
 
+/** Milliseconds between two looks whether a sending has ended. */
+const flightLookMs = 250;
+
 /** What of a call says which operation it is. */
 interface Asked {
   readonly call: Call;
@@ -102,6 +105,7 @@ export class Follower {
     const { followMs: waitMs = 0 } = call;
     const untilMs = this.#clock.nowMs() + waitMs;
     await this.#settleFormer(asked, untilMs);
+    await this.#sendingEnded(asked, untilMs);
     const { history } = this.#options;
     const isGuarded = history?.isReadable === true;
     const active = this.#active.get(nameOf(asked.route.path, asked.key));
@@ -119,6 +123,26 @@ export class Follower {
     const windowMs = pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0;
     const operation = this.#begin(asked, isNew ? undefined : past, windowMs, isGuarded);
     return this.#answer(operation, call, untilMs, isGuarded, pastEnd);
+  }
+
+  /**
+   * The same without the header may be out: what its answer says of it, no question would.
+   * @throws Fault where it is out for longer than its caller waits.
+   */
+  async #sendingEnded({ route: { path }, key, digest }: Asked, untilMs: number): Promise<void> {
+    const { service, history } = this.#options;
+    for (;;) {
+      if (this.#active.has(nameOf(path, key))) return;
+      const past = history?.find(service, path, key);
+      if (past?.isInFlight !== true || past.digest !== digest) return;
+      const leftMs = untilMs - this.#clock.nowMs();
+      if (leftMs <= 0 || this.#stop.signal.aborted) {
+        const followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded: true } as const;
+        const message = `Cannot show an answer to ${path}: it was sent before, and its answer is still awaited`;
+        throw new Fault("broken", message, { reason: "no-reply", followed });
+      }
+      await this.#clock.sleep(Math.min(leftMs, flightLookMs), this.#stop.signal);
+    }
   }
 
   /**

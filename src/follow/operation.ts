@@ -167,10 +167,11 @@ export class Operation {
    * @throws Fault
    */
   #unsent(followed: Followed): Reply {
-    const { route, stop } = this.#options;
+    const { route, recovery, stop } = this.#options;
     const [last, fault] = [this.#last, this.#lastFault];
     if (fault?.outcome === "not-sent") throw new Fault(fault.kind, fault.message, { ...fault.details, followed });
-    if (fault === undefined && last !== undefined && last.reply.status !== "success" && !this.#giveUp.signal.aborted) {
+    const code = last?.reply.code;
+    if (fault === undefined && last !== undefined && code !== undefined && recovery.refusals.includes(code)) {
       return { ...last.reply, followed: { ...followed, answerOf: last.route } };
     }
     const state = fault === undefined ? "has not ended yet" : "is not known, since the terminal did not answer";

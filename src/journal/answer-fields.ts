@@ -1,5 +1,5 @@
 import type { Contract } from "../contract/contract.ts";
-import { contracts } from "../contract/contracts.ts";
+import { contracts, routeOf } from "../contract/contracts.ts";
 import type { OperationLogEnding } from "../contract/operation-log.ts";
 import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
@@ -19,8 +19,9 @@ export function answerFields(call: Call, ending: OperationLogEnding, ask: Questi
   if (outcome !== "answered" || recovery === undefined) return {};
   if (status === "success") {
     const reply = parseObject(textOf(payload)) ?? {};
+    if (namesOther(call, reply[routeOf(contract, call.route)?.key ?? ""])) return {};
     if (recovery.success === "followed") return { begun: true, learned: learnedIn(recovery.learns, call, reply, ask) };
-    return isOpenIn(contract, reply) ? { begun: true } : { end: recovery.success };
+    return isOpenIn(contract, reply, code) ? { begun: true } : { end: recovery.success };
   }
   if (code === undefined) return {};
   if (contract.finals.pendingCodes.includes(code) || code === recovery.print?.code) return { begun: true };
@@ -28,11 +29,19 @@ export function answerFields(call: Call, ending: OperationLogEnding, ask: Questi
   return call.followMs === undefined && recovery.refusals.includes(code) ? { begun: false } : {};
 }
 
-/** Whether the contract's final field is there without a final value (fiscal: docStatus 0). */
-function isOpenIn({ finals: { field, values } }: Contract, reply: JsonObject): boolean {
+/** Whether an answer names another operation: then it is another one's, late. Digits may come as a number, without leading zeros. */
+function namesOther({ key }: Call, named: unknown): boolean {
+  if (typeof named !== "string" && typeof named !== "number") return false;
+  const bare = (text: string) => (/^\d+$/.test(text) ? text.replace(/^0+/, "") : text);
+  return key === undefined || bare(String(named)) !== bare(key);
+}
+
+/** Whether the contract's final field is there without a final value (fiscal: docStatus 0), or a code of progress in its place. */
+function isOpenIn({ finals: { field, values, pendingCodes } }: Contract, reply: JsonObject, code: number | undefined): boolean {
   let value: unknown = reply;
   for (const name of field) value = isObject(value) ? value[name] : undefined;
-  return values.length > 0 && value !== undefined && !values.some((final) => String(final) === String(value));
+  if (value === undefined) return code !== undefined && pendingCodes.includes(code);
+  return values.length > 0 && !values.some((final) => String(final) === String(value));
 }
 
 /**

@@ -189,12 +189,11 @@ export class Journal implements OperationHistory {
     const stored = storedKey(key);
     const found = this.#recent.find(service, route, stored);
     if (found === undefined) return undefined;
-    const { sentMs, digest, end, isStopped, learned, ask, device } = found;
-    // What is in flight may be answered with a success yet.
-    const isAccepted = found.isAccepted || found.endedMs === undefined;
+    const { sentMs, digest, end, isAccepted, isStopped, learned, ask, device } = found;
+    const isInFlight = found.endedMs === undefined;
     const isAlone = this.#recent.aloneSinceMs({ service, route, key: stored, digest }) !== undefined;
     const isLast = this.#recent.isLast({ service, key: stored }, found);
-    const said = { end, isAccepted, isStopped, learned };
+    const said = { end, isAccepted, isStopped, isInFlight, learned };
     return { sentMs, digest, ...said, ask, device, isFresh: found.isFresh && isAlone, isLast };
   }
 
@@ -254,11 +253,13 @@ export class Journal implements OperationHistory {
 
   /**
    * A question by this key was answered by one who knows the operation.
+   * @param routes Those whose key is their own, and whose question it is.
    * @param askedMs When it was asked, on `nowMs`'s scale.
    */
-  heardOf(service: string, key: string, askedMs: number): void {
+  heardOf(service: string, key: string, routes: readonly string[], askedMs: number): void {
     const recent = this.#recent.only(service, storedKey(key));
-    if (recent?.endedMs !== undefined && recent.endedMs <= askedMs && recent.end === undefined) this.#begun(recent);
+    if (recent === undefined || !routes.includes(recent.route)) return;
+    if (recent.endedMs !== undefined && recent.endedMs <= askedMs && recent.end === undefined) this.#begun(recent);
   }
 
   /**
@@ -269,7 +270,7 @@ export class Journal implements OperationHistory {
   async settle(operation: OpenOperation, end: SettledEnd): Promise<boolean> {
     const { service, route, key, digest } = operation.sent;
     const recent = key === undefined ? undefined : this.#recent.find(service, route, key);
-    if (recent?.digest === digest) recent.end = end.result;
+    if (recent?.digest === digest) recent.end ??= end.result;
     const all = this.#open.filter((each) => each === operation || isSame(each, operation.sent));
     const recorded = await Promise.all(all.map((each) => this.#close(each, end)));
     return recorded.every((each) => each);
@@ -378,10 +379,9 @@ function hasBegun({ outcome }: Pick<OperationLogEnding, "outcome">, { begun }: A
   return outcome !== "not-sent" && begun !== false;
 }
 
-/** Whether it may have taken back what stands under its key: /abort bears the key of the operation that it ends. */
+/** Whether it took back what stands under its key: /abort bears the key of the operation that it ends. */
 function isAbort(sent: SentRecord, { outcome, status }: OperationLogEnding): sent is SentRecord & { readonly key: string } {
-  const isDone = outcome === "unknown" || (outcome === "answered" && status === "success");
-  return sent.route === "/abort" && sent.key !== undefined && isDone;
+  return sent.route === "/abort" && sent.key !== undefined && outcome === "answered" && status === "success";
 }
 
 type SentRequest = Pick<SentRecord, "service" | "route" | "digest">;

@@ -17,7 +17,7 @@ export const recentMs = 24 * 60 * 60 * 1_000;
 export type PlaceInJournal = PendingRecord | number;
 
 /** One operation; the last one under its route and key. */
-export interface RecentOperation extends Omit<PastOperation, "isLast"> {
+export interface RecentOperation extends Omit<PastOperation, "isLast" | "isInFlight"> {
   readonly route: string;
   readonly place: PlaceInJournal;
   /** Greater than of all that was sent before: what earlier processes sent has its record's number, whatever the box's clock was. */
@@ -35,6 +35,9 @@ export interface RecentOperation extends Omit<PastOperation, "isLast"> {
   /** The one that it took the place of; it comes back if this one wasn't sent after all. */
   before: RecentOperation | undefined;
 }
+
+/** Ends that stay though the same request is sent once more. */
+const doneEnds: ReadonlySet<OperationEnd | undefined> = new Set(["approved", "closed", "unprinted"] as const);
 
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
@@ -90,8 +93,9 @@ export class RecentOperations {
     const isNewest = newer === undefined || typeof newer.place === "number";
     // What stands there then was sent before it.
     const said = saidBy(answered, digest, isNewest ? newer : newer.before);
-    const operation = { ...past, ...said, end, endedMs: nowMs(), hasOthers: isOther, before: undefined };
+    const operation = { ...past, ...said, end: end ?? said.end, endedMs: nowMs(), hasOthers: isOther, before: undefined };
     if (!isNewest) {
+      if (newer.digest === digest) newer.isAccepted ||= operation.isAccepted;
       newer.hasOthers = isOther;
       // Of those that are older still, the one before it was under way when this one came.
       if (newer.before === undefined || typeof newer.before.place === "number") newer.before = operation;
@@ -117,6 +121,8 @@ export class RecentOperations {
     const { isAccepted, learned } = saidBy(answered, operation.digest, operation.before);
     operation.isAccepted ||= isAccepted;
     operation.learned = learned;
+    // The terminal took it for a new one.
+    if (answered.begun === true) operation.end = undefined;
     operation.before = undefined;
   }
 
@@ -199,10 +205,11 @@ export class RecentOperations {
  * answer to the first one said holds, and that one may have been given another name, and be alive under that.
  */
 function saidBy({ begun, learned: name }: AnswerFields, digest: string, before: RecentOperation | undefined) {
-  const alive = before?.end === "failed" ? undefined : before;
-  const same = alive?.digest === digest ? alive : undefined;
-  const isAccepted = begun === true || same?.isAccepted === true;
-  if (name === undefined) return { isAccepted, learned: same?.learned && { name: same.learned.name, isOnly: false } };
-  const isOnly = alive === undefined || (alive.learned?.isOnly === true && alive.learned.name === name);
-  return { isAccepted, learned: { name, isOnly } };
+  const isGone = before === undefined || before.end === "failed" || nowMs() - before.atMs > recentMs;
+  const same = !isGone && before.digest === digest ? before : undefined;
+  const isAccepted = begun === true || (same?.isAccepted === true && !same.isStopped);
+  const end = doneEnds.has(same?.end) ? same?.end : undefined;
+  if (name === undefined) return { isAccepted, end, learned: same?.learned && { name: same.learned.name, isOnly: false } };
+  const isOnly = isGone || (before.learned?.isOnly === true && before.learned.name === name);
+  return { isAccepted, end, learned: { name, isOnly } };
 }

@@ -861,3 +861,37 @@ test("Follower notes that the terminal has it as soon as a question says so, and
   assert.match((await ended(cancel.ask({ pay_id: "P-1" }, 5_000))).stands, /^unknown/);
   assert.equal(cancel.history.find("bank", "/cancel", "P-1")?.isAccepted, false);
 });
+
+test("Follower waits for the answer to the same call without the header before it asks about it, and no longer than its caller", async () => {
+  const box = following(() => approved);
+  const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+  const past = { ...unanswered, sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: true };
+  box.history.past.set("bank /sale P-1", { ...past, isInFlight: true });
+  const short = await ended(box.ask(sale, 2_000));
+  assert.match(
+    short.fault?.message ?? "",
+    /^Cannot show an answer to \/sale: it was sent before, and its answer is still awaited$/,
+  );
+  assert.equal(short.stands, "unknown after 0");
+  const long = box.ask(sale, 60_000);
+  await time.advance(5_000);
+  assert.deepEqual(box.sent, []);
+  box.history.past.set("bank /sale P-1", { ...past, isAccepted: true });
+  assert.equal((await ended(long)).stands, "approved by /check after 1");
+});
+
+test("Follower answers a refund that wasn't sent with no other document's progress", async () => {
+  const refund = { documentExtID: "F-3", items: [] };
+  const busy = { status: "error", code: 44 };
+  for (const [waitMs, stops, reason] of [
+    [200_000, false, "waited-too-long"],
+    [60_000, true, "stopping"],
+  ] as const) {
+    const box = following(() => busy, { service: "fiscal", route: "/refund" });
+    const asking = box.ask(refund, waitMs);
+    await time.advance(3_000);
+    if (stops) box.follower.stop();
+    const { fault, json } = await ended(asking);
+    assert.deepEqual([fault?.reason, json], [reason, undefined]);
+  }
+});

@@ -24,7 +24,7 @@ export const approved = { status: "success", data: { status: "APPROVED", txn_id:
 export const absent = { status: "error", code: -15 };
 
 /** What a journal has of an operation whose answer is lost. */
-export const unanswered = { isAccepted: false, isStopped: false, learned: undefined, ask: {} } as const;
+export const unanswered = { isAccepted: false, isStopped: false, isInFlight: false, learned: undefined, ask: {} } as const;
 
 type Past = Pick<PastOperation, "sentMs" | "digest" | "isFresh" | "device"> & Partial<PastOperation>;
 

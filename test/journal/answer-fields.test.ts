@@ -60,3 +60,15 @@ test("answerFields() takes a success that is an end for that, but not one with a
 test("answerFields() takes a receipt that was closed and not printed for begun", () => {
   assert.deepEqual(answerFields(receipt, answered({ status: "error", code: 15 }), {}), { begun: true });
 });
+
+test("answerFields() takes nothing from an answer that names another operation, or has only a code of progress", () => {
+  const deposit: Call = { ...receipt, route: "/deposit" };
+  const other = answered({ status: "success", docStatus: 1, documentExtID: "F-2" });
+  assert.deepEqual(answerFields(deposit, other, {}), {});
+  assert.deepEqual(answerFields(callOf("A"), answered({ status: "success", pay_id: "B" }), {}), {});
+  assert.deepEqual(answerFields(callOf("007"), answered({ status: "success", pay_id: 7 }), {}), {
+    begun: true,
+    learned: undefined,
+  });
+  assert.deepEqual(answerFields(deposit, answered({ status: "success", code: 44 }), {}), { begun: true });
+});

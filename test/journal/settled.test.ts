@@ -509,18 +509,59 @@ test("Journal notes that the terminal has what was answered with an error that l
   await (await send(journal, "TWO", undefined, '{"pay_id":"TWO","amount":7}')).ended(open);
   const beforeMs = time.nowMs - 1;
   const has = (key: string) => journal.find("bank", "/sale", key)?.isAccepted;
-  journal.heardOf("bank", "A", beforeMs);
+  journal.heardOf("bank", "A", ["/sale"], beforeMs);
   assert.equal(has("A"), false, "asked before it had ended");
-  for (const key of ["A", "TWO", "NONE"]) journal.heardOf("bank", key, time.nowMs + 1);
+  journal.heardOf("bank", "A", ["/refund"], time.nowMs + 1);
+  assert.equal(has("A"), false, "another route's question");
+  for (const key of ["A", "TWO", "NONE"]) journal.heardOf("bank", key, ["/sale"], time.nowMs + 1);
   assert.deepEqual([has("A"), has("TWO")], [true, false]);
 });
 
-test("Journal takes a call that is in flight for one that the terminal may have", async () => {
+test("Journal says which call is in flight", async () => {
   const { journal } = await opened();
   const entry = await send(journal, "A");
-  assert.equal(journal.find("bank", "/sale", "A")?.isAccepted, true);
+  assert.equal(journal.find("bank", "/sale", "A")?.isInFlight, true);
   await entry.ended({ outcome: "unknown" });
-  assert.equal(journal.find("bank", "/sale", "A")?.isAccepted, false);
+  assert.equal(journal.find("bank", "/sale", "A")?.isInFlight, false);
+});
+
+test("Journal keeps a good end of a request that is sent once more, and what is proven of an older sending changes none", async () => {
+  const { journal } = await opened();
+  await send(journal, "A", "unknown");
+  const [older] = journal.open;
+  assert.ok(older);
+  journal.settled("bank", "/sale", "A", "approved", 1);
+  await send(journal, "A", "unknown");
+  assert.equal(journal.find("bank", "/sale", "A")?.end, "approved", "the same once more, and lost");
+  const [open] = journal.open;
+  assert.ok(open);
+  await journal.settle(open, { result: "failed", by: "answer" });
+  assert.equal(journal.find("bank", "/sale", "A")?.end, "approved");
+  await (await send(journal, "A")).ended(success);
+  assert.equal(journal.find("bank", "/sale", "A")?.end, undefined, "the terminal took it for a new one");
+  for (const [key, end] of [
+    ["D", "declined"],
+    ["F", "failed"],
+  ] as const) {
+    await send(journal, key, "unknown");
+    journal.settled("bank", "/sale", key, end, 1);
+    await send(journal, key, "unknown");
+    assert.equal(journal.find("bank", "/sale", key)?.end, undefined);
+  }
+});
+
+test("Journal takes nothing over from a request of the day before, nor from one that was aborted", async () => {
+  const { journal } = await opened();
+  await (await send(journal, "OLD")).ended(success);
+  await (await send(journal, "STOPPED")).ended(success);
+  const abort = journal.begin({ ...callOf("STOPPED"), route: "/abort" }, routeTo("/abort"));
+  await abort.sent();
+  await abort.ended(success);
+  await send(journal, "STOPPED", "unknown");
+  assert.equal(journal.find("bank", "/sale", "STOPPED")?.isAccepted, false);
+  await time.advance(recentMs + 1);
+  await send(journal, "OLD", "unknown");
+  assert.equal(journal.find("bank", "/sale", "OLD")?.isAccepted, false);
 });
 
 test("Journal takes an abort for one of what was sent before it", async () => {
@@ -528,7 +569,8 @@ test("Journal takes an abort for one of what was sent before it", async () => {
   await (await send(journal, "A")).ended(success);
   const abort = journal.begin({ ...callOf("A"), route: "/abort" }, routeTo("/abort"));
   await abort.sent();
-  await (await send(journal, "A")).ended(success);
-  await abort.ended({ outcome: "unknown" });
+  const later = await send(journal, "A");
+  await abort.ended(success);
+  await later.ended(success);
   assert.equal(journal.find("bank", "/sale", "A")?.isStopped, false);
 });
