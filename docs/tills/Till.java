@@ -15,8 +15,7 @@ class Till {
         var request = HttpRequest.newBuilder(URI.create("http://localhost:8888/sale")).timeout(Duration.ofSeconds(90))
                 .headers("Content-Type", "application/json", "Prefer", "wait=60").POST(BodyPublishers.ofString(sale)).build();
         var client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-        while (true) {
-            var pause = "2";
+        for (var pause = "2";; Thread.sleep(Long.parseLong(pause) * 1_000)) {
             try {
                 var answer = client.send(request, HttpResponse.BodyHandlers.ofString());
                 var word = answer.headers().firstValue("X-Posline-Result").orElse("");
@@ -28,9 +27,8 @@ class Till {
                     System.err.println(answer.statusCode() + " " + answer.body());
                     System.exit(2);
                 }
-                pause = answer.headers().firstValue("Retry-After").filter(s -> s.matches("\\d{1,5}")).orElse(pause);
-            } catch (IOException e) {} // Not there, or cut: the same call again.
-            Thread.sleep(Long.parseLong(pause) * 1_000);
+                pause = answer.headers().firstValue("Retry-After").filter(s -> s.matches("\\d{1,5}")).orElse("2");
+            } catch (IOException e) { pause = "2"; } // Not there, or cut: the same call again.
         }
     }
 }

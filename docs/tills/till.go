@@ -22,9 +22,7 @@ func main() {
 			word := answer.Header.Get("X-Posline-Result")
 			if code, known := exits[word]; known {
 				fmt.Println(word)
-				if code > 0 {
-					io.Copy(os.Stderr, answer.Body)
-				}
+				io.Copy(os.Stderr, answer.Body)
 				os.Exit(code)
 			} else if word == "" && answer.StatusCode < 500 && answer.StatusCode != 408 {
 				answer.Write(os.Stderr)

@@ -151,11 +151,14 @@ export class Journal implements OperationHistory {
     let recent: RecentOperation | undefined;
     let isResent = false;
     let lastOrder = 0;
+    let isOver = false;
     return {
       sent: async () => {
         lastOrder = this.#recent.lastOrder;
         sent = this.#recorder.add(record);
         const isRecorded = await sent.recorded;
+        // It was refused while it was recorded: nothing of it goes out.
+        if (isOver) return;
         isResent = call.followMs === undefined && !route.urgent && this.#isCutOff(record);
         if (isResent) throw resent(call);
         // Only now: an answer that came until here is about what was sent before.
@@ -168,6 +171,7 @@ export class Journal implements OperationHistory {
         throw notRecorded(route.path, `it can't be recorded in the journal (${this.state})`);
       },
       ended: async (told) => {
+        isOver = true;
         // What its caller is told is about the one before.
         const { payload: _, ...ending } = isResent ? { ...told, outcome: "not-sent" as const } : told;
         const answered = answerFields(call, told, record.ask);

@@ -574,3 +574,13 @@ test("Journal takes an abort for one of what was sent before it", async () => {
   await later.ended(success);
   assert.equal(journal.find("bank", "/sale", "A")?.isStopped, false);
 });
+
+test("Journal remembers nothing of a call that was refused while it was recorded", async () => {
+  const { journal } = await opened();
+  const entry = journal.begin(callOf("A"), routeTo());
+  const recording = entry.sent();
+  const ending = entry.ended({ outcome: "not-sent" });
+  await Promise.all([recording, ending]);
+  assert.equal(journal.find("bank", "/sale", "A"), undefined);
+  assert.deepEqual(keysOf(journal), []);
+});
