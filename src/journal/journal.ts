@@ -157,12 +157,11 @@ export class Journal implements OperationHistory {
         lastOrder = this.#recent.lastOrder;
         sent = this.#recorder.add(record);
         const isRecorded = await sent.recorded;
-        // It was refused while it was recorded: nothing of it goes out.
-        if (isOver) return;
         isResent = call.followMs === undefined && !route.urgent && this.#isCutOff(record);
         if (isResent) throw resent(call);
         // Only now: an answer that came until here is about what was sent before.
-        recent = this.#recent.add(record, sent);
+        // What was refused while it was recorded doesn't go out any more.
+        recent = isOver ? undefined : this.#recent.add(record, sent);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && recent !== undefined) refuseRepeated(call, recent);
         if (isRecorded || this.#onFailure === "relay") return;
