@@ -21,7 +21,7 @@ class Till {
                 var word = answer.headers().firstValue("X-Posline-Result").orElse("");
                 if (exits.containsKey(word)) {
                     System.out.println(word);
-                    if (exits.get(word) > 0) System.err.println(answer.body());
+                    System.err.println(answer.body());
                     System.exit(exits.get(word));
                 } else if (word.isEmpty() && answer.statusCode() < 500 && answer.statusCode() != 408) {
                     System.err.println(answer.statusCode() + " " + answer.body());

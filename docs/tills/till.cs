@@ -14,12 +14,10 @@ while (true)
         using var content = new StringContent(sale, Encoding.UTF8, "application/json");
         using var answer = await client.PostAsync("http://localhost:8888/sale", content);
         var word = answer.Headers.TryGetValues("X-Posline-Result", out var words) ? words.First() : "";
-        if (exits.TryGetValue(word, out var code)) { Console.WriteLine(word); Console.Error.WriteLine(await answer.Content.ReadAsStringAsync()); return code; }
-        if (word == "" && (int)answer.StatusCode is < 500 and not 408)
-        {
-            Console.Error.WriteLine($"{(int)answer.StatusCode} {await answer.Content.ReadAsStringAsync()}");
-            return 2;
-        }
+        var text = await answer.Content.ReadAsStringAsync();
+        if (exits.TryGetValue(word, out var code)) { Console.WriteLine(word); Console.Error.WriteLine(text); return code; }
+        var isRefused = word == "" && (int)answer.StatusCode is < 500 and not 408;
+        if (isRefused) { Console.Error.WriteLine($"{(int)answer.StatusCode} {text}"); return 2; }
         pause = answer.Headers.RetryAfter?.Delta ?? pause;
     }
     catch (Exception e) when (e is HttpRequestException or TaskCanceledException) { } // Not there, or cut: the same call again.

@@ -17,7 +17,7 @@ while (true) {
     $word = preg_match('/^X-Posline-Result: *(\w+)/mi', $head, $found) ? $found[1] : '';
     if (isset($exits[$word])) {
         echo "$word\n";
-        fwrite(STDERR, $exits[$word] === 0 ? '' : "$body\n");
+        fwrite(STDERR, "$body\n");
         exit($exits[$word]);
     } elseif ($word === '' && $body !== '' && $status < 500 && $status !== 408) {
         fwrite(STDERR, "$status $body\n");

@@ -17,8 +17,7 @@ while True:
         word = answer.getheader("X-Posline-Result")
         if word in exits:
             print(word)
-            if exits[word] > 0:
-                print(text, file=sys.stderr)
+            print(text, file=sys.stderr)
             sys.exit(exits[word])
         if word is None and text and answer.status < 500 and answer.status != 408:
             print(answer.status, text, file=sys.stderr)

@@ -11,8 +11,9 @@ while :; do
   answer=$(curl -s -i -m 90 -H 'Prefer: wait=60' -d "$sale" http://localhost:8888/sale | tr -d '\r')
   word=$(header X-Posline-Result)
   case $word:${answer#HTTP/* } in
-    approved:*) echo approved && exit 0 ;;
-    declined:* | failed:* | reversed:*) echo "$word" && printf '%s\n' "${answer#*"$blank"}" >&2 && exit 1 ;;
+    approved:* | declined:* | failed:* | reversed:*)
+      echo "$word" && printf '%s\n' "${answer#*"$blank"}" >&2
+      [ "$word" = approved ] && exit 0 || exit 1 ;;
     :408*) ;; # Too slow: as when it is not there, or cut, the same call again.
     :[234]*"$blank"?*) printf '%s\n' "$answer" >&2 && exit 2 ;;
   esac

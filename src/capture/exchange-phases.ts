@@ -11,7 +11,7 @@ import type { LineObserve } from "../line/line.ts";
 /**
  * How far each exchange of a line has come, and how its time on the line was spent, read from what its engine is given and decides.
  * A till's call ends outside the line, with its HTTP answer; `partsOf` gives its parts to whatever reports that. A question that posline
- * asks by itself has no such answer, and its end is told here: what has begun for those who watch must end for them.
+ * asks by itself has no such answer, so its end is reported here: each beginning that is reported gets an end.
  */
 
 /** What an exchange's record says by which its parts are found. */
@@ -25,7 +25,7 @@ export interface QuestionEnd {
   readonly parts: ExchangeParts | undefined;
 }
 
-/** Who is told. Both stand on the path of each call: they must return at once and never throw. */
+/** Called on the path of each call: both must return at once and never throw. */
 export interface PhasesReport {
   phase(exchange: ExchangeName, phase: ExchangePhase): void;
   questionEnded(end: QuestionEnd): void;

@@ -45,7 +45,7 @@ export interface CallArguments extends CallTarget {
   readonly tokenFile?: string | undefined;
 }
 
-/** @returns the exit code: 0, 1 for declined, 64 usage, 69 not sent, 75 unknown or not ended, 78 for a configuration that can't be used. */
+/** @returns the exit code: 0, 1 declined, 64 usage, 69 not sent, 75 unknown or not ended, 78 a configuration that can't be used. */
 export async function runCall(args: CallArguments): Promise<number> {
   const follower = new CallFollower(args);
   try {

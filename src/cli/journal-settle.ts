@@ -63,7 +63,7 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
   const { folder, admin } = target;
   const { records, slots, isWritten: isLocked } = await readJournal(folder);
   // On a full disk, or one that has no sockets, a posline that runs holds no lock.
-  const isWritten = isLocked || isKeptBy(await ask(admin, "GET", "/status"), folder);
+  const isWritten = isLocked || (await askAboutJournal(target, ask)) !== undefined;
   const chosen = chosenBy(
     joinOperations(records).filter((each) => isUnknown(each) && (each.lost || !isWritten || each.ending)),
     wanted,
@@ -84,10 +84,13 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
   return `${printable(which.join(", "))} is settled: ${wanted.as}`;
 }
 
-/** Whether a posline that runs keeps this journal, by its status. */
-function isKeptBy(status: JsonObject | undefined, folder: string): boolean {
-  const journal = status?.["journal"];
-  return isObject(journal) && journal["folder"] === folder;
+/** What a posline that runs and keeps this journal says of it; undefined where none does. */
+export async function askAboutJournal(
+  { folder, admin }: Pick<JournalSettleTarget, "folder" | "admin">,
+  ask: AskAdmin,
+): Promise<JsonObject | undefined> {
+  const journal = (await ask(admin, "GET", "/status"))?.["journal"];
+  return isObject(journal) && journal["folder"] === folder ? journal : undefined;
 }
 
 /** Appends what posline itself would; the file keeps its size, and nothing else in it changes. */

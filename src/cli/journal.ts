@@ -9,7 +9,7 @@ import { type JournalOperation, joinOperations, storedKey } from "../journal/rec
 import { defineCommand, inQuotes } from "./command.ts";
 import { sourceFlags } from "./config.ts";
 import { exitCodes, UsageError } from "./exit.ts";
-import { type AskAdmin, askAdmin, type JournalSettleTarget, settleByOperator } from "./journal-settle.ts";
+import { type AskAdmin, askAboutJournal, askAdmin, type JournalSettleTarget, settleByOperator } from "./journal-settle.ts";
 
 /**
  * `posline journal`: what moved money, printed or changed state, and how it ended, as the journal has it: also while the service
@@ -144,15 +144,11 @@ async function targetOf(args: JournalArguments, { env, file }: JournalSurroundin
 }
 
 /** What the running posline tried about them, where it can be asked and keeps this journal. */
-async function withTried(
-  operations: readonly Shown[],
-  { folder, admin }: JournalSettleTarget,
-  ask: AskAdmin,
-): Promise<readonly Shown[]> {
+async function withTried(operations: readonly Shown[], target: JournalSettleTarget, ask: AskAdmin): Promise<readonly Shown[]> {
   if (operations.length === 0) return operations;
-  const journal = (await ask(admin, "GET", "/status"))?.["journal"];
-  if (!isObject(journal) || journal["folder"] !== folder || !isObject(journal["unknown"])) return operations;
-  const newest = journal["unknown"]["newest"];
+  const unknown = (await askAboutJournal(target, ask))?.["unknown"];
+  if (!isObject(unknown)) return operations;
+  const newest = unknown["newest"];
   const listed = (Array.isArray(newest) ? newest : []).filter(isObject);
   return operations.map((operation) => {
     const tried = listed.find(({ requestId, time }) => requestId === operation.requestId && time === operation.time);

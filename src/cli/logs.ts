@@ -51,14 +51,10 @@ async function runLogs(args: LogsArguments): Promise<number> {
   const signals = ["SIGINT", "SIGTERM"] as const;
   for (const signal of signals) process.on(signal, leave);
   // The reader of standard output has seen enough (posline logs | head).
-  const broken = (error: NodeJS.ErrnoException) => {
-    process.exitCode = error.code === "EPIPE" ? exitCodes.ok : exitCodes.unavailable;
-    stop.abort();
-  };
-  process.stdout.on("error", broken);
+  process.stdout.on("error", () => stop.abort());
   try {
     await show(args, stop.signal);
-    return Number(process.exitCode ?? exitCodes.ok);
+    return exitCodes.ok;
   } catch (error) {
     const code = exitCodeOf(error);
     if (code === undefined) throw error;

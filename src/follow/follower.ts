@@ -146,8 +146,8 @@ export class Follower {
   }
 
   /**
-   * What a cancel, a confirm or a refund is about stands under the same key, and is asked about before it: once that is sent, no answer
-   * about the key could be told apart. It waits for that no longer than its caller waits for it.
+   * What a cancel, a confirm or a refund is about stands under the same key, and is asked about before it: once that is sent, an
+   * answer about the key may be about either. It waits for that no longer than its caller waits for it.
    */
   async #settleFormer({ call, recovery, route: { path }, key, digest }: Asked, untilMs: number): Promise<void> {
     const { contract, service, history } = this.#options;

@@ -78,7 +78,7 @@ export class Operation {
   readonly #giveUp = new AbortController();
   #call: Call | undefined;
   /** Who waits for it, as whom it is sent. */
-  #caller: Presence | undefined;
+  #caller: Presence;
   /** Until when they wait, on the clock's scale. */
   #untilMs = 0;
   #sentOver: string | undefined;
@@ -93,7 +93,7 @@ export class Operation {
   constructor(options: OperationOptions) {
     this.#options = options;
     this.#call = options.call;
-    this.#caller = options.call?.caller;
+    this.#caller = options.call?.caller ?? new Presence();
     this.#sentOver = options.sentOver;
     this.#known = options.token.known;
     this.sendings = options.sendings() ?? 0;
@@ -126,8 +126,8 @@ export class Operation {
   join(caller: Presence, untilMs: number): void {
     this.#untilMs = Math.max(this.#untilMs, untilMs);
     // Whose call it was has left before it was sent: it is this one's now.
-    if (this.#call !== undefined && this.#caller?.gone === true) this.#caller = caller;
-    else this.#caller?.join(caller);
+    if (this.#call !== undefined && this.#caller.gone) this.#caller = caller;
+    else this.#caller.join(caller);
   }
 
   /** The terminal has it. Where what was known under its key before isn't known, that may be what the terminal has. */
@@ -234,7 +234,7 @@ export class Operation {
       // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
       const isFresh = this.#options.recovery.baseline && this.#known.baseline === "";
       this.sendings = (this.#options.sendings() ?? 0) + 1;
-      const sent = { ...call, caller: this.#caller ?? call.caller };
+      const sent = { ...call, caller: this.#caller };
       this.#start = await this.#tried(isFresh ? { ...sent, isFresh } : sent);
       // What was asked before it proves nothing of its end.
       this.#last = this.#start instanceof Fault ? undefined : { route, reply: this.#start };

@@ -60,7 +60,7 @@ export interface OpenOperation {
   readonly sinceMs: number;
 }
 
-/** What is known of one that has not ended. */
+/** How far an operation has come that has not ended. */
 export type Progress = Pick<PastOperation, "isAccepted" | "isStopped">;
 
 /** How an operation is proven to have ended. */
@@ -159,8 +159,7 @@ export class Journal implements OperationHistory {
         const isRecorded = await sent.recorded;
         isResent = call.followMs === undefined && !route.urgent && this.#isCutOff(record);
         if (isResent) throw resent(call);
-        // Only now: an answer that came until here is about what was sent before.
-        // What was refused while it was recorded doesn't go out any more.
+        // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         recent = isOver ? undefined : this.#recent.add(record, sent);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && recent !== undefined) refuseRepeated(call, recent);
@@ -169,11 +168,11 @@ export class Journal implements OperationHistory {
         if (this.#recorder.withdraw(sent)) sent = undefined;
         throw notRecorded(route.path, `it can't be recorded in the journal (${this.state})`);
       },
-      ended: async (told) => {
+      ended: async (answer) => {
         isOver = true;
-        // What its caller is told is about the one before.
-        const { payload: _, ...ending } = isResent ? { ...told, outcome: "not-sent" as const } : told;
-        const answered = answerFields(call, told, record.ask);
+        // What its caller is answered is about the one before.
+        const { payload: _, ...ending } = isResent ? { ...answer, outcome: "not-sent" as const } : answer;
+        const answered = answerFields(call, answer, record.ask);
         if (recent !== undefined) {
           this.#recent.ended(record, recent, hasBegun(ending, answered), answered);
           // Of one that is followed its follower says so.

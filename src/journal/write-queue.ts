@@ -3,8 +3,8 @@ import type { BegunRecord, OutcomeRecord, ProbeRecord, SentRecord, SettledRecord
 /** Records on their way to the disk: what is queued, in which order, what is dropped, and when a failed disk is retried. */
 
 /**
- * A record before it has a number. An outcome refers to its sending, whose number is known once that is written; what is learned of it later may
- * also refer to one that an earlier process wrote, by its number.
+ * A record before it has a number. An outcome refers to its sending, whose number is known once that is written; what is learned of it
+ * later may also refer to one that an earlier process wrote, by its number.
  */
 export type UnnumberedRecord =
   | SentRecord

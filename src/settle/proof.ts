@@ -1,7 +1,7 @@
 import type { Contract } from "../contract/contract.ts";
 import { type RecoveryRules, recoveries, recoveryOf, type Verdict } from "../contract/recovery.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
-import type { CallResult } from "./call-result.ts";
+import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { looseInteger, parseExactObject, scalarText } from "./exact-json.ts";
 
 /** The rules of proof: what an answer proves of an operation, and what it doesn't. */
@@ -22,6 +22,8 @@ type UnderRules = Pick<FollowedOperation, "contract" | "recovery">;
 
 /** A delivery that the service answered. */
 export type AnsweredCall = CallResult & { readonly outcome: "answered" };
+
+type SaidByAnswer = { readonly reply: JsonObject; readonly summary: Pick<AnswerSummary, "code"> };
 
 export function hasCode(codes: readonly number[], code: number | undefined): boolean {
   return code !== undefined && codes.includes(code);
@@ -83,12 +85,11 @@ export function goesOn(contract: Contract, path: string, reply: JsonObject): boo
   if (recovery === undefined) return false;
   const operation = { contract, recovery };
   if (recovery.success === "followed") return !recovery.startMayEnd || verdictIn(operation, reply, true) === undefined;
-  const value = finalStateIn(operation, reply);
-  return value !== undefined && contract.finals.values.length > 0 && endOf(recovery, value) === undefined;
+  return saysPending(operation, { reply, summary: { code: looseInteger(reply["code"]) } });
 }
 
 /** Whether a success says that nothing has ended yet: by a final field without a final value, or by a code of progress. */
-export function saysPending(operation: FollowedOperation, { reply, summary }: AnsweredCall): boolean {
+export function saysPending(operation: UnderRules, { reply, summary }: SaidByAnswer): boolean {
   const { values, pendingCodes } = operation.contract.finals;
   const value = finalStateIn(operation, reply);
   if (value === undefined) return hasCode(pendingCodes, summary.code);
@@ -146,7 +147,7 @@ function identityOf({ contract }: FollowedOperation, reply: JsonObject): JsonObj
 }
 
 /** Whether an answer names another operation's key than was asked for: then it says nothing of ours. */
-export function namesOtherKey({ keyField, key }: FollowedOperation, reply: JsonObject): boolean {
+export function namesOtherKey({ keyField, key }: Pick<FollowedOperation, "keyField" | "key">, reply: JsonObject): boolean {
   const [named, own] = [scalarText(reply[keyField]), scalarText(key)];
   return named !== undefined && own !== undefined && !isSameId(named, own);
 }

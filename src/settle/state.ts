@@ -29,7 +29,7 @@ export interface SettleState {
   /** The field that the contract says is learned (qr: trans), and whether it is proven to be the right one. */
   readonly learned: string | undefined;
   readonly learnedProven: boolean;
-  /** An earlier start may have been answered with another name, under which it may go on: that one of them failed is no end. */
+  /** An earlier start may have been answered with another name, under which it may go on: so the failure of one doesn't end it. */
   readonly hasOtherNames: boolean;
   /** The service said that printing failed. */
   readonly unprinted: boolean;

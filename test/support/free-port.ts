@@ -1,19 +1,23 @@
+import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
-/** TCP ports that nobody has now; a moment later somebody may. */
+/** Below the ports that Linux gives by itself (32768 and up): between two starts of a process no other one is given it there. */
+const [portMin, portMax] = [10_240, 32_768] as const;
+
+/** Ports of localhost on which nothing listens, each only once. */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve) => {
-          server.listen(0, "127.0.0.1", () => {
-            const address = server.address();
-            resolve(typeof address === "object" && address !== null ? address.port : 0);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(portMin, portMax);
+    if (await isFree(port)) ports.add(port);
+  }
+  return [...ports];
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
 }
