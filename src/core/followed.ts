@@ -35,13 +35,6 @@ export interface Followed {
   readonly isGuarded: boolean;
 }
 
-/** The name by which alone the contract asks about an operation, which the answer to its sending gave (qr: `trans`). */
-export interface LearnedName {
-  readonly name: string;
-  /** Nothing was sent under its key before that may have been given another one. */
-  readonly isOnly: boolean;
-}
-
 /** An operation that was sent before, as far as the journal has it. */
 export interface PastOperation {
   /** When it was sent, as milliseconds since 1970 by the box's clock. */
@@ -56,7 +49,12 @@ export interface PastOperation {
   readonly isStopped: boolean;
   /** Its answer is awaited. */
   readonly isInFlight: boolean;
-  readonly learned: LearnedName | undefined;
+  /** It was closed, and its printing failed. */
+  readonly isUnprinted: boolean;
+  /** The name by which alone the contract asks about it, which the answer to its sending gave (qr: `trans`). */
+  readonly learned: string | undefined;
+  /** It was sent several times, and may have been given another name as well. */
+  readonly hasOtherNames: boolean;
   /** What the contract's question names it by, beside a key that is a string; undefined where it can't be asked by this alone. */
   readonly ask: QuestionFields | undefined;
   /** The mark of the device that it was sent over, where it is known. */
@@ -79,13 +77,18 @@ export interface OperationHistory {
   /** How many operations were sent under this key by this process, on any route. */
   sendings(service: string, key: string): number;
   /**
+   * How many milliseconds ago another operation under this key, of another route, was over whose end isn't known: 0 while it is in
+   * flight, undefined where there is none. What is found under the key may be that one's.
+   */
+  othersOpenMs(service: string, route: string, key: string): number | undefined;
+  /**
    * The answer to a question said that the terminal has the last operation of this service and route under this key.
    * @param sendings As `sendings` was: nothing is noted where more was sent since.
    */
   accepted(service: string, route: string, key: string, sendings: number): void;
   /**
-   * The last operation of this service and route under this key is proven to have ended: that is recorded, unless an end was before, and
-   * it is no longer listed as unknown. Never fails.
+   * The last operation of this service and route under this key is proven to have ended: that is recorded, unless another end was before
+   * ("failed" gives way to any other), and it is no longer listed as unknown. Never fails.
    * @param sendings As `sendings` was: nothing is recorded where more was sent since.
    */
   settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void;

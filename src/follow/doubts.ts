@@ -12,7 +12,7 @@ import type { OpenOperation, Progress, SettledEnd } from "../journal/journal.ts"
 import { recentMs } from "../journal/recent-operations.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
-import { type AnsweredCall, type FollowedOperation, hasCode } from "../settle/proof.ts";
+import { type AnsweredCall, type FollowedOperation, hasCode, saysUnprinted, verdictIn } from "../settle/proof.ts";
 import { freshState, type SettleState } from "../settle/state.ts";
 
 /**
@@ -28,8 +28,17 @@ export interface DoubtfulJournal {
   progressOf(operation: OpenOperation): Progress;
   /** An answer said that the terminal has it. */
   begun(operation: OpenOperation): void;
-  /** A question by this key was answered by one who knows the operation, where it is of one of these routes. */
-  heardOf(service: string, key: string, routes: readonly string[], askedMs: number): void;
+  /**
+   * A question by this key was answered by one who knows the operation, where it is of one of these routes.
+   * @param endOf How one of a route has ended, where the answer proves that.
+   */
+  heardOf(
+    service: string,
+    key: string,
+    routes: readonly string[],
+    askedMs: number,
+    endOf: (route: string) => OperationEnd | undefined,
+  ): void;
   settle(operation: OpenOperation, end: SettledEnd): Promise<boolean>;
 }
 
@@ -170,7 +179,11 @@ export class Doubts {
     const { status, code } = reply;
     const isKnown = status === "success" || (code !== undefined && contract.finals.pendingCodes.includes(code));
     // Of what was answered with an error that leaves it open too.
-    if (key !== undefined && isKnown) this.#journal.heardOf(service, key, askedBy(contract, route), askedMs);
+    if (key !== undefined && isKnown) {
+      this.#journal.heardOf(service, key, askedBy(contract, route), askedMs, (operation) =>
+        goodEndIn(contract, operation, reply),
+      );
+    }
     const open = this.of(service);
     if (open.length === 0) return;
     const asked = parseExactObject(bodyText(contract, body));
@@ -201,9 +214,10 @@ export class Doubts {
     const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
     // What was proven of one name is not proven of another.
     const learnedProven = doubt.state.learnedProven && doubt.state.learned === learned;
-    const { isAccepted, isStopped: askOnly } = this.#journal.progressOf(operation);
+    const { isAccepted, isStopped: askOnly, isUnprinted, hasOtherNames } = this.#journal.progressOf(operation);
     const phase = isAccepted ? "accepted" : doubt.state.phase;
-    const state = { ...doubt.state, phase, askOnly, learned, learnedProven } as const;
+    const unprinted = isUnprinted || doubt.state.unprinted;
+    const state = { ...doubt.state, phase, askOnly, learned, learnedProven, hasOtherNames, unprinted } as const;
     const step = nextStep(followed, state, answer, askedMs - aloneSinceMs);
     doubt.lastAnswer = answerText(answer);
     if ("state" in step) {
@@ -253,6 +267,18 @@ function askedBy(contract: Contract, question: string): readonly string[] {
   return recoveries[contract.service]
     .filter(({ route, baseline }) => !baseline && routeOf(contract, route)?.polling?.route === question)
     .map(({ route }) => route);
+}
+
+/**
+ * The good end that a question's answer states of an operation whose key is its own. Of one that a name from its answer identifies it
+ * isn't known here whether that name was asked for.
+ */
+function goodEndIn(contract: Contract, route: string, reply: Reply): OperationEnd | undefined {
+  const recovery = recoveryOf(contract.service, route);
+  const answer = readAnswer(reply);
+  if (recovery === undefined || recovery.learns !== undefined || answer?.success !== true) return undefined;
+  const end = verdictIn({ contract, recovery }, answer.reply, true);
+  return end !== undefined && saysUnprinted({ recovery }, answer) ? "unprinted" : end;
 }
 
 /** An operation that was sent and never answered, and that is only asked about. Nothing is printed because of it. */

@@ -111,18 +111,17 @@ export class Follower {
     const active = this.#active.get(nameOf(asked.route.path, asked.key));
     if (active !== undefined) {
       if (active.digest !== asked.digest) throw reused(asked, undefined);
-      return this.#answer(active.operation, call, untilMs, isGuarded, undefined);
+      return this.#answer(active.operation, call, untilMs, isGuarded);
     }
     const past = history?.find(this.#options.service, asked.route.path, asked.key);
     if (past !== undefined && past.digest !== asked.digest) throw reused(asked, past);
     // That nothing was carried out is proven, so the same call is a new one.
     const isNew = past === undefined || past.end === "failed";
     if (this.#active.size >= followedMax) throw tooMany(asked);
-    const pastEnd = isNew ? undefined : past.end;
     // Where it is known how it ended, one question brings the terminal's words for it.
-    const windowMs = pastEnd === undefined ? Math.max(waitMs, windowMsMin) : 0;
+    const windowMs = isNew || past.end === undefined ? Math.max(waitMs, windowMsMin) : 0;
     const operation = this.#begin(asked, isNew ? undefined : past, windowMs, isGuarded);
-    return this.#answer(operation, call, untilMs, isGuarded, pastEnd);
+    return this.#answer(operation, call, untilMs, isGuarded);
   }
 
   /**
@@ -130,17 +129,26 @@ export class Follower {
    * @throws Fault where it is out for longer than its caller waits.
    */
   async #sendingEnded({ route: { path }, key, digest }: Asked, untilMs: number): Promise<void> {
+    const isInFlight = await this.#flightEnded(path, key, digest, untilMs);
+    if (!isInFlight) return;
+    const followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded: true } as const;
+    const message = `Cannot show an answer to ${path}: it was sent before, and its answer is still awaited`;
+    throw new Fault("broken", message, { reason: "no-reply", followed });
+  }
+
+  /**
+   * Waits for the answer to what isn't followed.
+   * @param digest Of which body; undefined for whatever it is.
+   * @returns whether it is still awaited.
+   */
+  async #flightEnded(path: string, key: string, digest: string | undefined, untilMs: number): Promise<boolean> {
     const { service, history } = this.#options;
     for (;;) {
-      if (this.#active.has(nameOf(path, key))) return;
+      if (this.#active.has(nameOf(path, key))) return false;
       const past = history?.find(service, path, key);
-      if (past?.isInFlight !== true || past.digest !== digest) return;
+      if (past?.isInFlight !== true || (digest !== undefined && past.digest !== digest)) return false;
       const leftMs = untilMs - this.#clock.nowMs();
-      if (leftMs <= 0 || this.#stop.signal.aborted) {
-        const followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded: true } as const;
-        const message = `Cannot show an answer to ${path}: it was sent before, and its answer is still awaited`;
-        throw new Fault("broken", message, { reason: "no-reply", followed });
-      }
+      if (leftMs <= 0 || this.#stop.signal.aborted) return true;
       await this.#clock.sleep(Math.min(leftMs, flightLookMs), this.#stop.signal);
     }
   }
@@ -156,6 +164,8 @@ export class Follower {
     for (const former of recoveries[contract.service]) {
       const route = routeOf(contract, former.route);
       if (route === undefined || former.route === path || route.key === undefined) continue;
+      // Its answer may prove more than any question.
+      if (await this.#flightEnded(former.route, key, undefined, untilMs)) continue;
       const waitMs = Math.max(0, untilMs - this.#clock.nowMs());
       const active = this.#active.get(nameOf(former.route, key))?.operation;
       const past = history?.find(service, former.route, key);
@@ -206,7 +216,10 @@ export class Follower {
     isGuarded: boolean,
   ): Operation {
     const { contract, service, merchantId, turns, history } = this.#options;
-    const token = tokenOf(contract, service, route, recovery, json);
+    const fresh = tokenOf(contract, service, route, recovery, json);
+    // A journal that can't be read may have it as sent: then a refusal of this sending is no end of that one.
+    const isDoubtful = history?.isReadable === false;
+    const token = { ...fresh, known: { ...fresh.known, doubt: isDoubtful } };
     const operation = new Operation({
       contract,
       service,
@@ -215,17 +228,19 @@ export class Follower {
       merchantId,
       handler: () => this.#options.handler,
       device: () => this.#options.device,
-      sentOver: past?.device,
       turns,
       clock: this.#clock,
       stop: this.#stop.signal,
       token: past === undefined ? token : sentBefore(token, past),
       call: past === undefined ? call : undefined,
       isGuarded,
-      isLast: past?.isLast !== false,
-      sendings: () => history?.sendings(service, key),
-      onAccepted: (sendings) => history?.accepted(service, route.path, key, sendings),
-      isStopped: () => history?.find(service, route.path, key)?.isStopped === true,
+      past,
+      history: {
+        now: () => history?.find(service, route.path, key),
+        sendings: () => history?.sendings(service, key),
+        othersOpenMs: () => history?.othersOpenMs(service, route.path, key),
+        accepted: (sendings) => history?.accepted(service, route.path, key, sendings),
+      },
       requestId: call.requestId,
       windowMs,
     });
@@ -240,17 +255,11 @@ export class Follower {
   }
 
   /** Waits for its end until then, but for the end of its sending in any case, as without. */
-  async #answer(
-    operation: Operation,
-    { caller }: Call,
-    untilMs: number,
-    isGuarded: boolean,
-    pastEnd: PastOperation["end"],
-  ): Promise<Reply> {
+  async #answer(operation: Operation, { caller }: Call, untilMs: number, isGuarded: boolean): Promise<Reply> {
     operation.join(caller, untilMs);
     await Promise.race([operation.started, operation.ended]);
     await this.#ended(operation, Math.max(0, untilMs - this.#clock.nowMs()));
-    return operation.answer(isGuarded, pastEnd);
+    return operation.answer(isGuarded);
   }
 
   /** Waits for an operation's end, for so long at most, and not once all is stopped. */
@@ -273,11 +282,12 @@ function tokenOf(contract: Contract, service: ServiceName, route: Route, recover
 }
 
 /** The same of one that was sent before this process, or by a caller that didn't want it followed. */
-function sentBefore(token: Token, { isFresh, isAccepted, isStopped, learned }: PastOperation): Token {
+function sentBefore(token: Token, past: PastOperation): Token {
+  const { isFresh, isAccepted, isStopped: askOnly, isUnprinted: unprinted, learned, hasOtherNames } = past;
   const baseline = token.known.phase === "baseline" && !isFresh ? undefined : "";
   const phase = isAccepted ? "accepted" : "lost";
-  const named = learned && { learned: learned.name, learnedProven: learned.isOnly, hasOtherNames: !learned.isOnly };
-  return { ...token, known: { ...token.known, phase, doubt: true, askOnly: isStopped, baseline, ...named } };
+  const named = learned === undefined ? {} : { learned, learnedProven: !hasOtherNames };
+  return { ...token, known: { ...token.known, phase, doubt: true, askOnly, baseline, unprinted, hasOtherNames, ...named } };
 }
 
 function reused({ route, key, call }: Asked, past: PastOperation | undefined): Fault {

@@ -3,7 +3,7 @@ import type { RecoveryRules } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
-import type { Followed, OperationEnd } from "../core/followed.ts";
+import type { Followed, OperationEnd, PastOperation } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
 import { textOf } from "../envelope/json.ts";
 import type { Clock } from "../settle/clock.ts";
@@ -20,6 +20,18 @@ import type { Turns } from "./turns.ts";
  * the client's `settle`.
  */
 
+/** What is known of an operation while it is followed; undefined where no journal is kept. */
+export interface HistoryOfOne {
+  /** As it was sent last; before it is sent that is another one. */
+  readonly now: () => PastOperation | undefined;
+  /** How many operations were sent under its key. */
+  readonly sendings: () => number | undefined;
+  /** How many milliseconds ago another one under its key was over whose end isn't known. */
+  readonly othersOpenMs: () => number | undefined;
+  /** An answer said that the terminal has it, of so many as were sent under its key. */
+  readonly accepted: (sendings: number) => void;
+}
+
 export interface OperationOptions {
   readonly contract: Contract;
   readonly service: ServiceName;
@@ -30,8 +42,6 @@ export interface OperationOptions {
   readonly handler: () => Handler;
   /** The mark of the device that this is over, where it is known. */
   readonly device: () => string | undefined;
-  /** The same of the device that it was sent over before. */
-  readonly sentOver: string | undefined;
   readonly turns: Turns;
   readonly clock: Clock;
   /** Ends the following. */
@@ -42,14 +52,9 @@ export interface OperationOptions {
   readonly call: Call | undefined;
   /** Whether it was looked up what was sent before: not without a journal that can be read. */
   readonly isGuarded: boolean;
-  /** Of what was sent before: nothing was sent under its key since. */
-  readonly isLast: boolean;
-  /** How many operations were sent under its key by now; undefined where nobody counts. */
-  readonly sendings: () => number | undefined;
-  /** Whether it was aborted since it was sent, as far as that is known. */
-  readonly isStopped: () => boolean;
-  /** An answer said that the terminal has it, of so many as were sent under its key. */
-  readonly onAccepted: (sendings: number) => void;
+  /** As it was sent before; undefined where it is to be sent. */
+  readonly past: PastOperation | undefined;
+  readonly history: HistoryOfOne;
   readonly requestId: string;
   /** Milliseconds for which it is followed. */
   readonly windowMs: number;
@@ -94,9 +99,9 @@ export class Operation {
     this.#options = options;
     this.#call = options.call;
     this.#caller = options.call?.caller ?? new Presence();
-    this.#sentOver = options.sentOver;
+    this.#sentOver = options.past?.device;
     this.#known = options.token.known;
-    this.sendings = options.sendings() ?? 0;
+    this.sendings = options.history.sendings() ?? 0;
     this.started =
       options.call === undefined
         ? Promise.resolve()
@@ -113,8 +118,8 @@ export class Operation {
 
   /** Nothing was sent under its key since: what is answered about the key is about this operation. */
   get #isLast(): boolean {
-    const { isLast, sendings } = this.#options;
-    return isLast && (sendings() ?? this.sendings) === this.sendings;
+    const { past, history } = this.#options;
+    return past?.isLast !== false && (history.sendings() ?? this.sendings) === this.sendings;
   }
 
   /** It was sent, over another device than questions go to now. */
@@ -132,7 +137,13 @@ export class Operation {
 
   /** The terminal has it. Where what was known under its key before isn't known, that may be what the terminal has. */
   get #isAccepted(): boolean {
-    return this.#known.phase === "accepted" && this.#known.baseline !== undefined && this.#isLast;
+    const { phase, baseline } = this.#known;
+    return (phase === "accepted" || this.#now?.isAccepted === true) && baseline !== undefined && this.#isLast;
+  }
+
+  /** What the journal has of it by now: others may have asked about it, or aborted it. */
+  get #now(): PastOperation | undefined {
+    return this.mayHaveBegun ? this.#options.history.now() : undefined;
   }
 
   /** It may have reached the terminal. */
@@ -142,13 +153,12 @@ export class Operation {
 
   /**
    * The answer to whoever waits for it: the terminal's bytes that prove its end, or else what its sending was answered.
-   * @param pastEnd How it had ended by the journal.
    * @throws Fault where its sending, or all that was asked, failed.
    */
-  answer(isGuarded: boolean, pastEnd: OperationEnd | undefined): Reply {
+  answer(isGuarded: boolean): Reply {
     // Not sent now proves nothing of an earlier sending, where there was one, or nobody could look for one.
     const wasSentBefore = !this.#options.isGuarded || (this.#start instanceof Fault && this.#start.details.sentBefore === true);
-    const end = pastEnd ?? (wasSentBefore && !this.mayHaveBegun ? undefined : this.#end);
+    const end = this.#options.past?.end ?? (wasSentBefore && !this.mayHaveBegun ? undefined : this.#end);
     const result = end ?? (this.#isAccepted ? "pending" : "unknown");
     if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
     const last = this.#isLast ? this.#last : undefined;
@@ -201,7 +211,8 @@ export class Operation {
       this.#known = known;
       // What it refers to goes on, for longer than anybody waits for this.
       if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= this.#untilMs) this.#giveUp.abort();
-      if (!wasAccepted && this.mayHaveBegun && this.#isAccepted) this.#options.onAccepted(this.sendings);
+      if (!wasAccepted && known.phase === "accepted" && this.mayHaveBegun && this.#isAccepted)
+        this.#options.history.accepted(this.sendings);
     };
     const settled = await settleFrom(service, token, call !== undefined, {
       windowMs,
@@ -220,8 +231,22 @@ export class Operation {
     if (this.mayHaveBegun && !this.#isLast) return undefined;
     const { contract, recovery } = this.#options;
     const code = this.#last?.reply.code;
-    const isAbsent = code !== undefined && contract.finals.absentCodes.includes(code);
-    return result === recovery.refused && isAbsent ? "failed" : result;
+    if (result !== recovery.refused || !isAbsent(contract, code)) return result;
+    // Somebody else learned meanwhile that the terminal has it: that it knows of none now proves nothing.
+    const { isAccepted = false, isStopped = false } = this.#now ?? {};
+    const provesNothing = isAccepted && !isStopped && recovery.absentWhenAccepted === "ask";
+    return provesNothing ? undefined : "failed";
+  }
+
+  /**
+   * Whether an answer to a question may be about another operation under its key, of which no end is known: that may be on its way to the
+   * terminal still, and be found later, where there is none now.
+   */
+  #mayBeOthers({ code }: Reply): boolean {
+    const { contract, recovery, history } = this.#options;
+    const openMs = recovery.baseline ? history.othersOpenMs() : undefined;
+    if (openMs === undefined) return false;
+    return isAbsent(contract, code) || (this.#call !== undefined && openMs < recovery.absentsAfterMs);
   }
 
   /** The sending goes out as its till wrote it; a question as the machine wrote it, behind all that wait. */
@@ -233,11 +258,14 @@ export class Operation {
       this.#sentOver = this.#options.device();
       // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
       const isFresh = this.#options.recovery.baseline && this.#known.baseline === "";
-      this.sendings = (this.#options.sendings() ?? 0) + 1;
+      this.sendings = (this.#options.history.sendings() ?? 0) + 1;
+      // What was asked before it proves nothing of its end.
+      this.#last = undefined;
       const sent = { ...call, caller: this.#caller };
       this.#start = await this.#tried(isFresh ? { ...sent, isFresh } : sent);
-      // What was asked before it proves nothing of its end.
-      this.#last = this.#start instanceof Fault ? undefined : { route, reply: this.#start };
+      if (!(this.#start instanceof Fault)) this.#last = { route, reply: this.#start };
+      // It ends as one that isn't followed would: of an earlier one nothing is known.
+      else if (this.#start.outcome === "not-sent" && this.#known.doubt) this.#giveUp.abort();
       this.#startEnded();
       return answerOf(this.#start);
     }
@@ -259,7 +287,7 @@ export class Operation {
       this.#lastFault = unprovenElsewhere(this.#options.route.path);
       return answerOf(this.#lastFault);
     }
-    if (this.#call === undefined && this.#options.isStopped()) this.#stopped.abort();
+    if (this.#now?.isStopped === true) this.#stopped.abort();
     if (ending instanceof Fault) this.#lastFault = ending;
     else {
       this.#last = { route, reply: ending };
@@ -268,7 +296,8 @@ export class Operation {
     }
     // Where what comes before it can't be sent, it can't either, and ends as a call that isn't followed would.
     if (this.#call !== undefined && ending instanceof Fault && ending.outcome === "not-sent") this.#giveUp.abort();
-    return answerOf(ending);
+    const mayBeOthers = !(ending instanceof Fault) && this.#mayBeOthers(ending);
+    return answerOf(mayBeOthers ? unprovenOther(this.#options.route.path) : ending);
   }
 
   /** The reply's bytes are copied: they are a view of a line's memory, of which a few would keep much. */
@@ -289,6 +318,14 @@ function unprovenElsewhere(path: string): Fault {
   const state = `${sentElsewhere}, and the terminal there doesn't have it`;
   return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
 }
+
+/** What stands under its key may be another operation's, whose end isn't known. */
+function unprovenOther(path: string): Fault {
+  const state = "another operation under its key has no known end, and what the terminal says may be about that one";
+  return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
+}
+
+const isAbsent = ({ finals }: Contract, code: number | undefined) => code !== undefined && finals.absentCodes.includes(code);
 
 const outcomeOf = (ending: Reply | Fault) => (ending instanceof Fault ? ending.outcome : "answered");
 

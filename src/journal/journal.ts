@@ -11,7 +11,7 @@ import { bodyDigest } from "../envelope/body-digest.ts";
 import { type AnswerFields, answerFields } from "./answer-fields.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
-import { type PlaceInJournal, type RecentOperation, RecentOperations, recentMs } from "./recent-operations.ts";
+import { mayBecome, type RecentOperation, RecentOperations } from "./recent-operations.ts";
 import {
   asUnknown,
   isUnknown,
@@ -24,6 +24,7 @@ import {
   type UnknownOperation,
 } from "./record.ts";
 import { type JournalReport, Recorder } from "./recorder.ts";
+import { mayBeRolledBack, nothingSaid, type PlaceInJournal, type Sending, saidBy, saidInRecord } from "./sending.ts";
 import { slotBytes } from "./slot.ts";
 import type { PendingRecord } from "./write-queue.ts";
 
@@ -61,7 +62,9 @@ export interface OpenOperation {
 }
 
 /** How far an operation has come that has not ended. */
-export type Progress = Pick<PastOperation, "isAccepted" | "isStopped">;
+export type Progress = Pick<PastOperation, "isAccepted" | "isStopped" | "isUnprinted" | "hasOtherNames">;
+
+const noProgress: Progress = { isAccepted: false, isStopped: false, isUnprinted: false, hasOtherNames: false };
 
 /** How an operation is proven to have ended. */
 export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note">;
@@ -148,7 +151,7 @@ export class Journal implements OperationHistory {
     const contract = contracts[call.contract];
     const record = sentRecord(call, route, contract, device);
     let sent: PendingRecord | undefined;
-    let recent: RecentOperation | undefined;
+    let sending: Sending | undefined;
     let isResent = false;
     let lastOrder = 0;
     let isOver = false;
@@ -160,9 +163,10 @@ export class Journal implements OperationHistory {
         isResent = call.followMs === undefined && !route.urgent && this.#isCutOff(record);
         if (isResent) throw resent(call);
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
-        recent = isOver ? undefined : this.#recent.add(record, sent);
+        sending = isOver ? undefined : this.#recent.add(record, sent);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
-        if (call.followMs !== undefined && recent !== undefined) refuseRepeated(call, recent);
+        if (call.followMs !== undefined && sending !== undefined)
+          refuseRepeated(call, record, this.#recent.before(record, sending));
         if (isRecorded || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
@@ -173,12 +177,11 @@ export class Journal implements OperationHistory {
         // What its caller is answered is about the one before.
         const { payload: _, ...ending } = isResent ? { ...answer, outcome: "not-sent" as const } : answer;
         const answered = answerFields(call, answer, record.ask);
-        if (recent !== undefined) {
-          this.#recent.ended(record, recent, hasBegun(ending, answered), answered);
-          // Of one that is followed its follower says so.
-          if (call.followMs === undefined) recent.end ??= answered.end;
+        if (sending !== undefined) {
+          if (hasBegun(ending, answered)) this.#recent.ended(sending, saidBy(route.path, { ...ending, ...answered }));
+          else this.#recent.remove(record, sending);
         }
-        if (isAbort(record, ending)) this.#recent.stopped(record.service, record.key, lastOrder);
+        if (isAbort(record, ending)) this.#recent.stopped(record, lastOrder);
         if (ending.outcome === "unknown")
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
         if (sent === undefined) return;
@@ -188,39 +191,53 @@ export class Journal implements OperationHistory {
   }
 
   find(service: string, route: string, key: string): PastOperation | undefined {
-    const stored = storedKey(key);
-    const found = this.#recent.find(service, route, stored);
+    const sent = { service, route, key: storedKey(key) };
+    const found = this.#recent.find(sent);
     if (found === undefined) return undefined;
-    const { sentMs, digest, end, isAccepted, isStopped, learned, ask, device } = found;
-    const isInFlight = found.endedMs === undefined;
-    const isAlone = this.#recent.aloneSinceMs({ service, route, key: stored, digest }) !== undefined;
-    const isLast = this.#recent.isLast({ service, key: stored }, found);
-    const said = { end, isAccepted, isStopped, isInFlight, learned };
-    return { sentMs, digest, ...said, ask, device, isFresh: found.isFresh && isAlone, isLast };
+    const { sending, ...known } = found;
+    const { sentMs, digest, ask, device } = sending;
+    const isInFlight = sending.endedMs === undefined;
+    const isFresh = sending.isFresh && this.#recent.aloneSinceMs({ ...sent, digest }) !== undefined;
+    return { ...known, sentMs, digest, ask, device, isInFlight, isFresh, isLast: this.#recent.isLast(sent, sending) };
   }
 
   sendings(service: string, key: string): number {
-    return this.#recent.sendings(service, storedKey(key));
+    return this.#recent.sendings({ service, key: storedKey(key) });
+  }
+
+  othersOpenMs(service: string, route: string, key: string): number | undefined {
+    const sinceMs = this.#recent.othersOpenSinceMs({ service, route, key: storedKey(key) });
+    return sinceMs === undefined ? undefined : Math.max(0, nowMs() - sinceMs);
   }
 
   accepted(service: string, route: string, key: string, sendings: number): void {
-    const recent = this.#recent.find(service, route, storedKey(key));
-    if (recent !== undefined && this.sendings(service, key) === sendings) this.#begun(recent);
+    const recent = this.#recent.find({ service, route, key: storedKey(key) });
+    if (recent !== undefined && this.sendings(service, key) === sendings) this.#begun(recent.sending);
   }
 
   settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void {
-    const stored = storedKey(key);
-    const recent = this.#recent.find(service, route, stored);
-    // What is recorded stays: a later question may have been answered about something else.
-    if (recent === undefined || recent.end !== undefined || this.sendings(service, key) !== sendings) return;
-    recent.end = end;
-    const { digest, place } = recent;
-    this.#ended({ service, route, digest }, end);
-    const open = this.#open.filter((each) => isSame(each, { service, route, key: stored, digest }));
+    const sent = { service, route, key: storedKey(key) };
+    const recent = this.#recent.find(sent);
+    if (recent !== undefined && this.sendings(service, key) === sendings) this.#settled(sent, recent, end);
+  }
+
+  /** What is recorded stays: a later question may have been answered about something else. */
+  #settled(
+    sent: Pick<SentRecord, "service" | "route" | "key">,
+    { sending, end: before }: RecentOperation,
+    end: OperationEnd,
+  ): void {
+    if (!mayBecome(before, end)) return;
+    const { digest, place } = sending;
+    const request = { ...sent, digest };
+    sending.settled = end;
+    this.#ended(request, end);
+    const open = this.#open.filter((each) => isSame(each, request));
     for (const each of open) void this.#close(each, { result: end, by: "answer" });
     if (open.some((each) => each.place === place)) return;
     void this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result: end, by: "answer" });
-    this.#report.onSettled({ service, route, key: stored, requestId: undefined, result: end, by: "answer" });
+    const { service, route, key } = sent;
+    this.#report.onSettled({ service, route, key, requestId: undefined, result: end, by: "answer" });
   }
 
   /**
@@ -232,36 +249,49 @@ export class Journal implements OperationHistory {
   }
 
   /** Only of the last one under its key: of another no question can be answered. */
-  progressOf(operation: OpenOperation): Progress {
-    return this.#recentOf(operation) ?? { isAccepted: false, isStopped: false };
+  progressOf({ sent }: OpenOperation): Progress {
+    const recent = this.#recent.find(sent);
+    return recent?.sending.digest === sent.digest ? recent : noProgress;
   }
 
   /** The answer to a question said that the terminal has it. */
-  begun(operation: OpenOperation): void {
-    const recent = this.#recentOf(operation);
-    if (recent !== undefined) this.#begun(recent);
+  begun({ sent }: OpenOperation): void {
+    const recent = this.#recent.find(sent);
+    if (recent?.sending.digest === sent.digest && !recent.isAccepted) this.#begun(recent.sending);
   }
 
-  #begun(recent: RecentOperation): void {
-    if (recent.isAccepted) return;
-    recent.isAccepted = true;
-    void this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: recent.place, digest: recent.digest });
-  }
-
-  #recentOf({ sent: { service, route, key, digest } }: OpenOperation): RecentOperation | undefined {
-    const recent = key === undefined ? undefined : this.#recent.find(service, route, key);
-    return recent?.digest === digest ? recent : undefined;
+  /** That it failed is taken back by the terminal's own word. */
+  #begun(sending: Sending): void {
+    const { place, digest, settled, isFound } = sending;
+    if (isFound && settled !== "failed") return;
+    if (settled === "failed") sending.settled = undefined;
+    sending.isFound = true;
+    void this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest });
   }
 
   /**
    * A question by this key was answered by one who knows the operation.
    * @param routes Those whose key is their own, and whose question it is.
    * @param askedMs When it was asked, on `nowMs`'s scale.
+   * @param endOf How an operation of a route has ended, where the answer proves that.
    */
-  heardOf(service: string, key: string, routes: readonly string[], askedMs: number): void {
-    const recent = this.#recent.only(service, storedKey(key));
-    if (recent === undefined || !routes.includes(recent.route)) return;
-    if (recent.endedMs !== undefined && recent.endedMs <= askedMs && recent.end === undefined) this.#begun(recent);
+  heardOf(
+    service: string,
+    key: string,
+    routes: readonly string[],
+    askedMs: number,
+    endOf: (route: string) => OperationEnd | undefined,
+  ): void {
+    const sent = { service, key: storedKey(key) };
+    const recent = this.#recent.only(sent);
+    if (recent === undefined || (recent.end !== undefined && recent.end !== "failed")) return;
+    const { route, endedMs } = recent.sending;
+    if (!routes.includes(route) || endedMs === undefined || endedMs > askedMs) return;
+    // Of what the terminal has an end need not be known: that there is none proves nothing then, but of what may be rolled back.
+    if (recent.isAccepted && recent.end === undefined && !mayBeRolledBack(route)) return;
+    const end = endOf(route);
+    if (end !== undefined) this.#settled({ ...sent, route }, recent, end);
+    else this.#begun(recent.sending);
   }
 
   /**
@@ -270,9 +300,6 @@ export class Journal implements OperationHistory {
    * @returns true once that is on the disk; false when that isn't possible in time. Never rejects.
    */
   async settle(operation: OpenOperation, end: SettledEnd): Promise<boolean> {
-    const { service, route, key, digest } = operation.sent;
-    const recent = key === undefined ? undefined : this.#recent.find(service, route, key);
-    if (recent?.digest === digest) recent.end ??= end.result;
     const all = this.#open.filter((each) => each === operation || isSame(each, operation.sent));
     const recorded = await Promise.all(all.map((each) => this.#close(each, end)));
     return recorded.every((each) => each);
@@ -291,19 +318,23 @@ export class Journal implements OperationHistory {
     this.#foundMs = sinceMs;
     const operations = joinOperations(records);
     this.#cutOff = cutOff(operations, records);
+    let ageMs = Number.POSITIVE_INFINITY;
     for (const operation of operations) {
-      const { sequence, sent, ending, lost, settled, isBegun } = operation;
+      const { sequence, sent, ending, lost, settled, isFound } = operation;
+      // What was sent later is no older, whatever the box's clock was then.
+      ageMs = Math.min(ageMs, Math.max(0, Date.now() - sent.timeMs));
       if (ending === undefined || hasBegun(ending, ending)) {
-        const end = settled?.result ?? ending?.end;
-        this.#recent.addOlder(sent, sequence, end, { begun: isBegun, learned: ending?.learned });
+        const said = ending === undefined ? nothingSaid : saidInRecord(sent.route, ending);
+        this.#recent.addOlder(sent, sequence, ageMs, { said, isFound, settled: settled?.result });
       }
-      if (ending !== undefined && isAbort(sent, ending)) this.#recent.stopped(sent.service, sent.key, sequence);
+      if (ending !== undefined && isAbort(sent, ending)) this.#recent.stopped(sent, sequence);
       if (!isUnknown(operation)) continue;
       const cause = ending === undefined ? "no outcome recorded" : "reported as unknown";
       // What was lost before the last start was reported at that start.
       if (ending === undefined && !lost) recent.push(asUnknown(sent, cause));
       open.push({ sent, place: sequence, cause, sinceMs });
     }
+    this.#recent.sort();
     this.#isReadable = true;
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
@@ -333,6 +364,8 @@ export class Journal implements OperationHistory {
   #close(operation: OpenOperation, { result, by, note }: SettledEnd): Promise<boolean> {
     const { place, sent } = operation;
     const { service, route, key, requestId, digest } = sent;
+    const sending = place === undefined ? undefined : this.#recent.at(sent, place);
+    if (sending !== undefined) sending.settled = result;
     this.#open = this.#open.filter((each) => each !== operation);
     this.#unknownTotal--;
     this.#ended(sent, result);
@@ -411,11 +444,12 @@ function resent({ route, contract }: Call): Fault {
 }
 
 /** @throws Fault where a call that is followed is about to be sent, and another was sent under its key that may have been carried out. */
-function refuseRepeated({ route }: Call, { digest, before }: RecentOperation): void {
-  if (before === undefined || before.end === "failed" || nowMs() - before.atMs > recentMs) return;
-  const when = `was sent at ${new Date(before.sentMs).toISOString()}, after this call came or before the journal could be read`;
+function refuseRepeated({ route }: Call, { digest }: SentRecord, before: RecentOperation | undefined): void {
+  if (before === undefined || before.end === "failed") return;
+  const { sentMs, digest: sentBefore } = before.sending;
+  const when = `was sent at ${new Date(sentMs).toISOString()}, after this call came or before the journal could be read`;
   const details = { sentBefore: true } as const;
-  if (before.digest !== digest) {
+  if (sentBefore !== digest) {
     throw new Fault(
       "reused",
       `Cannot send ${route}: another body with its key ${when}: ask about that one first. Nothing was sent`,

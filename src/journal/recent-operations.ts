@@ -1,43 +1,34 @@
 import { recoveries } from "../contract/recovery.ts";
 import { nowMs } from "../core/clock.ts";
-import type { LearnedName, OperationEnd, PastOperation } from "../core/followed.ts";
-import type { AnswerFields } from "./answer-fields.ts";
+import type { OperationEnd } from "../core/followed.ts";
 import type { SentRecord } from "./record.ts";
-import type { PendingRecord } from "./write-queue.ts";
+import { type Known, knownOf, nothingSaid, type PlaceInJournal, type SaidByAnswer, type Sending } from "./sending.ts";
 
 /**
- * The operations of the last day by service, route and key, in memory: so the same call again is recognised without reading a disk,
- * and an answer is never taken for the end of one operation where several were sent under one key.
+ * The operations of the last day by service and key, in memory: so the same call again is recognised without reading a disk, and an
+ * answer is never taken for the end of one operation where several were sent under one key.
  */
 
 /** For how long an operation is remembered, in milliseconds: a shop's day. */
 export const recentMs = 24 * 60 * 60 * 1_000;
 
-/** Where an operation's `sent` stands: to be written by this process, or written by an earlier one under this number. */
-export type PlaceInJournal = PendingRecord | number;
-
-/** One operation; the last one under its route and key. */
-export interface RecentOperation extends Omit<PastOperation, "isLast" | "isInFlight"> {
-  readonly route: string;
-  readonly place: PlaceInJournal;
-  /** Greater than of all that was sent before: what earlier processes sent has its record's number, whatever the box's clock was. */
-  readonly order: number;
-  /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
-  readonly atMs: number;
-  end: OperationEnd | undefined;
-  isAccepted: boolean;
-  isStopped: boolean;
-  learned: LearnedName | undefined;
-  /** When it came to an end, or was found, on `nowMs`'s scale; undefined while it is in flight. */
-  endedMs: number | undefined;
-  /** Another body was sent under this route and key. */
-  hasOthers: boolean;
-  /** The one that it took the place of; it comes back if this one wasn't sent after all. */
-  before: RecentOperation | undefined;
+/** The last operation of a route under a key. */
+export interface RecentOperation extends Known {
+  readonly sending: Sending;
 }
 
-/** Ends that stay though the same request is sent once more. */
-const doneEnds: ReadonlySet<OperationEnd | undefined> = new Set(["approved", "closed", "unprinted"] as const);
+/** What was sent under one key. */
+interface UnderKey {
+  /** In the order of their sending. */
+  sendings: readonly Sending[];
+  /** How many were sent by this process. */
+  count: number;
+  /** More were sent than are kept: what they said isn't known any more. */
+  hasForgotten: boolean;
+}
+
+/** Sendings under one key that are kept: a till that repeats one for minutes makes a few. */
+const sendingsMax = 16;
 
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
@@ -48,11 +39,13 @@ const ownOrders = 2 ** 52;
 /** The key's words can hold anything but a control character (`record.ts`). */
 const nameOf = (service: string, key: string) => `${service}\n${key}`;
 
+const lastOf = ({ sendings }: UnderKey) => sendings.at(-1)?.order ?? 0;
+
+type Key = Pick<SentRecord, "service" | "key">;
+
 export class RecentOperations {
   /** By service and key; those sent last stand last. */
-  readonly #operations = new Map<string, RecentOperation[]>();
-  /** How many were sent by this process, by service and key. */
-  readonly #sendings = new Map<string, number>();
+  readonly #keys = new Map<string, UnderKey>();
   readonly #max: number;
   #lastOrder = ownOrders;
 
@@ -62,68 +55,71 @@ export class RecentOperations {
   }
 
   /** An operation is about to be sent; undefined for one that has no key or no end of its own. */
-  add(sent: SentRecord, place: PlaceInJournal): RecentOperation | undefined {
-    const { service, route, key, digest } = sent;
+  add(sent: SentRecord, place: PlaceInJournal): Sending | undefined {
+    const { service, route, key } = sent;
     if (key === undefined || !followable.has(route)) return undefined;
+    const sending = this.#sending(sent, { place, order: ++this.#lastOrder, atMs: nowMs(), endedMs: undefined });
+    const there = this.#under(sent);
     const name = nameOf(service, key);
-    const there = this.#operations.get(name) ?? [];
-    const before = there.find((each) => each.route === route);
-    const hasOthers = before !== undefined && (before.hasOthers || before.digest !== digest);
-    const said = saidBy({}, digest, before);
-    const operation = { ...this.#past(sent, place, nowMs()), ...said, endedMs: undefined, hasOthers, before };
-    this.#operations.delete(name);
-    this.#operations.set(name, [...there.filter((each) => each !== before), operation]);
-    this.#sendings.set(name, this.sendings(service, key) + 1);
+    this.#keys.delete(name);
+    this.#keys.set(name, { ...this.#with(there, sending), count: there.count + 1 });
     this.#forget();
-    return operation;
+    return sending;
   }
 
-  /** One that an earlier process sent, in the order of their sending; what this process sent meanwhile is newer. */
-  addOlder(sent: SentRecord, place: PlaceInJournal, end: OperationEnd | undefined, answered: AnswerFields): void {
-    const { service, route, key, digest, timeMs } = sent;
-    if (key === undefined || !followable.has(route)) return;
-    // A clock that was set back makes it younger, never older: it is then remembered for longer.
-    const ageMs = Math.max(0, Date.now() - timeMs);
-    if (ageMs > recentMs) return;
-    const name = nameOf(service, key);
-    const there = this.#operations.get(name) ?? [];
-    const newer = there.find((each) => each.route === route);
-    const isOther = newer !== undefined && (newer.hasOthers || newer.digest !== digest);
-    const past = this.#past(sent, place, nowMs() - ageMs);
-    const isNewest = newer === undefined || typeof newer.place === "number";
-    // What stands there then was sent before it.
-    const said = saidBy(answered, digest, isNewest ? newer : newer.before);
-    const operation = { ...past, ...said, end: end ?? said.end, endedMs: nowMs(), hasOthers: isOther, before: undefined };
-    if (!isNewest) {
-      if (newer.digest === digest) newer.isAccepted ||= operation.isAccepted;
-      newer.hasOthers = isOther;
-      // Of those that are older still, the one before it was under way when this one came.
-      if (newer.before === undefined || typeof newer.before.place === "number") newer.before = operation;
-      return;
-    }
-    this.#operations.set(name, [...there.filter((each) => each !== newer), operation]);
+  /**
+   * One that an earlier process sent, in the order of their sending.
+   * @param ageMs How long ago; of one whose clock was set back it is no more than of what was sent before it.
+   */
+  addOlder(sent: SentRecord, place: number, ageMs: number, known: Pick<Sending, "said" | "isFound" | "settled">): void {
+    const { service, route, key } = sent;
+    if (key === undefined || !followable.has(route) || ageMs > recentMs) return;
+    const now = nowMs();
+    const sending = this.#sending(sent, { place, order: place, atMs: now - ageMs, endedMs: now });
+    this.#keys.set(nameOf(service, key), this.#with(this.#under(sent), Object.assign(sending, known)));
     this.#forget();
   }
 
-  #past({ route, timeMs, digest, device, ask, fresh = false }: SentRecord, place: PlaceInJournal, atMs: number) {
-    const order = typeof place === "number" ? place : ++this.#lastOrder;
-    const unknown = { end: undefined, isAccepted: false, isStopped: false, learned: undefined };
-    return { route, place, order, atMs, sentMs: timeMs, digest, device, ask, ...unknown, isFresh: fresh };
+  /** Once what earlier processes sent is there: the oldest stand first again. */
+  sort(): void {
+    const all = [...this.#keys].sort(([, one], [, other]) => lastOf(one) - lastOf(other));
+    this.#keys.clear();
+    for (const [name, under] of all) this.#keys.set(name, under);
   }
 
-  /** Its outcome is known. One that wasn't sent after all leaves the one before it. */
-  ended(sent: SentRecord, operation: RecentOperation, wasSent: boolean, answered: AnswerFields): void {
-    operation.endedMs = nowMs();
-    if (!wasSent) {
-      this.#remove(sent, operation);
-      return;
-    }
-    const { isAccepted, learned } = saidBy(answered, operation.digest, operation.before);
-    operation.isAccepted ||= isAccepted;
-    operation.learned = learned;
-    // The terminal took it for a new one.
-    if (answered.begun === true) operation.end = undefined;
-    operation.before = undefined;
+  #sending(
+    { route, timeMs, digest, device, ask, fresh = false }: SentRecord,
+    place: Pick<Sending, "place" | "order" | "atMs" | "endedMs">,
+  ): Sending {
+    const unknown = { said: nothingSaid, isFound: false, settled: undefined, isStopped: false };
+    return { route, sentMs: timeMs, digest, device, ask, isFresh: fresh, ...place, ...unknown };
+  }
+
+  /** In the order of their sending: a journal that is read late brings what was sent before. */
+  #with({ sendings, count, hasForgotten }: UnderKey, sending: Sending): UnderKey {
+    const oldestMs = nowMs() - recentMs;
+    const all = [...sendings.filter(({ atMs }) => atMs >= oldestMs), sending].sort((one, other) => one.order - other.order);
+    const kept = all.slice(-sendingsMax);
+    return { sendings: kept, count, hasForgotten: hasForgotten || kept.length < all.length };
+  }
+
+  #under({ service, key = "" }: Key): UnderKey {
+    return this.#keys.get(nameOf(service, key)) ?? { sendings: [], count: 0, hasForgotten: false };
+  }
+
+  /** Its answer came, or stayed out. */
+  ended(sending: Sending, said: SaidByAnswer): void {
+    sending.endedMs = nowMs();
+    sending.said = said;
+  }
+
+  /** It wasn't sent after all, or was refused before anything was begun. */
+  remove(sent: Key, sending: Sending): void {
+    const there = this.#under(sent);
+    const sendings = there.sendings.filter((each) => each !== sending);
+    const name = nameOf(sent.service, sent.key ?? "");
+    if (sendings.length === 0 && !there.hasForgotten) this.#keys.delete(name);
+    else this.#keys.set(name, { ...there, sendings, count: there.count - 1 });
   }
 
   /** The order of what was sent last. */
@@ -132,84 +128,88 @@ export class RecentOperations {
   }
 
   /** What was sent under a key until then was aborted. */
-  stopped(service: string, key: string, order: number): void {
-    for (const operation of this.#operations.get(nameOf(service, key)) ?? []) {
-      if (operation.order <= order) operation.isStopped = true;
-    }
+  stopped(sent: Key, order: number): void {
+    for (const sending of this.#under(sent).sendings) if (sending.order <= order) sending.isStopped = true;
   }
 
-  /** The one that was sent under a key, where no other was. */
-  only(service: string, key: string): RecentOperation | undefined {
-    const [only, ...others] = this.#operations.get(nameOf(service, key)) ?? [];
-    return others.length > 0 || only?.hasOthers === true ? undefined : only;
+  /** The last one of a route under a key. */
+  find(sent: Key & Pick<SentRecord, "route">): RecentOperation | undefined {
+    const { sendings, hasForgotten } = this.#under(sent);
+    const ofRoute = sendings.filter(({ route }) => route === sent.route);
+    const sending = ofRoute.at(-1);
+    if (sending === undefined || nowMs() - sending.atMs > recentMs) return undefined;
+    const known = knownOf(ofRoute);
+    return hasForgotten ? { ...known, sending, isAccepted: true, hasOtherNames: true } : { ...known, sending };
   }
 
-  #remove({ service, route, key = "" }: SentRecord, operation: RecentOperation): void {
-    const name = nameOf(service, key);
-    if (this.#sendings.has(name)) this.#sendings.set(name, this.sendings(service, key) - 1);
-    const there = this.#operations.get(name) ?? [];
-    const last = there.find((each) => each.route === route);
-    if (last !== operation) {
-      // A later one took its place meanwhile.
-      if (last?.before === operation) last.before = operation.before;
-      return;
-    }
-    const left = there.filter((each) => each !== operation);
-    if (operation.before !== undefined) left.push(operation.before);
-    if (left.length === 0) this.#delete(name);
-    else this.#operations.set(name, left);
+  /** The same as it was before a sending. */
+  before({ service, key }: Key, { route, order }: Sending): RecentOperation | undefined {
+    const older = this.#under({ service, key }).sendings.filter((each) => each.route === route && each.order < order);
+    const sending = older.at(-1);
+    return sending === undefined || nowMs() - sending.atMs > recentMs ? undefined : { ...knownOf(older), sending };
   }
 
-  find(service: string, route: string, key: string): RecentOperation | undefined {
-    const found = this.#operations.get(nameOf(service, key))?.find((each) => each.route === route);
-    return found === undefined || nowMs() - found.atMs > recentMs ? undefined : found;
+  /** The sending whose record has this place. */
+  at(sent: Key, place: PlaceInJournal): Sending | undefined {
+    return this.#under(sent).sendings.find((each) => each.place === place);
+  }
+
+  /** The only one that was sent under a key. */
+  only(sent: Key): RecentOperation | undefined {
+    const last = this.#under(sent).sendings.at(-1);
+    return last === undefined || !this.#isAlone(sent) ? undefined : this.find({ ...sent, route: last.route });
+  }
+
+  /** Whether all that was sent under a key is one operation. */
+  #isAlone(sent: Key): boolean {
+    const { sendings, hasForgotten } = this.#under(sent);
+    const [first] = sendings;
+    return !hasForgotten && sendings.every(({ route, digest }) => route === first?.route && digest === first.digest);
   }
 
   /** How many this process sent under a key, on any route; none once all that is remembered under it has gone. */
-  sendings(service: string, key: string): number {
-    return this.#sendings.get(nameOf(service, key)) ?? 0;
+  sendings(sent: Key): number {
+    return this.#under(sent).count;
   }
 
   /** Whether nothing that is remembered was sent under an operation's key since. */
-  isLast({ service, key = "" }: Pick<SentRecord, "service" | "key">, operation: RecentOperation): boolean {
-    return !(this.#operations.get(nameOf(service, key)) ?? []).some(({ order }) => order > operation.order);
+  isLast(sent: Key, { order }: Sending): boolean {
+    return !this.#under(sent).sendings.some((each) => each.order > order);
   }
 
   /**
    * Since when a question by this key can only be answered about this operation, on `nowMs`'s scale; undefined where another was sent
    * under the key, or one is under way.
    */
-  aloneSinceMs({ service, route, key, digest }: Pick<SentRecord, "service" | "route" | "key" | "digest">): number | undefined {
-    const [only, ...others] = key === undefined ? [] : (this.#operations.get(nameOf(service, key)) ?? []);
-    if (only === undefined || others.length > 0 || only.hasOthers) return undefined;
-    return only.route === route && only.digest === digest ? only.endedMs : undefined;
+  aloneSinceMs(sent: Pick<SentRecord, "service" | "route" | "key" | "digest">): number | undefined {
+    const { sendings } = this.#under(sent);
+    const last = sendings.at(-1);
+    const isIt = last?.route === sent.route && last.digest === sent.digest && this.#isAlone(sent);
+    return isIt && sendings.every(({ endedMs }) => endedMs !== undefined) ? last.endedMs : undefined;
+  }
+
+  /**
+   * Since when another operation under this key, of another route, is over without a known end, on `nowMs`'s scale: Infinity while it
+   * is in flight, undefined where there is none.
+   */
+  othersOpenSinceMs(sent: Key & Pick<SentRecord, "route">): number | undefined {
+    const routes = new Set(this.#under(sent).sendings.map(({ route }) => route));
+    routes.delete(sent.route);
+    const open = [...routes].flatMap((route) => this.find({ ...sent, route }) ?? []).filter(({ end }) => end === undefined);
+    return open.length === 0 ? undefined : Math.max(...open.map(({ sending }) => sending.endedMs ?? Number.POSITIVE_INFINITY));
   }
 
   /** The oldest go: each time one comes at most a few are too old. */
   #forget(): void {
     const oldestMs = nowMs() - recentMs;
-    for (const [name, operations] of this.#operations) {
-      if (this.#operations.size <= this.#max && operations.some(({ atMs }) => atMs >= oldestMs)) return;
-      this.#delete(name);
+    for (const [name, { sendings }] of this.#keys) {
+      if (this.#keys.size <= this.#max && sendings.some(({ atMs }) => atMs >= oldestMs)) return;
+      this.#keys.delete(name);
     }
-  }
-
-  #delete(name: string): void {
-    this.#operations.delete(name);
-    this.#sendings.delete(name);
   }
 }
 
-/**
- * What is known of an operation by its answer and by what was sent before it. The same request once more is the same operation: what an
- * answer to the first one said holds, and that one may have been given another name, and be alive under that.
- */
-function saidBy({ begun, learned: name }: AnswerFields, digest: string, before: RecentOperation | undefined) {
-  const isGone = before === undefined || before.end === "failed" || nowMs() - before.atMs > recentMs;
-  const same = !isGone && before.digest === digest ? before : undefined;
-  const isAccepted = begun === true || (same?.isAccepted === true && !same.isStopped);
-  const end = doneEnds.has(same?.end) ? same?.end : undefined;
-  if (name === undefined) return { isAccepted, end, learned: same?.learned && { name: same.learned.name, isOnly: false } };
-  const isOnly = isGone || (before.learned?.isOnly === true && before.learned.name === name);
-  return { isAccepted, end, learned: { name, isOnly } };
+/** Whether what is known of an operation may be replaced: nothing is, or "failed", which the terminal's own word takes back. */
+export function mayBecome(known: OperationEnd | undefined, end: OperationEnd | undefined): boolean {
+  return known === undefined || (known === "failed" && end !== "failed");
 }

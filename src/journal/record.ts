@@ -255,8 +255,8 @@ export interface JournalOperation {
   readonly ending: Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "end" | "left"> | undefined;
   /** posline ended before there was an outcome: it started anew after this was sent. */
   readonly lost: boolean;
-  /** The terminal has it, by its own answer or by one to a question. */
-  readonly isBegun: boolean;
+  /** The answer to a question said that the terminal has it. */
+  readonly isFound: boolean;
   /** How it is proven to have ended, where that was learned later. */
   readonly settled?: Pick<SettledRecord, "timeMs" | "result" | "by" | "note">;
 }
@@ -273,14 +273,17 @@ export function joinOperations(records: readonly StoredRecord[]): readonly Journ
   for (const { sequence, record } of records) {
     if (record.kind === "outcome") endings.set(record.sent, record);
     else if (record.kind === "settled") settled.set(record.sent, record);
-    else if (record.kind === "begun") begun.set(record.sent, record);
-    else if (record.kind === "start") started = sequence;
+    else if (record.kind === "begun") {
+      begun.set(record.sent, record);
+      // The terminal's own word takes it back.
+      if (settled.get(record.sent)?.result === "failed") settled.delete(record.sent);
+    } else if (record.kind === "start") started = sequence;
   }
   return records.flatMap(({ sequence, record }) => {
     if (record.kind !== "sent") return [];
     const ending = endings.get(sequence);
-    const isBegun = ending?.begun === true || begun.get(sequence)?.digest === record.digest;
-    const operation = { sequence, sent: record, ending, lost: ending === undefined && sequence < started, isBegun };
+    const isFound = begun.get(sequence)?.digest === record.digest;
+    const operation = { sequence, sent: record, ending, lost: ending === undefined && sequence < started, isFound };
     const end = settled.get(sequence);
     return [end?.digest === record.digest ? { ...operation, settled: end } : operation];
   });

@@ -159,7 +159,7 @@ function isSameId(one: string, other: string): boolean {
 }
 
 /** Whether an answer about a closed document says that it wasn't printed (fiscal.md, code 15 and printError). */
-export function saysUnprinted({ recovery }: FollowedOperation, { reply, summary }: AnsweredCall): boolean {
+export function saysUnprinted({ recovery }: Pick<FollowedOperation, "recovery">, { reply, summary }: AnsweredCall): boolean {
   const error = looseInteger(reply["printError"]);
   return recovery.print !== undefined && (summary.code === recovery.print.code || (error !== undefined && error !== 0));
 }

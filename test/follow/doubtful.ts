@@ -1,4 +1,5 @@
 import { contracts } from "../../src/contract/contracts.ts";
+import type { OperationLogEnding } from "../../src/contract/operation-log.ts";
 import type { Call, ContractName, Handler, Reply } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { parseForm, unescapeValue } from "../../src/envelope/form.ts";
@@ -93,16 +94,22 @@ export class Bench {
   }
 
   /** An operation whose outcome its till learns to be unknown. */
-  async lose(key: string, { service = "bank", route = "/sale", body, isFresh, over }: LostSettings = {}): Promise<void> {
+  lose(key: string, settings: LostSettings = {}): Promise<void> {
+    return this.send(key, { outcome: "unknown" }, settings);
+  }
+
+  /** An operation that ends so for its till. */
+  async send(key: string, ending: OperationLogEnding, settings: LostSettings = {}): Promise<void> {
+    const { service = "bank", route = "/sale", body, isFresh, over } = settings;
     const call = operationOf(key, { service, route, body });
     const entry = this.journal.begin(isFresh === undefined ? call : { ...call, isFresh }, routeTo(route, service), over);
     await entry.sent();
-    await entry.ended({ outcome: "unknown" });
+    await entry.ended(ending);
   }
 
-  /** A till's question. */
-  ask(route: string, body: object, service: ContractName = "bank"): Promise<Reply> | undefined {
-    return this.handlers.get(service)?.({ ...operationOf("", { service, route, body }), key: undefined });
+  /** A till's question; the key is read from the body unless nothing is checked. */
+  ask(route: string, body: object, service: ContractName = "bank", key?: string): Promise<Reply> | undefined {
+    return this.handlers.get(service)?.({ ...operationOf("", { service, route, body }), key });
   }
 
   /** Seconds at which the terminal was asked. */
@@ -121,7 +128,8 @@ export class Bench {
     const asked = { atMs: this.#time.nowMs, route: call.route, body: JSON.parse(json), call };
     this.asked.push(asked);
     const answer = await this.answers(asked);
-    return { payload: [Buffer.from(JSON.stringify(answer))], status: undefined, code: undefined, queueMs: 0, lineMs: 1 };
+    const { status, code } = answer as { readonly status?: string; readonly code?: number };
+    return { payload: [Buffer.from(JSON.stringify(answer))], status, code, queueMs: 0, lineMs: 1 };
   }
 }
 

@@ -436,3 +436,31 @@ test("Doubts never takes for undone what an answer said that the terminal has, i
     assert.deepEqual([each.unknown, each.told.settlings], [["A"], []]);
   }
 });
+
+test("Doubts takes no code's failure for the end where another sending's code may be paid", async () => {
+  const body = { pay_id: "Q", pay_system: "PALM", amount: 100 };
+  for (const isFirstLost of [false, true]) {
+    let isOver = false;
+    const bench = await benchOf(time, () =>
+      isOver ? { status: "error", code: 1, message: "expired" } : { status: "success" },
+    );
+    if (isFirstLost) await bench.lose("Q", { service: "qr", route: "/showqrcode", body });
+    const payload = [Buffer.from('{"status":"success","data":{"trans":"T-1"}}')];
+    await bench.send("Q", { outcome: "answered", status: "success", payload }, { service: "qr", route: "/showqrcode", body });
+    if (!isFirstLost) await bench.lose("Q", { service: "qr", route: "/showqrcode", body });
+    await bench.ask("/check", { pay_id: "Q", trans: "T-1", pay_system: "PALM" }, "qr");
+    isOver = true;
+    await time.advance(2_000);
+    await bench.ask("/check", { pay_id: "Q", trans: "T-1", pay_system: "PALM" }, "qr");
+    assert.deepEqual([bench.unknown, bench.told.settlings], [["Q"], []]);
+  }
+});
+
+test("Doubts has a good end recorded of what was answered with an error, where a question proves it", async () => {
+  const bench = await benchOf(time, () => ended("APPROVED"));
+  await bench.send("A", { outcome: "answered", status: "error", code: -3 });
+  await time.advance(1_000);
+  await bench.ask("/check", { pay_id: "A" }, "bank", "A");
+  assert.equal(bench.journal.find("bank", "/sale", "A")?.end, "approved");
+  assert.deepEqual(bench.told.settlings, ["bank /sale A approved answer"]);
+});

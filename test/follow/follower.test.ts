@@ -736,17 +736,17 @@ test("Follower asks about a code by the name that its answer gave, however long 
   const digest = bodyDigest([Buffer.from(JSON.stringify(code))]);
   const failed = { status: "error", code: 1 };
   for (const [learned, answer, stands] of [
-    [{ name: "T-9", isOnly: true }, { status: "success", data: { rrn: "1" } }, /^approved/],
-    [{ name: "T-9", isOnly: true }, failed, /^declined/],
+    [{ learned: "T-9" }, { status: "success", data: { rrn: "1" } }, /^approved/],
+    [{ learned: "T-9" }, failed, /^declined/],
     // An earlier code may be paid.
-    [{ name: "T-9", isOnly: false }, failed, /^pending/],
+    [{ learned: "T-9", hasOtherNames: true }, failed, /^pending/],
   ] as const) {
     const box = following((_, __, count) => (count === 1 ? { status: "success", data: {} } : answer), {
       service: "qr",
       route: "/showqrcode",
     });
     const past = { ...unanswered, sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: true };
-    box.history.past.set("qr /showqrcode Q-1", { ...past, isAccepted: true, learned });
+    box.history.past.set("qr /showqrcode Q-1", { ...past, isAccepted: true, ...learned });
     assert.match((await ended(box.ask(code, 60_000))).stands, stands);
     assert.equal(box.sent[0]?.body, '{"pay_id":"Q-1","trans":"T-9","pay_system":"A"}');
   }

@@ -24,7 +24,15 @@ export const approved = { status: "success", data: { status: "APPROVED", txn_id:
 export const absent = { status: "error", code: -15 };
 
 /** What a journal has of an operation whose answer is lost. */
-export const unanswered = { isAccepted: false, isStopped: false, isInFlight: false, learned: undefined, ask: {} } as const;
+export const unanswered = {
+  isAccepted: false,
+  isStopped: false,
+  isInFlight: false,
+  isUnprinted: false,
+  learned: undefined,
+  hasOtherNames: false,
+  ask: {},
+} as const;
 
 type Past = Pick<PastOperation, "sentMs" | "digest" | "isFresh" | "device"> & Partial<PastOperation>;
 
@@ -51,6 +59,8 @@ export class History implements OperationHistory {
   find(service: string, route: string, key: string): PastOperation | undefined {
     return this.past.get(`${service} ${route} ${key}`);
   }
+
+  othersOpenMs(): undefined {}
 
   accepted(service: string, route: string, key: string, sendings: number): void {
     const past = this.find(service, route, key);

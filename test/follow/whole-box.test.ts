@@ -242,3 +242,136 @@ test("a cancel whose line is down is refused within its caller's wait, though it
   await time.advance(15_000);
   assert.deepEqual([cancel.outcome, cancel.word], ["not-sent", "failed"]);
 });
+
+test("a cancel waits for its sale's answer, which proves more than a question: accepted, the sale never ends as failed", async () => {
+  const box = await new WholeBox(time, ({ route }) => (route === "/check" ? absent : success)).start();
+  box.call("/sale", sale);
+  await time.until(() => box.count("/sale") === 1, 1_000);
+  const cancel = box.call("/cancel", sale, 60);
+  await time.advance(70_000);
+  const again = box.call("/sale", sale, 60);
+  await time.advance(200_000);
+  assert.deepEqual([cancel.word, again.word, box.count("/sale"), box.count("/cancel")], ["failed", "pending", 1, 0]);
+});
+
+test("what a till's own question proves counts beside posline's: after 'it runs' three times 'there is none' isn't failed", async () => {
+  let isTill = false;
+  const box = await new WholeBox(
+    time,
+    ({ route }) => (route === "/sale" ? undefined : isTill ? success : absent),
+    false,
+  ).start();
+  const first = box.call("/sale", sale, 120);
+  await time.advance(36_000);
+  isTill = true;
+  const check = box.call("/check", { pay_id: "P-1" });
+  await time.until(() => check.outcome !== undefined, 1_000);
+  isTill = false;
+  await time.advance(100_000);
+  assert.equal(first.word, "pending");
+});
+
+test("a sale's late end is never taken for its cancel's", async () => {
+  for (const [saleWaitS, cancels] of [
+    [undefined, [10, 60]],
+    [5, [10, 60]],
+    [undefined, [undefined, 60]],
+  ] as const) {
+    let beginsMs = Number.POSITIVE_INFINITY;
+    const box = await new WholeBox(
+      time,
+      ({ route, atMs }) => {
+        if (route === "/check") return atMs >= beginsMs ? final("APPROVED", "SALE-T-1") : absent;
+        if (route === "/sale") beginsMs = atMs + 29_000;
+        // A gateway's word: the sale runs on behind it, and nothing came of the cancel.
+        return { status: "error", code: -3 };
+      },
+      false,
+    ).start();
+    box.call("/sale", sale, saleWaitS);
+    await time.advance((saleWaitS ?? 0) * 1_000 + 1_000);
+    box.call("/cancel", sale, cancels[0]);
+    await time.advance(12_000);
+    const again = box.call("/cancel", sale, cancels[1]);
+    await time.advance(70_000);
+    assert.equal(again.word, "unknown");
+    assert.equal(box.journal.find("bank", "/cancel", "P-1")?.end, undefined);
+  }
+});
+
+test("that a sale failed, the terminal's own word takes back: it isn't sent once more", async () => {
+  let isThere = false;
+  const absences = await new WholeBox(time, ({ route }) =>
+    route === "/check" ? (isThere ? final("APPROVED", "T-1") : absent) : undefined,
+  ).start();
+  const first = absences.call("/sale", sale, 90);
+  await time.advance(100_000);
+  isThere = true;
+  absences.call("/check", { pay_id: "P-1" });
+  await time.advance(1_000);
+  const again = absences.call("/sale", sale, 5);
+  await time.advance(60_000);
+  assert.deepEqual([first.word, again.word, absences.count("/sale")], ["failed", "approved", 1]);
+
+  let isOver = false;
+  const operator = await new WholeBox(time, ({ route }) =>
+    route === "/sale" ? undefined : isOver ? final("APPROVED", "T-1") : success,
+  ).start();
+  const followed = operator.call("/sale", sale, 90);
+  await time.advance(40_000);
+  const [open] = operator.journal.open;
+  assert.ok(open);
+  await operator.journal.settle(open, { result: "failed", by: "operator", note: "no slip" });
+  isOver = true;
+  await time.advance(10_000);
+  const repeated = operator.call("/sale", sale, 5);
+  await time.advance(60_000);
+  assert.deepEqual([followed.word, repeated.word, operator.count("/sale")], ["approved", "approved", 1]);
+});
+
+test("what a person says of a lost sending isn't said of a later one that the terminal has, also after kill -9", async () => {
+  for (const kills of [false, true]) {
+    const box = await new WholeBox(
+      time,
+      ({ route }, it) => (route === "/sale" && it.count("/sale") === 1 ? undefined : success),
+      false,
+    ).start();
+    box.call("/sale", sale);
+    await time.advance(35_000);
+    box.call("/sale", sale);
+    await time.advance(3_000);
+    const [open] = box.journal.open;
+    assert.ok(open);
+    await box.journal.settle(open, { result: "failed", by: "operator", note: "looked" });
+    if (kills) await box.kill();
+    const again = box.call("/sale", sale, 20);
+    await time.advance(30_000);
+    assert.deepEqual([again.word, box.count("/sale")], ["pending", 2]);
+  }
+});
+
+test("a cancel that was sent while the box's clock was behind is still known: its end isn't its sale's", async (t) => {
+  const now = Date.UTC(2026, 10, 21, 18);
+  t.mock.timers.enable({ apis: ["Date"], now });
+  const sent: Asked[] = [];
+  const box = await new WholeBox(
+    time,
+    (asked) => {
+      if (asked.route === "/check") return final(sent.at(-1)?.route === "/sale" ? "ERROR" : "APPROVED", `T-${sent.length}`);
+      sent.push(asked);
+      return success;
+    },
+    false,
+  ).start();
+  box.call("/sale", sale);
+  await time.advance(2_000);
+  t.mock.timers.setTime(Date.UTC(1970, 0, 1));
+  await box.kill();
+  box.call("/cancel", sale);
+  await time.advance(2_000);
+  t.mock.timers.setTime(now + 600_000);
+  await box.kill();
+  const again = box.call("/sale", sale, 30);
+  await time.advance(40_000);
+  assert.equal(again.word, "unknown");
+});

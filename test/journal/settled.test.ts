@@ -387,13 +387,14 @@ test("Journal keeps what an answer said of an operation that goes on, over a res
   await (await send(before, "GOES-ON")).ended(success);
   await send(before, "LOST", "unknown");
   await showCode("T-1");
-  const first = before.find("qr", "/showqrcode", "Q")?.learned;
+  const first = before.find("qr", "/showqrcode", "Q");
   await showCode("T-2");
   const check = (journal: Journal) => {
     assert.equal(journal.find("bank", "/sale", "GOES-ON")?.isAccepted, true);
     assert.equal(journal.find("bank", "/sale", "LOST")?.isAccepted, false);
-    assert.deepEqual(first, { name: "T-1", isOnly: true });
-    assert.deepEqual(journal.find("qr", "/showqrcode", "Q")?.learned, { name: "T-2", isOnly: false });
+    assert.deepEqual([first?.learned, first?.hasOtherNames], ["T-1", false]);
+    const second = journal.find("qr", "/showqrcode", "Q");
+    assert.deepEqual([second?.learned, second?.hasOtherNames], ["T-2", true]);
   };
   check(before);
   await time.settle();
@@ -509,11 +510,12 @@ test("Journal notes that the terminal has what was answered with an error that l
   await (await send(journal, "TWO", undefined, '{"pay_id":"TWO","amount":7}')).ended(open);
   const beforeMs = time.nowMs - 1;
   const has = (key: string) => journal.find("bank", "/sale", key)?.isAccepted;
-  journal.heardOf("bank", "A", ["/sale"], beforeMs);
+  const noEnd = () => undefined;
+  journal.heardOf("bank", "A", ["/sale"], beforeMs, noEnd);
   assert.equal(has("A"), false, "asked before it had ended");
-  journal.heardOf("bank", "A", ["/refund"], time.nowMs + 1);
+  journal.heardOf("bank", "A", ["/refund"], time.nowMs + 1, noEnd);
   assert.equal(has("A"), false, "another route's question");
-  for (const key of ["A", "TWO", "NONE"]) journal.heardOf("bank", key, ["/sale"], time.nowMs + 1);
+  for (const key of ["A", "TWO", "NONE"]) journal.heardOf("bank", key, ["/sale"], time.nowMs + 1, noEnd);
   assert.deepEqual([has("A"), has("TWO")], [true, false]);
 });
 

@@ -163,7 +163,12 @@ const doubting: Target = {
         return open;
       },
       aloneSinceMs: ({ sinceMs }) => (random.chance(0.95) ? sinceMs : undefined),
-      progressOf: () => ({ isAccepted: random.chance(0.2), isStopped: random.chance(0.2) }),
+      progressOf: () => ({
+        isAccepted: random.chance(0.2),
+        isStopped: random.chance(0.2),
+        isUnprinted: random.chance(0.2),
+        hasOtherNames: random.chance(0.2),
+      }),
       begun: () => {},
       heardOf: () => {},
       settle: async (operation, { result }) => {

@@ -1,0 +1,130 @@
+import { contracts } from "../contract/contracts.ts";
+import { recoveries } from "../contract/recovery.ts";
+import { contractNames } from "../core/call.ts";
+import type { OperationEnd, PastOperation } from "../core/followed.ts";
+import type { OutcomeRecord } from "./record.ts";
+import type { PendingRecord } from "./write-queue.ts";
+
+/**
+ * One sending of an operation with all that was said of it, and what several of them say together. What is known is always read from
+ * the sendings in their order: so it is the same whenever each of them was learned of, and after a restart.
+ */
+
+/** Where an operation's `sent` stands: to be written by this process, or written by an earlier one under this number. */
+export type PlaceInJournal = PendingRecord | number;
+
+export interface Sending extends Pick<PastOperation, "sentMs" | "digest" | "ask" | "device" | "isFresh"> {
+  readonly route: string;
+  readonly place: PlaceInJournal;
+  /** Greater than of all that was sent before: what earlier processes sent has its record's number, whatever the box's clock was. */
+  readonly order: number;
+  /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
+  readonly atMs: number;
+  /** When it came to an end, or was found, on `nowMs`'s scale; undefined while it is in flight. */
+  endedMs: number | undefined;
+  /** What its own answer said. */
+  said: SaidByAnswer;
+  /** An answer to a question said that the terminal has it. */
+  isFound: boolean;
+  /** How it is proven to have ended, by answers to questions or by the person who looked. */
+  settled: OperationEnd | undefined;
+  /** What stands under its key was aborted since. */
+  isStopped: boolean;
+}
+
+/** What is known of an operation, by all its sendings. */
+export type Known = Pick<PastOperation, "end" | "isAccepted" | "isStopped" | "isUnprinted" | "learned" | "hasOtherNames">;
+
+/** What an answer said of an operation. */
+export interface SaidByAnswer {
+  /** True: the terminal has it. False: it was refused before anything was begun. */
+  readonly begun: boolean | undefined;
+  /** The name that it gave. */
+  readonly learned: string | undefined;
+  readonly end: OperationEnd | undefined;
+  /** It was closed, and not printed. */
+  readonly isUnprinted: boolean;
+}
+
+export const nothingSaid: SaidByAnswer = { begun: undefined, learned: undefined, end: undefined, isUnprinted: false };
+
+/** Ends that stay though the same request is sent once more. */
+const doneEnds: ReadonlySet<OperationEnd | undefined> = new Set(["approved", "closed", "unprinted"] as const);
+
+const nothing: Known = {
+  end: undefined,
+  isAccepted: false,
+  isStopped: false,
+  isUnprinted: false,
+  learned: undefined,
+  hasOtherNames: false,
+};
+
+type Ending = Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "end">;
+
+/** Reads it from how a sending ended. */
+export function saidBy(route: string, { outcome, code, begun, learned, end }: Ending): SaidByAnswer {
+  if (outcome !== "answered") return nothingSaid;
+  const isUnprinted = code !== undefined && rulesOf(route).some(({ recovery }) => recovery.print?.code === code);
+  return { begun, learned, end, isUnprinted };
+}
+
+/** Reads it from a record, which an earlier version may have written: that one has no `begun`, so status and code say it. */
+export function saidInRecord(route: string, ending: Ending): SaidByAnswer {
+  const said = saidBy(route, ending);
+  if (ending.outcome !== "answered" || said.begun !== undefined || said.end !== undefined) return said;
+  const { status, code = 0 } = ending;
+  const isPending = rulesOf(route).some(({ contract }) => contract.finals.pendingCodes.includes(code));
+  return status === "success" || isPending || said.isUnprinted ? { ...said, begun: true } : said;
+}
+
+/** Whether the service's "there is none" proves of an operation that it had that nothing is left of it. */
+export const mayBeRolledBack = (route: string): boolean =>
+  rulesOf(route).some(({ recovery }) => recovery.absentWhenAccepted === "refused");
+
+/** The rules of all contracts that have the route: a record doesn't say which contract its service has. */
+const rulesOf = (route: string) =>
+  contractNames.flatMap((name) =>
+    recoveries[name].filter((each) => each.route === route).map((recovery) => ({ contract: contracts[name], recovery })),
+  );
+
+/**
+ * What all sendings of one route under one key say of the last one.
+ *
+ * The same request once more is the same operation, so what an answer said of the first holds; unless it is proven that nothing was
+ * carried out, for what is sent then begins anew. A good end stays too, where the key is the operation's own.
+ */
+export function knownOf(sendings: readonly Sending[]): Known {
+  const last = sendings.at(-1);
+  if (last === undefined) return nothing;
+  const hasOwnKey = rulesOf(last.route).every(({ recovery }) => recovery.ownKey);
+  let known = nothing;
+  let names: (string | undefined)[] = [];
+  for (const sending of sendings) {
+    const { said, isFound, isStopped, settled } = sending;
+    if (sending.digest !== last.digest) {
+      // It may have been given another name, and be alive under that.
+      if ((settled ?? said.end) !== "failed") names.push(undefined);
+      continue;
+    }
+    if (known.end === "failed") {
+      known = nothing;
+      names = [];
+    }
+    // What was aborted before this one was sent may be gone.
+    const wasAccepted = known.isAccepted && !known.isStopped;
+    // What the terminal answered as begun it took for a new one.
+    const before = hasOwnKey && said.begun !== true && doneEnds.has(known.end) ? known.end : undefined;
+    names.push(said.learned);
+    known = {
+      // That this one failed doesn't undo the one before.
+      end: (settled === "failed" ? before : undefined) ?? settled ?? said.end ?? before,
+      isAccepted: wasAccepted || said.begun === true || isFound,
+      isStopped,
+      isUnprinted: known.isUnprinted || said.isUnprinted,
+      learned: said.learned ?? known.learned,
+      hasOtherNames: names.length > 1 && names.some((name) => name === undefined || name !== names[0]),
+    };
+  }
+  return known;
+}

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import { bodyDigest } from "../../src/envelope/body-digest.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { approved, down, following, takesMs, unanswered } from "./following.ts";
+
+/** Tests src/follow/operation.ts: what an operation's callers are answered. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+afterEach(() => time.forgetTimers());
+
+const sale = { pay_id: "P-1", amount: 1, currency_name: "EUR" };
+
+test("Operation answers each of its callers with the recorded end, whatever its question finds now", async () => {
+  const code = { pay_id: "Q-1", amount: 100, currency: "1", currency_name: "EUR", pay_system: "P" };
+  const box = following(() => ({ status: "error", code: 1 }), { service: "qr", route: "/showqrcode" });
+  const digest = bodyDigest([Buffer.from(JSON.stringify(code))]);
+  const past = { ...unanswered, sentMs: Date.now(), digest, isFresh: false, isLast: true, isAccepted: true, learned: "T-1" };
+  box.history.past.set("qr /showqrcode Q-1", { ...past, end: "approved" });
+  const asking = [box.ask(code), box.ask(code)];
+  await time.advance(10_000);
+  const words = (await Promise.all(asking)).map(({ stands }) => stands.split(" ")[0]);
+  assert.deepEqual(words, ["approved", "approved"]);
+});
+
+test("Operation takes a refusal for no end while the journal can't say what was sent before, but 'there is none' for one", async () => {
+  const refused = { status: "error", code: -29 };
+  for (const [answer, found, word] of [
+    [refused, refused, "unknown"],
+    [refused, { status: "error", code: -15 }, "failed"],
+    [refused, approved, "approved"],
+    [down, refused, "unknown"],
+  ] as const) {
+    const box = following((route) => (route === "/sale" ? answer : found));
+    box.history.isReadable = false;
+    const asking = box.ask(sale, 60_000);
+    await time.advance(70_000);
+    const { stands } = await asking;
+    assert.match(stands, new RegExp(`^${word} .*unguarded$`));
+  }
+});
+
+test("Operation answers with nothing that was asked before its sending once that is out", async () => {
+  const box = following((route) => (route === "/check" ? approved : undefined), { route: "/cancel" });
+  const asking = box.ask(sale, 60_000);
+  await time.advance(5_000);
+  box.follower.stop();
+  await time.advance(takesMs);
+  const { json, fault } = await asking;
+  assert.deepEqual([json, fault?.outcome], [undefined, "unknown"]);
+});
+
+test("Operation ends as unprinted where its document's answer said so, however long ago", async () => {
+  const receipt = { documentExtID: "D-1", items: [{}] };
+  const form = `data=${encodeURIComponent(Buffer.from(JSON.stringify(receipt)).toString("base64"))}&sign=c2lnbg%3D%3D`;
+  const box = following(() => ({ status: "success", code: 0, docStatus: 1, documentID: 7 }), { service: "fiscal" });
+  const past = { ...unanswered, sentMs: Date.now(), digest: bodyDigest([Buffer.from(form)]), isFresh: false, isLast: true };
+  box.history.past.set("fiscal /sale D-1", { ...past, end: undefined, isAccepted: true, isUnprinted: true });
+  const asking = box.ask(receipt);
+  await time.advance(10_000);
+  assert.match((await asking).stands, /^unprinted/);
+});
