@@ -151,14 +151,21 @@ export class Operation {
     return this.#options.call === undefined || (this.#start !== undefined && outcomeOf(this.#start) !== "not-sent");
   }
 
+  /** It wasn't sent, which proves nothing of another sending under its key, where there was one, or nobody could look for one. */
+  get #mayBeAnother(): boolean {
+    if (this.mayHaveBegun) return false;
+    const { isGuarded, history } = this.#options;
+    const other = history.now();
+    const isThere = other !== undefined && other.end !== "failed";
+    return !isGuarded || isThere || (this.#start instanceof Fault && this.#start.details.sentBefore === true);
+  }
+
   /**
    * The answer to whoever waits for it: the terminal's bytes that prove its end, or else what its sending was answered.
    * @throws Fault where its sending, or all that was asked, failed.
    */
   answer(isGuarded: boolean): Reply {
-    // Not sent now proves nothing of an earlier sending, where there was one, or nobody could look for one.
-    const wasSentBefore = !this.#options.isGuarded || (this.#start instanceof Fault && this.#start.details.sentBefore === true);
-    const end = this.#options.past?.end ?? (wasSentBefore && !this.mayHaveBegun ? undefined : this.#end);
+    const end = this.#options.past?.end ?? (this.#mayBeAnother ? undefined : this.#end);
     const result = end ?? (this.#isAccepted ? "pending" : "unknown");
     if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
     const last = this.#isLast ? this.#last : undefined;

@@ -60,6 +60,16 @@ export class History implements OperationHistory {
     return this.past.get(`${service} ${route} ${key}`);
   }
 
+  /** What is known, to be restored where a sending doesn't leave. */
+  get state(): ReadonlyMap<string, PastOperation> {
+    return new Map(this.past);
+  }
+
+  restore(before: ReadonlyMap<string, PastOperation>): void {
+    this.past.clear();
+    for (const [name, past] of before) this.past.set(name, past);
+  }
+
   othersOpenMs(): undefined {}
 
   accepted(service: string, route: string, key: string, sendings: number): void {
@@ -104,6 +114,7 @@ export function following(
   const handler = async (call: Call): Promise<Reply> => {
     const body = Buffer.concat(call.body).toString();
     sent.push({ route: call.route, body, background: call.background === true });
+    const before = call.background === true ? undefined : history.state;
     if (call.background !== true && call.key !== undefined) {
       const isFresh = call.isFresh === true;
       history.sent(service, call.route, call.key, { sentMs: Date.now(), digest: bodyDigest(call.body), isFresh });
@@ -112,7 +123,10 @@ export function following(
     const answered = await answer(call.route, body, count);
     await new Promise((resolve) => setTimeout(resolve, takesMs));
     if (answered === undefined) return new Promise(() => {});
-    if (answered instanceof Fault) throw answered;
+    if (answered instanceof Fault) {
+      if (answered.outcome === "not-sent" && before !== undefined) history.restore(before);
+      throw answered;
+    }
     return replyOf(answered);
   };
   const follower = new Follower({ contract, service, handler, merchantId: "MERCHANT-1", history, turns: new Turns(), ...more });

@@ -375,3 +375,12 @@ test("a cancel that was sent while the box's clock was behind is still known: it
   await time.advance(40_000);
   assert.equal(again.word, "unknown");
 });
+
+test("that a call wasn't sent isn't said as 'failed' where another body was sent under its key meanwhile", async () => {
+  const box = await new WholeBox(time, () => success, false).start();
+  box.call("/sale", { ...sale, pay_id: "P-0" });
+  box.call("/sale", sale);
+  const other = box.call("/sale", { ...sale, amount: 1700 }, 60);
+  await time.advance(70_000);
+  assert.deepEqual([other.outcome, other.word, box.count("/sale")], ["not-sent", "unknown", 2]);
+});
