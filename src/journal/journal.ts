@@ -262,8 +262,8 @@ export class Journal implements OperationHistory {
 
   /** That it failed is taken back by the terminal's own word. */
   #begun(sending: Sending): void {
-    const { place, digest, settled, isFound } = sending;
-    if (isFound && settled !== "failed") return;
+    const { place, digest, settled, said, isFound } = sending;
+    if ((isFound || said.begun === true) && settled !== "failed") return;
     if (settled === "failed") sending.settled = undefined;
     sending.isFound = true;
     void this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest });

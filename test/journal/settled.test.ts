@@ -412,7 +412,12 @@ test("Journal notes that the terminal has an operation whose answer is lost, onc
   before.accepted("bank", "/sale", "FOLLOWED", 1);
   before.accepted("bank", "/sale", "RESENT", 2);
   assert.equal(before.progressOf(asked).isAccepted, true);
+  // Its own answer says so, and is recorded.
+  await (await send(before, "ANSWERED")).ended(success);
+  before.accepted("bank", "/sale", "ANSWERED", 1);
   await time.settle();
+  const texts = [...disk.files.values()].map(({ current }) => current.toString("latin1")).join("");
+  assert.equal(texts.split('"kind":"begun"').length - 1, 2);
   const { journal } = await opened(disk.afterCut([], true));
   const accepted = ["ASKED", "FOLLOWED", "RESENT"].map((key) => journal.find("bank", "/sale", key)?.isAccepted);
   assert.deepEqual(accepted, [true, true, false]);
