@@ -20,6 +20,11 @@ export type OperationResult = (typeof operationResults)[number];
 /** The results that are proven, and stay. */
 export type OperationEnd = Exclude<OperationResult, "pending" | "unknown">;
 
+/** Ends that stay, whatever becomes of the same request sent once more. */
+export function isGoodEnd(end: OperationEnd | undefined): boolean {
+  return end === "approved" || end === "closed" || end === "unprinted";
+}
+
 export function isOperationEnd(word: unknown): word is OperationEnd {
   return word !== "pending" && word !== "unknown" && operationResults.some((each) => each === word);
 }
@@ -53,6 +58,8 @@ export interface PastOperation {
   readonly isUnprinted: boolean;
   /** The name by which alone the contract asks about it, which the answer to its sending gave (qr: `trans`). */
   readonly learned: string | undefined;
+  /** It was sent several times, the last time less than a minute ago: that one may be carried out yet, though another has ended. */
+  readonly mayRunAgain: boolean;
   /** It was sent several times, and may have been given another name as well. */
   readonly hasOtherNames: boolean;
   /** What the contract's question names it by, beside a key that is a string; undefined where it can't be asked by this alone. */
@@ -61,7 +68,7 @@ export interface PastOperation {
   readonly device?: string | undefined;
   /** Nothing was known under its key when it was sent, and nothing else was sent under it: what is known there is its own. */
   readonly isFresh: boolean;
-  /** Nothing was sent under its key since, on any route: an answer about the key is about this operation. */
+  /** Nothing else was sent under its key since, nor may be carried out after it: an answer about the key is about this operation. */
   readonly isLast: boolean;
 }
 

@@ -4,7 +4,7 @@ import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
-import type { OperationEnd } from "../core/followed.ts";
+import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { textOf } from "../envelope/json.ts";
@@ -214,7 +214,8 @@ export class Doubts {
     const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
     // What was proven of one name is not proven of another.
     const learnedProven = doubt.state.learnedProven && doubt.state.learned === learned;
-    const { isAccepted, isStopped: askOnly, isUnprinted, hasOtherNames } = this.#journal.progressOf(operation);
+    const progress = this.#journal.progressOf(operation);
+    const { isAccepted, isStopped: askOnly, isUnprinted, hasOtherNames } = progress;
     const phase = isAccepted ? "accepted" : doubt.state.phase;
     const unprinted = isUnprinted || doubt.state.unprinted;
     const state = { ...doubt.state, phase, askOnly, learned, learnedProven, hasOtherNames, unprinted } as const;
@@ -226,7 +227,8 @@ export class Doubts {
     } else if (step.verdict !== "unknown") {
       // What the terminal doesn't know wasn't carried out; what it refused, it knows.
       const result: OperationEnd = isAbsent && step.verdict === recovery.refused ? "failed" : step.verdict;
-      void this.#journal.settle(operation, { result, by: "answer" });
+      if (isAbsent || isGoodEnd(result) || !progress.mayRunAgain)
+        void this.#journal.settle(operation, { result, by: "answer" });
     }
   }
 

@@ -3,7 +3,7 @@ import type { RecoveryRules } from "../contract/recovery.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
-import type { Followed, OperationEnd, PastOperation } from "../core/followed.ts";
+import { type Followed, isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
 import { textOf } from "../envelope/json.ts";
 import type { Clock } from "../settle/clock.ts";
@@ -116,10 +116,11 @@ export class Operation {
     return this.#end;
   }
 
-  /** Nothing was sent under its key since: what is answered about the key is about this operation. */
+  /** Nothing else was sent under its key since, nor may be on its way: what is answered about the key is about this operation. */
   get #isLast(): boolean {
     const { past, history } = this.#options;
-    return past?.isLast !== false && (history.sendings() ?? this.sendings) === this.sendings;
+    const isLast = (this.#now ?? past)?.isLast !== false;
+    return isLast && (history.sendings() ?? this.sendings) === this.sendings;
   }
 
   /** It was sent, over another device than questions go to now. */
@@ -238,7 +239,8 @@ export class Operation {
     if (this.mayHaveBegun && !this.#isLast) return undefined;
     const { contract, recovery } = this.#options;
     const code = this.#last?.reply.code;
-    if (result !== recovery.refused || !isAbsent(contract, code)) return result;
+    if (result !== recovery.refused || !isAbsent(contract, code))
+      return this.#now?.mayRunAgain === true && !isGoodEnd(result) ? undefined : result;
     // Somebody else learned meanwhile that the terminal has it: that it knows of none now proves nothing.
     const { isAccepted = false, isStopped = false } = this.#now ?? {};
     const provesNothing = isAccepted && !isStopped && recovery.absentWhenAccepted === "ask";
@@ -247,13 +249,13 @@ export class Operation {
 
   /**
    * Whether an answer to a question may be about another operation under its key, of which no end is known: that may be on its way to the
-   * terminal still, and be found later, where there is none now.
+   * terminal still. What refers to it must not be sent before it is found, where there is none now.
    */
   #mayBeOthers({ code }: Reply): boolean {
     const { contract, recovery, history } = this.#options;
     const openMs = recovery.baseline ? history.othersOpenMs() : undefined;
     if (openMs === undefined) return false;
-    return isAbsent(contract, code) || (this.#call !== undefined && openMs < recovery.absentsAfterMs);
+    return isAbsent(contract, code) || (this.#call !== undefined && openMs <= recovery.absentsAfterMs);
   }
 
   /** The sending goes out as its till wrote it; a question as the machine wrote it, behind all that wait. */

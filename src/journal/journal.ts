@@ -62,9 +62,15 @@ export interface OpenOperation {
 }
 
 /** How far an operation has come that has not ended. */
-export type Progress = Pick<PastOperation, "isAccepted" | "isStopped" | "isUnprinted" | "hasOtherNames">;
+export type Progress = Pick<PastOperation, "isAccepted" | "isStopped" | "isUnprinted" | "hasOtherNames" | "mayRunAgain">;
 
-const noProgress: Progress = { isAccepted: false, isStopped: false, isUnprinted: false, hasOtherNames: false };
+const noProgress: Progress = {
+  isAccepted: false,
+  isStopped: false,
+  isUnprinted: false,
+  hasOtherNames: false,
+  mayRunAgain: false,
+};
 
 /** How an operation is proven to have ended. */
 export type SettledEnd = Pick<SettledRecord, "result" | "by" | "note">;
@@ -194,7 +200,7 @@ export class Journal implements OperationHistory {
     const sent = { service, route, key: storedKey(key) };
     const found = this.#recent.find(sent);
     if (found === undefined) return undefined;
-    const { sending, ...known } = found;
+    const { sending, times: _, ...known } = found;
     const { sentMs, digest, ask, device } = sending;
     const isInFlight = sending.endedMs === undefined;
     const isFresh = sending.isFresh && this.#recent.aloneSinceMs({ ...sent, digest }) !== undefined;

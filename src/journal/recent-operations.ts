@@ -1,6 +1,6 @@
 import { recoveries } from "../contract/recovery.ts";
 import { nowMs } from "../core/clock.ts";
-import type { OperationEnd } from "../core/followed.ts";
+import type { OperationEnd, PastOperation } from "../core/followed.ts";
 import type { SentRecord } from "./record.ts";
 import { type Known, knownOf, nothingSaid, type PlaceInJournal, type SaidByAnswer, type Sending } from "./sending.ts";
 
@@ -13,7 +13,7 @@ import { type Known, knownOf, nothingSaid, type PlaceInJournal, type SaidByAnswe
 export const recentMs = 24 * 60 * 60 * 1_000;
 
 /** The last operation of a route under a key. */
-export interface RecentOperation extends Known {
+export interface RecentOperation extends Known, Pick<PastOperation, "mayRunAgain"> {
   readonly sending: Sending;
 }
 
@@ -33,11 +33,22 @@ const sendingsMax = 16;
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
 
+/**
+ * Milliseconds after its sending for which an operation may not be carried out yet: as long as its answer is awaited, and as long once more
+ * behind a gateway that answered without it (bank.md, 30 s).
+ */
+const onItsWayMs = 60_000;
+
 /** Where the orders of what this process sends begin: above the number of any record. */
 const ownOrders = 2 ** 52;
 
 /** The key's words can hold anything but a control character (`record.ts`). */
 const nameOf = (service: string, key: string) => `${service}\n${key}`;
+
+function recentOf(sendings: readonly Sending[], last: Sending): RecentOperation {
+  const known = knownOf(sendings);
+  return { ...known, sending: last, mayRunAgain: known.times > 1 && nowMs() - last.atMs < onItsWayMs };
+}
 
 const lastOf = ({ sendings }: UnderKey) => sendings.at(-1)?.order ?? 0;
 
@@ -138,15 +149,15 @@ export class RecentOperations {
     const ofRoute = sendings.filter(({ route }) => route === sent.route);
     const sending = ofRoute.at(-1);
     if (sending === undefined || nowMs() - sending.atMs > recentMs) return undefined;
-    const known = knownOf(ofRoute);
-    return hasForgotten ? { ...known, sending, isAccepted: true, hasOtherNames: true } : { ...known, sending };
+    const found = recentOf(ofRoute, sending);
+    return hasForgotten ? { ...found, isAccepted: true, hasOtherNames: true } : found;
   }
 
   /** The same as it was before a sending. */
   before({ service, key }: Key, { route, order }: Sending): RecentOperation | undefined {
     const older = this.#under({ service, key }).sendings.filter((each) => each.route === route && each.order < order);
     const sending = older.at(-1);
-    return sending === undefined || nowMs() - sending.atMs > recentMs ? undefined : { ...knownOf(older), sending };
+    return sending === undefined || nowMs() - sending.atMs > recentMs ? undefined : recentOf(older, sending);
   }
 
   /** The sending whose record has this place. */
@@ -172,9 +183,17 @@ export class RecentOperations {
     return this.#under(sent).count;
   }
 
-  /** Whether nothing that is remembered was sent under an operation's key since. */
-  isLast(sent: Key, { order }: Sending): boolean {
-    return !this.#under(sent).sendings.some((each) => each.order > order);
+  /**
+   * Whether nothing that is remembered was sent under an operation's key since, and what was sent right before has ended: else that may
+   * have been carried out after it.
+   */
+  isLast(sent: Key, { order, atMs, route, digest }: Sending): boolean {
+    const mayComeLater = (each: Sending) => {
+      if (each.order > order) return true;
+      if (each.route === route && each.digest === digest) return false;
+      return (each.settled ?? each.said.end) === undefined && each.atMs > atMs - onItsWayMs;
+    };
+    return !this.#under(sent).sendings.some(mayComeLater);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { contracts } from "../contract/contracts.ts";
 import { recoveries } from "../contract/recovery.ts";
 import { contractNames } from "../core/call.ts";
-import type { OperationEnd, PastOperation } from "../core/followed.ts";
+import { isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
 import type { OutcomeRecord } from "./record.ts";
 import type { PendingRecord } from "./write-queue.ts";
 
@@ -33,7 +33,11 @@ export interface Sending extends Pick<PastOperation, "sentMs" | "digest" | "ask"
 }
 
 /** What is known of an operation, by all its sendings. */
-export type Known = Pick<PastOperation, "end" | "isAccepted" | "isStopped" | "isUnprinted" | "learned" | "hasOtherNames">;
+export interface Known
+  extends Pick<PastOperation, "end" | "isAccepted" | "isStopped" | "isUnprinted" | "learned" | "hasOtherNames"> {
+  /** How often it was sent. */
+  readonly times: number;
+}
 
 /** What an answer said of an operation. */
 export interface SaidByAnswer {
@@ -48,9 +52,6 @@ export interface SaidByAnswer {
 
 export const nothingSaid: SaidByAnswer = { begun: undefined, learned: undefined, end: undefined, isUnprinted: false };
 
-/** Ends that stay though the same request is sent once more. */
-const doneEnds: ReadonlySet<OperationEnd | undefined> = new Set(["approved", "closed", "unprinted"] as const);
-
 const nothing: Known = {
   end: undefined,
   isAccepted: false,
@@ -58,6 +59,7 @@ const nothing: Known = {
   isUnprinted: false,
   learned: undefined,
   hasOtherNames: false,
+  times: 0,
 };
 
 type Ending = Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "end">;
@@ -114,7 +116,7 @@ export function knownOf(sendings: readonly Sending[]): Known {
     // What was aborted before this one was sent may be gone.
     const wasAccepted = known.isAccepted && !known.isStopped;
     // What the terminal answered as begun it took for a new one.
-    const before = hasOwnKey && said.begun !== true && doneEnds.has(known.end) ? known.end : undefined;
+    const before = hasOwnKey && said.begun !== true && isGoodEnd(known.end) ? known.end : undefined;
     names.push(said.learned);
     known = {
       // That this one failed doesn't undo the one before.
@@ -124,6 +126,7 @@ export function knownOf(sendings: readonly Sending[]): Known {
       isUnprinted: known.isUnprinted || said.isUnprinted,
       learned: said.learned ?? known.learned,
       hasOtherNames: names.length > 1 && names.some((name) => name === undefined || name !== names[0]),
+      times: known.times + 1,
     };
   }
   return known;

@@ -14,7 +14,7 @@ import { Turns } from "../../src/follow/turns.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { Journal } from "../../src/journal/journal.ts";
 import { scanRing } from "../../src/journal/reader.ts";
-import { joinOperations } from "../../src/journal/record.ts";
+import { joinOperations, type SentRecord } from "../../src/journal/record.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import type { Line } from "../../src/line/line.ts";
@@ -22,7 +22,7 @@ import { folder, bytes as journalBytes, Told } from "../journal/records.ts";
 import { type Fate as CutFate, SimDisk, systemError } from "../journal/sim-disk.ts";
 import { lineOver } from "../line/lines.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
-import { type FullFate, FullTerminal, type Stand } from "./full-terminal.ts";
+import { type FullFate, FullTerminal, type Route, type Stand } from "./full-terminal.ts";
 
 /**
  * Random lives of a whole box: two lines with their drivers, a journal on a disk that fails and loses its power, followed sales, and
@@ -44,7 +44,10 @@ export type FullStep =
       readonly waitS: number;
       readonly leavesMs: number | undefined;
     }
-  | { readonly do: "check" | "cancel" | "plain sale"; readonly service: number; readonly key: number }
+  | { readonly do: "check" | "plain cancel" | "plain sale"; readonly service: number; readonly key: number }
+  | { readonly do: "cancel"; readonly service: number; readonly key: number; readonly waitS: number }
+  /** A person looks at the terminal, and settles the oldest operation of unknown outcome. */
+  | { readonly do: "look" }
   /** The time of day is set to so much before or behind the true one. */
   | { readonly do: "clock"; readonly offMs: number }
   | { readonly do: "wait"; readonly ms: number }
@@ -74,7 +77,14 @@ const fate: fc.Arbitrary<FullFate> = fc.record({
     {
       weight: 4,
       arbitrary: fc.constantFrom(
-        ...(["reply lost", "request lost", "corrupt", "late", "refused"] as const satisfies readonly FullFate["kind"][]),
+        ...([
+          "reply lost",
+          "request lost",
+          "corrupt",
+          "late",
+          "refused",
+          "behind",
+        ] as const satisfies readonly FullFate["kind"][]),
       ),
     },
   ),
@@ -99,7 +109,12 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("check" as const), service, key }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("cancel" as const, "plain sale" as const), service, key }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("plain cancel" as const, "plain sale" as const), service, key }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("cancel" as const), service, key, waitS: fc.integer({ min: 0, max: 60 }) }),
+  },
+  { weight: 1, arbitrary: fc.constant({ do: "look" as const }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("clock" as const), offMs }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 30_000 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("unplug" as const), service, ms: fc.integer({ min: 0, max: 20_000 }) }) },
@@ -187,8 +202,10 @@ export class FullLife {
   #life = 0;
   #process: Process;
   readonly #open = new Set<string>();
-  /** How often a sale was sent without `Prefer: wait`, by service and key: each of these may run. */
+  /** How often a sale or cancel was sent without `Prefer: wait`, by service, route and key: each of these may run. */
   readonly #plain = new Map<string, number>();
+  /** When it was asked for last, by service, route and key. */
+  readonly #lastSentMs = new Map<string, number>();
   #calls = 0;
   #broken: Error | undefined;
 
@@ -200,7 +217,7 @@ export class FullLife {
     time.setOffMs = 0;
     this.#terminals = services.map((name, index) => {
       const terminal = new FullTerminal(time, world.fates[index] ?? [], world.lateMs);
-      terminal.onHeard = (heard, times) => this.#ran(`${name} ${heard}`, times);
+      terminal.onRun = (route, payId, times) => this.#ran(`${name} ${route} ${payId}`, times);
       return terminal;
     });
     this.#process = this.#started();
@@ -331,11 +348,19 @@ export class FullLife {
         this.#ask(each, "/sale", each.amount, each.waitS * 1_000, each.leavesMs);
         break;
       case "plain sale":
-        this.#sellPlainly(each);
+        this.#askPlainly(each, "/sale");
+        break;
+      case "plain cancel":
+        this.#askPlainly(each, "/cancel");
+        break;
+      case "cancel":
+        this.#ask(each, "/cancel", usualAmount, each.waitS * 1_000);
         break;
       case "check":
-      case "cancel":
-        this.#ask(each, `/${each.do}`);
+        this.#ask(each, "/check");
+        break;
+      case "look":
+        this.#look();
         break;
       case "clock":
         this.#time.setOffMs = each.offMs;
@@ -371,15 +396,29 @@ export class FullLife {
     });
   }
 
-  #sellPlainly(to: { readonly service: number; readonly key: number }): void {
-    const name = `${services[to.service]} k${to.key}`;
+  #askPlainly(to: { readonly service: number; readonly key: number }, route: Route): void {
+    const name = `${services[to.service]} ${route} k${to.key}`;
     this.#plain.set(name, (this.#plain.get(name) ?? 0) + 1);
-    this.#ask(to, "/sale");
+    this.#ask(to, route);
+  }
+
+  /** What is over can be looked up: that nothing was carried out, once nothing can be on its way any more. */
+  #look(): void {
+    const { journal } = this.#process;
+    const open = journal.open.find(({ sent }) => this.#time.nowMs - (this.#lastSentMs.get(nameOf(sent)) ?? 0) > lookMs);
+    if (open === undefined) return;
+    const { service: name, route, key: payId = "" } = open.sent;
+    if (!isRoute(route)) return;
+    const stands = this.#terminals[services.findIndex((each) => each === name)]?.standsOf(route, payId) ?? [];
+    const ran = stands.filter((stand) => stand !== "refused");
+    if (ran.length > 1 || ran.includes("in progress") || ran.includes("ERROR")) return;
+    const result = ran.length === 0 ? "failed" : ran[0] === "APPROVED" ? "approved" : "reversed";
+    void journal.settle(open, { result, by: "operator", note: "looked" });
   }
 
   #ask(
     { service: index, key }: { readonly service: number; readonly key: number },
-    route: string,
+    route: Route | "/check",
     amount: number = usualAmount,
     waitMs?: number,
     leavesMs?: number,
@@ -395,6 +434,7 @@ export class FullLife {
     this.#open.add(id);
     this.#tally.calls++;
     const cameMs = this.#time.nowMs;
+    this.#lastSentMs.set(nameOf({ service: name, route, key: payId }), cameMs);
     const body = [Buffer.from(JSON.stringify({ pay_id: payId, amount }))];
     const call: Call = {
       service: name,
@@ -415,7 +455,7 @@ export class FullLife {
       this.#checked(() => {
         const tookMs = this.#time.nowMs - cameMs;
         assert.ok(tookMs <= (waitMs ?? 0) + boundMs, `${id} took ${tookMs} ms`);
-        if (word !== undefined) this.#wordIsSo(index, payId, word);
+        if (word !== undefined && route !== "/check") this.#wordIsSo(index, route, payId, word);
       });
     };
     handler(call).then(
@@ -447,12 +487,13 @@ export class FullLife {
     }
   }
 
-  #wordIsSo(index: number, payId: string, word: OperationResult): void {
-    const stands = this.#terminals[index]?.standsOf(payId) ?? [];
-    const isSo = isAllowed(word, this.#judged(`${services[index]} ${payId}`, stands));
+  #wordIsSo(index: number, route: Route, payId: string, word: OperationResult): void {
+    const stands = this.#terminals[index]?.standsOf(route, payId) ?? [];
+    const name = `${services[index]} ${route} ${payId}`;
+    const isSo = isAllowed(word, this.#judged(name, stands));
     // The terminal's word about a second sending, where the first was to go out without a record.
     if (!isSo && this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
-    else assert.ok(isSo, `${services[index]} ${payId} was told ${word}, and the ledger has ${stands.join(", ")}`);
+    else assert.ok(isSo, `${name} was told ${word}, and the ledger has ${stands.join(", ")}`);
   }
 
   /** By which of a key's sales a word is judged: by the last that ran, unless it was sold without the header too. */
@@ -479,38 +520,45 @@ export class FullLife {
     for (const [index, name] of services.entries()) {
       const terminal = this.#terminals[index];
       if (terminal === undefined) continue;
-      const own = operations.filter(({ sent }) => sent.service === name && sent.route === "/sale");
+      const own = operations.filter(({ sent }) => sent.service === name && isRoute(sent.route));
       for (const { sent, settled, ending } of own) {
-        const payId = sent.key ?? "";
-        const others = own.filter((each) => each.sent.key === payId);
+        const { route, key: payId = "" } = sent;
+        if (!isRoute(route)) continue;
+        const others = own.filter((each) => each.sent.route === route && each.sent.key === payId);
         if (settled !== undefined) {
           this.#tally.settled++;
           // One that failed may have been sent anew under its key; then as many ran as did not fail, or fewer.
-          const stands = terminal.standsOf(payId);
-          const ran = terminal.timesRun(payId);
+          const stands = terminal.standsOf(route, payId);
+          const ran = terminal.timesRun(route, payId);
           const mayHaveRun = others.filter((each) => each.settled?.result !== "failed").length;
           const isSo =
-            settled.result === "failed"
-              ? ran <= mayHaveRun
-              : isAllowed(settled.result, this.#judged(`${name} ${payId}`, stands));
+            settled.result === "failed" ? ran <= mayHaveRun : isAllowed(settled.result, this.#judged(nameOf(sent), stands));
           // It may have been sent again without a record, and the ledger stands as that one ended.
           assert.ok(
             isSo || this.#mayRelayUnrecorded,
-            `${name} ${payId} is settled as ${settled.result}, and the ledger has ${stands.join(", ")}`,
+            `${nameOf(sent)} is settled as ${settled.result}, and the ledger has ${stands.join(", ")}`,
           );
         }
         const allNotSent = others.every((each) => each.ending?.outcome === "not-sent");
-        if (ending?.outcome === "not-sent" && allNotSent && !this.#mayLackRecords) {
-          assert.ok(!terminal.heard.includes(payId), `the journal has ${name} ${payId} as not sent, and the terminal heard it`);
+        if (route === "/sale" && ending?.outcome === "not-sent" && allNotSent && !this.#mayLackRecords) {
+          assert.ok(!terminal.heard.includes(payId), `the journal has ${nameOf(sent)} as not sent, and the terminal heard it`);
         }
       }
       if (this.#mayRelayUnrecorded) continue;
-      const recorded = new Set(own.map(({ sent }) => sent.key));
+      const recorded = new Set(own.flatMap(({ sent }) => (sent.route === "/sale" ? [sent.key] : [])));
       for (const payId of terminal.heard)
         assert.ok(recorded.has(payId), `${name} ${payId} went out, and the journal has no record`);
     }
   }
 }
+
+const nameOf = ({ service: name, route, key: payId = "" }: Pick<SentRecord, "service" | "route" | "key">) =>
+  `${name} ${route} ${payId}`;
+
+const isRoute = (route: string): route is Route => route === "/sale" || route === "/cancel";
+
+/** Milliseconds after which nothing of a call can be on its way: its time in the queue and out, and behind a gateway. */
+const lookMs = 120_000;
 
 /** Whether a word may be said of a key, as its sales stand. */
 function isAllowed(word: OperationResult, stands: readonly Stand[]): boolean {

@@ -5,17 +5,21 @@ import type { VirtualTime } from "../support/virtual-time.ts";
 
 /**
  * A bank terminal with a ledger, at the far end of a line: it answers in order, and what it carried out last under a key it says when it is
- * asked about that.
+ * asked about that. Where it is a gateway, it may answer -3, and carry out behind that answer, before the contract's time is over.
  */
 
 export interface FullFate {
-  readonly kind: "answered" | "reply lost" | "request lost" | "corrupt" | "late" | "refused";
+  readonly kind: "answered" | "reply lost" | "request lost" | "corrupt" | "late" | "refused" | "behind";
   /** How the operation ends, and how long that takes. */
   readonly end: "APPROVED" | "ERROR" | "REVERSED";
   readonly takesMs: number;
 }
 
+/** Routes of what is carried out. */
+export type Route = "/sale" | "/cancel";
+
 interface Entry {
+  readonly id: string;
   readonly end: FullFate["end"];
   readonly atMs: number;
 }
@@ -26,12 +30,17 @@ export type Stand = FullFate["end"] | "in progress" | "refused";
 /** Milliseconds that an answer takes; one that is late takes as long as its call waits, and a little more or less. */
 const answerMs = 10;
 
+/** The same behind an answer -3: before that operation's reply timeout is over. */
+const behindMsMax = 29_000;
+
+const atOnce = { end: "APPROVED", takesMs: 0 } as const;
+
 const absent = '{"status":"error","code":-15}';
 
 export class FullTerminal {
-  /** Sales, by their keys: each time that one was carried out, the last one last. */
+  /** By route and key: each time that it was carried out, the last one last. */
   readonly #ledger = new Map<string, readonly Entry[]>();
-  /** Keys of sales that were refused. */
+  /** By route and key: what was refused. */
   readonly #refused = new Set<string>();
   /** What was carried out last under a key: a sale, or a cancel. */
   readonly #latest = new Map<string, Entry>();
@@ -46,7 +55,8 @@ export class FullTerminal {
   readonly #lateMs: number;
   #next = 0;
   #freeMs = 0;
-  onHeard: (key: string, times: number) => void = () => {};
+  #ids = 0;
+  onRun: (route: Route, key: string, times: number) => void = () => {};
 
   constructor(time: VirtualTime, fates: readonly FullFate[], lateMs: number) {
     this.#time = time;
@@ -61,15 +71,15 @@ export class FullTerminal {
     return this.device;
   }
 
-  /** How the sales of a key stand. */
-  standsOf(key: string): readonly Stand[] {
-    const ran = (this.#ledger.get(key) ?? []).map((entry) => this.#stand(entry));
-    return this.#refused.has(key) ? ["refused", ...ran] : ran;
+  /** How the sales or cancels of a key stand. */
+  standsOf(route: Route, key: string): readonly Stand[] {
+    const ran = (this.#ledger.get(`${route} ${key}`) ?? []).map((entry) => this.#stand(entry));
+    return this.#refused.has(`${route} ${key}`) ? ["refused", ...ran] : ran;
   }
 
-  /** How many sales of a key were carried out. */
-  timesRun(key: string): number {
-    return this.#ledger.get(key)?.length ?? 0;
+  /** How many of them were carried out. */
+  timesRun(route: Route, key: string): number {
+    return this.#ledger.get(`${route} ${key}`)?.length ?? 0;
   }
 
   #stand({ end, atMs }: Entry): FullFate["end"] | "in progress" {
@@ -91,28 +101,33 @@ export class FullTerminal {
       return;
     }
     const [route] = text.split("\n", 1);
-    const answer = route === "/check" ? this.#check(key) : this.#begin(key, fate, route === "/sale");
+    const answer = route === "/check" ? this.#check(key) : this.#begin(route === "/sale" ? route : "/cancel", key, fate);
     if (fate?.kind === "reply lost") return;
     this.#answer(framing, answer, fate?.kind === "late" ? this.#lateMs : answerMs, fate?.kind === "corrupt");
   }
 
-  #begin(key: string, fate: FullFate | undefined, isSale: boolean): string {
-    if (isSale) this.heard.push(key);
+  #begin(route: Route, key: string, fate: FullFate | undefined): string {
+    if (route === "/sale") this.heard.push(key);
     if (fate?.kind === "refused") {
-      if (isSale) this.#refused.add(key);
+      this.#refused.add(`${route} ${key}`);
       return '{"status":"error","code":-29}';
     }
-    // There is nothing to cancel.
-    const sold = this.#ledger.get(key) ?? [];
-    if (!isSale && sold.length === 0) return absent;
-    const { end = "APPROVED", takesMs = 0 } = fate ?? {};
-    const entry = { end, atMs: this.#time.nowMs + takesMs };
-    this.#latest.set(key, entry);
-    if (isSale) {
-      this.#ledger.set(key, [...sold, entry]);
-      this.onHeard(key, sold.length + 1);
+    if (fate?.kind === "behind") {
+      this.#time.after(Math.min(fate.takesMs, behindMsMax), () => this.#carryOut(route, key, { ...fate, takesMs: 0 }));
+      return '{"status":"error","code":-3}';
     }
-    return '{"status":"success"}';
+    return this.#carryOut(route, key, fate) ? '{"status":"success"}' : absent;
+  }
+
+  /** False where there is nothing to cancel. */
+  #carryOut(route: Route, key: string, { end, takesMs }: Pick<FullFate, "end" | "takesMs"> = atOnce): boolean {
+    if (route === "/cancel" && this.timesRun("/sale", key) === 0) return false;
+    const entry = { id: `T-${++this.#ids}`, end, atMs: this.#time.nowMs + takesMs };
+    this.#latest.set(key, entry);
+    const all = [...(this.#ledger.get(`${route} ${key}`) ?? []), entry];
+    this.#ledger.set(`${route} ${key}`, all);
+    this.onRun(route, key, all.length);
+    return true;
   }
 
   #check(key: string): string {
@@ -120,7 +135,7 @@ export class FullTerminal {
     if (latest === undefined) return absent;
     const stand = this.#stand(latest);
     if (stand === "in progress") return '{"status":"success"}';
-    const data = { status: stand, txn_id: key };
+    const data = { status: stand, txn_id: latest.id };
     return JSON.stringify(stand === "APPROVED" ? { status: "success", data } : { status: "error", code: -20, data });
   }
 

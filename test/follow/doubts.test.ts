@@ -82,6 +82,9 @@ test("Doubts takes no answer while another operation stands under the same key, 
   assert.ok(bench.unknown.includes("C"), "it was sent again, and that isn't over");
   await entry.ended({ outcome: "unknown" });
   await bench.ask("/check", { pay_id: "C" });
+  assert.ok(bench.unknown.includes("C"), "the first one's error: the second may be carried out yet");
+  await time.advance(60_000);
+  await bench.ask("/check", { pay_id: "C" });
   assert.ok(!bench.unknown.includes("C"));
 });
 

@@ -31,6 +31,7 @@ export const unanswered = {
   isUnprinted: false,
   learned: undefined,
   hasOtherNames: false,
+  mayRunAgain: false,
   ask: {},
 } as const;
 

@@ -359,12 +359,16 @@ test("Journal tells which was sent last under a key by its records, whatever the
     await entry.ended({ outcome });
   };
   const lastOf = (journal: Journal) => ["/sale", "/refund"].filter((route) => journal.find("bank", route, "A")?.isLast);
+  const ends = (journal: Journal, route: string) =>
+    journal.settled("bank", route, "A", "approved", journal.sendings("bank", "A"));
   const { journal: before, disk } = await opened();
   await send(before, "A", "answered");
+  ends(before, "/sale");
   // The clock is set back by an hour.
   t.mock.timers.setTime(1_800_000_000_000 - 3_600_000);
   await refund(before, "answered");
   assert.deepEqual(lastOf(before), ["/refund"]);
+  ends(before, "/refund");
   await time.settle();
   const { journal } = await opened(disk.afterCut([], true));
   assert.deepEqual(lastOf(journal), ["/refund"]);
@@ -372,6 +376,23 @@ test("Journal tells which was sent last under a key by its records, whatever the
   assert.deepEqual(lastOf(journal), ["/sale"]);
   await refund(journal, "not-sent");
   assert.deepEqual(lastOf(journal), ["/sale"]);
+});
+
+test("Journal takes nothing for the last under a key that was sent less than a minute after another without a known end", async () => {
+  for (const [isEnded, waitMs, isLast] of [
+    [false, 59_000, false],
+    [false, 61_000, true],
+    [true, 0, true],
+  ] as const) {
+    const { journal } = await opened();
+    const cancel = journal.begin({ ...callOf("A"), route: "/cancel" }, routeTo("/cancel"));
+    await cancel.sent();
+    await cancel.ended({ outcome: "answered", status: "error", code: -3 });
+    if (isEnded) journal.settled("bank", "/cancel", "A", "approved", 1);
+    await time.advance(waitMs);
+    await send(journal, "A", "unknown");
+    assert.equal(journal.find("bank", "/sale", "A")?.isLast, isLast);
+  }
 });
 
 const success = { outcome: "answered", status: "success" } as const;
