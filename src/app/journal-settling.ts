@@ -47,7 +47,9 @@ export class JournalSettling {
   /** A service's handler, whose answers are seen. */
   observed(handler: Handler, { contract }: Pick<AskedService, "contract">): Handler {
     const { resolve, error } = this.#options;
-    return resolve === false ? handler : observed(handler, contract, this.#doubts, error);
+    const doubts = this.#doubts;
+    const settlesNothing: Pick<Doubts, "answered"> = { answered: (call, reply, askedMs) => doubts.heard(call, reply, askedMs) };
+    return observed(handler, contract, resolve === false ? settlesNothing : doubts, error);
   }
 
   /**

@@ -174,16 +174,10 @@ export class Doubts {
    * A question was answered, no matter who asked it.
    * @param askedMs When it was asked, on `nowMs`'s scale.
    */
-  answered({ service, contract: name, route, body, key }: Call, reply: Reply, askedMs: number): void {
+  answered(call: Call, reply: Reply, askedMs: number): void {
+    const { service, contract: name, route, body } = call;
     const contract = contracts[name];
-    const { status, code } = reply;
-    const isKnown = status === "success" || (code !== undefined && contract.finals.pendingCodes.includes(code));
-    // Of what was answered with an error that leaves it open too.
-    if (key !== undefined && isKnown) {
-      this.#journal.heardOf(service, key, askedBy(contract, route), askedMs, (operation) =>
-        goodEndIn(contract, operation, reply),
-      );
-    }
+    this.#heard(call, reply, askedMs, (operation) => goodEndIn(contract, operation, reply));
     const open = this.of(service);
     if (open.length === 0) return;
     const asked = parseExactObject(bodyText(contract, body));
@@ -193,6 +187,23 @@ export class Doubts {
       const rules = rulesOf(contract, operation);
       if (rules?.polling.route === route) this.#judge(operation, rules, asked, answer, askedMs);
     }
+  }
+
+  /** The same where nothing is to be settled: only that the terminal has what it was asked about is noted. */
+  heard(call: Call, reply: Reply, askedMs: number): void {
+    this.#heard(call, reply, askedMs, () => undefined);
+  }
+
+  /** Also of what was answered, with an error that leaves it open. */
+  #heard(
+    { service, contract: name, route, key }: Call,
+    { status, code }: Reply,
+    askedMs: number,
+    endOf: (route: string) => OperationEnd | undefined,
+  ): void {
+    const contract = contracts[name];
+    const isKnown = status === "success" || (code !== undefined && contract.finals.pendingCodes.includes(code));
+    if (key !== undefined && isKnown) this.#journal.heardOf(service, key, askedBy(contract, route), askedMs, endOf);
   }
 
   #judge(operation: OpenOperation, rules: Rules, asked: JsonObject, answer: AnsweredCall, askedMs: number): void {

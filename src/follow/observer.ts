@@ -8,7 +8,12 @@ import type { Doubts } from "./doubts.ts";
  * calls pass as they are, and where nothing is unknown nothing is read.
  * @param error Something failed that should not: a bug, which must not cost the caller its answer.
  */
-export function observed(handler: Handler, contract: Contract, doubts: Doubts, error: (error: unknown) => void): Handler {
+export function observed(
+  handler: Handler,
+  contract: Contract,
+  doubts: Pick<Doubts, "answered">,
+  error: (error: unknown) => void,
+): Handler {
   const questions = new Set(contract.routes.flatMap(({ polling }) => (polling === undefined ? [] : [polling.route])));
   return (call: Call) => {
     if (!questions.has(call.route)) return handler(call);

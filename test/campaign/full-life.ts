@@ -409,7 +409,7 @@ export class FullLife {
     if (open === undefined) return;
     const { service: name, route, key: payId = "" } = open.sent;
     if (!isRoute(route)) return;
-    const stands = this.#terminals[services.findIndex((each) => each === name)]?.standsOf(route, payId) ?? [];
+    const stands = this.#terminalOf(name)?.standsOf(route, payId) ?? [];
     const ran = stands.filter((stand) => stand !== "refused");
     if (ran.length > 1 || ran.includes("in progress") || ran.includes("ERROR")) return;
     const result = ran.length === 0 ? "failed" : ran[0] === "APPROVED" ? "approved" : "reversed";
@@ -465,6 +465,10 @@ export class FullLife {
         else end(error.outcome === "not-sent" ? "notSent" : "unknown", error.details.followed?.result);
       },
     );
+  }
+
+  #terminalOf(service: string): FullTerminal | undefined {
+    return this.#terminals.find((_, index) => services[index] === service);
   }
 
   // --- what is promised

@@ -459,6 +459,17 @@ test("Doubts takes no code's failure for the end where another sending's code ma
   }
 });
 
+test("Doubts.heard() notes that the terminal has an operation, and settles nothing", async () => {
+  const bench = await benchOf(time, () => ended("APPROVED"));
+  await bench.lose("A");
+  await time.advance(1_000);
+  const asked = await bench.ask("/check", { pay_id: "NONE" });
+  assert.ok(asked);
+  const call = { ...(bench.asked[0]?.call ?? assert.fail()), key: "A" };
+  bench.doubts.heard(call, asked, time.nowMs);
+  assert.deepEqual([bench.journal.find("bank", "/sale", "A")?.isAccepted, bench.unknown], [true, ["A"]]);
+});
+
 test("Doubts has a good end recorded of what was answered with an error, where a question proves it", async () => {
   const bench = await benchOf(time, () => ended("APPROVED"));
   await bench.send("A", { outcome: "answered", status: "error", code: -3 });
