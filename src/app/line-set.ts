@@ -32,7 +32,10 @@ export interface OnLine {
 export interface Place {
   /** Opens no device while the line's predecessor has it. */
   open(open: OpenTransport): OpenTransport;
-  /** False once another has taken the line's place: from then on its state isn't reported. */
+  /**
+   * Whether the line is the one of its name that runs. What ends while another has its place, or was made in vain, would be taken for that
+   * other one's state.
+   */
   readonly isCurrent: boolean;
 }
 
@@ -45,7 +48,6 @@ export interface LineSetOptions<L extends OnLine> {
 interface Running<L> {
   readonly shared: SharedLine;
   readonly onLine: L;
-  replaced: boolean;
   /** It opens no device any more. */
   hasEnded: boolean;
 }
@@ -89,7 +91,6 @@ export class LineSet<L extends OnLine> {
     this.#running = prepared;
     for (const [name, running] of before) {
       if (prepared.get(name) === running) continue;
-      running.replaced = true;
       // The exchange in flight has timeouts of its own, and there is no hurry.
       this.#end(name, running, "the configuration was changed", Number.POSITIVE_INFINITY);
     }
@@ -109,6 +110,7 @@ export class LineSet<L extends OnLine> {
   }
 
   #make(shared: SharedLine): Running<L> {
+    const isCurrent = () => this.#running.get(shared.name) === running;
     const place: Place = {
       open: (open) => async (handler) => {
         await this.#handedOver(shared.name);
@@ -119,10 +121,10 @@ export class LineSet<L extends OnLine> {
         return open(handler);
       },
       get isCurrent() {
-        return !running.replaced;
+        return isCurrent();
       },
     };
-    const running: Running<L> = { shared, onLine: this.#options.make(shared, place), replaced: false, hasEnded: false };
+    const running: Running<L> = { shared, onLine: this.#options.make(shared, place), hasEnded: false };
     return running;
   }
 

@@ -147,3 +147,15 @@ test("LineSet.discard() ends what was made in vain, and nothing that runs", asyn
   assert.equal(made?.stops.length, 1);
   assert.deepEqual([made?.started, running?.stops], [0, []]);
 });
+
+test("LineSet.discard() ends a running line's successor while that line is the one whose state counts", async () => {
+  const set = setOf();
+  take(set, shared("a"));
+  const [running] = set.all;
+  const prepared = set.prepare([shared("a", 9_600)]);
+  const made = prepared.get("a")?.onLine;
+  made?.end();
+  await set.discard(prepared, "the new configuration was refused");
+  assert.deepEqual([made?.stops.length, made?.place.isCurrent], [1, false]);
+  assert.deepEqual([running?.stops, running?.place.isCurrent], [[], true]);
+});

@@ -103,20 +103,26 @@ test("SIGHUP refuses a configuration that can't be used, with the reason, and th
   );
 });
 
-test("SIGHUP refuses a port that another process has, and changes nothing else of that configuration", async () => {
+test("SIGHUP refuses a port that another process has, changes nothing else of that configuration, and says nothing of its lines", async () => {
   await withBench(
     answering(() => good),
-    async ({ configOf, port, reload }) => {
+    async ({ bridge, configOf, port, reload }) => {
       const taken = createServer();
       await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
       const address = taken.address();
       assert.ok(address !== null && typeof address === "object");
+      const from = bridge.log.length;
       const told = await reload(
-        configOf({ bank: { apiKey: "KEY-1" }, services: { qr: { line: "till", port: address.port } } }),
+        configOf({
+          line: { queueCallsMax: 3 },
+          bank: { apiKey: "KEY-1" },
+          services: { qr: { line: "till", port: address.port } },
+        }),
       );
+      taken.close();
       assert.match(String(told["error"]), new RegExp(`port ${address.port}: another process has it`));
       assert.equal((await ask(port, "POST", "/terminals", "")).status, 200, "no key is asked for");
-      taken.close();
+      assert.deepEqual(statesOf(bridge, from), [], "the line that runs was never closed");
     },
   );
 });
