@@ -1,6 +1,10 @@
-import type { Config } from "../config/config.ts";
+import type { Config, ServiceConfig } from "../config/config.ts";
 import { isLoopback, needsToken } from "../config/exposure.ts";
 import { adminDefaults } from "../config/limits.ts";
+import { meet } from "../config/rules.ts";
+import type { ServiceName } from "../core/call.ts";
+import { codeOf } from "../core/error-code.ts";
+import { urlHost } from "../core/url-host.ts";
 import { HttpListener, type HttpListenerOptions } from "../http/listener.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
 import type { Listening } from "./served.ts";
@@ -137,7 +141,9 @@ export class BridgePorts {
     const { contract, config, service = contract.service } = options;
     if (this.#sockets.length === 0) {
       const listener = new HttpListener(options);
-      const { address, port } = await listener.listen();
+      const { address, port } = await listener.listen().catch((error: unknown) => {
+        throw this.#refusalByOwn(service, config, error) ?? error;
+      });
       const answering = new Answering([listener]);
       opened.push(answering);
       return { answering, listening: { service, host: address, port, line } };
@@ -147,6 +153,20 @@ export class BridgePorts {
     const { host, port } = socket;
     const answering = this.#unserved.get(String(port)) ?? this.#takeOver(port, options);
     return { answering, listening: { service, host, port, line } };
+  }
+
+  /**
+   * Why an address can't be had that posline itself has, by another host: 127.0.0.1 and 0.0.0.0 can't both listen. To close the one
+   * before the other listens would turn calls away, and leave none where that one can't be had.
+   */
+  #refusalByOwn(service: ServiceName, { host, port }: Pick<ServiceConfig, "host" | "port">, error: unknown): Error | undefined {
+    const own = this.listening.find((each) => each.port === port && meet(each.host, host));
+    if (own === undefined || codeOf(error) !== "EADDRINUSE") return undefined;
+    const [wanted, there] = [host, own.host].map((each) => `${urlHost(each)}:${port}`);
+    return new Error(
+      `Cannot reload: services.${service} is to listen on ${wanted}, and posline itself listens on ${there}, so the change of the ` +
+        "host needs a restart: restart posline, or undo the change",
+    );
   }
 
   /** Answers on systemd's sockets of a port. They listen already: there is nothing to wait for, and nothing that could fail. */

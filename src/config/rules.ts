@@ -180,7 +180,7 @@ const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 const addressOf = (host: string) => (host === "localhost" ? "127.0.0.1" : host);
 
 /** Whether two hosts can't both listen on one port. */
-function meet(one: string, other: string): boolean {
+export function meet(one: string, other: string): boolean {
   return addressOf(one) === addressOf(other) || wildcards.has(one) || wildcards.has(other);
 }
 

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { Socket } from "node:net";
+import { createServer, Socket } from "node:net";
 import { test } from "node:test";
 import { BridgePorts, socketForAdmin } from "../../src/app/bridge-ports.ts";
 import { unserved } from "../../src/app/unserved.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
+import { freePorts } from "../support/free-port.ts";
 
 const report = { exchange: () => {}, error: () => {} };
 const socketOn = (host: string, port = 8_880) => ({ holder: new Socket(), host, port });
@@ -27,6 +28,31 @@ test("BridgePorts refuses a port that systemd doesn't have, by the name of the s
     name: "SocketsError",
     message: /^Cannot use the configuration: services\.bank-2\.port is 9888, but systemd's posline\.socket listens on 8880: /,
   });
+});
+
+test("BridgePorts refuses a host that meets one of its own on the same port by naming itself, and another's by the system's error", async () => {
+  const [port = 0] = await freePorts(1);
+  const at = (host: string) => {
+    const options = unserved(port, report);
+    return [{ line: "till", options: { ...options, service: "bank", config: { ...options.config, host } } }];
+  };
+  const ports = new BridgePorts([], report);
+  const other = createServer();
+  try {
+    ports.take(await ports.prepare(at("127.0.0.1")));
+    await assert.rejects(ports.prepare(at("0.0.0.0")), {
+      message: `Cannot reload: services.bank is to listen on 0.0.0.0:${port}, and posline itself listens on 127.0.0.1:${port}, so the change of the host needs a restart: restart posline, or undo the change`,
+    });
+    assert.deepEqual(
+      ports.listening.map(({ host }) => host),
+      ["127.0.0.1"],
+    );
+    await new Promise<void>((resolve) => other.listen(port, "127.0.0.2", resolve));
+    await assert.rejects(ports.prepare(at("127.0.0.2")), { code: "EADDRINUSE" });
+  } finally {
+    other.close();
+    await ports.close();
+  }
 });
 
 test("socketForAdmin() refuses a socket that the network reaches without a token, with what to do", () => {
