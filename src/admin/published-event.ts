@@ -72,8 +72,16 @@ function dataOf(published: PublishedEvent): object {
 }
 
 function openData({ exchange, phase }: OpenExchange): object {
-  const { requestId, service, line, route, background } = exchange;
-  return { requestId: logged(requestId), service, line, route, phase, background: background || undefined };
+  const { requestId, callId = requestId, service, line, route, background } = exchange;
+  return {
+    requestId: logged(requestId),
+    callId: logged(callId),
+    service,
+    line,
+    route,
+    phase,
+    background: background || undefined,
+  };
 }
 
 function endedData({ line, record, parts, background }: EndedExchange): object {
@@ -81,6 +89,7 @@ function endedData({ line, record, parts, background }: EndedExchange): object {
   const { requestId, service, route, key, outcome, reason, status, code, httpStatus, queueMs, lineMs, message } = fields;
   return {
     requestId,
+    callId: logged(record.callId ?? record.requestId),
     service,
     line,
     route,

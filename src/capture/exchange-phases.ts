@@ -179,8 +179,8 @@ export class ExchangePhases {
   }
 }
 
-function nameOf({ request: { requestId, service, route, background } }: Exchange, line: string): ExchangeName {
-  return { requestId, service, line, route, background };
+function nameOf({ request: { requestId, callId, service, route, background } }: Exchange, line: string): ExchangeName {
+  return { requestId, callId, service, line, route, background };
 }
 
 /** What a question's end says, with the fields of a call's. */

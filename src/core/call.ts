@@ -27,8 +27,10 @@ export interface Call {
    * `data=<Base64>&sign=<Base64>`, each value as its sender escaped it.
    */
   readonly body: readonly Buffer[];
-  /** Unique within the process and fit for a log line: at most 64 characters of `[A-Za-z0-9._-]`. */
+  /** Fit for a log line: at most 64 characters of `[A-Za-z0-9._-]`. Unique only where its client gave none, and no trace. */
   readonly requestId: string;
+  /** Tells it from every other call, where its request id is its client's word or its trace's; absent where the request id does. */
+  readonly callId?: string | undefined;
   /** The W3C `traceparent` with which it came, or which a gateway made for it: valid, and passed on as it is. */
   readonly trace?: string | undefined;
   /** What the sender calls the operation, for logs: pay_id or documentExtID. */

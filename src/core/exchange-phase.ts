@@ -6,6 +6,8 @@ export type ExchangePhase = "waiting" | "sent" | "written" | "replying";
 /** Which exchange. */
 export interface ExchangeName {
   readonly requestId: string;
+  /** As the call has it. */
+  readonly callId?: string | undefined;
   readonly service: string;
   readonly line: string;
   readonly route: string;

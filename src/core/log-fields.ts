@@ -10,6 +10,8 @@ import { logged, loggedSentence } from "./log-text.ts";
 /** One request and what became of it. */
 export interface ExchangeRecord {
   readonly requestId: string;
+  /** As the call has it; for those who watch, and not in the log. */
+  readonly callId?: string | undefined;
   /** Of its W3C trace, where it has one. */
   readonly traceId?: string | undefined;
   readonly service: string;

@@ -32,7 +32,7 @@ export interface HttpListenerOptions extends ServiceSettings {
 
 export class HttpListener {
   #settings: AppliedSettings;
-  readonly #newId = requestIds();
+  readonly #newIds = requestIds();
   readonly #server: BoundedServer<RequestContext>;
 
   constructor(options: HttpListenerOptions) {
@@ -76,7 +76,7 @@ export class HttpListener {
       settings,
       request,
       response,
-      requestId: this.#newId(request.headers["x-request-id"], trace),
+      ...this.#newIds(request.headers["x-request-id"], trace),
       trace,
       path: pathOf(request.url ?? "/"),
       client: new ClientPresence(request),
@@ -143,6 +143,7 @@ export class HttpListener {
     const {
       route,
       requestId,
+      callId,
       trace,
       client,
       settings: { contract, service, rules, handler, responses },
@@ -160,6 +161,7 @@ export class HttpListener {
         route: route.path,
         body,
         requestId,
+        callId,
         trace,
         key,
         caller: client,
@@ -209,7 +211,7 @@ export class HttpListener {
     const { responses, bodies } = context?.settings ?? this.#settings;
     if (context !== undefined) bodies.release(context);
     const received: RequestContext | UnparsedRequest = context ?? {
-      requestId: this.#newId(undefined, undefined),
+      ...this.#newIds(undefined, undefined),
       path: undefined,
       origin: undefined,
       closesConnection: true,

@@ -28,6 +28,7 @@ export interface RequestContext extends BodyState {
   readonly response: ServerResponse;
   readonly settings: AppliedSettings;
   readonly requestId: string;
+  readonly callId: string;
   /** Its valid `traceparent`. */
   readonly trace: string | undefined;
   /** As requested, without its query. */
@@ -47,6 +48,7 @@ export interface RequestContext extends BodyState {
 /** What was received and could not be parsed as a request. */
 export interface UnparsedRequest {
   readonly requestId: string;
+  readonly callId: string;
   readonly path: undefined;
   readonly origin: undefined;
   readonly closesConnection: true;
@@ -67,6 +69,7 @@ export function exchangeRecord(
   const context = "request" in received ? received : undefined;
   return {
     requestId: received.requestId,
+    callId: received.callId,
     traceId: context?.trace === undefined ? undefined : traceIdOf(context.trace),
     service,
     // An unknown path is the client's text and may hold anything: the message quotes it, masked and bounded.
@@ -90,15 +93,19 @@ export function exchangeRecord(
 /** What a request id of a client may look like; anything else could forge lines of a log. */
 const idForm = /^[A-Za-z0-9._-]{1,64}$/;
 
+/** How a request is called: by whom it came from, which may come twice, and by what no other has. */
+export type RequestIds = Pick<RequestContext, "requestId" | "callId">;
+
 /**
- * Names requests: by the id that the client gave, else by the id of its trace, else by one that is unique on a box, made of a random start
- * for this process and a count.
+ * Names requests. Each gets an id that is unique on a box, made of a random start for this listener and a count. Its request id is the one
+ * that the client gave, else the id of its trace, which its next requests may have as well, else the same.
  */
-export function requestIds(): (given: string | string[] | undefined, trace: string | undefined) => string {
+export function requestIds(): (given: string | string[] | undefined, trace: string | undefined) => RequestIds {
   const start = randomBytes(4).toString("hex");
   let count = 0;
   return (given, trace) => {
-    if (typeof given === "string" && idForm.test(given)) return given;
-    return trace === undefined ? `${start}-${(++count).toString(36)}` : traceIdOf(trace);
+    const callId = `${start}-${(++count).toString(36)}`;
+    if (typeof given === "string" && idForm.test(given)) return { requestId: given, callId };
+    return { requestId: trace === undefined ? callId : traceIdOf(trace), callId };
   };
 }

@@ -34,6 +34,7 @@ export function lineCaller(options: LineCallerOptions): Handler {
     service,
     route: route.path,
     requestId: call.requestId,
+    callId: call.callId,
     framing: contract.framing,
     payload: toLine(contract, route.path, call.body, merchantId),
     replyTimeoutMs: replyTimeoutMs[route.path] ?? route.replyTimeoutMs,

@@ -12,9 +12,10 @@ import type { Queued } from "./send-queue.ts";
 /** One request for a line. */
 export interface LineRequest {
   readonly service: ServiceName;
-  /** Route and id of the call, for those who watch the line; the line itself makes nothing of them. */
+  /** Route and ids of the call, for those who watch the line; the line itself makes nothing of them. */
   readonly route: string;
   readonly requestId: string;
+  readonly callId?: string | undefined;
   readonly framing: Framing;
   readonly payload: readonly Buffer[];
   /** Milliseconds from the last byte sent to the first of the reply. */

@@ -58,7 +58,7 @@ export function logLineOf({ event, data }: StreamEvent): string | undefined {
   const line = (level: "info" | "warn", more: object, msg: string) => JSON.stringify({ level, time, ...more, msg });
   switch (event) {
     case "exchange": {
-      const { phase, background, line: _, ...record } = fields;
+      const { phase, background, line: _line, callId: _callId, ...record } = fields;
       if (phase !== "ended" || background === true) return undefined;
       return line(record["outcome"] === "unknown" ? "warn" : "info", record, "exchange");
     }

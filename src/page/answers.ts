@@ -68,7 +68,8 @@ export interface NotReady {
 /** An event `exchange`: one phase of one request. */
 export interface ExchangeEvent {
   readonly time: string;
-  readonly requestId: string;
+  /** Another one for each call; a request id may come twice. */
+  readonly callId: string;
   readonly service: string;
   readonly route: string;
   readonly phase: "waiting" | "sent" | "written" | "replying" | "ended";

@@ -42,7 +42,7 @@ interface Row {
 export class Exchanges {
   readonly #list: HTMLElement;
   readonly #rows: Row[] = [];
-  /** The newest last. */
+  /** By call, the newest last. */
   readonly #all = new Map<string, Exchange>();
   /** Milliseconds on the line of those that ended last, the newest last. */
   readonly lineTimes: number[] = [];
@@ -66,10 +66,10 @@ export class Exchanges {
 
   take(event: ExchangeEvent): void {
     const now = performance.now();
-    let exchange = this.#all.get(event.requestId);
+    let exchange = this.#all.get(event.callId);
     if (exchange === undefined) {
       exchange = { event, beganMs: now, partMs: now, spent: [0, 0, 0, 0], isLost: false };
-      this.#all.set(event.requestId, exchange);
+      this.#all.set(event.callId, exchange);
       for (const oldest of this.#all.keys()) {
         if (this.#all.size <= exchangesMax) break;
         this.#all.delete(oldest);

@@ -58,6 +58,23 @@ test("GET /events shows a sale step by step, and goes on after Last-Event-ID", (
     refused.leave();
   }));
 
+test("GET /events tells the calls of one trace apart, which have one request id", () =>
+  withEmulated(async (posline, admin) => {
+    const watcher = new Watcher(admin);
+    await watcher.hello();
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
+    const bank = await posline.port("bank");
+    await ask(bank, "POST", "/sale", sale("T-1"), headers);
+    await ask(bank, "POST", "/check", '{"pay_id":"T-1"}', headers);
+    const isOf = (route: string) => (event: Seen) => event.data["route"] === route && event.data["requestId"] === traceId;
+    await watcher.seen((event) => isOf("/check")(event) && event.data["phase"] === "ended", "the end of /check");
+    const callIds = (route: string) => new Set(watcher.events.filter(isOf(route)).map(({ data }) => data["callId"]));
+    const [one, other] = [callIds("/sale"), callIds("/check")];
+    assert.deepEqual([one.size, other.size, new Set([...one, ...other]).size], [1, 1, 2]);
+    watcher.leave();
+  }));
+
 test("GET /events ends with the service, after the last exchange", async () => {
   let watcher: Watcher | undefined;
   await withEmulated(async (posline, admin) => {

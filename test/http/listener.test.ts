@@ -50,13 +50,18 @@ test("HttpListener names a request by its X-Request-Id, else by its trace, and l
     [{ traceparent, "X-Request-Id": "not fit" }, traceId],
     [{ traceparent, "X-Request-Id": "till-7.42" }, "till-7.42"],
   ];
+  const callIds = new Set();
   for (const [headers, requestId] of named) {
     const answer = await ask(port, "POST", "/sale", sale, headers);
     assert.equal(answer.headers.get("x-request-id"), requestId);
     const [call, record] = [calls.pop(), records.pop()];
     assert.deepEqual([call?.requestId, call?.trace], [requestId, traceparent]);
     assert.deepEqual([record?.requestId, record?.traceId], [requestId, traceId]);
+    assert.match(call?.callId ?? "", /^[0-9a-f]{8}-[0-9a-z]+$/);
+    assert.equal(record?.callId, call?.callId);
+    callIds.add(call?.callId);
   }
+  assert.equal(callIds.size, named.length);
 });
 
 test("HttpListener logs the trace of a request that it refuses", async () => {

@@ -101,7 +101,7 @@ for (const [look, options] of Object.entries(looks)) {
         lineMs: 0,
         message: "Cannot send to line till",
       });
-      double.send("exchange", { requestId: "4", service: "bank", line: "till", route: "/sale", phase: "written" });
+      double.send("exchange", { requestId: "4", callId: "4", service: "bank", line: "till", route: "/sale", phase: "written" });
       await page.locator('.exchange[data-level="now"]').waitFor();
       assert.deepEqual(await findingsOf(page), []);
       assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
@@ -318,7 +318,7 @@ test("page says at once that posline is gone and since when, shows nothing as cu
   const { page, close } = await open(await double.start());
   try {
     await untilText(page, "#verdict-words", /The terminal is ready/);
-    double.send("exchange", { requestId: "1", service: "bank", line: "till", route: "/sale", phase: "written" });
+    double.send("exchange", { requestId: "1", callId: "1", service: "bank", line: "till", route: "/sale", phase: "written" });
     await untilText(page, ".exchange", /the terminal works/);
     await untilText(page, ".terminal", /Working/);
     const began = performance.now();
@@ -335,6 +335,28 @@ test("page says at once that posline is gone and since when, shows nothing as cu
     assert.match(await textOf(page, ".exchange"), /end not seen/);
     double.exchange("2");
     await untilText(page, ".exchange:first-child", /answered/);
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
+test("page keeps a sale of unknown outcome when another call has its request id, as calls of one trace do, and tills that count", {
+  skip: noChromium,
+}, async () => {
+  const double = new StreamDouble();
+  const { page, close } = await open(await double.start());
+  try {
+    await untilText(page, "#verdict-words", /The terminal is ready/);
+    const requestId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    double.exchange("6fcc1715-1", { outcome: "unknown", reason: "no-reply", lineMs: 30_000 }, { requestId });
+    const working = { requestId, callId: "6fcc1715-2", service: "bank", line: "till", route: "/sale", phase: "written" };
+    double.send("exchange", working);
+    double.exchange("6fcc1715-3", undefined, { requestId, route: "/check" });
+    await untilText(page, ".exchange:first-child", /bank \/check\s*answered/);
+    assert.match(await textOf(page, ".exchange:nth-child(2)"), /bank \/sale the terminal works/);
+    assert.match(await textOf(page, ".exchange:nth-child(3)"), /bank \/sale in doubt/);
+    assert.match(await textOf(page, ".terminal"), /Working/);
   } finally {
     await close();
     await double.stop();
@@ -392,6 +414,7 @@ test("page shows what others wrote as text, whatever it holds", { skip: noChromi
     await untilText(page, ".doubt", /onerror/);
     double.send("exchange", {
       requestId: "1",
+      callId: "1",
       service: evil,
       route: evil,
       phase: "ended",

@@ -76,13 +76,17 @@ export class StreamDouble {
   }
 
   /** Sends an exchange from its beginning to its end. */
-  exchange(requestId: string, end: object = { outcome: "answered", status: "success", queueMs: 0.1, lineMs: 8.2 }): void {
-    const name = { requestId, service: "bank", line: "till", route: "/sale" };
+  exchange(
+    callId: string,
+    end: object = { outcome: "answered", status: "success", queueMs: 0.1, lineMs: 8.2 },
+    named = {},
+  ): void {
+    const name = { requestId: callId, callId, service: "bank", line: "till", route: "/sale", ...named };
     for (const phase of ["sent", "written", "replying"]) this.send("exchange", { ...name, phase });
     this.send("exchange", {
       ...name,
       phase: "ended",
-      key: `pay-${requestId}`,
+      key: `pay-${callId}`,
       requestMs: 1.2,
       terminalMs: 5,
       replyMs: 2,
