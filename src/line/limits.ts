@@ -51,6 +51,12 @@ export const reopenMs = { first: 100, longest: 1_000 } as const;
 /** Milliseconds waited at most for more of a burst: four of a USB adapter's 16 ms. */
 export const burstMsMax = 64;
 
+/**
+ * Milliseconds of silence after which a listener answers what it can't read once more. A line that echoes, or another listener at its far
+ * end, sends back within tenths of a second; a till that tries again by itself has waited for an answer first.
+ */
+export const unreadQuietMs = 1_000;
+
 /** Milliseconds a frame must have been coming before its pace is believed. */
 export const restAfterMs = 1;
 

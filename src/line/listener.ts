@@ -6,15 +6,17 @@ import { contracts } from "../contract/contracts.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
+import { bytesOf } from "../core/pieces.ts";
 import { Presence } from "../core/presence.ts";
-import type { OpenTransport } from "../device/transport.ts";
+import { msPerByte, type OpenTransport } from "../device/transport.ts";
 import { faultOnLine } from "../envelope/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 import { type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
-import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
+import type { Decoded, Discard, Frame, Framing } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import { FramedLink } from "./framed-link.ts";
 import { type Answering, Inbox, InboxCaller, type Job } from "./inbox.ts";
+import { unreadQuietMs } from "./limits.ts";
 
 /**
  * Where calls enter from a line: reads request frames, hands them to the service's handler one after the other, and frames what
@@ -88,6 +90,14 @@ export class LineListener {
   /** The last write, which ends when it is out or its opening is lost, and what ends it. */
   #writing: Promise<void> = Promise.resolve();
   #wrote: (() => void) | undefined;
+  /** What was written last. */
+  #written: { readonly framing: Framing; readonly payload: readonly Buffer[] } | undefined;
+  /** When it is out on the wire; the kernel takes bytes before the wire does. */
+  #outMs = 0;
+  /** When something came last. */
+  #heardMs = 0;
+  /** Whether a frame that can't be read is answered: not the second since a silence, or since one that could be. */
+  #answersUnread = true;
   readonly #idStart = randomBytes(4).toString("hex");
   #count = 0;
 
@@ -136,6 +146,8 @@ export class LineListener {
     this.#options.report.received?.(discards);
     for (const discard of discards) this.#options.report.discard(discard);
     this.#options.report.state(reason, false);
+    // What the kernel had left of it goes nowhere.
+    this.#outMs = 0;
     this.#abandon();
   }
 
@@ -153,11 +165,15 @@ export class LineListener {
 
   #heard(decoded: readonly Decoded[]): void {
     if (this.#stopped) return;
+    const now = nowMs();
+    if (now - Math.max(this.#heardMs, this.#outMs) >= unreadQuietMs) this.#answersUnread = true;
+    this.#heardMs = now;
     this.#options.report.received?.(decoded);
     for (const item of decoded) {
       if (item.kind === "discard") this.#discarded(item);
+      else if (this.#isEcho(item)) this.#options.report.unaddressed?.(item);
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
-      else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: nowMs() });
+      else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: now });
     }
     this.#stilled?.();
     this.#begin();
@@ -189,9 +205,10 @@ export class LineListener {
   }
 
   async #answer(job: Job): Promise<void> {
-    if ("broken" in job) return this.#write(job.broken, refusal(job.broken, "Cannot read the frame: its CRC is wrong"));
+    if ("broken" in job) return this.#refuseUnread(job.broken, "Cannot read the frame: its CRC is wrong");
     const asked = this.#readCall(job.frame);
-    if (asked === undefined) return this.#refuseUnread(job.frame);
+    if (asked === undefined) return this.#refuseUnaddressed(job.frame);
+    this.#answersUnread = true;
     const { contract, handler, call } = asked;
     if (this.#isNewest) await this.#stillness();
     if (!this.#inbox.wanted) return this.#givenUp(job);
@@ -246,12 +263,29 @@ export class LineListener {
   }
 
   /** A frame that asks nobody here: fiscal answers it as an invalid request, bank and qr say nothing. */
-  async #refuseUnread(frame: Frame): Promise<void> {
+  async #refuseUnaddressed(frame: Frame): Promise<void> {
     this.#options.report.unaddressed?.(frame);
     const fiscal = this.#options.services.find(({ contract }) => contract.framing === "stx" && frame.framing === "stx");
     if (fiscal === undefined) return;
     const { contract } = fiscal;
-    await this.#write(contract, refusal(contract, "Cannot read the request: its command is missing, or a field appears twice"));
+    await this.#refuseUnread(contract, "Cannot read the request: its command is missing, or a field appears twice");
+  }
+
+  /**
+   * Answers a frame that can't be read, but none that follows it without a silence: where the answer comes back damaged, or is answered by
+   * another listener, there would be no end.
+   */
+  async #refuseUnread(contract: Contract, message: string): Promise<void> {
+    if (!this.#answersUnread) return;
+    this.#answersUnread = false;
+    await this.#write(contract, refusal(contract, message));
+  }
+
+  /** Whether a frame is what was written last, as a line that echoes gives it back: nobody's request, whatever it says. */
+  #isEcho({ framing, payload, payloadBytes }: Frame): boolean {
+    const written = this.#written;
+    if (written?.framing !== framing || bytesOf(written.payload) !== payloadBytes) return false;
+    return wholeOf(written.payload).equals(wholeOf(payload));
   }
 
   /** Somebody's request that isn't carried out, since nobody awaits its answer by now. */
@@ -294,6 +328,8 @@ export class LineListener {
 
   #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {
     const frame = frameOf(contract.framing, payload, this.#options.config.crc16);
+    this.#written = { framing: contract.framing, payload };
+    this.#outMs = Math.max(nowMs(), this.#outMs) + bytesOf(frame) * msPerByte(this.#options.config);
     this.#options.report.writes?.(frame);
     this.#writing = new Promise((resolve) => {
       this.#wrote = () => {

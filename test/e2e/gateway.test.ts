@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { unreadQuietMs } from "../../src/line/limits.ts";
 import { certificate, key } from "../http/certificate.ts";
 import { type Answer, type Identity, Upstream } from "../http/upstream.ts";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
@@ -110,6 +111,8 @@ test("posline gateway drops broken bank and qr frames, answers a broken fiscal o
     await till.send(broken);
     await gateway.until(() => (discards() > before ? true : undefined), "the discard");
   }
+  // The opening was found out by a frame that can't be read, and of those one is answered until there was a silence.
+  await new Promise((resolve) => setTimeout(resolve, 1.5 * unreadQuietMs));
   const broken = till.frame("stx", "command=/sale&data=e30=&sign=AAAA");
   broken.writeUInt8(broken.readUInt8(6) ^ 1, 6);
   await till.send(broken);

@@ -5,7 +5,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, ContractName, Handler } from "../../src/core/call.ts";
 import { checkFirst, Fault } from "../../src/core/fault.ts";
 import type { OpenTransport } from "../../src/device/transport.ts";
-import { writeMsMin } from "../../src/line/limits.ts";
+import { unreadQuietMs, writeMsMin } from "../../src/line/limits.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
@@ -126,9 +126,60 @@ test("LineListener answers a fiscal request without a command, or with a field t
   for (const text of ["data=e30=&sign=x", "command=/sale&data=e30=&data=e30=&sign=x"]) {
     const [answer] = await till.ask("stx", text);
     assert.equal(JSON.parse(answer ?? "").code, 2);
+    await time.advance(2 * unreadQuietMs);
   }
   assert.equal(till.calls.length, 0);
   await till.listener.stop();
+});
+
+test("LineListener answers one frame that it can't read, and the next one after a silence or a good request", async () => {
+  const till = await new Till(["fiscal"]).open();
+  const broken = frame("stx", "command=/sale&data=e30=&sign=x");
+  broken.writeUInt8(broken.readUInt8(5) ^ 1, 5);
+  const asks = [() => till.device.reply("stx", "who is there"), () => till.device.send(broken)];
+  const counts: number[] = [];
+  for (const ask of [...asks, ...asks]) {
+    ask();
+    await time.advance(unreadQuietMs / 2);
+    counts.push((await till.answers()).length);
+  }
+  assert.deepEqual(counts, [1, 0, 0, 0], "the silence is counted from what came last");
+  await time.advance(unreadQuietMs);
+  assert.equal((await till.ask("stx", "who is there")).length, 1);
+  assert.equal((await till.ask("stx", "command=/sale&data=e30=&sign=x")).length, 1);
+  assert.equal((await till.ask("stx", "who is there")).length, 1);
+  await till.listener.stop();
+});
+
+test("LineListener answers no frame that the line gives back to it, whole or damaged, and none of another listener's answers", async () => {
+  const damaged = (text: string) => {
+    const bytes = frame("stx", text);
+    bytes.writeUInt8(bytes.readUInt8(5) ^ 1, 5);
+    return bytes;
+  };
+  const farEnds: Record<string, (answer: string) => Buffer> = {
+    echo: (answer) => frame("stx", answer),
+    "echo that damages": damaged,
+    "another listener": () => frame("stx", '{"status":"error","code":2,"message":"Cannot read the request"}'),
+  };
+  for (const [name, farEnd] of Object.entries(farEnds)) {
+    const till = await new Till(["fiscal", "bank"]).open();
+    till.device.reply("stx", "command=/sale&data=e30=&sign=x");
+    let written = 0;
+    for (let round = 0; round < 20; round++) {
+      for (const answer of await till.answers()) {
+        written++;
+        till.device.send(farEnd(answer));
+      }
+      await time.advance(200);
+    }
+    assert.ok(written <= 2, `${name}: ${written} frames`);
+    assert.equal(till.calls.length, 1, name);
+    assert.equal((await till.ask("length", "/sale\n{}")).length, 1, name);
+    assert.equal((await till.ask("length", '{"status":"success"}')).length, 0, name);
+    assert.equal((await till.ask("stx", "command=/sale&data=e30=&sign=x")).length, 1, name);
+    await till.listener.stop();
+  }
 });
 
 test("LineListener writes a handler's fault in the service's envelope, and an error as an internal one", async () => {
