@@ -11,7 +11,7 @@ import type { Frame } from "../wire/decoded.ts";
  * `newest`: by the contracts one request is in flight, so a till that asks anew has given up what it asked before. What waits is then
  * never carried out, and the answer to what is in work is kept back: it would be taken for the answer to the new request, an
  * approval of one sale for the approval of another. The same bytes once more are the same question: the one in work answers it,
- * and nothing is carried out twice.
+ * and nothing is carried out twice. What has an effect is in work until its answer is out on the wire, where that takes long.
  */
 export type Answering = "all" | "newest";
 
@@ -37,6 +37,11 @@ export class Inbox {
   /** Whether the till still awaits the answer to what is in work. */
   get wanted(): boolean {
     return this.#wanted;
+  }
+
+  /** Whether another request waits. */
+  get isAsked(): boolean {
+    return this.#waiting.length > 0;
   }
 
   take(job: Job): void {

@@ -57,6 +57,13 @@ export const burstMsMax = 64;
  */
 export const unreadQuietMs = 1_000;
 
+/**
+ * Milliseconds that an answer may still need on the wire without being waited for. A gateway answers `gatewayMarginMs` before its till gives
+ * up, so what is out this soon comes in time; and over USB, where the speed is but a number, a till may have it and rightly send the same once
+ * more.
+ */
+export const shortWireMs = 1_000;
+
 /** Milliseconds a frame must have been coming before its pace is believed. */
 export const restAfterMs = 1;
 

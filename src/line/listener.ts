@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { LineConfig } from "../config/config.ts";
 import { payloadBytesMax, payloadMsMin } from "../config/limits.ts";
 import type { Contract } from "../contract/contract.ts";
-import { contracts } from "../contract/contracts.ts";
+import { contracts, routeOf } from "../contract/contracts.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
@@ -16,7 +16,7 @@ import type { Decoded, Discard, Frame, Framing } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import { FramedLink } from "./framed-link.ts";
 import { type Answering, Inbox, InboxCaller, type Job } from "./inbox.ts";
-import { unreadQuietMs } from "./limits.ts";
+import { shortWireMs, unreadQuietMs } from "./limits.ts";
 
 /**
  * Where calls enter from a line: reads request frames, hands them to the service's handler one after the other, and frames what
@@ -82,7 +82,7 @@ export class LineListener {
   /** Who sent the request that is being answered. */
   #caller: Presence = new Presence();
   #busy = false;
-  /** Something came, or went, while a request waits for bytes to end. */
+  /** Something came, or went, while a request waits for bytes to end, or for its answer to be out. */
   #stilled: (() => void) | undefined;
   #finishing = false;
   #finished: (() => void) | undefined;
@@ -134,6 +134,7 @@ export class LineListener {
   /** Lets what is being answered end and its answer go out, and gives the device back. What else is asked is refused. */
   async finish(): Promise<void> {
     this.#finishing = true;
+    this.#stilled?.();
     if (this.#busy) {
       await new Promise<void>((resolve) => {
         this.#finished = resolve;
@@ -220,8 +221,27 @@ export class LineListener {
     const tookMs = nowMs() - beganMs;
     if (this.#isNewest) await this.#stillness();
     const given = this.#isAwaited;
-    if (given && payload.length > 0) await this.#write(contract, payload);
+    const isWritten = given && payload.length > 0;
+    if (isWritten) await this.#write(contract, payload);
     this.#report({ call, waitedMs, tookMs, ending, payload, given });
+    const hasEffect = routeOf(contract, call.route)?.effect !== "none";
+    // What only reads may be carried out twice, and posline's own probes ask the same again and again.
+    if (isWritten && this.#isNewest && hasEffect) await this.#wentOut();
+  }
+
+  /**
+   * Waits until the answer is out on the wire, which takes seconds where the line is slow; until then the request is in work. A till that
+   * gives up meanwhile and asks the same once more gets this answer, and nothing is carried out twice. What it sends by then is waited for.
+   */
+  async #wentOut(): Promise<void> {
+    if (this.#outMs - nowMs() <= shortWireMs) return;
+    const giveUpMs = this.#outMs + payloadMsMin;
+    while (!this.#stopped && !this.#finishing && this.#link.isDrained && !this.#inbox.isAsked) {
+      const now = nowMs();
+      const isOut = now >= this.#outMs;
+      if (now >= giveUpMs || (isOut && this.#link.isStill)) break;
+      await this.#stirred((isOut ? giveUpMs : this.#outMs) - now);
+    }
   }
 
   get #isNewest(): boolean {
@@ -240,14 +260,19 @@ export class LineListener {
   async #stillness(): Promise<void> {
     const untilMs = nowMs() + payloadMsMin;
     while (this.#inbox.wanted && !this.#link.isStill && nowMs() < untilMs) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, untilMs - nowMs());
-        this.#stilled = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
+      await this.#stirred(untilMs - nowMs());
     }
+  }
+
+  /** Waits until something comes or goes, for so many milliseconds at most. */
+  async #stirred(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#stilled = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
     this.#stilled = undefined;
   }
 
@@ -329,7 +354,7 @@ export class LineListener {
   #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {
     const frame = frameOf(contract.framing, payload, this.#options.config.crc16);
     this.#written = { framing: contract.framing, payload };
-    this.#outMs = Math.max(nowMs(), this.#outMs) + bytesOf(frame) * msPerByte(this.#options.config);
+    this.#outMs = nowMs() + bytesOf(frame) * msPerByte(this.#options.config);
     this.#options.report.writes?.(frame);
     this.#writing = new Promise((resolve) => {
       this.#wrote = () => {

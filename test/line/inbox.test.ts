@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { LineConfig } from "../../src/config/config.ts";
 import { silenceMs } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
@@ -26,7 +27,7 @@ class Gateway {
   readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
   #read = 0;
 
-  private constructor() {
+  private constructor(config: Partial<LineConfig>) {
     const handler = (call: Call, waitedMs: number) =>
       new Promise<Reply>((resolve, reject) => {
         const answer = (text: string) =>
@@ -34,7 +35,7 @@ class Gateway {
         this.calls.push({ call, waitedMs, answer, fail: reject });
       });
     this.listener = new LineListener({
-      config: configOf(),
+      config: configOf(config),
       open: this.device.open,
       answering: "newest",
       services: [contracts.bank, contracts.fiscal].map((contract) => ({ contract, handler })),
@@ -49,8 +50,8 @@ class Gateway {
     this.listener.start();
   }
 
-  static async open(): Promise<Gateway> {
-    const gateway = new Gateway();
+  static async open(config: Partial<LineConfig> = {}): Promise<Gateway> {
+    const gateway = new Gateway(config);
     await time.advance(silenceMs + 1);
     return gateway;
   }
@@ -129,6 +130,74 @@ test("LineListener of the newest answers the same request asked again once, and 
   await gateway.ask("/sale\n2");
   assert.equal(gateway.calls.length, 3);
   await gateway.listener.stop();
+});
+
+/** An answer that takes 8.4 s at 2400 baud. */
+const longAnswer = `{"print_data":"${"x".repeat(2_000)}"}`;
+
+test("LineListener of the newest carries out once what is asked again while its answer is on the wire", async () => {
+  const gateway = await Gateway.open({ baudRate: 2_400 });
+  await gateway.ask("/sale\n1");
+  assert.equal((await gateway.answer(longAnswer)).length, 1);
+  assert.deepEqual(gateway.endings, ["1 answered given"], "it is reported at once");
+  await time.advance(1_000);
+  await gateway.ask("/sale\n1");
+  // A repetition that is damaged doesn't end it either.
+  const damaged = frame("length", "/sale\n1");
+  damaged.writeUInt8(damaged.readUInt8(6) ^ 1, 6);
+  gateway.device.send(damaged);
+  await time.advance(1_000);
+  await gateway.ask("/sale\n1");
+  await time.advance(6_300);
+  // Begun before the answer's end, it was sent by a till that hadn't got it.
+  const again = frame("length", "/sale\n1");
+  gateway.device.send(again.subarray(0, 8));
+  await time.advance(200);
+  gateway.device.send(again.subarray(8));
+  await time.settle();
+  assert.equal(gateway.calls.length, 1);
+  assert.deepEqual(await gateway.written(), []);
+  await gateway.ask("/sale\n1");
+  assert.equal(gateway.calls.length, 2, "whoever has the answer asks anew");
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest hands on another request, and one that only reads, while an answer is on the wire", async () => {
+  const gateway = await Gateway.open({ baudRate: 2_400 });
+  for (const [text, count] of [
+    ["/sale\n1", 1],
+    ["/check\n2", 2],
+    ["/check\n2", 3],
+  ] as const) {
+    await gateway.ask(text);
+    assert.equal(gateway.calls.length, count);
+    assert.equal((await gateway.answer(longAnswer)).length, 1);
+  }
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest takes what is asked again for a new request at once where its answer is soon out", async () => {
+  const gateway = await Gateway.open({ baudRate: 115_200 });
+  for (const count of [1, 2]) {
+    await gateway.ask("/sale\n1");
+    assert.equal(gateway.calls.length, count);
+    assert.equal((await gateway.answer(longAnswer)).length, 1);
+  }
+  await gateway.listener.stop();
+});
+
+test("LineListener.finish() doesn't wait for the wire, and a lost line begins anew", async () => {
+  const gateway = await Gateway.open({ baudRate: 2_400 });
+  await gateway.ask("/sale\n1");
+  await gateway.answer(longAnswer);
+  gateway.device.unplug();
+  gateway.device.plug();
+  await time.advance(3_000);
+  await gateway.ask("/sale\n1");
+  assert.equal(gateway.calls.length, 2);
+  await gateway.answer(longAnswer);
+  await gateway.listener.finish();
+  assert.equal(gateway.device.isOpen, false);
 });
 
 test("LineListener of the newest takes a request of other bytes or another framing for another one", async () => {
