@@ -114,6 +114,17 @@ test("fileSchema describes every key and gives defaults and examples that it acc
   }
 });
 
+test("fileSchema lets a call wait for as long as its own record in the journal may take", () => {
+  const { queueWaitMs } = fileSchema.properties.lines.additionalProperties.properties;
+  const problemsOf = (ms: number) => {
+    const problems: string[] = [];
+    check(queueWaitMs as Node, ms, "queueWaitMs", problems);
+    return problems;
+  };
+  assert.match(problemsOf(99).join(), /^queueWaitMs: must be from 100 to 600000, not 99: .*journal counts.*SD card.*20 ms/);
+  assert.deepEqual(problemsOf(100), []);
+});
+
 test("fileSchema uses no keyword that check() doesn't know", () => {
   const known = new Set([
     ...["type", "enum", "anyOf", "properties", "patternProperties", "additionalProperties", "propertyNames", "required"],
