@@ -188,9 +188,10 @@ async function ask(client: Client, { called, route, body, timeoutMs }: OneReques
     const reply = route.body === "none" ? await method(options) : await method(body ?? {}, options);
     printReply(reply, args);
     if (!goesOn(contracts[called.contract], route.path, reply)) return exitCodes.ok;
-    const question = route.polling?.route.slice(1) ?? "";
     process.stderr.write(
-      `It has begun, and not ended: ask posline call ${called.name} ${question}; --wait does so by itself\n`,
+      route.polling === undefined
+        ? "The operation has not ended: ask again\n"
+        : `It has begun, and not ended: ask posline call ${called.name} ${route.polling.route.slice(1)}; --wait does so by itself\n`,
     );
     return exitCodes.unknown;
   } catch (error) {

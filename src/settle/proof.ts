@@ -79,10 +79,14 @@ export function leavesOpen(contract: Contract, path: string, reply: JsonObject, 
   return verdict === undefined || verdict === "closed";
 }
 
-/** Whether a success to an operation that was sent leaves open how it ends. */
+/** Whether a success to an operation that was sent, or to a question about one, leaves open how it ends. */
 export function goesOn(contract: Contract, path: string, reply: JsonObject): boolean {
   const recovery = recoveryOf(contract.service, path);
-  if (recovery === undefined) return false;
+  if (recovery === undefined) {
+    // Where an end stands in its answer, and in which words, is the same for all operations of a contract.
+    const [any] = recoveries[contract.service];
+    return isQuestion(contract, path) && any !== undefined && verdictIn({ contract, recovery: any }, reply, true) === undefined;
+  }
   const operation = { contract, recovery };
   if (recovery.success === "followed") return !recovery.startMayEnd || verdictIn(operation, reply, true) === undefined;
   return saysPending(operation, { reply, summary: { code: looseInteger(reply["code"]) } });

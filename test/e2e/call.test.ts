@@ -292,8 +292,38 @@ test("posline call reads the body from standard input and from a file", async ()
     input: '{"pay_id":"CALL-6"}',
     encoding: "utf8",
   });
-  assert.equal(status, 0);
+  assert.ok(status === 75 || status === 0);
   assert.equal(JSON.parse(stdout).status, "success");
+});
+
+test("posline call exits with 75 for a question's success that has no end, and with 0 for one that has", async () => {
+  let answer = "";
+  const server = createHttpServer((request, response) => {
+    request.resume().on("end", () => response.setHeader("content-type", "application/json").end(answer));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const questions = [
+    ["bank", "check", '{"pay_id":"A"}', '{"status":"success","data":{"status":"APPROVED"}}'],
+    ["qr", "check", '{"pay_id":"A","trans":"T","pay_system":"P"}', '{"status":"success","data":{"rrn":"1"}}'],
+    ["fiscal", "check_status", '{"documentExtID":"A"}', '{"status":"success","docStatus":1}'],
+  ] as const;
+  try {
+    for (const [service, route, body, end] of questions) {
+      for (const [text, code, said] of [
+        ['{"status":"success"}', 75, "The operation has not ended: ask again\n"],
+        [end, 0, ""],
+      ] as const) {
+        answer = text;
+        const args = [service, route, body, "--url", `http://127.0.0.1:${port}`, "--merchant-id-file", secret];
+        const asked = new PoslineProcess(["call", ...args]);
+        assert.deepEqual([await asked.ended(), asked.stdout, asked.stderr], [code, `${text}\n`, said], service);
+      }
+    }
+  } finally {
+    server.close();
+  }
 });
 
 test("posline call says what is wrong with how it was called, and exits with 64", async () => {

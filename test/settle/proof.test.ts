@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { recoveryOf } from "../../src/contract/recovery.ts";
+import type { ContractName } from "../../src/core/call.ts";
 import {
   type FollowedOperation,
   fingerprintOf,
+  goesOn,
   hasCode,
   namesOtherKey,
   provesName,
@@ -19,6 +21,34 @@ import { bad, good, operationOf } from "./judged.ts";
 const recovery = recoveryOf("bank", "/sale");
 assert.ok(recovery);
 const sale: FollowedOperation = { contract: contracts.bank, recovery, keyField: "pay_id", key: "A-1", asks: true };
+
+test("goesOn() takes a question's success for an end only where it says one", () => {
+  const data = { rrn: "1" };
+  const ends: readonly [ContractName, string, object][] = [
+    ["bank", "/check", { data: { status: "APPROVED" } }],
+    ["qr", "/check", { data }],
+    ["fiscal", "/check_status", { docStatus: 1 }],
+  ];
+  for (const [service, path, end] of ends) {
+    const open = [{}, { data: {} }, { data: { status: "constructor" } }, { docStatus: 0 }];
+    for (const reply of open) {
+      assert.equal(
+        goesOn(contracts[service], path, { status: "success", ...reply }),
+        true,
+        `${service} ${JSON.stringify(reply)}`,
+      );
+    }
+    assert.equal(goesOn(contracts[service], path, { status: "success", ...end }), false, service);
+  }
+  assert.equal(goesOn(contracts.bank, "/check", { status: "success", data: { status: "ERROR" } }), true, "a contradiction");
+  for (const [service, path] of [
+    ["bank", "/terminals"],
+    ["qr", "/check_connection"],
+    ["fiscal", "/check_shift"],
+  ] as const) {
+    assert.equal(goesOn(contracts[service], path, { status: "success" }), false, path);
+  }
+});
 
 test("verdictIn() takes no name that every object has for an end (found by fuzzing)", () => {
   for (const status of ["constructor", "toString", "hasOwnProperty", "__proto__"]) {
