@@ -58,8 +58,11 @@ export interface PastOperation {
   readonly isUnprinted: boolean;
   /** The name by which alone the contract asks about it, which the answer to its sending gave (qr: `trans`). */
   readonly learned: string | undefined;
-  /** It was sent several times, the last time less than a minute ago: that one may be carried out yet, though another has ended. */
-  readonly mayRunAgain: boolean;
+  /**
+   * It was sent several times: an earlier one ended well, or the last one, less than a minute ago, may be carried out yet. So a bad end
+   * that is found isn't the operation's.
+   */
+  readonly mayEndWell: boolean;
   /** It was sent several times, and may have been given another name as well. */
   readonly hasOtherNames: boolean;
   /** What the contract's question names it by, beside a key that is a string; undefined where it can't be asked by this alone. */
@@ -84,10 +87,10 @@ export interface OperationHistory {
   /** How many operations were sent under this key by this process, on any route. */
   sendings(service: string, key: string): number;
   /**
-   * How many milliseconds ago another operation under this key, of another route, was over whose end isn't known: 0 while it is in
-   * flight, undefined where there is none. What is found under the key may be that one's.
+   * Whether another operation under this key, of another route, has no known end: what is found under the key may be that one's.
+   * `recent`: less than a minute after its sending, or in flight, so that it may be carried out yet.
    */
-  othersOpenMs(service: string, route: string, key: string): number | undefined;
+  othersOpen(service: string, route: string, key: string): "recent" | "old" | undefined;
   /**
    * The answer to a question said that the terminal has the last operation of this service and route under this key.
    * @param sendings As `sendings` was: nothing is noted where more was sent since.

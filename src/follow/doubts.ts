@@ -4,15 +4,22 @@ import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
-import { isGoodEnd, type OperationEnd } from "../core/followed.ts";
+import { isGoodEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { textOf } from "../envelope/json.ts";
-import type { OpenOperation, Progress, SettledEnd } from "../journal/journal.ts";
+import type { OpenOperation, Progress, SaidOf, SettledEnd } from "../journal/journal.ts";
 import { recentMs } from "../journal/recent-operations.ts";
 import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
-import { type AnsweredCall, type FollowedOperation, hasCode, saysUnprinted, verdictIn } from "../settle/proof.ts";
+import {
+  type AnsweredCall,
+  type FollowedOperation,
+  hasCode,
+  namesOtherKey,
+  saysUnprinted,
+  verdictIn,
+} from "../settle/proof.ts";
 import { freshState, type SettleState } from "../settle/state.ts";
 
 /**
@@ -30,15 +37,9 @@ export interface DoubtfulJournal {
   begun(operation: OpenOperation): void;
   /**
    * A question by this key was answered by one who knows the operation, where it is of one of these routes.
-   * @param endOf How one of a route has ended, where the answer proves that.
+   * @param saidOf What the answer says of one of a route, that is asked about by these fields.
    */
-  heardOf(
-    service: string,
-    key: string,
-    routes: readonly string[],
-    askedMs: number,
-    endOf: (route: string) => OperationEnd | undefined,
-  ): void;
+  heardOf(service: string, key: string, routes: readonly string[], askedMs: number, saidOf: SaidOf): void;
   settle(operation: OpenOperation, end: SettledEnd): Promise<boolean>;
 }
 
@@ -177,7 +178,7 @@ export class Doubts {
   answered(call: Call, reply: Reply, askedMs: number): void {
     const { service, contract: name, route, body } = call;
     const contract = contracts[name];
-    this.#heard(call, reply, askedMs, (operation) => goodEndIn(contract, operation, reply));
+    this.#heard(call, reply, askedMs, true);
     const open = this.of(service);
     if (open.length === 0) return;
     const asked = parseExactObject(bodyText(contract, body));
@@ -191,19 +192,20 @@ export class Doubts {
 
   /** The same where nothing is to be settled: only that the terminal has what it was asked about is noted. */
   heard(call: Call, reply: Reply, askedMs: number): void {
-    this.#heard(call, reply, askedMs, () => undefined);
+    this.#heard(call, reply, askedMs, false);
   }
 
   /** Also of what was answered, with an error that leaves it open. */
-  #heard(
-    { service, contract: name, route, key }: Call,
-    { status, code }: Reply,
-    askedMs: number,
-    endOf: (route: string) => OperationEnd | undefined,
-  ): void {
+  #heard({ service, contract: name, route, body, key }: Call, reply: Reply, askedMs: number, settles: boolean): void {
     const contract = contracts[name];
+    const { status, code } = reply;
     const isKnown = status === "success" || (code !== undefined && contract.finals.pendingCodes.includes(code));
-    if (key !== undefined && isKnown) this.#journal.heardOf(service, key, askedBy(contract, route), askedMs, endOf);
+    if (key === undefined || !isKnown) return;
+    const asked = () => parseExactObject(bodyText(contract, body));
+    this.#journal.heardOf(service, key, askedBy(contract, route), askedMs, (operation, ask) => {
+      const said = saidOf(contract, operation, ask ?? {}, asked(), readAnswer(reply));
+      return settles || said === undefined ? said : "begun";
+    });
   }
 
   #judge(operation: OpenOperation, rules: Rules, asked: JsonObject, answer: AnsweredCall, askedMs: number): void {
@@ -238,8 +240,7 @@ export class Doubts {
     } else if (step.verdict !== "unknown") {
       // What the terminal doesn't know wasn't carried out; what it refused, it knows.
       const result: OperationEnd = isAbsent && step.verdict === recovery.refused ? "failed" : step.verdict;
-      if (isAbsent || isGoodEnd(result) || !progress.mayRunAgain)
-        void this.#journal.settle(operation, { result, by: "answer" });
+      if (isAbsent || isGoodEnd(result) || !progress.mayEndWell) void this.#journal.settle(operation, { result, by: "answer" });
     }
   }
 
@@ -283,15 +284,27 @@ function askedBy(contract: Contract, question: string): readonly string[] {
 }
 
 /**
- * The good end that a question's answer states of an operation whose key is its own. Of one that a name from its answer identifies it
- * isn't known here whether that name was asked for.
+ * What the answer to a question says of an operation whose key is its own: a good end, or that the terminal has it; undefined where it
+ * may be about another one. Of one that a name from its answer identifies it isn't known here whether that name was asked for.
  */
-function goodEndIn(contract: Contract, route: string, reply: Reply): OperationEnd | undefined {
-  const recovery = recoveryOf(contract.service, route);
-  const answer = readAnswer(reply);
-  if (recovery === undefined || recovery.learns !== undefined || answer?.success !== true) return undefined;
+function saidOf(
+  contract: Contract,
+  path: string,
+  ask: QuestionFields,
+  asked: JsonObject | undefined,
+  answer: AnsweredCall | undefined,
+): ReturnType<SaidOf> {
+  const recovery = recoveryOf(contract.service, path);
+  const route = routeOf(contract, path);
+  const keyField = route?.key;
+  if (recovery === undefined || keyField === undefined || asked === undefined || answer === undefined) return undefined;
+  if (namesOtherKey({ keyField, key: asked[keyField] }, answer.reply)) return undefined;
+  const others = (route?.polling?.keys ?? []).filter((name) => name !== keyField && name !== recovery.learns);
+  if (!others.every((name) => scalarText(asked[name]) === scalarText(ask[name]))) return undefined;
+  if (recovery.learns !== undefined || !answer.success) return "begun";
   const end = verdictIn({ contract, recovery }, answer.reply, true);
-  return end !== undefined && saysUnprinted({ recovery }, answer) ? "unprinted" : end;
+  if (end === undefined) return "begun";
+  return saysUnprinted({ recovery }, answer) ? "unprinted" : end;
 }
 
 /** An operation that was sent and never answered, and that is only asked about. Nothing is printed because of it. */

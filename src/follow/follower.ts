@@ -179,7 +179,8 @@ export class Follower {
         };
         const json = { [route.key]: key, ...past.ask };
         const asked = { call: question, route, recovery: former, key, digest: past.digest, json };
-        await this.#begin(asked, past, waitMs, true).ended;
+        // As long as proof may take, though this caller waits shorter: the next one finds it.
+        await this.#ended(this.#begin(asked, past, Math.max(waitMs, windowMsMin), true), waitMs);
       }
     }
   }
@@ -238,7 +239,7 @@ export class Follower {
       history: {
         now: () => history?.find(service, route.path, key),
         sendings: () => history?.sendings(service, key),
-        othersOpenMs: () => history?.othersOpenMs(service, route.path, key),
+        othersOpen: () => history?.othersOpen(service, route.path, key),
         accepted: (sendings) => history?.accepted(service, route.path, key, sendings),
       },
       requestId: call.requestId,

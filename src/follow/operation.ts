@@ -26,8 +26,8 @@ export interface HistoryOfOne {
   readonly now: () => PastOperation | undefined;
   /** How many operations were sent under its key. */
   readonly sendings: () => number | undefined;
-  /** How many milliseconds ago another one under its key was over whose end isn't known. */
-  readonly othersOpenMs: () => number | undefined;
+  /** Whether another one under its key has no known end, and whether that may be carried out yet. */
+  readonly othersOpen: () => "recent" | "old" | undefined;
   /** An answer said that the terminal has it, of so many as were sent under its key. */
   readonly accepted: (sendings: number) => void;
 }
@@ -214,13 +214,11 @@ export class Operation {
     const { contract, service: name, merchantId, token, windowMs, clock, stop, call } = this.#options;
     const transport: Transport = { send: (request) => this.#send(request), close: async () => {} };
     const service = new RemoteService({ contract, name, transport, merchantId, timeoutMs });
-    const wasAccepted = token.known.phase === "accepted";
     const onProgress = ({ type, token: { known } }: SettleEvent) => {
       this.#known = known;
       // What it refers to goes on, for longer than anybody waits for this.
       if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= this.#untilMs) this.#giveUp.abort();
-      if (!wasAccepted && known.phase === "accepted" && this.mayHaveBegun && this.#isAccepted)
-        this.#options.history.accepted(this.sendings);
+      if (known.phase === "accepted" && this.mayHaveBegun && this.#isAccepted) this.#options.history.accepted(this.sendings);
     };
     const settled = await settleFrom(service, token, call !== undefined, {
       windowMs,
@@ -240,10 +238,10 @@ export class Operation {
     const { contract, recovery } = this.#options;
     const code = this.#last?.reply.code;
     if (result !== recovery.refused || !isAbsent(contract, code))
-      return this.#now?.mayRunAgain === true && !isGoodEnd(result) ? undefined : result;
+      return this.#now?.mayEndWell === true && !isGoodEnd(result) ? undefined : result;
     // Somebody else learned meanwhile that the terminal has it: that it knows of none now proves nothing.
-    const { isAccepted = false, isStopped = false } = this.#now ?? {};
-    const provesNothing = isAccepted && !isStopped && recovery.absentWhenAccepted === "ask";
+    const { isAccepted = false, isStopped = false, mayEndWell = false } = this.#now ?? {};
+    const provesNothing = recovery.absentWhenAccepted === "ask" ? isAccepted && !isStopped : mayEndWell;
     return provesNothing ? undefined : "failed";
   }
 
@@ -253,9 +251,9 @@ export class Operation {
    */
   #mayBeOthers({ code }: Reply): boolean {
     const { contract, recovery, history } = this.#options;
-    const openMs = recovery.baseline ? history.othersOpenMs() : undefined;
-    if (openMs === undefined) return false;
-    return isAbsent(contract, code) || (this.#call !== undefined && openMs <= recovery.absentsAfterMs);
+    const others = recovery.baseline ? history.othersOpen() : undefined;
+    if (others === undefined) return false;
+    return isAbsent(contract, code) || (this.#call !== undefined && others === "recent");
   }
 
   /** The sending goes out as its till wrote it; a question as the machine wrote it, behind all that wait. */

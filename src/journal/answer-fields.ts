@@ -28,7 +28,8 @@ export function answerFields(call: Call, ending: OperationLogEnding, ask: Questi
   if (code === undefined) return {};
   if (contract.finals.pendingCodes.includes(code) || code === recovery.print?.code) return { begun: true };
   // Of one that is followed its follower decides what its answer proves.
-  return call.followMs === undefined && recovery.refusals.includes(code) ? { begun: false } : {};
+  const isRefused = recovery.refusals.includes(code) || recovery.signCodes.includes(code);
+  return call.followMs === undefined && isRefused ? { begun: false } : {};
 }
 
 /**

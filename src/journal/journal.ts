@@ -5,7 +5,13 @@ import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
-import type { OperationEnd, OperationHistory, PastOperation } from "../core/followed.ts";
+import {
+  isGoodEnd,
+  type OperationEnd,
+  type OperationHistory,
+  type PastOperation,
+  type QuestionFields,
+} from "../core/followed.ts";
 import { version } from "../core/version.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { type AnswerFields, answerFields } from "./answer-fields.ts";
@@ -62,14 +68,17 @@ export interface OpenOperation {
 }
 
 /** How far an operation has come that has not ended. */
-export type Progress = Pick<PastOperation, "isAccepted" | "isStopped" | "isUnprinted" | "hasOtherNames" | "mayRunAgain">;
+export type Progress = Pick<PastOperation, "isAccepted" | "isStopped" | "isUnprinted" | "hasOtherNames" | "mayEndWell">;
+
+/** What an answer says of an operation: its end, or that the terminal has it; undefined where it isn't about that one. */
+export type SaidOf = (route: string, ask: QuestionFields | undefined) => OperationEnd | "begun" | undefined;
 
 const noProgress: Progress = {
   isAccepted: false,
   isStopped: false,
   isUnprinted: false,
   hasOtherNames: false,
-  mayRunAgain: false,
+  mayEndWell: false,
 };
 
 /** How an operation is proven to have ended. */
@@ -84,7 +93,7 @@ const openMax = 1_000;
 /** Records of an operation: its sending and its outcome. */
 const recordsOfOne = 2;
 
-/** How many keys are remembered at most: one every 5 s all day, of some 1.3 kB each, 21 MB. */
+/** How many keys are remembered at most: one every 5 s all day, of some 1.3 kB each, 21 MB, and up to five times that where each was repeated. */
 const recentMax = 16_384;
 
 /**
@@ -101,6 +110,8 @@ export class Journal implements OperationHistory {
   readonly #onUnknown: JournalOptions["onUnknown"];
   readonly #recent: RecentOperations;
   #open: OpenOperation[] = [];
+  /** What was open, until it was settled as failed. */
+  readonly #failed = new WeakMap<Sending, OpenOperation>();
   /** What was on the line when a process before ended, but for what is proven to have failed. */
   #cutOff: readonly SentRecord[] = [];
   /** When the journal was first read. */
@@ -191,7 +202,8 @@ export class Journal implements OperationHistory {
         if (ending.outcome === "unknown")
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
         if (sent === undefined) return;
-        await this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending, ...answered }).recorded;
+        const begun = ending.outcome === "answered" ? (answered.begun ?? null) : undefined;
+        await this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending, ...answered, begun }).recorded;
       },
     };
   }
@@ -200,7 +212,7 @@ export class Journal implements OperationHistory {
     const sent = { service, route, key: storedKey(key) };
     const found = this.#recent.find(sent);
     if (found === undefined) return undefined;
-    const { sending, times: _, ...known } = found;
+    const { sending, times: _, hadGoodEnd: __, ...known } = found;
     const { sentMs, digest, ask, device } = sending;
     const isInFlight = sending.endedMs === undefined;
     const isFresh = sending.isFresh && this.#recent.aloneSinceMs({ ...sent, digest }) !== undefined;
@@ -211,9 +223,8 @@ export class Journal implements OperationHistory {
     return this.#recent.sendings({ service, key: storedKey(key) });
   }
 
-  othersOpenMs(service: string, route: string, key: string): number | undefined {
-    const sinceMs = this.#recent.othersOpenSinceMs({ service, route, key: storedKey(key) });
-    return sinceMs === undefined ? undefined : Math.max(0, nowMs() - sinceMs);
+  othersOpen(service: string, route: string, key: string): "recent" | "old" | undefined {
+    return this.#recent.othersOpen({ service, route, key: storedKey(key) });
   }
 
   accepted(service: string, route: string, key: string, sendings: number): void {
@@ -270,24 +281,24 @@ export class Journal implements OperationHistory {
   #begun(sending: Sending): void {
     const { place, digest, settled, said, isFound } = sending;
     if ((isFound || said.begun === true) && settled !== "failed") return;
-    if (settled === "failed") sending.settled = undefined;
     sending.isFound = true;
     void this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest });
+    if (settled !== "failed") return;
+    sending.settled = undefined;
+    const open = this.#failed.get(sending);
+    if (open === undefined) return;
+    this.#open = [...this.#open, open].slice(-openMax);
+    this.#unknownTotal++;
+    this.#onOpened();
   }
 
   /**
    * A question by this key was answered by one who knows the operation.
    * @param routes Those whose key is their own, and whose question it is.
    * @param askedMs When it was asked, on `nowMs`'s scale.
-   * @param endOf How an operation of a route has ended, where the answer proves that.
+   * @param saidOf What the answer says of an operation of a route, that is asked about by these fields.
    */
-  heardOf(
-    service: string,
-    key: string,
-    routes: readonly string[],
-    askedMs: number,
-    endOf: (route: string) => OperationEnd | undefined,
-  ): void {
+  heardOf(service: string, key: string, routes: readonly string[], askedMs: number, saidOf: SaidOf): void {
     const sent = { service, key: storedKey(key) };
     const recent = this.#recent.only(sent);
     if (recent === undefined || (recent.end !== undefined && recent.end !== "failed")) return;
@@ -295,9 +306,10 @@ export class Journal implements OperationHistory {
     if (!routes.includes(route) || endedMs === undefined || endedMs > askedMs) return;
     // Of what the terminal has an end need not be known: that there is none proves nothing then, but of what may be rolled back.
     if (recent.isAccepted && recent.end === undefined && !mayBeRolledBack(route)) return;
-    const end = endOf(route);
-    if (end !== undefined) this.#settled({ ...sent, route }, recent, end);
-    else this.#begun(recent.sending);
+    const said = saidOf(route, recent.sending.ask);
+    if (said === "begun") this.#begun(recent.sending);
+    else if (said === "closed" && recent.isUnprinted) this.#settled({ ...sent, route }, recent, "unprinted");
+    else if (said !== undefined) this.#settled({ ...sent, route }, recent, said);
   }
 
   /**
@@ -307,8 +319,12 @@ export class Journal implements OperationHistory {
    */
   async settle(operation: OpenOperation, end: SettledEnd): Promise<boolean> {
     const all = this.#open.filter((each) => each === operation || isSame(each, operation.sent));
-    const recorded = await Promise.all(all.map((each) => this.#close(each, end)));
-    return recorded.every((each) => each);
+    const recorded = Promise.all(all.map((each) => this.#close(each, end)));
+    // The terminal's word is about the operation, also where it was sent once more since, and that was answered.
+    const recent = this.#recent.find(operation.sent);
+    const isIt = recent?.sending.digest === operation.sent.digest && end.by === "answer" && isGoodEnd(end.result);
+    if (recent !== undefined && isIt) this.#settled(operation.sent, recent, end.result);
+    return (await recorded).every((each) => each);
   }
 
   /** Writes what waits, as far as the disk takes it, and gives the folder to the next one. */
@@ -327,11 +343,12 @@ export class Journal implements OperationHistory {
     let ageMs = Number.POSITIVE_INFINITY;
     for (const operation of operations) {
       const { sequence, sent, ending, lost, settled, isFound } = operation;
-      // What was sent later is no older, whatever the box's clock was then.
-      ageMs = Math.min(ageMs, Math.max(0, Date.now() - sent.timeMs));
+      // What was sent later is no older, whatever the box's clock was then; of one that was ahead it says nothing.
+      const behindMs = Date.now() - sent.timeMs;
+      if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
       if (ending === undefined || hasBegun(ending, ending)) {
         const said = ending === undefined ? nothingSaid : saidInRecord(sent.route, ending);
-        this.#recent.addOlder(sent, sequence, ageMs, { said, isFound, settled: settled?.result });
+        this.#recent.addOlder(sent, sequence, behindMs < 0 ? 0 : ageMs, { said, isFound, settled: settled?.result });
       }
       if (ending !== undefined && isAbort(sent, ending)) this.#recent.stopped(sent, sequence);
       if (!isUnknown(operation)) continue;
@@ -371,7 +388,10 @@ export class Journal implements OperationHistory {
     const { place, sent } = operation;
     const { service, route, key, requestId, digest } = sent;
     const sending = place === undefined ? undefined : this.#recent.at(sent, place);
-    if (sending !== undefined) sending.settled = result;
+    if (sending !== undefined) {
+      sending.settled = result;
+      if (result === "failed") this.#failed.set(sending, operation);
+    }
     this.#open = this.#open.filter((each) => each !== operation);
     this.#unknownTotal--;
     this.#ended(sent, result);

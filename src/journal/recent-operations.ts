@@ -13,7 +13,7 @@ import { type Known, knownOf, nothingSaid, type PlaceInJournal, type SaidByAnswe
 export const recentMs = 24 * 60 * 60 * 1_000;
 
 /** The last operation of a route under a key. */
-export interface RecentOperation extends Known, Pick<PastOperation, "mayRunAgain"> {
+export interface RecentOperation extends Known, Pick<PastOperation, "mayEndWell"> {
   readonly sending: Sending;
 }
 
@@ -25,10 +25,12 @@ interface UnderKey {
   count: number;
   /** More were sent than are kept: what they said isn't known any more. */
   hasForgotten: boolean;
+  /** One that isn't kept may have been given a name of its own. */
+  hasOtherNames: boolean;
 }
 
-/** Sendings under one key that are kept: a till that repeats one for minutes makes a few. */
-const sendingsMax = 16;
+/** Sendings under one key that are kept, beside those of which nothing was learned: 8 of some 700 bytes. */
+const sendingsMax = 8;
 
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
@@ -45,9 +47,19 @@ const ownOrders = 2 ** 52;
 /** The key's words can hold anything but a control character (`record.ts`). */
 const nameOf = (service: string, key: string) => `${service}\n${key}`;
 
+const saysNothing = ({ said, isFound, settled, endedMs }: Sending) =>
+  said.begun === undefined && said.end === undefined && !isFound && settled === undefined && endedMs !== undefined;
+
 function recentOf(sendings: readonly Sending[], last: Sending): RecentOperation {
   const known = knownOf(sendings);
-  return { ...known, sending: last, mayRunAgain: known.times > 1 && nowMs() - last.atMs < onItsWayMs };
+  return { ...known, sending: last, mayEndWell: known.hadGoodEnd || (known.times > 1 && nowMs() - last.atMs < onItsWayMs) };
+}
+
+const isSameRequest = (one: Sending, other: Sending) => one.route === other.route && one.digest === other.digest;
+
+/** Those whose operation has no known end. */
+function openOf(sendings: readonly Sending[]): readonly Sending[] {
+  return sendings.filter((each) => knownOf(sendings.filter((other) => isSameRequest(each, other))).end === undefined);
 }
 
 const lastOf = ({ sendings }: UnderKey) => sendings.at(-1)?.order ?? 0;
@@ -107,15 +119,24 @@ export class RecentOperations {
   }
 
   /** In the order of their sending: a journal that is read late brings what was sent before. */
-  #with({ sendings, count, hasForgotten }: UnderKey, sending: Sending): UnderKey {
+  #with({ sendings, count, hasForgotten, hasOtherNames }: UnderKey, sending: Sending): UnderKey {
     const oldestMs = nowMs() - recentMs;
     const all = [...sendings.filter(({ atMs }) => atMs >= oldestMs), sending].sort((one, other) => one.order - other.order);
-    const kept = all.slice(-sendingsMax);
-    return { sendings: kept, count, hasForgotten: hasForgotten || kept.length < all.length };
+    if (all.length <= sendingsMax) return { sendings: all, count, hasForgotten, hasOtherNames };
+    // A till that repeats one for minutes: of a sending between others of which nothing was learned nothing is lost but its name.
+    const [first, ...more] = all;
+    const idle = more.slice(0, -1).find((each) => saysNothing(each) && first !== undefined && isSameRequest(each, first));
+    const dropped = idle ?? first;
+    return {
+      sendings: all.filter((each) => each !== dropped),
+      count,
+      hasForgotten: hasForgotten || idle === undefined,
+      hasOtherNames: true,
+    };
   }
 
   #under({ service, key = "" }: Key): UnderKey {
-    return this.#keys.get(nameOf(service, key)) ?? { sendings: [], count: 0, hasForgotten: false };
+    return this.#keys.get(nameOf(service, key)) ?? { sendings: [], count: 0, hasForgotten: false, hasOtherNames: false };
   }
 
   /** Its answer came, or stayed out. */
@@ -145,12 +166,16 @@ export class RecentOperations {
 
   /** The last one of a route under a key. */
   find(sent: Key & Pick<SentRecord, "route">): RecentOperation | undefined {
-    const { sendings, hasForgotten } = this.#under(sent);
+    const { sendings, hasForgotten, hasOtherNames } = this.#under(sent);
     const ofRoute = sendings.filter(({ route }) => route === sent.route);
     const sending = ofRoute.at(-1);
     if (sending === undefined || nowMs() - sending.atMs > recentMs) return undefined;
     const found = recentOf(ofRoute, sending);
-    return hasForgotten ? { ...found, isAccepted: true, hasOtherNames: true } : found;
+    return {
+      ...found,
+      isAccepted: found.isAccepted || hasForgotten,
+      hasOtherNames: found.hasOtherNames || hasOtherNames,
+    };
   }
 
   /** The same as it was before a sending. */
@@ -187,13 +212,12 @@ export class RecentOperations {
    * Whether nothing that is remembered was sent under an operation's key since, and what was sent right before has ended: else that may
    * have been carried out after it.
    */
-  isLast(sent: Key, { order, atMs, route, digest }: Sending): boolean {
-    const mayComeLater = (each: Sending) => {
-      if (each.order > order) return true;
-      if (each.route === route && each.digest === digest) return false;
-      return (each.settled ?? each.said.end) === undefined && each.atMs > atMs - onItsWayMs;
-    };
-    return !this.#under(sent).sendings.some(mayComeLater);
+  isLast(sent: Key, sending: Sending): boolean {
+    const { order, atMs } = sending;
+    const { sendings } = this.#under(sent);
+    if (sendings.some((each) => each.order > order)) return false;
+    const older = sendings.filter((each) => !isSameRequest(each, sending));
+    return !openOf(older).some((each) => each.atMs > atMs - onItsWayMs);
   }
 
   /**
@@ -207,15 +231,11 @@ export class RecentOperations {
     return isIt && sendings.every(({ endedMs }) => endedMs !== undefined) ? last.endedMs : undefined;
   }
 
-  /**
-   * Since when another operation under this key, of another route, is over without a known end, on `nowMs`'s scale: Infinity while it
-   * is in flight, undefined where there is none.
-   */
-  othersOpenSinceMs(sent: Key & Pick<SentRecord, "route">): number | undefined {
-    const routes = new Set(this.#under(sent).sendings.map(({ route }) => route));
-    routes.delete(sent.route);
-    const open = [...routes].flatMap((route) => this.find({ ...sent, route }) ?? []).filter(({ end }) => end === undefined);
-    return open.length === 0 ? undefined : Math.max(...open.map(({ sending }) => sending.endedMs ?? Number.POSITIVE_INFINITY));
+  /** Whether another operation under this key, of another route, has no known end: `recent` where it may be carried out yet. */
+  othersOpen(sent: Key & Pick<SentRecord, "route">): "recent" | "old" | undefined {
+    const open = openOf(this.#under(sent).sendings.filter(({ route }) => route !== sent.route));
+    const isRecent = open.some(({ atMs, endedMs }) => endedMs === undefined || atMs >= nowMs() - onItsWayMs);
+    return isRecent ? "recent" : open.length > 0 ? "old" : undefined;
   }
 
   /** The oldest go: each time one comes at most a few are too old. */

@@ -43,8 +43,11 @@ export interface OutcomeRecord {
   readonly outcome: Outcome;
   readonly status?: string | undefined;
   readonly code?: number | undefined;
-  /** What the answer proves of the operation: that the terminal has it, or that it refused it before anything was begun. */
-  readonly begun?: boolean | undefined;
+  /**
+   * What the answer proves of the operation: that the terminal has it, that it refused it before anything was begun, or, null, neither.
+   * undefined where there is no answer, and where an earlier version didn't read it.
+   */
+  readonly begun?: boolean | null | undefined;
   /** The name by which the contract asks about the operation, where only its answer gave it (qr: `trans`). */
   readonly learned?: string | undefined;
   /** Its end, where the contract has a success for that. */
@@ -199,7 +202,7 @@ export function readRecord(text: string): JournalRecord | undefined {
     outcome,
     status: typeof status === "string" ? status : undefined,
     code: typeof code === "number" ? code : undefined,
-    ...(typeof begun === "boolean" ? { begun } : {}),
+    ...(typeof begun === "boolean" || begun === null ? { begun } : {}),
     ...(typeof learned === "string" ? { learned } : {}),
     ...(isOperationEnd(end) ? { end } : {}),
     ...(value["left"] === true ? { left: true } : {}),

@@ -37,6 +37,8 @@ export interface Known
   extends Pick<PastOperation, "end" | "isAccepted" | "isStopped" | "isUnprinted" | "learned" | "hasOtherNames"> {
   /** How often it was sent. */
   readonly times: number;
+  /** An earlier sending ended well. */
+  readonly hadGoodEnd: boolean;
 }
 
 /** What an answer said of an operation. */
@@ -60,6 +62,7 @@ const nothing: Known = {
   learned: undefined,
   hasOtherNames: false,
   times: 0,
+  hadGoodEnd: false,
 };
 
 type Ending = Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "learned" | "end">;
@@ -68,13 +71,13 @@ type Ending = Pick<OutcomeRecord, "outcome" | "status" | "code" | "begun" | "lea
 export function saidBy(route: string, { outcome, code, begun, learned, end }: Ending): SaidByAnswer {
   if (outcome !== "answered") return nothingSaid;
   const isUnprinted = code !== undefined && rulesOf(route).some(({ recovery }) => recovery.print?.code === code);
-  return { begun, learned, end, isUnprinted };
+  return { begun: begun ?? undefined, learned, end, isUnprinted };
 }
 
 /** Reads it from a record, which an earlier version may have written: that one has no `begun`, so status and code say it. */
 export function saidInRecord(route: string, ending: Ending): SaidByAnswer {
   const said = saidBy(route, ending);
-  if (ending.outcome !== "answered" || said.begun !== undefined || said.end !== undefined) return said;
+  if (ending.outcome !== "answered" || ending.begun !== undefined || said.end !== undefined) return said;
   const { status, code = 0 } = ending;
   const isPending = rulesOf(route).some(({ contract }) => contract.finals.pendingCodes.includes(code));
   return status === "success" || isPending || said.isUnprinted ? { ...said, begun: true } : said;
@@ -100,33 +103,34 @@ export function knownOf(sendings: readonly Sending[]): Known {
   const last = sendings.at(-1);
   if (last === undefined) return nothing;
   const hasOwnKey = rulesOf(last.route).every(({ recovery }) => recovery.ownKey);
+  // One with another body may have been given another name, and be alive under that.
+  const hasOthers = sendings.some(({ digest, said, settled }) => digest !== last.digest && (settled ?? said.end) !== "failed");
   let known = nothing;
   let names: (string | undefined)[] = [];
-  for (const sending of sendings) {
-    const { said, isFound, isStopped, settled } = sending;
-    if (sending.digest !== last.digest) {
-      // It may have been given another name, and be alive under that.
-      if ((settled ?? said.end) !== "failed") names.push(undefined);
-      continue;
-    }
+  for (const { digest, said, isFound, isStopped, settled } of sendings) {
+    if (digest !== last.digest) continue;
     if (known.end === "failed") {
       known = nothing;
       names = [];
     }
+    const hadGoodEnd = hasOwnKey && (known.hadGoodEnd || isGoodEnd(known.end));
     // What was aborted before this one was sent may be gone.
     const wasAccepted = known.isAccepted && !known.isStopped;
     // What the terminal answered as begun it took for a new one.
     const before = hasOwnKey && said.begun !== true && isGoodEnd(known.end) ? known.end : undefined;
+    const own = settled ?? said.end;
+    // A bad end of this one alone undoes neither a good end nor that the terminal has the one before.
+    const isUndone = (own === "failed" && wasAccepted) || ((own === "failed" || own === "declined") && hadGoodEnd);
     names.push(said.learned);
     known = {
-      // That this one failed doesn't undo the one before.
-      end: (settled === "failed" ? before : undefined) ?? settled ?? said.end ?? before,
+      end: isUndone ? before : (own ?? before),
       isAccepted: wasAccepted || said.begun === true || isFound,
       isStopped,
       isUnprinted: known.isUnprinted || said.isUnprinted,
       learned: said.learned ?? known.learned,
-      hasOtherNames: names.length > 1 && names.some((name) => name === undefined || name !== names[0]),
+      hasOtherNames: hasOthers || (names.length > 1 && names.some((name) => name === undefined || name !== names[0])),
       times: known.times + 1,
+      hadGoodEnd,
     };
   }
   return known;

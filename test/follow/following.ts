@@ -31,7 +31,7 @@ export const unanswered = {
   isUnprinted: false,
   learned: undefined,
   hasOtherNames: false,
-  mayRunAgain: false,
+  mayEndWell: false,
   ask: {},
 } as const;
 
@@ -71,7 +71,7 @@ export class History implements OperationHistory {
     for (const [name, past] of before) this.past.set(name, past);
   }
 
-  othersOpenMs(): undefined {}
+  othersOpen(): undefined {}
 
   accepted(service: string, route: string, key: string, sendings: number): void {
     const past = this.find(service, route, key);

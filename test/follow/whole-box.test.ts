@@ -384,3 +384,108 @@ test("that a call wasn't sent isn't said as 'failed' where another body was sent
   await time.advance(70_000);
   assert.deepEqual([other.outcome, other.word, box.count("/sale")], ["not-sent", "unknown", 2]);
 });
+
+test("an answer about another operation, to anybody's question, isn't taken for this one's end", async () => {
+  const box = await new WholeBox(time, ({ route }, it) => {
+    if (route === "/sale") return undefined;
+    return it.count("/check") === 1 ? { ...final("APPROVED", "T-0"), pay_id: "P-0" } : absent;
+  }).start();
+  box.call("/sale", sale);
+  await time.advance(40_000);
+  assert.ok(box.count("/check") > 0, "posline asked by itself");
+  const again = box.call("/sale", sale, 60);
+  await time.advance(70_000);
+  assert.equal(again.word, "failed");
+});
+
+test("a good end stays, whatever becomes of the same request sent once more", async () => {
+  for (const [second, word] of [
+    [undefined, "approved"],
+    // The terminal took it for a new one, and declined that.
+    [success, "pending"],
+  ] as const) {
+    const box = await new WholeBox(time, ({ route }, { got }) => {
+      const times = got.filter((each) => each.route === "/sale").length;
+      if (route === "/sale") return times === 1 ? success : second;
+      return final(times === 1 ? "APPROVED" : "ERROR", `T-${times}`);
+    }).start();
+    const first = box.call("/sale", sale, 60);
+    await time.advance(70_000);
+    box.call("/sale", sale);
+    await time.advance(600_000);
+    const again = box.call("/sale", sale, 60);
+    await time.advance(100_000);
+    assert.deepEqual([first.word, again.word], ["approved", word]);
+  }
+});
+
+test("a sale that was repeated without the header holds no cancel up, and the cancel's own end is told, after kill -9 too", async () => {
+  const ran: string[] = [];
+  const box = await new WholeBox(time, ({ route }) => {
+    if (route === "/check") return ran.length === 0 ? absent : final("APPROVED", `T-${ran.length}`);
+    if (!ran.includes(route)) ran.push(route);
+    return success;
+  }).start();
+  box.call("/sale", sale);
+  await time.advance(2_000);
+  box.call("/sale", sale);
+  await time.advance(5_000);
+  const cancel = box.call("/cancel", sale, 90);
+  await time.advance(300_000);
+  await box.kill();
+  const again = box.call("/cancel", sale, 60);
+  await time.advance(100_000);
+  assert.deepEqual([cancel.word, again.word, box.count("/cancel")], ["approved", "approved", 1]);
+});
+
+test("a cancel with a short wait is sent once it is proven that its sale never began", async () => {
+  const box = await new WholeBox(time, ({ route }) => {
+    return route === "/check" ? absent : { status: "error", code: route === "/cancel" ? -16 : -3 };
+  }).start();
+  box.call("/sale", sale);
+  await time.advance(2_000);
+  const words: (string | undefined)[] = [];
+  for (let n = 0; n < 3; n++) {
+    const cancel = box.call("/cancel", sale, 20);
+    await time.advance(60_000);
+    words.push(cancel.word);
+  }
+  assert.deepEqual([words[0], box.count("/cancel") > 0], ["failed", true]);
+});
+
+test("a person's 'not done' gives way while the terminal says that it goes on, and it is listed as unknown again", async () => {
+  const box = await new WholeBox(time, ({ route }) => (route === "/sale" ? undefined : success), false).start();
+  box.call("/sale", sale);
+  await time.advance(35_000);
+  box.call("/check", { pay_id: "P-1" });
+  await time.advance(2_000);
+  box.call("/sale", sale, 120);
+  await time.advance(20_000);
+  const [open] = box.journal.open;
+  assert.ok(open);
+  await box.journal.settle(open, { result: "failed", by: "operator", note: "no slip" });
+  await time.advance(200_000);
+  box.call("/sale", sale, 30);
+  await time.advance(70_000);
+  assert.deepEqual([box.count("/sale"), box.journal.unknown().map(({ key }) => key)], [1, ["P-1"]]);
+});
+
+test("a record from a clock that was ahead makes none behind it younger", async (t) => {
+  const day = 86_400_000;
+  const now = Date.UTC(2026, 10, 21, 18);
+  t.mock.timers.enable({ apis: ["Date"], now: now + 10 * day });
+  const box = await new WholeBox(time, ({ route }) => (route === "/check" ? final("APPROVED", "T-1") : success), false).start();
+  box.call("/sale", { ...sale, pay_id: "AHEAD" });
+  await time.advance(2_000);
+  t.mock.timers.setTime(now);
+  const first = box.call("/sale", sale, 60);
+  await time.advance(60_000);
+  t.mock.timers.setTime(now + 3 * day);
+  await box.kill();
+  box.call("/sale", sale, 60);
+  await time.advance(60_000);
+  assert.deepEqual(
+    [first.word, box.got.filter(({ route, body }) => route === "/sale" && body.pay_id === "P-1").length],
+    ["approved", 2],
+  );
+});

@@ -143,3 +143,32 @@ test("Journal knows after a restart what it knew before, whatever happened under
     { numRuns: 1000 },
   );
 });
+
+test("knownOf() lets a bad end of the last sending undo nothing of the ones before", () => {
+  const last = (more: Partial<Sending>) => sendingOf(2, more);
+  const accepted = sendingOf(1, { said: begun });
+  assert.deepEqual(
+    [knownOf([accepted, last({ settled: "failed" })]).end, knownOf([accepted, last({ settled: "failed" })]).isAccepted],
+    [undefined, true],
+  );
+  const approved = sendingOf(1, { settled: "approved" });
+  assert.equal(knownOf([approved, last({ settled: "declined" })]).end, "approved");
+  assert.equal(knownOf([approved, last({ settled: "declined", said: begun })]).end, undefined);
+  assert.equal(knownOf([approved, last({ settled: "reversed" })]).end, "reversed");
+});
+
+test("Journal keeps what it learned of an operation that is repeated more often than it keeps sendings", async () => {
+  const settings = { folder, bytes, onFailure: "relay", report: new Told(), disk: new SimDisk() } as const;
+  const journal = await openJournal(settings);
+  const send = (ending: object) =>
+    happen(journal, { does: "send", route: "/sale", body: '{"pay_id":"A","amount":1}', ending } as Happening);
+  await send({ outcome: "answered", status: "success" });
+  journal.settled("bank", "/sale", "A", "approved", 1);
+  for (let n = 0; n < 20; n++) await send({ outcome: "answered", status: "error", code: -3 });
+  assert.equal(journal.find("bank", "/sale", "A")?.end, "approved");
+  const others = await openJournal({ ...settings, disk: new SimDisk() });
+  for (let n = 0; n < 20; n++) {
+    await happen(others, { does: "send", route: "/sale", body: '{"pay_id":"A","amount":1}', ending: { outcome: "unknown" } });
+  }
+  assert.equal(others.find("bank", "/sale", "A")?.isAccepted, false, "nothing was learned, and nothing forgotten");
+});

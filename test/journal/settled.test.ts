@@ -536,7 +536,7 @@ test("Journal notes that the terminal has what was answered with an error that l
   await (await send(journal, "TWO", undefined, '{"pay_id":"TWO","amount":7}')).ended(open);
   const beforeMs = time.nowMs - 1;
   const has = (key: string) => journal.find("bank", "/sale", key)?.isAccepted;
-  const noEnd = () => undefined;
+  const noEnd = () => "begun" as const;
   journal.heardOf("bank", "A", ["/sale"], beforeMs, noEnd);
   assert.equal(has("A"), false, "asked before it had ended");
   journal.heardOf("bank", "A", ["/refund"], time.nowMs + 1, noEnd);

@@ -168,7 +168,7 @@ const doubting: Target = {
         isStopped: random.chance(0.2),
         isUnprinted: random.chance(0.2),
         hasOtherNames: random.chance(0.2),
-        mayRunAgain: random.chance(0.2),
+        mayEndWell: random.chance(0.2),
       }),
       begun: () => {},
       heardOf: () => {},
