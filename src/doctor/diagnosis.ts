@@ -90,7 +90,7 @@ export interface ProbedLine {
 
 /** What the answers of a line's services say, and what their silence does. What concerns the whole line comes first, and once. */
 export function answerFindings(line: ProbedLine, probes: readonly ServiceProbe[], result: ProbeResult): Finding[] {
-  const anyAnswer = probes.some(({ answer }) => answer !== undefined);
+  const anyAnswer = probes.some(({ answer, odd }) => answer !== undefined || odd);
   const ofLine = lineFindings(line, probes, result, anyAnswer);
   const isExplained = ofLine.some(({ level }) => level === "bad");
   const ofServices = probes.flatMap((probe) => {
@@ -163,6 +163,16 @@ function errorFinding(probe: ServiceProbe, { json, ms }: ProbeAnswer, more: Find
   return finding("answer", "warn", fact, { ...more, cause, cure });
 }
 
+/** The line works, and what comes isn't what the contract says. */
+function oddFinding({ service, contract }: ServiceProbe, level: "note" | "warn", more: FindingDetails): Finding {
+  const fact = `${service} answered ${contract.probe.route} with something that its contract doesn't have`;
+  const cause =
+    "the terminal's firmware is of another version or speaks another contract, unless this was the answer to an earlier request";
+  const cure =
+    "run this command again; if it says the same, ask the terminal's vendor whether its firmware is of the contract's version";
+  return finding("answer", level, fact, { ...more, cause, cure });
+}
+
 interface LineOutcome {
   /** Some service of the line answered. */
   readonly anyAnswer: boolean;
@@ -186,6 +196,7 @@ function unansweredFinding(
   }
   if (waitResult === "lost") return finding("answer", "note", `${service}: the line was lost before an answer came`, more);
   const level = isExplained ? "note" : "bad";
+  if (probe.odd) return oddFinding(probe, isExplained ? "note" : "warn", more);
   if (receivedBytes > 0) {
     const came = `${receivedBytes} ${receivedBytes === 1 ? "byte" : "bytes"} came`;
     return finding("answer", level, `${service}: ${came} after ${route}, and no answer among them`, more);

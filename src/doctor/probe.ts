@@ -226,6 +226,8 @@ export class ServiceProbe {
   receivedBytes = 0;
   /** A whole frame came with a wrong checksum. */
   broken = false;
+  /** Something came that its contract doesn't have: neither the answer nor an error. It may be the answer to an earlier request. */
+  odd = false;
   readonly #payload: readonly Buffer[];
   readonly #secret: string | undefined;
 
@@ -298,10 +300,11 @@ export class ServiceProbe {
       this.broken ||= item.checksum !== undefined;
       return;
     }
-    // A frame that is not a reply: what was sent comes back.
-    if (typeof readReply(item.payload) === "string" && this.garbage.length === 0) {
-      this.garbage = Buffer.concat(frameOf(item.framing, item.payload, crc16));
-    }
+    const bytes = Buffer.concat(frameOf(item.framing, item.payload, crc16));
+    // What was sent comes back, or zeros that look like an empty frame.
+    const isNobodys = item.payloadBytes === 0 || this.sent.some((sending) => sending.bytes.equals(bytes));
+    if (!isNobodys && item.framing === this.contract.framing) this.odd = true;
+    else if (typeof readReply(item.payload) === "string" && this.garbage.length === 0) this.garbage = bytes;
     this.#record(received, undefined);
   }
 

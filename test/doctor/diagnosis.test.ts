@@ -205,6 +205,18 @@ test("diagnoseLine() warns of a service that refuses its probe", async () => {
   assert.match(of(findings, "bank").what, /code -80 \(operation not supported\)/);
 });
 
+test("diagnoseLine() warns of a service that answers its probe with something else, and neither calls it silent nor another device", async () => {
+  for (const odd of ['{"status":"success"}', '{"status":"success","data":{"operations":null}}', "BUSY"]) {
+    const line = terminal(new FakeLine(), (text) => (text.startsWith(":8887") ? odd : undefined));
+    const { findings } = await ask(line, ["bank", "qr"], { config: { lateReplyMs: 10_000 } });
+    assert.deepEqual(brief(findings), ["answer ok bank", "answer warn qr"], odd);
+    const { what, cause, cure } = of(findings, "qr");
+    assert.equal(what, "qr answered /check_connection with something that its contract doesn't have");
+    assert.match(cause ?? "", /^the terminal's firmware is of another version/);
+    assert.match(cure ?? "", /ask the terminal's vendor/);
+  }
+});
+
 test("diagnoseLine() skips fiscal without merchantId, and a line that is proven by silence", async () => {
   const line = terminal(new FakeLine());
   const unsigned = await ask(line, ["fiscal"], { signed: false });
