@@ -31,6 +31,13 @@ export const beginnings: readonly Beginning[] = [
     },
   },
   {
+    name: "a line whose terminal answers probes with something of its own, and has done so for a while",
+    begin: (open) => {
+      const rest = LineModel.answeredOddly(open);
+      return () => new LineModel(open, rest);
+    },
+  },
+  {
     name: "a clean line",
     begin: (open) => {
       const rest = LineModel.clean(open);

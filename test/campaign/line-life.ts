@@ -16,7 +16,7 @@ import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
 import { type Acceptance, SimulatedLine } from "../line/simulated-line.ts";
 import { Timeline } from "../line/timeline.ts";
-import { type FateKind, fateOf, LineTerminal, type TerminalPlan } from "./line-terminal.ts";
+import { type FateKind, fateOf, LineTerminal, oddFirmware, type TerminalPlan } from "./line-terminal.ts";
 
 /**
  * Random lives of two lines under one clock: calls of several services, a terminal on each line that does with each request what its
@@ -167,6 +167,7 @@ export function worldOf(kinds: readonly FateKind[], isBeyond: boolean): fc.Arbit
     apart: fc.boolean(),
     // Where probes are answered with errors, one that piled up is answered with the rest (see safety.test.ts).
     slowWhenQueued: fc.constant(!isErring),
+    odd: oddFirmware,
     acceptances: fc.array(acceptance, { minLength: 1, maxLength: 8 }),
   });
   return fc.record({
@@ -505,7 +506,8 @@ export class LineLife {
     const text = Buffer.concat(ending.payload).toString();
     this.#say(`${id} ends: answered ${text}`);
     const isProbeShaped = id.startsWith("B") && !text.includes('"id"');
-    const isItsOwn = isProbeShaped ? text.includes("operations") : wasHeard && idOf(text) === id;
+    const isProbeAnswer = text.includes("operations") || text === this.#world.lines[called.step.line]?.odd?.answer;
+    const isItsOwn = isProbeShaped ? isProbeAnswer : wasHeard && idOf(text) === id;
     if (isItsOwn && !wasHeard) this.#tally.sameQuestion++;
     if (isItsOwn) return;
     if (!this.#world.isBeyond) assert.fail(`${id} was answered ${text}`);

@@ -64,6 +64,8 @@ interface Owed {
 export interface Rest {
   readonly engine: EngineRest;
   readonly nowMs: number;
+  /** Its terminal answers bank's probes with something of its own. */
+  readonly isOdd: boolean;
 }
 
 export class LineModel {
@@ -84,6 +86,7 @@ export class LineModel {
   #isClosed = false;
   /** When the terminal last sent something, or got its first request. */
   #busyMs = this.now;
+  #isOdd = false;
 
   /** @param rest Where it goes on from, on an open and silent line; absent for a line that begins. */
   constructor(open: OpenEngine, rest?: Rest) {
@@ -91,6 +94,7 @@ export class LineModel {
     this.#engine = new open.LineEngine({ name: "till", config, services, rest: rest?.engine });
     if (rest === undefined) return;
     this.now = rest.nowMs;
+    this.#isOdd = rest.isOdd;
     this.#isOpen = true;
     this.#isDrained = true;
   }
@@ -99,14 +103,40 @@ export class LineModel {
   static clean(open: OpenEngine): Rest {
     const model = new LineModel(open);
     model.#settle();
-    const engine = model.#engine.rest;
+    return model.#rest(false);
+  }
+
+  #rest(isOdd: boolean): Rest {
+    const engine = this.#engine.rest;
     if (engine === undefined) throw new Error("the line doesn't come to rest");
-    return { engine, nowMs: model.now };
+    return { engine, nowMs: this.now, isOdd };
   }
 
   /** A call of the process before may still be answered. */
   oweFormerCall(): void {
     this.#owed.push({ framing: "length", call: -1 });
+  }
+
+  /** A recovery that has lasted for a while, as the terminal answers bank's probes with something of its own, and fiscal's not. */
+  static answeredOddly(open: OpenEngine): Rest {
+    const model = new LineModel(open);
+    model.#isOdd = true;
+    const untilMs = model.now + 3 * config.lateReplyMs;
+    for (const what of ["opened", "drained"]) model.take({ what, timing: "at" });
+    while (model.#owed.length > 0 || model.#writing !== undefined || model.now < untilMs) {
+      if (model.#writing !== undefined) model.#soon("wrote");
+      else if (model.#owed.length > 0) model.#soon(model.#owed[0]?.framing === "length" ? "answer" : "terminal forgets");
+      else if (model.#engine.nextDueMs() < untilMs) model.take({ what: "tick", timing: "at" });
+      else break;
+    }
+    return model.#rest(true);
+  }
+
+  /** It happens at once, whatever the engine waits for. */
+  #soon(what: string): void {
+    this.now++;
+    const event = this.#eventOf(what);
+    if (event !== undefined) this.#feed(event);
   }
 
   /** All that its future depends on. */
@@ -285,7 +315,9 @@ export class LineModel {
     const { framing, call } = answered;
     const isError = what === "answer with an error";
     const probe = framing === "stx" ? "command=/supported_operations&" : "/supported_operations";
-    const text = call === undefined && !isError ? probeReply({ framing, text: probe, number: 0 }) : undefined;
+    const shaped =
+      this.#isOdd && framing === "length" ? '{"status":"success"}' : probeReply({ framing, text: probe, number: 0 });
+    const text = call === undefined && !isError ? shaped : undefined;
     const id = call === undefined ? "" : `C${call < 0 ? "former" : call}`;
     const payload = Buffer.from(text ?? `{"status":"${isError ? "error" : "success"}","id":"${id}"}`);
     return [{ kind: "frame", framing, payload: [payload], payloadBytes: payload.length, wireBytes: payload.length + 8 }];

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { idOf } from "../line/lines.ts";
 import { SimulatedDevice } from "../line/simulated-line.ts";
@@ -79,6 +80,26 @@ interface Queued {
   readonly wasQueued: boolean;
 }
 
+/** To probes of these services it answers something else than their contracts say, as soon as it has answered so many requests. */
+export interface OddFirmware {
+  readonly services: readonly ContractName[];
+  readonly answer: string;
+  readonly fromRequest: number;
+}
+
+/** Most terminals answer their probes as the contracts say. */
+export const oddFirmware: fc.Arbitrary<OddFirmware | undefined> = fc.oneof(
+  { weight: 9, arbitrary: fc.constant(undefined) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      services: fc.subarray([...contractNames], { minLength: 1 }),
+      answer: fc.constantFrom('{"status":"success"}', "BUSY"),
+      fromRequest: fc.oneof(fc.constant(0), fc.nat({ max: 200 })),
+    }),
+  },
+);
+
 export interface TerminalPlan {
   readonly fates: readonly Fate[];
   /** Every so many requests one meets a fate; the others are answered at once. */
@@ -87,6 +108,7 @@ export interface TerminalPlan {
   readonly apart: boolean;
   /** Answers that piled up behind another take their full time too. */
   readonly slowWhenQueued: boolean;
+  readonly odd: OddFirmware | undefined;
 }
 
 const noFate: Fate = { kind: "answer", delay: { from: "request", ms: 5 }, at: 0, pauseMs: 0 };
@@ -106,6 +128,9 @@ export class LineTerminal {
   readonly #time: Timeline;
   readonly #queues = new Map<string, Queued[]>();
   #next = 0;
+  #asked = 0;
+  /** What it answers to probes of these services, once it does. */
+  #odd: OddFirmware | undefined;
   #sentMs = 0;
   /** Pieces that wait for their moment. */
   #onTheirWay = 0;
@@ -127,10 +152,11 @@ export class LineTerminal {
       this.seen.push(id);
       this.onCall(id);
     }
-    const { apart } = this.#plan;
+    const { apart, odd } = this.#plan;
+    if (odd !== undefined && this.#asked++ >= odd.fromRequest && this.isIdle) this.#odd = odd;
     const fate = this.healthy ? noFate : this.#nextFate();
     if (fate.kind === "request lost") return;
-    const key = apart ? (framing === "stx" ? "fiscal" : text.startsWith(":8887") ? "qr" : "bank") : "all";
+    const key = apart ? serviceOf(framing, text) : "all";
     const queue = this.#queues.get(key) ?? [];
     this.#queues.set(key, queue);
     queue.push({ framing, text, fate, heardMs: this.#time.now, wasQueued: queue.length > 0 });
@@ -166,8 +192,10 @@ export class LineTerminal {
   #answer({ framing, text, fate: { kind, at, pauseMs } }: Queued): void {
     if (kind === "reply lost") return;
     const id = idOf(text);
+    const isProbeShaped = id === "" || id.startsWith("B");
+    const odd = isProbeShaped && this.#odd?.services.includes(serviceOf(framing, text)) ? this.#odd.answer : undefined;
     const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
-    const good = probe ?? (id.startsWith("B") ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
+    const good = odd ?? probe ?? (isProbeShaped ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
     const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
     const cut = Math.max(1, Math.floor(bytes.length * at));
     switch (kind) {
@@ -216,6 +244,11 @@ export class LineTerminal {
       send();
     });
   }
+}
+
+function serviceOf(framing: Framing, text: string): ContractName {
+  if (framing === "stx") return "fiscal";
+  return text.startsWith(":8887") ? "qr" : "bank";
 }
 
 /** Milliseconds after which a recovery asks again, and an idle line's own question is given up. */
