@@ -203,11 +203,13 @@ export class LineEngine {
     return this.#whyStopping !== undefined;
   }
 
-  /** Why it is in its state, for people; while a service is silent, that, and what to do. */
+  /** Why it is in its state, for people; while a service is silent, or refuses to prove it clean, that, and what to do. */
   reason(now: number): string {
     const isOpen = this.#state !== "down" && this.#state !== "closed";
     const trouble = isOpen ? this.#liveness.trouble(now) : undefined;
-    return trouble === undefined ? this.#reason : wordsOf(trouble);
+    const refusal = this.#isRecovering ? this.#liveness.refusal(this.#recovery.owing) : undefined;
+    const cause = trouble ?? refusal;
+    return cause === undefined ? this.#reason : wordsOf(cause);
   }
 
   /** How each service of the line does. */
@@ -467,14 +469,18 @@ export class LineEngine {
       this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the whole request was sent" }, now);
     } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
     else if (typeof read === "string") this.#fail(current, { reason: "reply-corrupt", why: `the reply is ${read}` }, now);
-    else if (read.status !== "success" && this.#recovery.mayAnswerStaleProbe(frame.framing, current.request.service, now)) {
+    else if (this.#mayAnswerStaleProbe(frame, read, current, now)) {
+      const isSuccess = read.status === "success";
+      const why = isSuccess
+        ? "a success came that may be the answer to an earlier request"
+        : "an error came that may be the answer to an earlier request";
       this.#report({ is: "late", frame });
-      this.#fail(
-        current,
-        { reason: "reply-ambiguous", why: "an error came that may be the answer to an earlier request" },
-        now,
-      );
+      this.#fail(current, { reason: "reply-ambiguous", why }, now);
     } else this.#replied(current, frame, read, now);
+  }
+
+  #mayAnswerStaleProbe({ framing }: Frame, { status }: ReadReply, { request }: Exchange, now: number): boolean {
+    return this.#recovery.mayAnswerStaleProbe(framing, request.service, now, status === "success");
   }
 
   /** On a shared line a reply may be larger than its own service allows. */
@@ -511,13 +517,25 @@ export class LineEngine {
   }
 
   #framedInRecovery(frame: Frame, json: JsonObject | undefined, now: number): void {
+    const isEcho = json === undefined && this.#isEcho(frame);
+    if (isEcho || frame.payloadBytes === 0) this.#framedByNobody(frame, isEcho ? "echo" : "noise", now);
+    else this.#framedByTerminal(frame, json, now);
+  }
+
+  /** What was sent comes back, or a line that is held low reads as an empty frame: no terminal answers anything by that. */
+  #framedByNobody(frame: Frame, kind: "echo" | "noise", now: number): void {
+    this.#recovery.suspectFraming(frame.framing);
+    this.#liveness.strayed(kind, now);
+    this.#report({ is: "late", frame });
+    this.#take("stray");
+  }
+
+  #framedByTerminal(frame: Frame, json: JsonObject | undefined, now: number): void {
     const { kind, service } = this.#recovery.heard(frame.framing, json, now);
-    if (service !== undefined) this.#liveness.heard(service, now);
-    else this.#liveness.strayed(json !== undefined ? "late" : this.#isEcho(frame) ? "echo" : "noise", now);
+    if (service === undefined) this.#liveness.strayed(json === undefined ? "noise" : "late", now);
+    else this.#liveness.heard(service, now);
     const code = json?.["code"];
-    if (kind === "refusal" && service !== undefined)
-      this.#liveness.probed(service, "error", typeof code === "number" ? code : undefined);
-    if (kind === "answer" && service !== undefined) this.#liveness.probed(service, "good");
+    if (kind !== "late") this.#liveness.probed(service, kind, typeof code === "number" ? code : undefined);
     if (kind !== "answer") this.#report({ is: "late", frame });
     else if (json !== undefined) this.#report({ is: "probe answered", service, answer: json });
     this.#take(kind === "answer" ? "frame" : "stray");

@@ -30,7 +30,7 @@ export interface ServiceLiveness {
   readonly heardMs: number | undefined;
   /** Why it is probably unheard, and what to do; undefined while it isn't. */
   readonly cause: Cause | undefined;
-  /** It answers posline's question, by which its line is proven clean, with an error: what that is likely to mean, and what to do. */
+  /** It answers posline's question, by which its line is proven clean, wrongly: what that is likely to mean, and what to do. */
   readonly refusal: Cause | undefined;
 }
 
@@ -63,7 +63,7 @@ interface Service {
   /** Since when it owes the answer to a question of posline's, or to a call that timed out; undefined while it doesn't. */
   silentSinceMs: number | undefined;
   isReported: boolean;
-  /** The error in place of the answer to posline's question, in words. */
+  /** What came in place of the answer to posline's question, in words. */
   refusedWith: string | undefined;
 }
 
@@ -147,12 +147,24 @@ export class Liveness {
 
   /**
    * It answered the question by which its line is proven clean.
-   * @param code The error's, where it was answered with one that has a code.
+   * @param kind Its answer, an error in place of it, or something that its contract doesn't have.
+   * @param code The error's, where it has one.
    */
-  probed(name: ServiceName, answer: "good" | "error", code?: number): void {
+  probed(name: ServiceName, kind: "answer" | "refusal" | "odd", code?: number): void {
     const service = this.#serviceOf(name);
     if (service === undefined) return;
-    service.refusedWith = answer === "good" ? undefined : code === undefined ? "an error" : `code ${code}`;
+    if (kind === "answer") service.refusedWith = undefined;
+    else if (kind === "odd") service.refusedWith = otherThanContract;
+    else service.refusedWith = code === undefined ? "an error" : `code ${code}`;
+  }
+
+  /** What the first of these services answers in place of what would prove its line clean; undefined where none does. */
+  refusal(names: readonly ServiceName[]): Cause | undefined {
+    return this.#services.flatMap((each) => (names.includes(each.name) ? (this.#refusalOf(each) ?? []) : []))[0];
+  }
+
+  #refusalOf(service: Service): Cause | undefined {
+    return service.refusedWith === undefined ? undefined : refused(service, service.refusedWith, this.#line.name);
   }
 
   /** Why these services have not proven their line clean, in words. */
@@ -164,7 +176,7 @@ export class Liveness {
     return [
       ...(silent.length === 0 ? [] : [`no answer yet from ${named(silent)}`]),
       ...(unasked.length === 0 ? [] : [`${named(unasked)} can't be asked, so its silence is waited for`]),
-      ...services.flatMap((each) => (each.refusedWith === undefined ? [] : [refused(each, each.refusedWith).cause])),
+      ...services.flatMap((each) => this.#refusalOf(each)?.cause ?? []),
     ];
   }
 
@@ -229,9 +241,8 @@ export class Liveness {
     return this.#services.map((service) => {
       const state = stateOf(service);
       const cause = state === "unheard" ? this.#causeOf(service, now) : undefined;
-      const { name, heardMs, refusedWith } = service;
-      const refusal = refusedWith === undefined ? undefined : refused(service, refusedWith);
-      return { service: name, state, heardMs, cause, refusal };
+      const { name, heardMs } = service;
+      return { service: name, state, heardMs, cause, refusal: this.#refusalOf(service) };
     });
   }
 
@@ -309,13 +320,24 @@ function silent(line: string, baudRate: number, crc16: string | undefined): Caus
   return cause("the terminal does not answer, and not one byte comes back", cure);
 }
 
-/** It answers, with an error. Of what fiscal is asked the sign is what is wrong as a rule (fiscal.md, Errors, code 1). */
-function refused({ name, framing }: Pick<Service, "name" | "framing">, withWhat: string): Cause {
+/** What stands for an answer that is neither an error nor of the shape that the contract gives it. */
+const otherThanContract = "something that its contract doesn't have";
+
+/** It answers, wrongly. Of an error to what fiscal is asked the sign is the reason as a rule (fiscal.md, Errors, code 1). */
+function refused({ name, framing }: Pick<Service, "name" | "framing">, withWhat: string, line: string): Cause {
+  const what = `${name} answers posline's own question with ${withWhat}`;
+  if (withWhat === otherThanContract) return cause(what, otherVersion(line));
   const cure =
     framing === "stx"
       ? `compare services.${name}.merchantId with the terminal's: with another one each request is refused`
       : `send ${name} any request: if it is answered, this does no harm`;
-  return cause(`${name} answers posline's own question with ${withWhat}`, cure);
+  return cause(what, cure);
+}
+
+/** It speaks, and not as the contract says. */
+function otherVersion(line: string): string {
+  const tap = `posline tap --line ${quoted(line)}`;
+  return `ask the terminal's vendor whether its firmware is of the contract's version; ${tap} shows what it answers`;
 }
 
 /** Other services of the line answer, and this one does not. */

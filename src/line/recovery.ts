@@ -19,6 +19,10 @@ import { drainMs, staleProbesMax } from "./limits.ts";
  * sent again where that does no harm. A call's own reply takes its service's count back to none, for what was asked before it was
  * answered before it; and so does a silence of `lateReplyMs`.
  *
+ * A terminal of another version may answer its probe with a success of another shape, which looks like any call's success. It says no
+ * more than an error, and it may be a late answer as well. So whatever isn't of the shape counts towards asking no more, and then
+ * silence settles: not before `lateReplyMs` is over since the last probe, or the next call would be given that probe's answer.
+ *
  * A terminal that takes its time must not be swamped: the longer a probe has had no answer, the longer the next one waits. And no
  * call is sent while more than `staleProbesMax` answers are known to be possible, for so many the next process takes for left over.
  */
@@ -42,13 +46,13 @@ export interface RecoveryLimits {
   readonly probeIntervalMs: number;
 }
 
-/** After so many errors instead of its answer, a service isn't probed again in this recovery: it would never fall silent. */
+/** After so many wrong answers instead of its own, a service isn't probed any more: it would never fall silent. */
 const refusalsMax = 3;
 
 /**
- * How many times longer the silence must last, and how many times more errors are borne, of a service that has answered a probe
- * before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove itself, it
- * should.
+ * How many times longer the silence must last, and how many times more wrong answers are borne, of a service that has answered a
+ * probe before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove itself,
+ * it should.
  */
 const patience = 10;
 
@@ -61,12 +65,15 @@ const unansweredMax = 100;
  */
 const humPatience = 3;
 
+/** So many frames that are neither an error nor of a probe's shape, in one recovery, answer probes: a call's late answer is one. */
+const oddMin = 2;
+
 /**
  * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's probe, an error that may
- * refuse it, or late.
+ * refuse it, something else that it answers to its probes, or late.
  */
 export type Heard =
-  | { readonly kind: "answer" | "refusal"; readonly service: ServiceName }
+  | { readonly kind: "answer" | "refusal" | "odd"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
 
 /** One service's probes as numbers, for a recording. */
@@ -81,6 +88,9 @@ export interface ProbeAccountState {
   readonly waitsSinceMs: number;
   readonly unanswered: readonly number[];
   readonly refusals: number;
+  /** Absent where there is none, as in recordings made before it was counted. */
+  readonly odd?: number | undefined;
+  readonly isOdd?: boolean | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -117,7 +127,11 @@ class ProbeAccount implements ProbeAccountState {
   waitsSinceMs = 0;
   /** When probes of this recovery were sent, the latest ones, oldest first; whatever came in answer takes the oldest away. */
   unanswered: readonly number[] = [];
+  /** Errors that came in this recovery, and frames that are neither an error nor an answer in its probe's shape. */
   refusals = 0;
+  odd = 0;
+  /** It has answered probes with something of another shape, and with nothing in shape since. */
+  isOdd = false;
   /** It has answered a probe in this process. */
   isProven = false;
   /**
@@ -150,6 +164,7 @@ class ProbeAccount implements ProbeAccountState {
     this.dueMs = 0;
     this.unanswered = [];
     this.refusals = 0;
+    this.odd = 0;
   }
 
   /** A probe is sent. */
@@ -169,6 +184,7 @@ class ProbeAccount implements ProbeAccountState {
   take(now: number, limits: RecoveryLimits): void {
     const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < limits.probeIntervalMs;
     this.isProven = true;
+    this.isOdd = false;
     this.answered++;
     this.sentAtMs = 0;
     this.answeredAtMs = now;
@@ -189,22 +205,24 @@ class ProbeAccount implements ProbeAccountState {
    * prompt answer.
    */
   #wait(now: number, { probeIntervalMs, lateReplyMs }: RecoveryLimits): void {
-    const isFull = this.stillOutKnown >= staleProbesMax - 2;
-    const waitMs = isFull ? lateReplyMs : Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
+    const waitMs = this.isFull ? lateReplyMs : Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
     this.dueMs = now + waitMs;
   }
 
   /**
-   * An error came in place of its answer. One may be the late answer to a call; the others answer probes, of this service where it is
-   * alone: no other of its framing owes, or has left-over answers. Who answers, if with errors, isn't swamped: it is asked as often as
-   * before.
+   * Something else came in place of its answer. One error may be the late answer to a call; the others answer probes, of this service
+   * where it is alone: no other of its framing owes, or has left-over answers. What isn't an error may be anything, and counts nothing
+   * off. Who answers, if wrongly, isn't swamped: it is asked as often as before.
    */
-  refuse(now: number, isAlone: boolean): void {
-    this.refusals++;
+  answerWrongly(now: number, { isError, isAlone }: { isError: boolean; isAlone: boolean }): void {
+    if (isError) this.refusals++;
+    else this.odd++;
+    if (isError && isAlone && this.refusals > 1) {
+      this.errors++;
+      this.unanswered = this.unanswered.slice(1);
+    }
+    if (this.odd >= oddMin) this.isOdd = true;
     this.waitsSinceMs = now;
-    if (!isAlone || this.refusals === 1) return;
-    this.errors++;
-    this.unanswered = this.unanswered.slice(1);
   }
 
   /** More answers came than could be stale: one belongs to a probe of this recovery. */
@@ -222,9 +240,9 @@ class ProbeAccount implements ProbeAccountState {
     return Math.max(0, this.stillOut - this.staleAssumed);
   }
 
-  /** Whether asking it says anything: it can be asked, doesn't refuse, and has not answered yet. */
+  /** Whether asking it says anything: it can be asked, and has not answered yet. */
   get isAskable(): boolean {
-    return this.lineService.probe !== undefined && !this.isRefused && !this.hasAnswered;
+    return this.lineService.probe !== undefined && !this.hasAnswered;
   }
 
   /** How many times more is borne of it than of a service that never answered a probe. */
@@ -232,8 +250,23 @@ class ProbeAccount implements ProbeAccountState {
     return this.isProven ? patience : 1;
   }
 
+  /** It has answered, wrongly, in this recovery. */
+  get hasAnsweredWrongly(): boolean {
+    return this.refusals + this.odd > 0;
+  }
+
+  /**
+   * Asking it is given up, while a silence may settle it. However patient, also where wrong answers can't be counted off those that may
+   * come, so that it would be asked only once in `lateReplyMs` from now on, for minutes.
+   */
   get isRefused(): boolean {
-    return this.refusals >= refusalsMax * this.patience;
+    const wrong = this.refusals + this.odd;
+    return wrong >= refusalsMax * this.patience || (wrong >= refusalsMax && this.isFull);
+  }
+
+  /** Nearly as many answers may come as the next process takes for left over. */
+  get isFull(): boolean {
+    return this.stillOutKnown >= staleProbesMax - 2;
   }
 
   /** How many stale answers may come. */
@@ -267,12 +300,12 @@ class ProbeAccount implements ProbeAccountState {
   }
 
   get state(): ProbeAccountState {
-    const { lineService, ...noted } = this;
-    return { ...noted, service: lineService.service };
+    const { lineService, odd, isOdd, ...noted } = this;
+    return { ...noted, service: lineService.service, odd: odd || undefined, isOdd: isOdd || undefined };
   }
 
-  set state({ service, ...noted }: ProbeAccountState) {
-    Object.assign(this, noted);
+  set state({ service, odd = 0, isOdd = false, ...noted }: ProbeAccountState) {
+    Object.assign(this, noted, { odd, isOdd });
   }
 }
 
@@ -383,13 +416,15 @@ export class Recovery {
   }
 
   /**
-   * An error came while a call of this service awaited its reply: true when it may as well answer a stale probe, of this service or of
-   * another of its framing. Where only its own service can have such an answer out, there is one less of them either way: a terminal
-   * answers in order, so an error of the call's own would say that none is left at all.
+   * A reply came while a call of this service awaited its own: true when it may as well answer a stale probe, of this service or of
+   * another of its framing. Of a success that is so where that service answers its probes with something of another shape. Where only its
+   * own service can have such an answer out, there is one less of them either way: a terminal answers in order, so a reply of the
+   * call's own would say that none is left at all.
    */
-  mayAnswerStaleProbe(framing: Framing, service: ServiceName, now: number): boolean {
+  mayAnswerStaleProbe(framing: Framing, service: ServiceName, now: number, isSuccess = false): boolean {
     if (now >= Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) return false;
-    const [suspect, another] = this.#accountsOf(framing).filter(({ isStaleKnown }) => isStaleKnown);
+    const suspects = this.#accountsOf(framing).filter(({ isStaleKnown, isOdd }) => isStaleKnown && (isOdd || !isSuccess));
+    const [suspect, another] = suspects;
     if (suspect?.service === service && another === undefined) suspect.staleCame();
     return suspect !== undefined;
   }
@@ -403,17 +438,16 @@ export class Recovery {
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
-      const refusing = reply?.["status"] === "error" ? this.#probedLast(framing) : undefined;
-      refusing?.refuse(now, this.#isAlone(framing));
+      const heard = this.#heardWrong(this.#probedLast(framing), reply?.["status"] === "error", now);
       this.suspectFraming(framing);
-      return refusing === undefined ? { kind: "late", service: undefined } : { kind: "refusal", service: refusing.service };
+      return heard;
     }
     const { service } = account;
     if (!this.#owing.has(service) || account.sent === 0) {
       account.staleCame();
       return { kind: "late", service };
     }
-    if (!account.isProven) this.#proven.push(account.lineService);
+    if (!this.#proven.includes(account.lineService)) this.#proven.push(account.lineService);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
     if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
@@ -421,6 +455,19 @@ export class Recovery {
       this.#settle(account);
     }
     return { kind: "answer", service };
+  }
+
+  /** Not an answer in shape: it may be what the service answers to its probe, or late. */
+  #heardWrong(account: ProbeAccount | undefined, isError: boolean, now: number): Heard {
+    if (account === undefined) return { kind: "late", service: undefined };
+    const { service, lineService } = account;
+    account.answerWrongly(now, { isError, isAlone: this.#isAlone(account.framing) });
+    if (isError) return { kind: "refusal", service };
+    if (account.odd < oddMin) return { kind: "late", service: undefined };
+    // Asked while the line is idle, it would begin a recovery that it can't end by an answer.
+    const index = this.#proven.indexOf(lineService);
+    if (index !== -1) this.#proven.splice(index, 1);
+    return { kind: "odd", service };
   }
 
   /** Whether a reply can only be the answer to a probe, and not to this request. */
@@ -445,7 +492,7 @@ export class Recovery {
     return true;
   }
 
-  /** The services that have answered a probe in this process, with theirs. */
+  /** The services that have answered a probe in this process, and nothing else to probes since, with theirs. */
   get proven(): readonly LineService[] {
     return this.#proven;
   }
@@ -463,16 +510,21 @@ export class Recovery {
 
   /** Settles by silence those for whom it lasted long enough; true when it settled any. */
   settleBySilence(now: number): boolean {
-    let any = false;
-    for (const account of this.#owing.values()) {
-      if (now < this.#silentAtMs(account)) continue;
+    // Who is settled first says nothing of the others.
+    const owing = [...this.#owing.values()];
+    const settled = owing.filter((account) => now >= this.#silentAtMs(account));
+    for (const account of owing) {
+      const silentAtMs = this.#silentAtMs(account);
+      // Its last probe is all that is waited for; another one would be waited for in turn.
+      if (now < silentAtMs && now >= this.#silenceEndsMs(account)) account.dueMs = Math.max(account.dueMs, silentAtMs);
+    }
+    for (const account of settled) {
       const sinceMs = now - this.#limits.lateReplyMs;
       if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
       else account.setStale(account.stillOut);
       this.#settle(account);
-      any = true;
     }
-    return any;
+    return settled.length > 0;
   }
 
   /**
@@ -481,7 +533,7 @@ export class Recovery {
    */
   dueMs(still: boolean): number {
     let due = Number.POSITIVE_INFINITY;
-    for (const account of this.#owing.values()) if (account.isAskable) due = Math.min(due, account.dueMs);
+    for (const account of this.#owing.values()) if (account.isAskable) due = Math.min(due, this.#askMs(account));
     due = Math.max(due, this.#probeAtMs);
     if (!still) return due;
     if (!this.owes) return this.#silentSinceMs + (this.#awaitsStale ? drainMs : 0);
@@ -489,18 +541,51 @@ export class Recovery {
     return due;
   }
 
-  /** One that has answered has only left-over answers to send: it isn't waited for longer than for others, nor for ever. */
+  /**
+   * When silence settles it. One that has answered has only left-over answers to send: it isn't waited for longer than for others, nor
+   * for ever. Where a service of its framing answers wrongly, so may it answer its last probe: what comes would be taken for a call's.
+   */
   #silentAtMs(account: ProbeAccount): number {
     const { lateReplyMs } = this.#limits;
-    if (!account.hasAnswered) return this.#silentSinceMs + lateReplyMs * account.patience;
-    return Math.min(this.#silentSinceMs + lateReplyMs, account.answeredAtMs + lateReplyMs * humPatience);
+    if (account.hasAnswered) {
+      return Math.min(this.#silentSinceMs + lateReplyMs, account.answeredAtMs + lateReplyMs * humPatience);
+    }
+    const probedMs = account.unanswered.at(-1);
+    const answersWrongly =
+      this.#accountsOf(account.framing).some(({ isOdd }) => isOdd) ||
+      this.#owingOf(account.framing).some(({ hasAnsweredWrongly }) => hasAnsweredWrongly);
+    const silenceEndsMs = this.#silenceEndsMs(account);
+    return probedMs === undefined || !answersWrongly ? silenceEndsMs : Math.max(silenceEndsMs, probedMs + lateReplyMs);
+  }
+
+  /**
+   * When it has been silent for long enough. One that was given up asking answers at once, if wrongly, so it doesn't wait for a
+   * customer's card; unless another one of its framing owes, whose answers those may have been.
+   */
+  #silenceEndsMs(account: ProbeAccount): number {
+    const answers = account.isRefused && this.#owingOf(account.framing).length === 1;
+    return this.#silentSinceMs + this.#limits.lateReplyMs * (answers ? 1 : account.patience);
+  }
+
+  /**
+   * When it may be asked next. One that was given up is asked again where no silence has settled it for twice as long as that takes: the
+   * wrong answers may have been nobody's, of a line that is never silent.
+   */
+  #askMs(account: ProbeAccount): number {
+    if (!account.isRefused) return account.dueMs;
+    const most = Math.max(...[...this.#owing.values()].map((each) => each.patience));
+    return this.#probedMs + 2 * this.#limits.lateReplyMs * most;
+  }
+
+  #owingOf(framing: Framing): readonly ProbeAccount[] {
+    return [...this.#owing.values()].filter((account) => account.framing === framing);
   }
 
   /** Of those that may be asked now, the one probed longest ago. */
   #nextToProbe(now: number): ProbeAccount | undefined {
     let next: ProbeAccount | undefined;
     for (const account of this.#owing.values()) {
-      if (!account.isAskable || now < account.dueMs) continue;
+      if (!account.isAskable || now < this.#askMs(account)) continue;
       if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
     }
     return next;

@@ -43,7 +43,11 @@ function replayed(recording: Recording): number {
 
 const eventsOf = ({ entries }: Recording) => entries.filter(({ at }) => at !== "rest" && at !== "gap").length;
 
-const worlds = fc.oneof(worldOf(garbling, true), worldOf([...garbling, "error"], false), worldOf(garbling, true, recordedStep));
+const worlds = fc.oneof(
+  worldOf(garbling, true),
+  worldOf([...garbling, "error"], false),
+  worldOf(garbling, true, { steps: recordedStep }),
+);
 
 test("replay() of a random incident makes the same decisions, frames and reports, event by event", () => {
   let events = 0;

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
-import { answering, type Behaviour, probeReply } from "../support/terminal.ts";
+import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
+import { answering, type Behaviour, probeReply, Terminal } from "../support/terminal.ts";
 import { withBridge } from "../support/with-bridge.ts";
 
 /** What a terminal does with a request that is no probe. */
@@ -105,4 +107,40 @@ test("bridge refuses a call that waited too long for a line that recovers, and s
     assert.match(answer.text, /"code":-3,"message":"Cannot send to line till: it is recovering \(.*safe to send again"/);
     assert.equal(terminal.calls.length, 0);
   });
+});
+
+test("bridge gives no sale the answer to a probe that a service answers with a success of another shape, and says what the matter is", async () => {
+  const declined = '{"status":"error","code":-47,"message":"unsupported currency"}';
+  const behaviour: Behaviour = async (asked, self) => {
+    await pause(20);
+    const odd = asked.text.startsWith(":8887/check_connection") ? '{"status":"success"}' : undefined;
+    await self.reply(asked.framing, odd ?? probeReply(asked) ?? declined);
+  };
+  const folder = scratchFolder();
+  const terminal = new Terminal(join(folder.path, "tty"), behaviour);
+  const config = {
+    lines: { till: { path: terminal.link, lateReplyMs: 4_000, queueWaitMs: 1_000 } },
+    ...{ services: { bank: { line: "till" }, qr: { line: "till" } }, admin: {}, journal: false },
+  };
+  const bridge = new BridgeProcess(config, { env: { POSLINE_ADMIN_PORT: "0" } });
+  const said = /qr answers posline's own question with something that its contract doesn't have/;
+  try {
+    const admin = await bridge.port("admin");
+    const get = async (path: string) => (await ask(admin, "GET", path, "")).text;
+    const sell = (n: number) => bridge.post("bank", "/sale", `{"pay_id":"A-${n}","amount":100,"currency_name":"XXX"}`);
+    await bridge.state("till", "recovering");
+    await pause(3_000);
+    const waited = await sell(0);
+    assert.equal(waited.headers["x-posline-outcome"], "not-sent");
+    for (const text of [waited.text, await get("/readyz"), await get("/status")]) assert.match(text, said);
+    await bridge.state("till", "idle");
+    for (let n = 1; n <= 20; n++) assert.equal((await sell(n)).text, declined);
+    for (const path of ["/readyz", "/status"]) assert.match(await get(path), said);
+    assert.equal((await ask(admin, "GET", "/readyz", "")).status, 200);
+    await bridge.logged(({ state, reason }) => state === "idle" && said.test(String(reason)), "what qr answers");
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
 });

@@ -688,6 +688,28 @@ test("LineEngine.rest is data from which another one goes on with the same decis
   assert.ok(compared > 50, `${compared} steps`);
 });
 
+test("LineEngine gives no call a success that may be the left-over answer of a service that answers probes oddly", () => {
+  const bench = inState("idle");
+  const { rest } = bench.engine;
+  assert.ok(rest !== undefined);
+  const { recovery } = rest;
+  for (const [isOdd, ending] of [
+    [true, "settle unknown"],
+    [false, "settle reply"],
+  ] as const) {
+    const accounts = recovery.accounts.map((account) => ({ ...account, staleKnown: 1, isOdd }));
+    const engine = new LineEngine({ ...bench.options, rest: { ...rest, recovery: { ...recovery, accounts } } });
+    const exchange = bench.exchange("A");
+    engine.handle({ at: "call", exchange }, bench.now);
+    engine.handle({ at: "wrote" }, bench.now);
+    const effects = engine.handle({ at: "received", items: [frame(sale)], receiving: still }, bench.now + 5);
+    const settled = effects.find((effect) => effect.do === "settle");
+    assert.equal(settled && wordsOf(settled), ending);
+    if (settled?.do === "settle" && settled.ending instanceof Fault)
+      assert.match(settled.ending.message, /a success came that may be the answer to an earlier request/);
+  }
+});
+
 test("LineEngine.rest is none while a call waits, and once it stops", () => {
   const waits = inState("recovering");
   assert.notEqual(waits.engine.rest, undefined);

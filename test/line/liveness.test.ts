@@ -603,6 +603,34 @@ test("Line says of a service that answers its question with an error what that i
   await set.line.stop(0);
 });
 
+for (const odd of [good, "BUSY"]) {
+  test(`Line says of a service that answers its question with ${odd} that it does, and what to ask, not that answers are late`, async () => {
+    const oddly: Terminal = (device, framing, text) =>
+      text.startsWith(":8887/check_connection") ? device.reply(framing, odd) : healthy(device, framing, text);
+    const set = await opened(oddly, { services: ["bank", "qr"] });
+    const said = "qr answers posline's own question with something that its contract doesn't have";
+    const cure =
+      "ask the terminal's vendor whether its firmware is of the contract's version; posline tap --line till shows what it answers";
+    const waiting = await call(set, "early");
+    assert.match(String(waiting.fault?.message), new RegExp(`it is recovering \\(.*${said}\\), and the call waited`));
+    assert.equal(set.line.state, "recovering");
+    assert.equal(set.line.reason, `${said}: ${cure}`);
+    assert.ok(await idle(set));
+    assert.equal(set.line.reason, `${said}: ${cure}; calls are sent`);
+    assert.deepEqual(set.told.liveness, []);
+    assert.deepEqual(states(set), { bank: "heard", qr: "heard" });
+    assert.deepEqual(set.line.liveness(time.nowMs)[1]?.refusal, { cause: said, cure });
+    assert.equal((await call(set, "A")).text, good);
+    // Its firmware is of the right version now.
+    set.terminal = healthy;
+    set.device.unplug();
+    set.device.plug();
+    await time.advance(60_000);
+    assert.equal(set.line.liveness(time.nowMs)[1]?.refusal, undefined);
+    await set.line.stop(0);
+  });
+}
+
 test("Line says of a service that it can't ask that its silence is waited for, not that it didn't answer", async () => {
   const set = await opened(dead, { services: ["fiscal"] });
   const waiting = await call(set, "early");

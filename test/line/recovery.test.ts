@@ -788,3 +788,151 @@ test("Recovery counts no error as an answer of a service while another of its fr
   const [bank] = proof.recovery.state.accounts;
   assert.deepEqual([bank?.service, bank?.staleKnown], ["bank", 3]);
 });
+
+const odd = '{"status":"success"}';
+
+/** A bank that was asked and answered so, this often, at the shortest interval. */
+function answeredSo(proof: Proof, text: string, times: number): Proof {
+  for (let time = 0; time < times; time++) {
+    assert.ok(proof.askAfter(probeIntervalMs), `probe ${time + 1}`);
+    proof.hear("length", text);
+  }
+  return proof;
+}
+
+test("Recovery gives up asking who answers with something that isn't the answer, and counts none of it off what may come", () => {
+  const proof = answeredSo(new Proof(["bank"]), odd, 3);
+  assert.equal(proof.askAfter(probeIntervalMs), undefined);
+  assert.equal(proof.recovery.state.accounts[0]?.sent, 3);
+  assert.equal(proof.recovery.state.accounts[0]?.errors, 0);
+  const mixed = answeredSo(answeredSo(new Proof(["bank"]), odd, 1), '{"status":"error"}', 2);
+  assert.equal(mixed.askAfter(probeIntervalMs), undefined, "errors and others together");
+});
+
+test("Recovery.heard() says of the second frame that is neither answer nor error that the service answers oddly", () => {
+  const proof = new Proof(["bank"]);
+  const heard = () => proof.recovery.heard("length", undefined, proof.now);
+  assert.deepEqual(heard(), { kind: "late", service: undefined }, "nothing is asked yet");
+  proof.ask();
+  assert.deepEqual(heard(), { kind: "late", service: undefined }, "it may be a call's");
+  assert.deepEqual(heard(), { kind: "odd", service: "bank" });
+  proof.fail("bank").ask();
+  assert.deepEqual(heard(), { kind: "late", service: undefined }, "another recovery");
+});
+
+test("Recovery settles by silence nobody who answered wrongly before lateReplyMs is over since its last probe", () => {
+  for (const text of [odd, '{"status":"error","code":-80}']) {
+    const proof = new Proof(["bank"]);
+    proof.ask();
+    proof.hear("length", text);
+    const heardMs = proof.now;
+    proof.now = heardMs + lateReplyMs - 10;
+    assert.ok(proof.ask());
+    proof.now = heardMs + lateReplyMs;
+    assert.equal(proof.recovery.settleBySilence(proof.now), false);
+    assert.equal(proof.recovery.dueMs(true), heardMs + 2 * lateReplyMs - 10);
+    assert.equal(proof.askAfter(probeIntervalMs), undefined, "another probe would be waited for in turn");
+    proof.now = heardMs + 2 * lateReplyMs - 11;
+    assert.equal(proof.recovery.settleBySilence(proof.now), false);
+    proof.now++;
+    assert.equal(proof.recovery.settleBySilence(proof.now), true);
+    assert.equal(proof.clean, true);
+    assert.equal(proof.recovery.state.accounts[0]?.staleKnown, 0);
+  }
+});
+
+test("Recovery waits so for the other services of a framing too, whose answers those may have been, and in later recoveries", () => {
+  const proof = new Proof(["bank", "qr", "fiscal"], false);
+  proof.ask();
+  proof.askAfter(probeIntervalMs);
+  proof.hear("length", odd);
+  const heardMs = proof.now;
+  proof.now = heardMs + lateReplyMs - 10;
+  assert.equal(serviceAsked(proof.ask() ?? ""), "bank");
+  proof.now = heardMs + lateReplyMs;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+  assert.deepEqual(proof.recovery.owing, ["bank"], "fiscal has another framing, and qr's probe is older");
+  const later = answeredSo(new Proof(["bank"]), odd, 3);
+  later.now += lateReplyMs;
+  assert.ok(later.recovery.settleBySilence(later.now));
+  later.fail("bank");
+  const failedMs = later.now;
+  later.now = failedMs + lateReplyMs - 10;
+  assert.ok(later.ask());
+  later.now = failedMs + lateReplyMs;
+  assert.equal(later.recovery.settleBySilence(later.now), false);
+});
+
+test("Recovery is as patient with one silence as with any other's who was given up asking, unless another of its framing owes", () => {
+  for (const [services, patience] of [
+    [["bank", "fiscal"], 1],
+    [["bank", "qr"], 10],
+  ] as const) {
+    const proof = new Proof(services).prove();
+    for (const service of services) proof.recovery.replied(service);
+    for (const service of services) proof.fail(service);
+    for (let text = proof.ask(); text !== undefined; text = proof.askAfter(probeIntervalMs)) {
+      if (serviceAsked(text) === "fiscal") proof.answer("fiscal");
+      else proof.hear("length", odd);
+    }
+    const heardMs = proof.now - probeIntervalMs;
+    proof.now = heardMs + patience * lateReplyMs - 1;
+    assert.equal(proof.recovery.settleBySilence(proof.now), false);
+    proof.now++;
+    assert.equal(proof.recovery.settleBySilence(proof.now), true);
+    assert.equal(proof.clean, true);
+  }
+});
+
+test("Recovery gives up on who is proven after ten times as many, or as soon as it would ask only once in lateReplyMs", () => {
+  const failed = () => {
+    const proof = new Proof(["bank"]).prove();
+    proof.recovery.replied("bank");
+    return proof.fail("bank");
+  };
+  const erring = answeredSo(failed(), '{"status":"error"}', 30);
+  assert.equal(erring.askAfter(probeIntervalMs), undefined);
+  const odder = answeredSo(failed(), odd, leftOver - 2);
+  assert.equal(odder.askAfter(probeIntervalMs), undefined);
+  assert.equal(odder.askAfter(lateReplyMs), undefined);
+  assert.equal(odder.recovery.settleBySilence(odder.now), true);
+});
+
+test("Recovery asks again who was given up, where the line isn't silent all the same, and is proven by an answer", () => {
+  const proof = answeredSo(new Proof(["bank"]), odd, 3);
+  const askedMs = proof.now;
+  for (; proof.now < askedMs + 2 * lateReplyMs; proof.now += 10_000) {
+    proof.hear("length", odd);
+    assert.equal(proof.ask(), undefined);
+    assert.equal(proof.recovery.dueMs(false), askedMs + 2 * lateReplyMs);
+  }
+  for (let answers = 0; answers <= leftOver; answers++) proof.exchange("bank");
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery.mayAnswerStaleProbe() is true of a success where a service with left-over answers answers oddly, until one in shape", () => {
+  const may = ({ recovery, now }: Proof) => recovery.mayAnswerStaleProbe("length", "bank", now, true);
+  const proof = withOneTooMany();
+  assert.equal(may(proof), false);
+  for (let time = 0; time < 2; time++) proof.hear("length", odd);
+  assert.equal(may(proof), true);
+  assert.equal(proof.recovery.state.accounts[0]?.isOdd, true);
+  assert.deepEqual(proof.recovery.proven, [], "it isn't asked while the line is idle");
+  proof.answer("bank");
+  assert.equal(may(proof), false);
+  assert.deepEqual(
+    proof.recovery.proven.map(({ service }) => service),
+    ["bank"],
+  );
+});
+
+test("Recovery.state has nothing of odd answers where there were none, and forgets them where it is given a state without", () => {
+  const proof = answeredSo(new Proof(["bank"]), '{"status":"error"}', 2);
+  const old = JSON.parse(JSON.stringify(proof.recovery.state));
+  assert.doesNotMatch(JSON.stringify(old), /odd/i);
+  proof.hear("length", odd);
+  proof.hear("length", odd);
+  assert.match(JSON.stringify(proof.recovery.state), /"odd":2,"isOdd":true/);
+  proof.recovery.state = old;
+  assert.deepEqual(JSON.parse(JSON.stringify(proof.recovery.state)), old);
+});

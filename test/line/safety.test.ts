@@ -1,14 +1,14 @@
 import { test } from "node:test";
 import fc from "fast-check";
-import { garbling, Life, recordedStep, type World, worldOf } from "./worlds.ts";
+import { garbling, Life, oddFirmware, recordedStep, type World, worldOf } from "./worlds.ts";
 
 /**
  * Tests src/line/engine.ts, src/line/recovery.ts.
  *
  * * The one promise that everything hangs on, tried against a terminal that does its worst within what a terminal may do: it
  * answers in order, and while it owes an answer it is never silent for as long as `lateReplyMs`. It may hang and answer all at
- * once, lose requests and replies, garble them, answer errors, serve its services apart, and be unplugged; posline may be
- * restarted in the midst of it. No call ever gets another call's reply.
+ * once, lose requests and replies, garble them, answer errors, serve its services apart, be unplugged, and be of a version that
+ * answers probes with something of its own; posline may be restarted in the midst of it. No call ever gets another call's reply.
  */
 
 // More than the default when the rules of recovery are changed: SAFETY_RUNS=40000 takes two minutes.
@@ -93,7 +93,17 @@ test("Line never gives a call another call's reply, over a terminal that also an
 
 test("Line never gives a call another call's reply, nor sends a refused one, while calls are recorded before they go out", () => {
   fc.assert(
-    fc.property(worldOf(garbling, true, recordedStep), (world) => new Life(world).run()),
+    fc.property(worldOf(garbling, true, { steps: recordedStep }), (world) => new Life(world).run()),
+    { numRuns, ...seed, includeErrorInReport: true },
+  );
+});
+
+test("Line never gives a call another call's reply, over a terminal that answers probes with a success of another shape", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(worldOf(garbling, true, { odd: oddFirmware }), worldOf([...garbling, "error"], false, { odd: oddFirmware })),
+      (world) => new Life(world).run(),
+    ),
     { numRuns, ...seed, includeErrorInReport: true },
   );
 });

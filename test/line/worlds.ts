@@ -42,12 +42,25 @@ export type Step =
   | { readonly do: "wait"; readonly ms: number }
   | { readonly do: "unplug" | "plug" | "restart" | "stray" };
 
+/**
+ * A terminal whose firmware is of another version: to the probes of these services it answers something else than their contracts say, from
+ * a step on, as soon as it has answered all that it was asked before.
+ */
+export interface OddFirmware {
+  readonly services: readonly ContractName[];
+  readonly answer: string;
+  readonly fromStep: number;
+}
+
 /** A terminal that answers each queue in order: one queue for all, or one a service. */
 class FifoTerminal {
   readonly device: SimulatedDevice;
   /** Ids of calls, in the order in which they came. */
   readonly seen: string[] = [];
   healthy = false;
+  /** The version that it gets when it has nothing to answer, and the one that it has. */
+  update: OddFirmware | undefined;
+  #odd: OddFirmware | undefined;
   onCall: (id: string) => void = () => {};
   readonly #fates: readonly Fate[];
   readonly #apart: boolean;
@@ -71,6 +84,7 @@ class FifoTerminal {
   }
 
   #take(framing: Framing, text: string): void {
+    if (this.idle) this.#odd = this.update;
     const id = idOf(text);
     if (id !== "") {
       this.seen.push(id);
@@ -80,7 +94,7 @@ class FifoTerminal {
       ? { kind: "answer" as const, delayMs: 5 }
       : (this.#fates[this.#next++ % this.#fates.length] ?? never());
     if (fate.kind === "request lost") return;
-    const key = this.#apart ? (framing === "stx" ? "fiscal" : text.startsWith(":8887") ? "qr" : "bank") : "all";
+    const key = this.#apart ? serviceOf(framing, text) : "all";
     const queue = this.#queues.get(key) ?? [];
     this.#queues.set(key, queue);
     queue.push({ framing, text, fate, queued: queue.length > 0 });
@@ -103,8 +117,11 @@ class FifoTerminal {
 
   #answer({ framing, text, fate: { kind } }: { framing: Framing; text: string; fate: Fate }): void {
     const id = idOf(text);
+    const isProbeShaped = id === "" || id.startsWith("B");
+    const isOdd = isProbeShaped && this.#odd?.services.includes(serviceOf(framing, text)) === true;
+    const odd = isOdd ? this.#odd?.answer : undefined;
     const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
-    const good = probe ?? (id.startsWith("B") ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
+    const good = odd ?? probe ?? (isProbeShaped ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
     const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
     if (kind === "reply lost") return;
     if (kind === "corrupt") bytes.writeUInt8(bytes.readUInt8(bytes.length - 4) ^ 0x41, bytes.length - 4);
@@ -122,6 +139,11 @@ class FifoTerminal {
     if (atMs === now) this.device.send(bytes);
     else this.#time.after(atMs - now, () => this.device.send(bytes));
   }
+}
+
+function serviceOf(framing: Framing, text: string): ContractName {
+  if (framing === "stx") return "fiscal";
+  return text.startsWith(":8887") ? "qr" : "bank";
 }
 
 function never(): never {
@@ -167,6 +189,7 @@ export interface World {
   readonly slowWhenQueued: boolean;
   /** Whether an idle line asks its terminal between the calls, as often as it may. */
   readonly probes: boolean;
+  readonly odd?: OddFirmware | undefined;
 }
 
 function requestOf(step: Step & { do: "call" }, id: string): LineRequest {
@@ -219,17 +242,19 @@ export class Life {
 
   run(): void {
     const haveEnded = () => [...this.#calls.values()].every(({ ending }) => ending !== undefined);
-    for (const each of this.#world.steps) this.#do(each);
+    for (const [index, each] of this.#world.steps.entries()) {
+      if (index === this.#world.odd?.fromStep) this.#terminal.update = this.#world.odd;
+      this.#do(each);
+    }
     this.#terminal.healthy = true;
     this.#terminal.device.plugged = true;
     assert.ok(this.#time.until(haveEnded), "every call ends");
     this.#check();
-    assert.ok(
-      this.#time.until(() => this.#terminal.idle && this.#line.state === "idle"),
-      "the line is usable again",
-    );
+    const isStill = () => this.#terminal.idle && this.#line.state === "idle";
+    assert.ok(this.#time.until(isStill), "the line is usable again");
     // A torn frame from before may still have its time.
     this.#time.advance(10_000);
+    assert.ok(this.#time.until(isStill), "the line stays usable");
     for (const service of contractNames) this.#call({ do: "call", service, kind: "money", timeoutMs: 5_000 });
     assert.ok(this.#time.until(haveEnded), "the last calls end");
     this.#check();
@@ -307,7 +332,8 @@ export class Life {
       } else if (ending !== undefined) {
         const text = Buffer.concat(ending.payload).toString();
         const isProbeShaped = id.startsWith("B") && !text.includes('"id"');
-        if (isProbeShaped) assert.ok(text.includes("operations"), `${id} was answered ${text}`);
+        const isOdd = text === this.#world.odd?.answer;
+        if (isProbeShaped) assert.ok(text.includes("operations") || isOdd, `${id} was answered ${text}`);
         else assert.equal(idOf(text), id, `${id} was answered ${text}`);
       }
       assert.ok(sendings <= (request.repeatable ? 2 : 1), `${id} was sent ${sendings} times`);
@@ -331,10 +357,20 @@ export const recordedStep: fc.Arbitrary<Step> = fc
     each.do === "call" ? { ...each, before, ...(leavesMs === undefined ? {} : { leavesMs }) } : each,
   );
 
+/** A terminal that is of another version from the beginning, or from some step on. */
+export const oddFirmware: fc.Arbitrary<OddFirmware> = fc.record({
+  services: fc.subarray([...contractNames], { minLength: 1 }),
+  answer: fc.constantFrom('{"status":"success"}', '{"status":"success","data":{"operations":null}}', "BUSY"),
+  fromStep: fc.oneof(fc.constant(0), fc.nat({ max: 12 })),
+});
+
 export const worldOf = (
   kinds: readonly Fate["kind"][],
   slowWhenQueued: boolean,
-  steps: fc.Arbitrary<Step> = step,
+  {
+    steps = step,
+    odd = fc.constant(undefined),
+  }: { steps?: fc.Arbitrary<Step>; odd?: fc.Arbitrary<OddFirmware | undefined> } = {},
 ): fc.Arbitrary<World> =>
   fc.record({
     fates: fc.array(fateOf(kinds), { minLength: 1, maxLength: 24 }),
@@ -343,4 +379,5 @@ export const worldOf = (
     signed: fc.boolean(),
     slowWhenQueued: fc.constant(slowWhenQueued),
     probes: fc.boolean(),
+    odd,
   });

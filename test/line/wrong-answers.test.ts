@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { contracts } from "../../src/contract/contracts.ts";
+import type { ContractName } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import { lineService } from "../../src/line/caller.ts";
+import type { Ending } from "../../src/line/exchange.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+import { frame } from "../support/fake-device.ts";
+import { probeReply } from "../support/terminal.ts";
+import { configOf, idOf, merchantId, requestFor } from "./lines.ts";
+import { SimulatedDevice, SimulatedLine } from "./simulated-line.ts";
+import { Timeline } from "./timeline.ts";
+
+/**
+ * Tests src/line/engine.ts, src/line/recovery.ts.
+ *
+ * Whole lives of lines whose terminal answers posline's probe with something other than its contract says: of another version, or busy. It
+ * answers every request, one after the other.
+ */
+
+class OddTerminal {
+  readonly time = new Timeline();
+  readonly line: SimulatedLine;
+  /** What these services answer to their probes. */
+  readonly odd = new Map<ContractName, string>();
+  /** What a call is answered; undefined: nothing. */
+  onCall: (id: string) => string | undefined = (id) => `{"status":"error","code":-29,"id":"${id}"}`;
+  answerMs = () => 5;
+  probes = 0;
+  #freeMs = 0;
+
+  constructor(services: readonly ContractName[], lateReplyMs = 30_000) {
+    const rules = { crc16: "arc", quiet: false, merchantId } as const;
+    const device: SimulatedDevice = new SimulatedDevice(this.time, (framing, text) => {
+      const answer = this.#answerTo(framing, text);
+      if (answer === undefined) return;
+      this.#freeMs = Math.max(this.time.now, this.#freeMs) + this.answerMs();
+      this.time.after(this.#freeMs - this.time.now, () => device.send(frame(framing, answer)));
+    });
+    this.line = new SimulatedLine({
+      config: configOf({ lateReplyMs }),
+      services: services.map((service) => lineService(contracts[service], rules)),
+      ...{ time: this.time, device, record: (_request, done) => done(undefined) },
+    });
+    this.line.start();
+  }
+
+  #answerTo(framing: Framing, text: string): string | undefined {
+    const id = idOf(text);
+    if (id !== "") return this.onCall(id);
+    this.probes++;
+    const service = framing === "stx" ? "fiscal" : text.startsWith(":8887") ? "qr" : "bank";
+    return this.odd.get(service) ?? probeReply({ framing, text, number: 0 });
+  }
+
+  /** Proves all, and then loses a call of this service while its probes are answered so. */
+  loseCall(service: ContractName, odd: string): this {
+    assert.ok(this.time.until(() => this.line.state === "idle"));
+    this.odd.set(service, odd);
+    this.onCall = (id) => (id === "LOST" ? undefined : `{"status":"success","id":"${id}"}`);
+    this.line.call(requestFor("LOST", { service, replyTimeoutMs: 4_000 }), () => {});
+    assert.ok(this.time.until(() => this.line.state === "recovering"));
+    return this;
+  }
+
+  /** After how many seconds the line is clean. */
+  cleanAfterS(): number {
+    const beganMs = this.time.now;
+    assert.ok(
+      this.time.until(() => this.line.state === "idle", 3_600_000),
+      "clean within an hour",
+    );
+    return (this.time.now - beganMs) / 1_000;
+  }
+}
+
+const success = '{"status":"success"}';
+const error = '{"status":"error","code":-3}';
+
+for (const service of ["bank", "fiscal", "qr"] as const) {
+  test(`Line gives no call of ${service} the answer to a probe, over a terminal that answers those with a success of another shape`, () => {
+    for (let seed = 1; seed <= 10; seed++) {
+      const terminal = new OddTerminal([service]);
+      terminal.odd.set(service, success);
+      let state = seed;
+      terminal.answerMs = () => {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+        return 5 + (state / 2 ** 32) * (seed % 2 === 0 ? 60 : 2_000);
+      };
+      // A till that sells one after the other for a quarter of an hour.
+      let answered = 0;
+      const sell = (n: number) => {
+        const id = `S-${n}`;
+        terminal.line.call(requestFor(id, { service }), (ending: Ending) => {
+          if (!(ending instanceof Fault)) {
+            answered++;
+            assert.equal(idOf(Buffer.concat(ending.payload).toString()), id);
+          }
+          terminal.time.after(1_000, () => sell(n + 1));
+        });
+      };
+      sell(1);
+      terminal.time.advance(900_000);
+      assert.ok(answered > 100, `${answered} were answered`);
+    }
+  });
+}
+
+for (const [name, odd] of [
+  ["a success of another shape", success],
+  ["operations that are no texts", '{"status":"success","data":{"operations":null}}'],
+  ["text", "BUSY"],
+  ["errors", error],
+] as const) {
+  test(`Line is clean within half a minute and a few probes at a start over a terminal that answers them with ${name}`, () => {
+    const terminal = new OddTerminal(["bank"]);
+    terminal.odd.set("bank", odd);
+    const seconds = terminal.cleanAfterS();
+    assert.ok(seconds > 30 && seconds < 40, `${seconds} s`);
+    assert.equal(terminal.probes, 3);
+  });
+
+  test(`Line holds other services up for five minutes at most where one that was proven answers with ${name}, each in up to 5 s`, () => {
+    const took = [5, 1_000, 3_000, 5_000].map((answerMs) => {
+      const terminal = new OddTerminal(["bank", "qr"]).loseCall("qr", odd);
+      terminal.answerMs = () => answerMs;
+      return terminal.cleanAfterS();
+    });
+    assert.ok(Math.max(...took) <= 300, took.join(" "));
+    assert.ok((took[0] ?? 0) < 100, took.join(" "));
+  });
+}
+
+test("Line settles services that are wholly silent as before, after lateReplyMs, or ten times that where they have answered before", () => {
+  const silent = new OddTerminal(["bank"]);
+  silent.answerMs = () => Number.MAX_SAFE_INTEGER;
+  assert.equal(Math.round(silent.cleanAfterS()), 30);
+  const proven = new OddTerminal(["bank", "qr"]).loseCall("qr", success);
+  proven.answerMs = () => Number.MAX_SAFE_INTEGER;
+  assert.equal(Math.round(proven.cleanAfterS()), 300);
+});
+
+test("Line asks no idle probes of a service whose firmware answers them with text, and is not busy recovering for it", () => {
+  const terminal = new OddTerminal(["bank", "qr"]).loseCall("qr", "BUSY");
+  terminal.cleanAfterS();
+  const { probes } = terminal;
+  terminal.time.advance(590_000);
+  assert.equal(terminal.line.state, "idle");
+  assert.ok(terminal.probes - probes <= 10, "those of bank, one a minute");
+  // It has the right version again: the next recovery finds out.
+  terminal.odd.clear();
+  terminal.line.call(requestFor("LOST", { service: "qr", replyTimeoutMs: 4_000 }), () => {});
+  assert.ok(terminal.time.until(() => terminal.line.state === "recovering"));
+  assert.ok(terminal.cleanAfterS() < 1);
+});
