@@ -559,11 +559,11 @@ export class Recovery {
   }
 
   /**
-   * When it has been silent for long enough. One that was given up asking answers at once, if wrongly, so it doesn't wait for a
-   * customer's card; unless another one of its framing owes, whose answers those may have been.
+   * When it has been silent for long enough. One that was given up asking answers, if in another shape, so it doesn't wait for a
+   * customer's card, as one that answers with errors may; unless another one of its framing owes, whose answers those may have been.
    */
   #silenceEndsMs(account: ProbeAccount): number {
-    const answers = account.isRefused && this.#owingOf(account.framing).length === 1;
+    const answers = account.isRefused && account.isOdd && this.#owingOf(account.framing).length === 1;
     return this.#silentSinceMs + this.#limits.lateReplyMs * (answers ? 1 : account.patience);
   }
 
