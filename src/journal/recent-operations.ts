@@ -57,10 +57,13 @@ function recentOf(sendings: readonly Sending[], last: Sending): RecentOperation 
 
 const isSameRequest = (one: Sending, other: Sending) => one.route === other.route && one.digest === other.digest;
 
-/** Those whose operation has no known end. */
-function openOf(sendings: readonly Sending[]): readonly Sending[] {
-  return sendings.filter((each) => knownOf(sendings.filter((other) => isSameRequest(each, other))).end === undefined);
-}
+/** Whether the operation of one of these sendings has no known end. */
+const isOpen = (sendings: readonly Sending[], sending: Sending) =>
+  knownOf(sendings.filter((each) => isSameRequest(each, sending))).end === undefined;
+
+/** Whether nothing says that the terminal has begun it: also where the same request, sent before, has ended. */
+const mayBeOnItsWay = ({ said, isFound, settled }: Sending) =>
+  (settled ?? said.end) === undefined && said.begun !== true && !isFound;
 
 const lastOf = ({ sendings }: UnderKey) => sendings.at(-1)?.order ?? 0;
 
@@ -217,7 +220,7 @@ export class RecentOperations {
     const { sendings } = this.#under(sent);
     if (sendings.some((each) => each.order > order)) return false;
     const older = sendings.filter((each) => !isSameRequest(each, sending));
-    return !openOf(older).some((each) => each.atMs > atMs - onItsWayMs);
+    return !older.some((each) => each.atMs > atMs - onItsWayMs && (mayBeOnItsWay(each) || isOpen(older, each)));
   }
 
   /**
@@ -233,9 +236,10 @@ export class RecentOperations {
 
   /** Whether another operation under this key, of another route, has no known end: `recent` where it may be carried out yet. */
   othersOpen(sent: Key & Pick<SentRecord, "route">): "recent" | "old" | undefined {
-    const open = openOf(this.#under(sent).sendings.filter(({ route }) => route !== sent.route));
-    const isRecent = open.some(({ atMs, endedMs }) => endedMs === undefined || atMs >= nowMs() - onItsWayMs);
-    return isRecent ? "recent" : open.length > 0 ? "old" : undefined;
+    const others = this.#under(sent).sendings.filter(({ route }) => route !== sent.route);
+    const isRecent = ({ atMs, endedMs }: Sending) => endedMs === undefined || atMs >= nowMs() - onItsWayMs;
+    if (others.some((each) => isRecent(each) && (mayBeOnItsWay(each) || isOpen(others, each)))) return "recent";
+    return others.some((each) => isOpen(others, each)) ? "old" : undefined;
   }
 
   /** The oldest go: each time one comes at most a few are too old. */

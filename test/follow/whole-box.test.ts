@@ -489,3 +489,26 @@ test("a record from a clock that was ahead makes none behind it younger", async 
     ["approved", 2],
   );
 });
+
+test("a sale that ended well, and was sent once more without an answer that says so, may run yet: its cancel waits a minute", async () => {
+  const ran: string[] = [];
+  const box = await new WholeBox(time, ({ route }, it) => {
+    if (route === "/check") return final(ran.at(-1) === "/cancel" ? "ERROR" : "APPROVED", `T-${ran.length}`);
+    const isRepeated = route === "/sale" && it.count("/sale") === 2;
+    if (isRepeated) time.after(20_000, () => ran.push(route));
+    else ran.push(route);
+    return isRepeated ? { status: "error", code: -3 } : success;
+  }).start();
+  const first = box.call("/sale", sale, 30);
+  await time.advance(30_000);
+  box.call("/sale", sale);
+  await time.advance(1_000);
+  const early = box.call("/cancel", sale, 10);
+  await time.advance(20_000);
+  const cancel = box.call("/cancel", sale, 90);
+  await time.advance(120_000);
+  assert.deepEqual(
+    [first.word, early.word, cancel.word, ran],
+    ["approved", "failed", "declined", ["/sale", "/sale", "/cancel"]],
+  );
+});
