@@ -299,8 +299,7 @@ function saidOf(
   const keyField = route?.key;
   if (recovery === undefined || keyField === undefined || asked === undefined || answer === undefined) return undefined;
   if (namesOtherKey({ keyField, key: asked[keyField] }, answer.reply)) return undefined;
-  const others = (route?.polling?.keys ?? []).filter((name) => name !== keyField && name !== recovery.learns);
-  if (!others.every((name) => scalarText(asked[name]) === scalarText(ask[name]))) return undefined;
+  if (!hasFields(asked, route?.polling?.keys ?? [], [keyField, recovery.learns], (name) => ask[name])) return undefined;
   if (recovery.learns !== undefined || !answer.success) return "begun";
   const end = verdictIn({ contract, recovery }, answer.reply, true);
   if (end === undefined) return "begun";
@@ -342,8 +341,17 @@ function fieldOf({ sent }: OpenOperation, { key }: Route, name: string): string 
 /** Whether a question names this operation and nothing else. */
 function asksAbout(operation: OpenOperation, { route, polling, recovery, followed }: Rules, asked: JsonObject): boolean {
   if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
-  const others = polling.keys.filter((name) => name !== followed.keyField && name !== recovery.learns);
-  return others.every((name) => scalarText(asked[name]) === scalarText(fieldOf(operation, route, name)));
+  return hasFields(asked, polling.keys, [followed.keyField, recovery.learns], (name) => fieldOf(operation, route, name));
+}
+
+/** Whether a question has these fields, but for some, as an operation's record has them. */
+function hasFields(
+  asked: JsonObject,
+  names: readonly string[],
+  except: readonly (string | undefined)[],
+  recorded: (name: string) => unknown,
+): boolean {
+  return names.every((name) => except.includes(name) || scalarText(asked[name]) === scalarText(recorded(name)));
 }
 
 function readAnswer({ payload }: Reply): AnsweredCall | undefined {

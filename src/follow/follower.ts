@@ -218,7 +218,7 @@ export class Follower {
   ): Operation {
     const { contract, service, merchantId, turns, history } = this.#options;
     const fresh = tokenOf(contract, service, route, recovery, json);
-    // A journal that can't be read may have it as sent: then a refusal of this sending is no end of that one.
+    // A journal that can't be read may have it as sent: then a refusal of this sending doesn't end that one.
     const isDoubtful = history?.isReadable === false;
     const token = { ...fresh, known: { ...fresh.known, doubt: isDoubtful } };
     const operation = new Operation({

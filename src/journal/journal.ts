@@ -287,8 +287,7 @@ export class Journal implements OperationHistory {
     sending.settled = undefined;
     const open = this.#failed.get(sending);
     if (open === undefined) return;
-    this.#open = [...this.#open, open].slice(-openMax);
-    this.#unknownTotal++;
+    this.#list(open);
     this.#onOpened();
   }
 
@@ -377,10 +376,14 @@ export class Journal implements OperationHistory {
   }
 
   #add(operation: OpenOperation): void {
-    this.#open = [...this.#open, operation].slice(-openMax);
-    this.#unknownTotal++;
+    this.#list(operation);
     this.#onUnknown?.(asUnknown(operation.sent, operation.cause));
     this.#onOpened();
+  }
+
+  #list(operation: OpenOperation): void {
+    this.#open = [...this.#open, operation].slice(-openMax);
+    this.#unknownTotal++;
   }
 
   /** One of whose sending there is no record has nothing that could be settled on the disk. */

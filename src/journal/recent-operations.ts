@@ -50,9 +50,12 @@ const nameOf = (service: string, key: string) => `${service}\n${key}`;
 const saysNothing = ({ said, isFound, settled, endedMs }: Sending) =>
   said.begun === undefined && said.end === undefined && !isFound && settled === undefined && endedMs !== undefined;
 
-function recentOf(sendings: readonly Sending[], last: Sending): RecentOperation {
+/** The last operation of these sendings of one route; undefined where that is too old. */
+function lastOperation(sendings: readonly Sending[]): RecentOperation | undefined {
+  const sending = sendings.at(-1);
+  if (sending === undefined || nowMs() - sending.atMs > recentMs) return undefined;
   const known = knownOf(sendings);
-  return { ...known, sending: last, mayEndWell: known.hadGoodEnd || (known.times > 1 && nowMs() - last.atMs < onItsWayMs) };
+  return { ...known, sending, mayEndWell: known.hadGoodEnd || (known.times > 1 && nowMs() - sending.atMs < onItsWayMs) };
 }
 
 const isSameRequest = (one: Sending, other: Sending) => one.route === other.route && one.digest === other.digest;
@@ -170,10 +173,8 @@ export class RecentOperations {
   /** The last one of a route under a key. */
   find(sent: Key & Pick<SentRecord, "route">): RecentOperation | undefined {
     const { sendings, hasForgotten, hasOtherNames } = this.#under(sent);
-    const ofRoute = sendings.filter(({ route }) => route === sent.route);
-    const sending = ofRoute.at(-1);
-    if (sending === undefined || nowMs() - sending.atMs > recentMs) return undefined;
-    const found = recentOf(ofRoute, sending);
+    const found = lastOperation(sendings.filter(({ route }) => route === sent.route));
+    if (found === undefined) return undefined;
     return {
       ...found,
       isAccepted: found.isAccepted || hasForgotten,
@@ -183,9 +184,8 @@ export class RecentOperations {
 
   /** The same as it was before a sending. */
   before({ service, key }: Key, { route, order }: Sending): RecentOperation | undefined {
-    const older = this.#under({ service, key }).sendings.filter((each) => each.route === route && each.order < order);
-    const sending = older.at(-1);
-    return sending === undefined || nowMs() - sending.atMs > recentMs ? undefined : recentOf(older, sending);
+    const { sendings } = this.#under({ service, key });
+    return lastOperation(sendings.filter((each) => each.route === route && each.order < order));
   }
 
   /** The sending whose record has this place. */
