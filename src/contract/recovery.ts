@@ -50,6 +50,8 @@ export interface RecoveryRules {
   readonly absentsMinAfterError: number;
   /** Milliseconds after the last start in which it proves nothing, however often it is said: that start may be on its way still. */
   readonly absentsAfterMs: number;
+  /** The same after an error of the terminal's own; one of `resendCodes` may be a gateway's word for an answer that it lost. */
+  readonly absentsAfterErrorMs: number;
   /** How often the same request may go out again in one following. */
   readonly resendsMax: number;
   /**
@@ -62,6 +64,9 @@ export interface RecoveryRules {
   /** A field of the question that only the start's answer gives; without it an error answered to the question proves nothing. */
   readonly learns: string | undefined;
 }
+
+/** Milliseconds for which a start that was lost may run behind a gateway: as long as bank.md has its answer awaited; fiscal.md says nothing. */
+const onItsWayMs = bankReplyTimeoutMs;
 
 /** Sendings of one request beyond the first: a line that loses four in a row won't bring the fifth back either. */
 const resendsMax = 3;
@@ -81,6 +86,7 @@ const none = {
   absentsMin: 3,
   absentsMinAfterError: 1,
   absentsAfterMs: 0,
+  absentsAfterErrorMs: 0,
   resendsMax,
   baseline: false,
   print: undefined,
@@ -100,7 +106,8 @@ const bankOperation = {
   refusals: [-29, -47, -16, -80, -100, -101],
   absentsMinAfterError: 3,
   // After an error too: a gateway's -3 stands for an answer that it lost itself, of a start that runs on behind it
-  absentsAfterMs: bankReplyTimeoutMs,
+  absentsAfterMs: onItsWayMs,
+  absentsAfterErrorMs: onItsWayMs,
 } as const;
 
 /** Rule 4: /confirm and /cancel are never sent again. */
@@ -122,6 +129,8 @@ const fiscalDocument = {
   resendCodesInDoubt: [9],
   // An abort takes an open document away
   absentWhenStopped: "refused",
+  // A document that a gateway lost sight of, and said 5 or 44 of, may not be open yet
+  absentsAfterMs: onItsWayMs,
   print: { code: 15, route: "/check_copy", key: "documentID" },
 } as const;
 

@@ -54,6 +54,8 @@ export interface PastOperation {
   readonly isStopped: boolean;
   /** Its answer is awaited. */
   readonly isInFlight: boolean;
+  /** Its record is on the disk: the process after this one will know of it. */
+  readonly isRecorded: boolean;
   /** It was closed, and its printing failed. */
   readonly isUnprinted: boolean;
   /** The name by which alone the contract asks about it, which the answer to its sending gave (qr: `trans`). */

@@ -67,8 +67,8 @@ function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], r
   if (form.sign === undefined) throw missingSign(route);
   const body = [dataPair, form.data, signPair, form.sign];
   checkFrameable(route, form.data, form.sign);
-  if (rules.check === "none") return { body, key: undefined };
   const data = unescapeValue(form.data);
+  if (rules.check === "none") return { body, key: keyIn(contract, route, data, rules) };
   const sign = unescapeValue(form.sign);
   const key = readJson(contract, route, decodeData(route, data), "the decoded data", rules);
   if (sign === "") throw missingSign(route);
@@ -81,6 +81,16 @@ function readForm(contract: Contract, route: Route, pieces: readonly Buffer[], r
     );
   }
   return { body, key };
+}
+
+/** The operation's id, where the data can be read. */
+function keyIn(contract: Contract, route: Route, data: string, rules: RequestRules): string | undefined {
+  try {
+    return readJson(contract, route, decodeData(route, data), "the decoded data", rules);
+  } catch (error) {
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
 }
 
 /** Whether there is nothing but white space. */

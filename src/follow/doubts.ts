@@ -203,7 +203,7 @@ export class Doubts {
     if (key === undefined || !isKnown) return;
     const asked = () => parseExactObject(bodyText(contract, body));
     this.#journal.heardOf(service, key, askedBy(contract, route), askedMs, (operation, ask) => {
-      const said = saidOf(contract, operation, ask ?? {}, asked(), readAnswer(reply));
+      const said = ask === undefined ? undefined : saidOf(contract, operation, ask, asked(), readAnswer(reply));
       return settles || said === undefined ? said : "begun";
     });
   }

@@ -131,7 +131,8 @@ export class Follower {
   async #sendingEnded({ route: { path }, key, digest }: Asked, untilMs: number): Promise<void> {
     const isInFlight = await this.#flightEnded(path, key, digest, untilMs);
     if (!isInFlight) return;
-    const followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded: true } as const;
+    const isGuarded = this.#options.history?.find(this.#options.service, path, key)?.isRecorded === true;
+    const followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded } as const;
     const message = `Cannot show an answer to ${path}: it was sent before, and its answer is still awaited`;
     throw new Fault("broken", message, { reason: "no-reply", followed });
   }

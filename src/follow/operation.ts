@@ -163,13 +163,17 @@ export class Operation {
 
   /**
    * The answer to whoever waits for it: the terminal's bytes that prove its end, or else what its sending was answered.
+   * @param canBeFound Whether what was sent before could be looked up.
    * @throws Fault where its sending, or all that was asked, failed.
    */
-  answer(isGuarded: boolean): Reply {
+  answer(canBeFound: boolean): Reply {
+    const isGuarded = canBeFound && this.#now?.isRecorded !== false;
     const end = this.#options.past?.end ?? (this.#mayBeAnother ? undefined : this.#end);
     const result = end ?? (this.#isAccepted ? "pending" : "unknown");
     if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
-    const last = this.#isLast ? this.#last : undefined;
+    // Of what is known to have ended well the terminal may know nothing any more.
+    const isDenied = isGoodEnd(end) && end !== this.#end && this.#last?.reply.status !== "success";
+    const last = this.#isLast && !isDenied ? this.#last : undefined;
     const shown = end !== undefined && last !== undefined ? last.reply : (this.#start ?? last?.reply ?? this.#lastFault);
     const answerOf = shown === this.#start ? undefined : last?.route;
     const followed: Followed = { result, answerOf, polls: this.#polls, isGuarded };
@@ -205,7 +209,8 @@ export class Operation {
     const { result } = followed;
     const isOpen = result === "unknown" || result === "pending";
     const what = isOpen ? "how it ended is not known" : `it ended as ${result}`;
-    const why = this.#isLast ? "no question about it was answered" : "another operation was sent under its key since";
+    const unproven = this.#last === undefined ? "no question about it was answered" : "no answer about it says so any more";
+    const why = this.#isLast ? unproven : "another operation was sent under its key since";
     const message = `Cannot show an answer to ${route.path}: it was sent before, ${what}, and ${why}`;
     return new Fault("broken", message, { reason: "no-reply", followed });
   }
@@ -234,8 +239,9 @@ export class Operation {
   #endOf({ result }: Settled): OperationEnd | undefined {
     if (result === "unknown") return undefined;
     if (result === "not-sent" || this.#call !== undefined) return "failed";
-    if (this.mayHaveBegun && !this.#isLast) return undefined;
-    const { contract, recovery } = this.#options;
+    const { contract, recovery, route } = this.#options;
+    const isOwnAnswer = this.#last?.route === route.path;
+    if (this.mayHaveBegun && !this.#isLast && !isOwnAnswer) return undefined;
     const code = this.#last?.reply.code;
     if (result !== recovery.refused || !isAbsent(contract, code))
       return this.#now?.mayEndWell === true && !isGoodEnd(result) ? undefined : result;

@@ -93,7 +93,7 @@ const openMax = 1_000;
 /** Records of an operation: its sending and its outcome. */
 const recordsOfOne = 2;
 
-/** How many keys are remembered at most: one every 5 s all day, of some 1.3 kB each, 21 MB, and up to five times that where each was repeated. */
+/** How many sendings are remembered at most: one every 5 s all day, of some 1.3 kB each under a key of its own, 21 MB. */
 const recentMax = 16_384;
 
 /**
@@ -213,10 +213,12 @@ export class Journal implements OperationHistory {
     const found = this.#recent.find(sent);
     if (found === undefined) return undefined;
     const { sending, times: _, hadGoodEnd: __, ...known } = found;
-    const { sentMs, digest, ask, device } = sending;
+    const { sentMs, digest, ask, device, place } = sending;
     const isInFlight = sending.endedMs === undefined;
+    const isRecorded = typeof place === "number" || place.isWritten;
     const isFresh = sending.isFresh && this.#recent.aloneSinceMs({ ...sent, digest }) !== undefined;
-    return { ...known, sentMs, digest, ask, device, isInFlight, isFresh, isLast: this.#recent.isLast(sent, sending) };
+    const isLast = this.#recent.isLast(sent, sending);
+    return { ...known, sentMs, digest, ask, device, isInFlight, isRecorded, isFresh, isLast };
   }
 
   sendings(service: string, key: string): number {

@@ -2,7 +2,16 @@ import { recoveries } from "../contract/recovery.ts";
 import { nowMs } from "../core/clock.ts";
 import type { OperationEnd, PastOperation } from "../core/followed.ts";
 import type { SentRecord } from "./record.ts";
-import { type Known, knownOf, nothingSaid, type PlaceInJournal, type SaidByAnswer, type Sending } from "./sending.ts";
+import {
+  isAskedBefore,
+  type Known,
+  knownOf,
+  mayBeForgotten,
+  nothingSaid,
+  type PlaceInJournal,
+  type SaidByAnswer,
+  type Sending,
+} from "./sending.ts";
 
 /**
  * The operations of the last day by service and key, in memory: so the same call again is recognised without reading a disk, and an
@@ -20,17 +29,10 @@ export interface RecentOperation extends Known, Pick<PastOperation, "mayEndWell"
 /** What was sent under one key. */
 interface UnderKey {
   /** In the order of their sending. */
-  sendings: readonly Sending[];
+  readonly sendings: readonly Sending[];
   /** How many were sent by this process. */
-  count: number;
-  /** More were sent than are kept: what they said isn't known any more. */
-  hasForgotten: boolean;
-  /** One that isn't kept may have been given a name of its own. */
-  hasOtherNames: boolean;
+  readonly count: number;
 }
-
-/** Sendings under one key that are kept, beside those of which nothing was learned: 8 of some 700 bytes. */
-const sendingsMax = 8;
 
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
@@ -47,9 +49,6 @@ const ownOrders = 2 ** 52;
 /** The key's words can hold anything but a control character (`record.ts`). */
 const nameOf = (service: string, key: string) => `${service}\n${key}`;
 
-const saysNothing = ({ said, isFound, settled, endedMs }: Sending) =>
-  said.begun === undefined && said.end === undefined && !isFound && settled === undefined && endedMs !== undefined;
-
 /** The last operation of these sendings of one route; undefined where that is too old. */
 function lastOperation(sendings: readonly Sending[]): RecentOperation | undefined {
   const sending = sendings.at(-1);
@@ -60,11 +59,30 @@ function lastOperation(sendings: readonly Sending[]): RecentOperation | undefine
 
 const isSameRequest = (one: Sending, other: Sending) => one.route === other.route && one.digest === other.digest;
 
-/** Whether the operation of one of these sendings has no known end. */
-const isOpen = (sendings: readonly Sending[], sending: Sending) =>
-  knownOf(sendings.filter((each) => isSameRequest(each, sending))).end === undefined;
+/** One request, sent once or several times. */
+interface SentRequest {
+  readonly sendings: readonly Sending[];
+  readonly end: OperationEnd | undefined;
+}
 
-/** Whether nothing says that the terminal has begun it: also where the same request, sent before, has ended. */
+function requestsOf(sendings: readonly Sending[]): readonly SentRequest[] {
+  const requests = new Map<string, Sending[]>();
+  for (const sending of sendings) {
+    const name = `${sending.digest} ${sending.route}`;
+    const same = requests.get(name);
+    if (same === undefined) requests.set(name, [sending]);
+    else same.push(sending);
+  }
+  return Array.from(requests.values(), (same) => ({ sendings: same, end: knownOf(same).end }));
+}
+
+/** Whether a request may be carried out after what was sent at that time, also where it was before: nothing says that it has begun. */
+const mayComeAfter = ({ sendings, end }: SentRequest, atMs: number) =>
+  sendings.some((each) => {
+    const isRecent = each.endedMs === undefined || each.atMs > atMs - onItsWayMs;
+    return isRecent && (end === undefined || mayBeOnItsWay(each));
+  });
+
 const mayBeOnItsWay = ({ said, isFound, settled }: Sending) =>
   (settled ?? said.end) === undefined && said.begun !== true && !isFound;
 
@@ -76,9 +94,11 @@ export class RecentOperations {
   /** By service and key; those sent last stand last. */
   readonly #keys = new Map<string, UnderKey>();
   readonly #max: number;
+  /** How many sendings are remembered. */
+  #total = 0;
   #lastOrder = ownOrders;
 
-  /** @param max How many keys are remembered: no more than the ring has operations. */
+  /** @param max How many sendings are remembered: no more than the ring has operations. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -88,10 +108,10 @@ export class RecentOperations {
     const { service, route, key } = sent;
     if (key === undefined || !followable.has(route)) return undefined;
     const sending = this.#sending(sent, { place, order: ++this.#lastOrder, atMs: nowMs(), endedMs: undefined });
-    const there = this.#under(sent);
+    const { sendings, count } = this.#under(sent);
     const name = nameOf(service, key);
     this.#keys.delete(name);
-    this.#keys.set(name, { ...this.#with(there, sending), count: there.count + 1 });
+    this.#keys.set(name, { sendings: this.#with(sendings, sending), count: count + 1 });
     this.#forget();
     return sending;
   }
@@ -105,15 +125,16 @@ export class RecentOperations {
     if (key === undefined || !followable.has(route) || ageMs > recentMs) return;
     const now = nowMs();
     const sending = this.#sending(sent, { place, order: place, atMs: now - ageMs, endedMs: now });
-    this.#keys.set(nameOf(service, key), this.#with(this.#under(sent), Object.assign(sending, known)));
-    this.#forget();
+    const { sendings, count } = this.#under(sent);
+    this.#keys.set(nameOf(service, key), { sendings: this.#with(sendings, Object.assign(sending, known)), count });
   }
 
-  /** Once what earlier processes sent is there: the oldest stand first again. */
+  /** Once what earlier processes sent is there: the oldest stand first again, and go first. */
   sort(): void {
     const all = [...this.#keys].sort(([, one], [, other]) => lastOf(one) - lastOf(other));
     this.#keys.clear();
     for (const [name, under] of all) this.#keys.set(name, under);
+    this.#forget();
   }
 
   #sending(
@@ -125,24 +146,16 @@ export class RecentOperations {
   }
 
   /** In the order of their sending: a journal that is read late brings what was sent before. */
-  #with({ sendings, count, hasForgotten, hasOtherNames }: UnderKey, sending: Sending): UnderKey {
+  #with(sendings: readonly Sending[], sending: Sending): readonly Sending[] {
     const oldestMs = nowMs() - recentMs;
-    const all = [...sendings.filter(({ atMs }) => atMs >= oldestMs), sending].sort((one, other) => one.order - other.order);
-    if (all.length <= sendingsMax) return { sendings: all, count, hasForgotten, hasOtherNames };
-    // A till that repeats one for minutes: of a sending between others of which nothing was learned nothing is lost but its name.
-    const [first, ...more] = all;
-    const idle = more.slice(0, -1).find((each) => saysNothing(each) && first !== undefined && isSameRequest(each, first));
-    const dropped = idle ?? first;
-    return {
-      sendings: all.filter((each) => each !== dropped),
-      count,
-      hasForgotten: hasForgotten || idle === undefined,
-      hasOtherNames: true,
-    };
+    const kept = sendings.filter(({ atMs }) => atMs >= oldestMs);
+    this.#total += kept.length + 1 - sendings.length;
+    const place = kept.findLastIndex(({ order }) => order < sending.order) + 1;
+    return kept.toSpliced(place, 0, sending);
   }
 
   #under({ service, key = "" }: Key): UnderKey {
-    return this.#keys.get(nameOf(service, key)) ?? { sendings: [], count: 0, hasForgotten: false, hasOtherNames: false };
+    return this.#keys.get(nameOf(service, key)) ?? { sendings: [], count: 0 };
   }
 
   /** Its answer came, or stayed out. */
@@ -155,9 +168,10 @@ export class RecentOperations {
   remove(sent: Key, sending: Sending): void {
     const there = this.#under(sent);
     const sendings = there.sendings.filter((each) => each !== sending);
+    this.#total -= there.sendings.length - sendings.length;
     const name = nameOf(sent.service, sent.key ?? "");
-    if (sendings.length === 0 && !there.hasForgotten) this.#keys.delete(name);
-    else this.#keys.set(name, { ...there, sendings, count: there.count - 1 });
+    if (sendings.length === 0) this.#keys.delete(name);
+    else this.#keys.set(name, { sendings, count: there.count - 1 });
   }
 
   /** The order of what was sent last. */
@@ -172,14 +186,7 @@ export class RecentOperations {
 
   /** The last one of a route under a key. */
   find(sent: Key & Pick<SentRecord, "route">): RecentOperation | undefined {
-    const { sendings, hasForgotten, hasOtherNames } = this.#under(sent);
-    const found = lastOperation(sendings.filter(({ route }) => route === sent.route));
-    if (found === undefined) return undefined;
-    return {
-      ...found,
-      isAccepted: found.isAccepted || hasForgotten,
-      hasOtherNames: found.hasOtherNames || hasOtherNames,
-    };
+    return lastOperation(this.#under(sent).sendings.filter(({ route }) => route === sent.route));
   }
 
   /** The same as it was before a sending. */
@@ -201,9 +208,9 @@ export class RecentOperations {
 
   /** Whether all that was sent under a key is one operation. */
   #isAlone(sent: Key): boolean {
-    const { sendings, hasForgotten } = this.#under(sent);
+    const { sendings } = this.#under(sent);
     const [first] = sendings;
-    return !hasForgotten && sendings.every(({ route, digest }) => route === first?.route && digest === first.digest);
+    return first !== undefined && sendings.every((each) => isSameRequest(each, first));
   }
 
   /** How many this process sent under a key, on any route; none once all that is remembered under it has gone. */
@@ -212,15 +219,17 @@ export class RecentOperations {
   }
 
   /**
-   * Whether nothing that is remembered was sent under an operation's key since, and what was sent right before has ended: else that may
-   * have been carried out after it.
+   * Whether what is answered about an operation's key is about that operation: nothing was sent under the key since, nor may be carried out
+   * after it, and nothing that the terminal has of before could be taken for it.
    */
   isLast(sent: Key, sending: Sending): boolean {
-    const { order, atMs } = sending;
     const { sendings } = this.#under(sent);
+    const { route, order, atMs, said } = sending;
     if (sendings.some((each) => each.order > order)) return false;
-    const older = sendings.filter((each) => !isSameRequest(each, sending));
-    return !older.some((each) => each.atMs > atMs - onItsWayMs && (mayBeOnItsWay(each) || isOpen(older, each)));
+    const others = requestsOf(sendings.filter((each) => !isSameRequest(each, sending)));
+    // Of what the terminal took for a new one it says how that goes on, unless it may forget that.
+    const isKnownApart = isAskedBefore(route) || (said.begun === true && !mayBeForgotten(route));
+    return !others.some((each) => (!isKnownApart && each.end !== "failed") || mayComeAfter(each, atMs));
   }
 
   /**
@@ -236,18 +245,21 @@ export class RecentOperations {
 
   /** Whether another operation under this key, of another route, has no known end: `recent` where it may be carried out yet. */
   othersOpen(sent: Key & Pick<SentRecord, "route">): "recent" | "old" | undefined {
-    const others = this.#under(sent).sendings.filter(({ route }) => route !== sent.route);
-    const isRecent = ({ atMs, endedMs }: Sending) => endedMs === undefined || atMs >= nowMs() - onItsWayMs;
-    if (others.some((each) => isRecent(each) && (mayBeOnItsWay(each) || isOpen(others, each)))) return "recent";
-    return others.some((each) => isOpen(others, each)) ? "old" : undefined;
+    const others = requestsOf(this.#under(sent).sendings.filter(({ route }) => route !== sent.route));
+    if (others.some((each) => mayComeAfter(each, nowMs()))) return "recent";
+    return others.some(({ end }) => end === undefined) ? "old" : undefined;
   }
 
   /** The oldest go: each time one comes at most a few are too old. */
   #forget(): void {
     const oldestMs = nowMs() - recentMs;
-    for (const [name, { sendings }] of this.#keys) {
-      if (this.#keys.size <= this.#max && sendings.some(({ atMs }) => atMs >= oldestMs)) return;
-      this.#keys.delete(name);
+    for (const [name, { sendings, count }] of this.#keys) {
+      const isOld = !sendings.some(({ atMs }) => atMs >= oldestMs);
+      if (!isOld && this.#total <= this.#max) return;
+      const kept = isOld || this.#keys.size > 1 ? [] : sendings.slice(-this.#max);
+      this.#total -= sendings.length - kept.length;
+      if (kept.length === 0) this.#keys.delete(name);
+      else this.#keys.set(name, { sendings: kept, count });
     }
   }
 }

@@ -259,6 +259,7 @@ export class Recorder {
     for (const queued of this.#inFlight) {
       if (!(queued instanceof QueuedRecord) || isThere(queued)) continue;
       queued.sequence = undefined;
+      queued.isWritten = false;
       missing.push(queued);
     }
     for (const queued of missing) this.#inFlight.delete(queued);

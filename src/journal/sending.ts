@@ -87,6 +87,13 @@ export function saidInRecord(route: string, ending: Ending): SaidByAnswer {
 export const mayBeRolledBack = (route: string): boolean =>
   rulesOf(route).some(({ recovery }) => recovery.absentWhenAccepted === "refused");
 
+/** Whether the service may take an operation back that it had, and find an older one under its key then. */
+export const mayBeForgotten = (route: string): boolean =>
+  mayBeRolledBack(route) || rulesOf(route).some(({ recovery }) => recovery.absentWhenStopped === "refused");
+
+/** Whether what stands under its key is asked before it is sent: then what the terminal says later is compared with that. */
+export const isAskedBefore = (route: string): boolean => rulesOf(route).some(({ recovery }) => recovery.baseline);
+
 /** The rules of all contracts that have the route: a record doesn't say which contract its service has. */
 const rulesOf = (route: string) =>
   contractNames.flatMap((name) =>
@@ -106,13 +113,16 @@ export function knownOf(sendings: readonly Sending[]): Known {
   // One with another body may have been given another name, and be alive under that.
   const hasOthers = sendings.some(({ digest, said, settled }) => digest !== last.digest && (settled ?? said.end) !== "failed");
   let known = nothing;
-  let names: (string | undefined)[] = [];
+  let firstName: string | undefined;
+  let hasOtherNames = hasOthers;
   for (const { digest, said, isFound, isStopped, settled } of sendings) {
     if (digest !== last.digest) continue;
     if (known.end === "failed") {
       known = nothing;
-      names = [];
+      hasOtherNames = hasOthers;
     }
+    if (known.times === 0) firstName = said.learned;
+    else hasOtherNames ||= said.learned === undefined || said.learned !== firstName;
     const hadGoodEnd = hasOwnKey && (known.hadGoodEnd || isGoodEnd(known.end));
     // What was aborted before this one was sent may be gone.
     const wasAccepted = known.isAccepted && !known.isStopped;
@@ -121,14 +131,13 @@ export function knownOf(sendings: readonly Sending[]): Known {
     const own = settled ?? said.end;
     // A bad end of this one alone undoes neither a good end nor that the terminal has the one before.
     const isUndone = (own === "failed" && wasAccepted) || ((own === "failed" || own === "declined") && hadGoodEnd);
-    names.push(said.learned);
     known = {
       end: isUndone ? before : (own ?? before),
       isAccepted: wasAccepted || said.begun === true || isFound,
       isStopped,
       isUnprinted: known.isUnprinted || said.isUnprinted,
       learned: said.learned ?? known.learned,
-      hasOtherNames: hasOthers || (names.length > 1 && names.some((name) => name === undefined || name !== names[0])),
+      hasOtherNames,
       times: known.times + 1,
       hadGoodEnd,
     };

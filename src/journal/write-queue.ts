@@ -18,6 +18,8 @@ export type UnnumberedRecord =
 export interface PendingRecord {
   /** True once it is on the disk; false when that isn't possible in time. Never rejects. */
   readonly recorded: Promise<boolean>;
+  /** It is on the disk, in time or later. */
+  readonly isWritten: boolean;
 }
 
 export class QueuedRecord implements PendingRecord {
@@ -29,6 +31,7 @@ export class QueuedRecord implements PendingRecord {
   released = false;
   /** Its number in the order of all, once it was first written; it may be on the disk from then on. */
   sequence: number | undefined;
+  isWritten = false;
   #release: (recorded: boolean) => void = () => {};
 
   constructor(record: UnnumberedRecord, dueMs: number) {
@@ -42,6 +45,7 @@ export class QueuedRecord implements PendingRecord {
   /** Ends its caller's wait; the first time counts. */
   release(recorded: boolean): void {
     this.released = true;
+    if (recorded) this.isWritten = true;
     this.#release(recorded);
   }
 }

@@ -444,11 +444,27 @@ export class LineEngine {
   #received(items: readonly Decoded[], receiving: Receiving, now: number): void {
     this.#receiving = receiving;
     if (this.#isRecovering) this.#recovery.heardBytes(now);
+    if (items.length > 1) this.#receivedAtOnce(items, now);
     for (const item of items) {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
     }
+    // What goes on behind these began after the reply was due: it holds the call up no longer.
+    if (items.length > 0 && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
+    // Bytes that never pause become no discard.
+    if (receiving.phase === "garbage") this.#liveness.strayed("babble", now);
     this.#afterBytes(now);
+  }
+
+  /** Two replies in one read, and not the same one twice: which of them is the call's isn't known. */
+  #receivedAtOnce(items: readonly Decoded[], now: number): void {
+    const current = this.#current;
+    if (current === undefined || this.#isWriting) return;
+    const isReply = (frame: Frame) => !this.#isStray(frame, jsonOf(readReply(frame.payload)), current.request);
+    const frames = items.filter((item) => item.kind === "frame");
+    const [first, ...others] = frames.filter(isReply).map(({ payload }) => Buffer.concat(payload));
+    if (first === undefined || others.every((each) => each.equals(first))) return;
+    this.#fail(current, { reason: "reply-ambiguous", why: "two replies came at once" }, now);
   }
 
   /** Recovery ends only after the whole read, since a frame behind the probe's answer counts too; then what waits goes out. */
@@ -459,7 +475,7 @@ export class LineEngine {
 
   #framed(frame: Frame, now: number): void {
     const read = readReply(frame.payload);
-    const json = typeof read === "string" ? undefined : read.json;
+    const json = jsonOf(read);
     const current = this.#current;
     if (this.#isRecovering) this.#framedInRecovery(frame, json, now);
     else if (current === undefined || this.#isStray(frame, json, current.request)) this.#strayed(frame, json, now);
@@ -605,7 +621,7 @@ export class LineEngine {
     // Until then the line's own moments hang on bytes, which are the link's affair.
     if (!this.#isDrained || this.#isWriting) return;
     this.#liveness.reportDue(now);
-    if (this.#current !== undefined) this.#replyDue(this.#current, now);
+    if (this.#current !== undefined) this.#replyDue(this.#current, this.#receiving.phase === "in-frame", now);
     else if (this.#isRecovering) this.#recoveryDue(now);
     else if (this.#maySend(now) && this.#queue.isEmpty) this.#probeIdle(now);
     this.#afterBytes(now);
@@ -641,8 +657,8 @@ export class LineEngine {
     return answered.length > 0 ? [`left-over answers of ${answered.join(", ")} may still come`] : [];
   }
 
-  #replyDue(current: Exchange, now: number): void {
-    if (now < current.dueMs(this.#receiving.phase === "in-frame", this.#receiving.heardMs)) return;
+  #replyDue(current: Exchange, isInFrame: boolean, now: number): void {
+    if (now < current.dueMs(isInFrame, this.#receiving.heardMs)) return;
     this.#fail(current, current.dueFor, now);
   }
 
@@ -771,6 +787,8 @@ export class LineEngine {
     this.#effects.push({ do: "report", what });
   }
 }
+
+const jsonOf = (read: ReturnType<typeof readReply>) => (typeof read === "string" ? undefined : read.json);
 
 /** Who waits for an idle line's own question. */
 const nobody = new Presence();

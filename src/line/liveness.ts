@@ -38,7 +38,7 @@ export interface ServiceLiveness {
  * What came in place of a reply, the most telling first. Bytes of a wrong speed now and then look like a frame with a wrong checksum, so
  * noise beside those tells more than they do.
  */
-const evidences = ["login prompt", "echo", "other crc16", "noise", "checksum", "late"] as const;
+const evidences = ["login prompt", "echo", "other crc16", "noise", "checksum", "late", "babble"] as const;
 
 export type Evidence = (typeof evidences)[number];
 
@@ -200,7 +200,7 @@ export class Liveness {
   }
 
   /** A whole frame came that is not a reply. */
-  strayed(kind: "echo" | "noise" | "late", now: number): void {
+  strayed(kind: "echo" | "noise" | "late" | "babble", now: number): void {
     this.#evidence.set(kind, now);
   }
 
@@ -265,6 +265,7 @@ export class Liveness {
       case "checksum":
         return wrongChecksum();
       case "noise":
+      case "babble":
         return garbles(name, config.baudRate);
       case "late":
         return late();

@@ -91,6 +91,7 @@ export interface ProbeAccountState {
   /** Absent where there is none, as in recordings made before it was counted. */
   readonly odd?: number | undefined;
   readonly isOdd?: boolean | undefined;
+  readonly answersProbes?: boolean | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -134,6 +135,8 @@ class ProbeAccount implements ProbeAccountState {
   isOdd = false;
   /** It has answered a probe in this process. */
   isProven = false;
+  /** It has answered probes, if wrongly, and no silence has settled it since: when it is silent, it may wait for a customer's card. */
+  answersProbes = false;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
@@ -222,6 +225,7 @@ class ProbeAccount implements ProbeAccountState {
       this.unanswered = this.unanswered.slice(1);
     }
     if (this.odd >= oddMin) this.isOdd = true;
+    if (this.refusals + this.odd >= oddMin) this.answersProbes = true;
     this.waitsSinceMs = now;
   }
 
@@ -300,12 +304,13 @@ class ProbeAccount implements ProbeAccountState {
   }
 
   get state(): ProbeAccountState {
-    const { lineService, odd, isOdd, ...noted } = this;
-    return { ...noted, service: lineService.service, odd: odd || undefined, isOdd: isOdd || undefined };
+    const { lineService, odd, isOdd, answersProbes, ...noted } = this;
+    const { service } = lineService;
+    return { ...noted, service, odd: odd || undefined, isOdd: isOdd || undefined, answersProbes: answersProbes || undefined };
   }
 
-  set state({ service, odd = 0, isOdd = false, ...noted }: ProbeAccountState) {
-    Object.assign(this, noted, { odd, isOdd });
+  set state({ service, odd = 0, isOdd = false, answersProbes = false, ...noted }: ProbeAccountState) {
+    Object.assign(this, noted, { odd, isOdd, answersProbes });
   }
 }
 
@@ -462,7 +467,8 @@ export class Recovery {
     if (account === undefined) return { kind: "late", service: undefined };
     const { service, lineService } = account;
     account.answerWrongly(now, { isError, isAlone: this.#isAlone(account.framing) });
-    if (isError) return { kind: "refusal", service };
+    // One may be a call's answer, late.
+    if (isError) return account.refusals > 1 ? { kind: "refusal", service } : { kind: "late", service: undefined };
     if (account.odd < oddMin) return { kind: "late", service: undefined };
     // Asked while the line is idle, it would begin a recovery that it can't end by an answer.
     const index = this.#proven.indexOf(lineService);
@@ -522,6 +528,7 @@ export class Recovery {
       const sinceMs = now - this.#limits.lateReplyMs;
       if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
       else account.setStale(account.stillOut);
+      if (!account.hasAnsweredWrongly) account.answersProbes = false;
       this.#settle(account);
     }
     return settled.length > 0;
@@ -558,13 +565,19 @@ export class Recovery {
     return probedMs === undefined || !answersWrongly ? silenceEndsMs : Math.max(silenceEndsMs, probedMs + lateReplyMs);
   }
 
-  /**
-   * When it has been silent for long enough. One that was given up asking answers, if in another shape, so it doesn't wait for a
-   * customer's card, as one that answers with errors may; unless another one of its framing owes, whose answers those may have been.
-   */
+  /** When it has been silent for long enough. */
   #silenceEndsMs(account: ProbeAccount): number {
-    const answers = account.isRefused && account.isOdd && this.#owingOf(account.framing).length === 1;
-    return this.#silentSinceMs + this.#limits.lateReplyMs * (answers ? 1 : account.patience);
+    return this.#silentSinceMs + this.#limits.lateReplyMs * this.#silencesOf(account);
+  }
+
+  /**
+   * For how many times `lateReplyMs` it must be silent. One that was given up asking in this recovery answers, if in another shape, so it
+   * doesn't wait for a customer's card, as one that answers with errors may; unless another one of its framing owes, whose answers those
+   * may have been. One that answers probes otherwise, and is silent now, may wait for a card, whatever it answers them.
+   */
+  #silencesOf(account: ProbeAccount): number {
+    if (!account.isRefused) return account.answersProbes ? patience : account.patience;
+    return account.isOdd && this.#owingOf(account.framing).length === 1 ? 1 : account.patience;
   }
 
   /**

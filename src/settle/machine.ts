@@ -181,15 +181,18 @@ function afterAbsent(
   // From now on whatever is found under the key can only be ours
   const seen = { ...state, absents: state.absents + 1, baseline: "" };
   const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
-  const endAfter = (times: number) => (seen.absents >= times && sinceStartMs >= recovery.absentsAfterMs ? end : askAgain(seen));
+  const endAfter = (times: number, afterMs = recovery.absentsAfterMs) =>
+    seen.absents >= times && sinceStartMs >= afterMs ? end : askAgain(seen);
   switch (state.phase) {
-    case "refused":
-      return endAfter(recovery.absentsMinAfterError);
+    case "refused": {
+      const { absentsMinAfterError, absentsAfterMs, absentsAfterErrorMs, resendCodes } = recovery;
+      return endAfter(absentsMinAfterError, hasCode(resendCodes, state.refusal?.code) ? absentsAfterMs : absentsAfterErrorMs);
+    }
     case "lost":
       if (recovery.absentWhenLost === "resend" && mayResend(state)) return resend(recovery, seen);
       return endAfter(recovery.absentsMin);
     default:
-      if (recovery.absentWhenAccepted === "refused") return end;
+      if (recovery.absentWhenAccepted === "refused") return endAfter(1);
       if (!state.askOnly || recovery.absentWhenStopped === "ask") return askAgain(seen);
       return endAfter(recovery.absentsMin);
   }

@@ -24,12 +24,12 @@ export async function runFullBatches(seed: number, forMs: number): Promise<FullB
   const broken: string[] = [];
   for (let batch = 0; clock() < beganMs + forMs && broken.length < brokenMax; batch++) {
     const property = fc.asyncProperty(fullWorld, (world) => new FullLife(world, time, tally).run());
-    const { counterexample } = await fc.check(property, { seed: seed * 100_003 + batch, numRuns: livesInBatch });
+    const { counterexample, errorInstance } = await fc.check(property, { seed: seed * 100_003 + batch, numRuns: livesInBatch });
     if (counterexample === null) continue;
     const timeline: string[] = [];
     const [world] = counterexample;
     const end = await new FullLife(world, time, emptyFullTally(), (text) => timeline.push(text)).run().then(
-      () => "it breaks only with what came before it",
+      () => `it breaks only with what came before it: ${String(errorInstance)}`,
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     );
     broken.push([end, ...timeline, JSON.stringify(world)].join("\n"));

@@ -2,66 +2,59 @@ import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
+import { type End, type Entry, type Request, readRequest, type Stand, type Trade } from "./full-trade.ts";
 
 /**
- * A bank terminal with a ledger, at the far end of a line: it answers in order, and what it carried out last under a key it says when it is
- * asked about that. Where it is a gateway, it may answer -3, and carry out behind that answer, before the contract's time is over.
+ * A terminal with a ledger, at the far end of a line: it answers in order, and what it carried out last under a key it says when it is
+ * asked about that. Where it is a gateway, it may answer that it doesn't know, and carry out behind that answer, within half a minute.
  */
 
 export interface FullFate {
   readonly kind: "answered" | "reply lost" | "request lost" | "corrupt" | "late" | "refused" | "behind";
   /** How the operation ends, and how long that takes. */
-  readonly end: "APPROVED" | "ERROR" | "REVERSED";
+  readonly end: keyof Trade["ends"];
   readonly takesMs: number;
 }
-
-/** Routes of what is carried out. */
-export type Route = "/sale" | "/cancel";
-
-interface Entry {
-  readonly id: string;
-  readonly end: FullFate["end"];
-  readonly atMs: number;
-}
-
-/** How a request stands: it was refused, or what was carried out goes on or ended so. */
-export type Stand = FullFate["end"] | "in progress" | "refused";
 
 /** Milliseconds that an answer takes; one that is late takes as long as its call waits, and a little more or less. */
 const answerMs = 10;
 
-/** The same behind an answer -3: before that operation's reply timeout is over. */
+/** The same behind an answer that says nothing: before the operation's reply timeout is over (bank.md, 30 s). */
 const behindMsMax = 29_000;
 
-const atOnce = { end: "APPROVED", takesMs: 0 } as const;
+/** Milliseconds for which a terminal that answers with an operation's end lets its caller wait. */
+const blocksMsMax = 3_000;
 
-const absent = '{"status":"error","code":-15}';
+const atOnce = { end: "good", takesMs: 0 } as const;
 
 export class FullTerminal {
-  /** By route and key: each time that it was carried out, the last one last. */
-  readonly #ledger = new Map<string, readonly Entry[]>();
-  /** By route and key: what was refused. */
+  /** What was carried out, in order. */
+  readonly #ledger: Entry[] = [];
+  /** By path and key: what was refused. */
   readonly #refused = new Set<string>();
-  /** What was carried out last under a key: a sale, or a cancel. */
-  readonly #latest = new Map<string, Entry>();
-  /** Keys of what has an effect, in the order in which it came whole. */
+  /** Keys of sales, in the order in which they came whole. */
   readonly heard: string[] = [];
   /** All requests of callers, and posline's own questions about operations. */
   requests = 0;
   isHealthy = false;
   device: FakeDevice;
+  readonly trade: Trade;
   readonly #time: VirtualTime;
   readonly #fates: readonly FullFate[];
   readonly #lateMs: number;
+  /** Whether a till's own name stands, where the contract lets it name a payment (qr). */
+  readonly #takesNames: boolean;
   #next = 0;
   #freeMs = 0;
   #ids = 0;
-  onRun: (route: Route, key: string, times: number) => void = () => {};
+  onRun: (path: string, key: string, times: number) => void = () => {};
 
-  constructor(time: VirtualTime, fates: readonly FullFate[], lateMs: number) {
+  constructor(time: VirtualTime, trade: Trade, fates: readonly FullFate[], lateMs: number, takesNames: boolean) {
     this.#time = time;
+    this.trade = trade;
     this.#fates = fates;
     this.#lateMs = lateMs;
+    this.#takesNames = takesNames;
     this.device = this.newDevice();
   }
 
@@ -71,18 +64,27 @@ export class FullTerminal {
     return this.device;
   }
 
-  /** How the sales or cancels of a key stand. */
-  standsOf(route: Route, key: string): readonly Stand[] {
-    const ran = (this.#ledger.get(`${route} ${key}`) ?? []).map((entry) => this.#stand(entry));
-    return this.#refused.has(`${route} ${key}`) ? ["refused", ...ran] : ran;
+  /** How the operations of a path and key stand. */
+  standsOf(path: string, key: string): readonly Stand[] {
+    const ran = this.#entries(path, key).map((entry) => this.#stand(entry));
+    return this.#refused.has(`${path} ${key}`) ? ["refused", ...ran] : ran;
   }
 
-  /** How many of them were carried out. */
-  timesRun(route: Route, key: string): number {
-    return this.#ledger.get(`${route} ${key}`)?.length ?? 0;
+  /** How many of them were carried out: what was taken back and forgotten may be sent again. */
+  timesRun(path: string, key: string): number {
+    return this.#entries(path, key).filter((entry) => this.#stand(entry) !== "gone").length;
   }
 
-  #stand({ end, atMs }: Entry): FullFate["end"] | "in progress" {
+  /** The name of the last sale of a key, as its answer gives it. */
+  nameOf(key: string): string | undefined {
+    return this.#entries(this.trade.sale, key).at(-1)?.id;
+  }
+
+  #entries(path: string, key: string): readonly Entry[] {
+    return this.#ledger.filter((entry) => entry.path === path && entry.key === key);
+  }
+
+  #stand({ end, atMs }: Entry): End | "in progress" {
     return atMs <= this.#time.nowMs ? end : "in progress";
   }
 
@@ -94,49 +96,71 @@ export class FullTerminal {
     }
     this.requests++;
     const fate = this.isHealthy ? undefined : this.#fates[this.#next++ % this.#fates.length];
-    const key = /"pay_id":"([^"]+)"/.exec(text)?.[1] ?? "";
-    if (fate?.kind === "request lost") {
-      // It came to the terminal, which dropped it: on the line it was.
-      if (text.startsWith("/sale")) this.heard.push(key);
-      return;
-    }
-    const [route] = text.split("\n", 1);
-    const answer = route === "/check" ? this.#check(key) : this.#begin(route === "/sale" ? route : "/cancel", key, fate);
-    if (fate?.kind === "reply lost") return;
-    this.#answer(framing, answer, fate?.kind === "late" ? this.#lateMs : answerMs, fate?.kind === "corrupt");
+    const request = readRequest(this.trade, framing, text);
+    if (request.path === this.trade.sale) this.heard.push(request.key);
+    // It came to the terminal, which dropped it: on the line it was.
+    if (fate?.kind === "request lost") return;
+    const [answer, takesMs] = this.#carryOut(request, fate);
+    if (fate?.kind === "reply lost" || answer === undefined) return;
+    this.#answer(framing, answer, fate?.kind === "late" ? this.#lateMs : takesMs, fate?.kind === "corrupt");
   }
 
-  #begin(route: Route, key: string, fate: FullFate | undefined): string {
-    if (route === "/sale") this.heard.push(key);
+  /** @returns the answer, and how long it takes. */
+  #carryOut(request: Request, fate: FullFate | undefined): readonly [string | undefined, number] {
+    const { trade } = this;
+    if (request.path === trade.question) return [this.#found(request), answerMs];
+    if (request.path === "/abort") return [this.#abort(request), answerMs];
+    return this.#begin(request, fate);
+  }
+
+  #begin(request: Request, fate: FullFate | undefined): readonly [string | undefined, number] {
+    const { trade } = this;
     if (fate?.kind === "refused") {
-      this.#refused.add(`${route} ${key}`);
-      return '{"status":"error","code":-29}';
+      this.#refused.add(`${request.path} ${request.key}`);
+      return [trade.refused, answerMs];
     }
     if (fate?.kind === "behind") {
-      this.#time.after(Math.min(fate.takesMs, behindMsMax), () => this.#carryOut(route, key, { ...fate, takesMs: 0 }));
-      return '{"status":"error","code":-3}';
+      this.#time.after(Math.min(fate.takesMs, behindMsMax), () => this.#run(request, { ...fate, takesMs: 0 }));
+      return [trade.unsure(request.path), answerMs];
     }
-    return this.#carryOut(route, key, fate) ? '{"status":"success"}' : absent;
+    const entry = this.#run(request, fate);
+    if (entry === undefined) return [trade.absent, answerMs];
+    const takesMs = entry.atMs - this.#time.nowMs;
+    if (trade.startEnds && takesMs <= blocksMsMax) return [trade.started(entry, entry.end), takesMs + answerMs];
+    return [trade.started(entry, this.#stand(entry)), answerMs];
   }
 
-  /** False where there is nothing to cancel. */
-  #carryOut(route: Route, key: string, { end, takesMs }: Pick<FullFate, "end" | "takesMs"> = atOnce): boolean {
-    if (route === "/cancel" && this.timesRun("/sale", key) === 0) return false;
-    const entry = { id: `T-${++this.#ids}`, end, atMs: this.#time.nowMs + takesMs };
-    this.#latest.set(key, entry);
-    const all = [...(this.#ledger.get(`${route} ${key}`) ?? []), entry];
-    this.#ledger.set(`${route} ${key}`, all);
-    this.onRun(route, key, all.length);
-    return true;
+  /** Undefined where there is nothing to take back. */
+  #run({ path, key, json }: Request, { end, takesMs }: Pick<FullFate, "end" | "takesMs"> = atOnce): Entry | undefined {
+    const { trade } = this;
+    if (path === trade.back && trade.backNeedsSale && this.timesRun(trade.sale, key) === 0) return undefined;
+    const name = this.#takesNames ? json["trans"] : undefined;
+    const id = typeof name === "string" ? name : String(++this.#ids);
+    // What nobody can ask about is over when it is answered.
+    const isAsked = trade.contract !== "qr" || path === trade.sale;
+    const entry = { id, key, path, end: trade.ends[end], atMs: this.#time.nowMs + (isAsked ? takesMs : 0) };
+    this.#ledger.push(entry);
+    this.onRun(path, key, this.timesRun(path, key));
+    return entry;
   }
 
-  #check(key: string): string {
-    const latest = this.#latest.get(key);
-    if (latest === undefined) return absent;
-    const stand = this.#stand(latest);
-    if (stand === "in progress") return '{"status":"success"}';
-    const data = { status: stand, txn_id: latest.id };
-    return JSON.stringify(stand === "APPROVED" ? { status: "success", data } : { status: "error", code: -20, data });
+  #found({ key, json }: Request): string {
+    const { trade } = this;
+    const isIt = (entry: Entry) =>
+      entry.key === key &&
+      this.#stand(entry) !== "gone" &&
+      (trade.contract !== "qr" || (entry.path === trade.sale && entry.id === json["trans"]));
+    const entry = this.#ledger.findLast(isIt);
+    return entry === undefined ? trade.absent : trade.found(entry, this.#stand(entry));
+  }
+
+  /** Takes an open document away. */
+  #abort({ key }: Request): string {
+    const open = this.#ledger.findLast((entry) => entry.key === key && this.#stand(entry) === "in progress");
+    if (open === undefined) return this.trade.absent;
+    open.end = "gone";
+    open.atMs = this.#time.nowMs;
+    return '{"status":"success","code":0}';
   }
 
   /** In order: behind what it still has to answer. */

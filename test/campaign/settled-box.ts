@@ -5,7 +5,8 @@ import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { ask, BridgeProcess, type HttpAnswer } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
-import { merchantId, servicesOf } from "./settled-terminal.ts";
+import { merchantId } from "./request-body.ts";
+import { servicesOf } from "./settled-terminal.ts";
 
 /** posline on its box: the real bundle, killed and started again, with a journal that outlives it. */
 

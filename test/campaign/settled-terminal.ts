@@ -8,16 +8,14 @@ import { Emulator } from "../../src/emulator/emulator.ts";
 import type { FaultChance } from "../../src/emulator/faults/fault-plan.ts";
 import { faultyTransport } from "../../src/emulator/faults/faulty-transport.ts";
 import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
-import { signOf } from "../../src/envelope/sign.ts";
 import { LineListener } from "../../src/line/listener.ts";
 import { UnpluggableTty } from "../support/unpluggable-tty.ts";
+import { bodyOf, merchantId } from "./request-body.ts";
 
 /**
  * The terminal at the other end of a line's pty: posline's emulator, whose ledger can be looked at at every moment, and which notes each
  * operation that arrives with what it knew of it before.
  */
-
-export const merchantId = "MERCHANT-1";
 
 const baudRate = 115_200;
 
@@ -155,14 +153,6 @@ export class SettledTerminal {
     const answer: unknown = JSON.parse(Buffer.concat(this.#emulator.answer(call).reply.payload).toString());
     return isObject(answer) ? answer : {};
   }
-}
-
-/** A request's body as a till sends it. */
-export function bodyOf(contract: ContractName, json: object): string {
-  const text = JSON.stringify(json);
-  if (contracts[contract].envelope !== "form") return text;
-  const data = Buffer.from(text).toString("base64");
-  return `data=${encodeURIComponent(data)}&sign=${encodeURIComponent(signOf(data, merchantId))}`;
 }
 
 function jsonOf({ contract, body }: Call): JsonObject {

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import type { ContractName } from "../../src/core/call.ts";
 import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
-import { bodyOf, type Named, servicesOf } from "./settled-terminal.ts";
+import { bodyOf } from "./request-body.ts";
+import { type Named, servicesOf } from "./settled-terminal.ts";
 
 /** What the tills of a campaign do: the operations, and when their tills crash, call twice or try again. Drawn by a seed. */
 

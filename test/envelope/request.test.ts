@@ -121,6 +121,9 @@ test("readHttpBody() takes /supported_operations without a body, but a body ther
 test("readHttpBody() relays a fiscal form blindly with check none, but never bytes that could end a frame", () => {
   assert.equal(textOf(read("fiscal", "/sale", "data=???&sign=!&x=1", blind).body), "data=???&sign=!");
   assert.equal(textOf(read("fiscal", "/sale", "data=!~&sign=~!", blind).body), "data=!~&sign=~!");
+  assert.equal(read("fiscal", "/sale", "data=!~&sign=~!", blind).key, undefined);
+  const named = Buffer.from('{"documentExtID":"D-1","items":7}').toString("base64");
+  assert.equal(read("fiscal", "/sale", `data=${encodeURIComponent(named)}&sign=x`, blind).key, "D-1");
   assertRefused("malformed", () => read("fiscal", "/sale", "data=\x02ab&sign=x", blind));
   assertRefused("malformed", () => read("fiscal", "/sale", "data=ab&sign=xy\x03", blind));
   for (const byte of ["\x00", "\x02", "\x03", "\x1f", " ", "\n", "\x7f", "\x80", "\xff"]) {

@@ -180,7 +180,7 @@ test("Follower keeps an end that the journal has, whatever the terminal remember
     isFresh: false,
     isLast: true,
   });
-  assert.equal((await ended(settled.ask(sale))).stands, "approved by /check after 1");
+  assert.equal((await ended(settled.ask(sale))).stands, "approved after 1");
   assert.equal(sales(settled), 0);
   const undone = following((route) => (route === "/sale" ? running : approved));
   undone.history.past.set("bank /sale P-1", {
@@ -726,7 +726,7 @@ test("Follower takes note of an abort while it asks", async () => {
   const past = box.history.past.get("fiscal /sale F-2");
   assert.ok(past);
   box.history.past.set("fiscal /sale F-2", { ...past, isStopped: true });
-  const answered = await askedFor(15_000, asking);
+  const answered = await askedFor(25_000, asking);
   assert.ok(answered !== "still waiting");
   assert.match(answered.stands, /^failed by \/check_status/);
 });

@@ -28,6 +28,7 @@ export const unanswered = {
   isAccepted: false,
   isStopped: false,
   isInFlight: false,
+  isRecorded: true,
   isUnprinted: false,
   learned: undefined,
   hasOtherNames: false,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
+import { systemError } from "../journal/sim-disk.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { type Asked, absent, final, success, WholeBox } from "./whole-box.ts";
 
@@ -511,4 +512,114 @@ test("a sale that ended well, and was sent once more without an answer that says
     [first.word, early.word, cancel.word, ran],
     ["approved", "failed", "declined", ["/sale", "/sale", "/cancel"]],
   );
+});
+
+test("a sale is known however much is sent under its key: partial refunds, cancels that were turned away, and after kill -9", async () => {
+  for (const [route, isKilled] of [
+    ["/refund", false],
+    ["/cancel", false],
+    ["/cancel", true],
+  ] as const) {
+    const busy = { status: "error", code: -3 };
+    const answer = ({ route: asked }: Asked) => {
+      if (asked === "/check") return final("APPROVED", "T-1");
+      return asked === "/cancel" ? busy : success;
+    };
+    const box = await new WholeBox(time, answer).start();
+    const first = box.call("/sale", sale, 60);
+    await time.advance(10_000);
+    for (let n = 0; n < 20; n++) {
+      box.call(route, { pay_id: "P-1", amount: 100 + n });
+      await time.advance(3_000);
+    }
+    if (isKilled) await box.kill();
+    const again = box.call("/sale", sale, 60);
+    await time.advance(70_000);
+    assert.deepEqual([first.word, again.word, box.count("/sale")], ["approved", "approved", 1], route);
+  }
+});
+
+test("a good end isn't forgotten however often the sale is repeated after it, and nor is each failure", async () => {
+  let ends = 0;
+  const box = await new WholeBox(time, ({ route }) => {
+    if (route === "/check") return ends <= 1 ? final("APPROVED", "T-1") : final("ERROR", `T-${ends}`);
+    ends++;
+    return success;
+  }).start();
+  const first = box.call("/sale", sale, 60);
+  await time.advance(10_000);
+  for (let n = 0; n < 20; n++) {
+    box.call("/sale", sale);
+    await time.advance(3_000);
+  }
+  const again = box.call("/sale", sale, 60);
+  await time.advance(70_000);
+  assert.deepEqual([first.word, again.word], ["approved", "pending"]);
+  const lost = await new WholeBox(time, ({ route }) => (route === "/sale" ? undefined : absent)).start();
+  for (let n = 0; n < 12; n++) {
+    const told = lost.call("/sale", sale, 120);
+    await time.advance(125_000);
+    assert.equal(told.word, "failed", `after ${n}`);
+  }
+});
+
+test("a sale that was lost under the key of a preauth isn't given the preauth's end", async () => {
+  for (const gapMs of [5_000, 120_000]) {
+    const box = await new WholeBox(time, ({ route }) => {
+      if (route === "/sale") return undefined;
+      return route === "/preauth" ? success : final("APPROVED", "T-1");
+    }).start();
+    const preauth = box.call("/preauth", { pay_id: "P-1", amount: 100 }, 30);
+    await time.advance(gapMs);
+    const told = box.call("/sale", sale, 170);
+    await time.advance(240_000);
+    assert.deepEqual([preauth.word, told.word], ["approved", "unknown"]);
+  }
+});
+
+test("what was answered about one key of over 64 characters says nothing of another that begins alike", async () => {
+  const long = "3f2504e0-4f89-11d3-9a0c-0305e82c3301/3f2504e0-4f89-11d3-9a0c-0305e82c3302/";
+  const box = await new WholeBox(time, ({ route, body }) => {
+    if (route === "/sale") return undefined;
+    return body.pay_id === `${long}A` ? final("APPROVED", "T-1") : absent;
+  }).start();
+  const other = { ...sale, pay_id: `${long}B` };
+  box.call("/sale", other);
+  await time.advance(40_000);
+  box.call("/check", { pay_id: `${long}A` });
+  await time.advance(5_000);
+  const told = box.call("/sale", other, 60);
+  await time.advance(100_000);
+  assert.notEqual(told.word, "approved");
+});
+
+test("a sale whose record isn't on the disk isn't called guarded, until it is", async () => {
+  const box = await new WholeBox(time, () => success).start();
+  box.call("/sale", { ...sale, pay_id: "P-0" }, 1);
+  await time.advance(5_000);
+  box.disk.trouble = { error: systemError("EROFS") };
+  const first = box.call("/sale", sale, 5);
+  await time.advance(20_000);
+  assert.deepEqual([first.word, first.isGuarded], ["pending", false]);
+  box.disk.trouble = undefined;
+  await time.advance(60_000);
+  const again = box.call("/sale", sale, 5);
+  await time.advance(20_000);
+  assert.deepEqual([again.word, again.isGuarded, box.count("/sale")], ["pending", true, 2]);
+});
+
+test("beside a good end no answer is shown that denies it", async () => {
+  let isGone = false;
+  const box = await new WholeBox(time, ({ route }) => {
+    if (route === "/sale") return success;
+    return isGone ? absent : final("APPROVED", "T-1");
+  }).start();
+  const first = box.call("/sale", sale, 30);
+  await time.advance(20_000);
+  assert.deepEqual([first.outcome, first.word, first.text], ["answered", "approved", JSON.stringify(final("APPROVED", "T-1"))]);
+  isGone = true;
+  const again = box.call("/sale", sale, 30);
+  await time.advance(20_000);
+  assert.deepEqual([again.outcome, again.word], ["unknown", "approved"]);
+  assert.match(again.text ?? "", /it ended as approved, and no answer about it says so any more/);
 });

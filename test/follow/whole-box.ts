@@ -30,6 +30,8 @@ export interface Told {
   outcome?: string;
   /** `X-Posline-Result`. */
   word?: string;
+  /** undefined where there is no word. */
+  isGuarded?: boolean;
   text?: string;
 }
 
@@ -135,11 +137,13 @@ export class WholeBox {
     const asking = waitS === undefined ? handler(call) : follower.follow(call);
     asking.then(
       ({ followed, payload }) => {
-        Object.assign(told, { outcome: "answered", word: followed?.result, text: Buffer.concat(payload).toString() });
+        const { result: word, isGuarded } = followed ?? {};
+        Object.assign(told, { outcome: "answered", word, isGuarded, text: Buffer.concat(payload).toString() });
       },
       (error: unknown) => {
         if (!(error instanceof Fault)) throw error;
-        Object.assign(told, { outcome: error.outcome, word: error.details.followed?.result, text: error.message });
+        const { result: word, isGuarded } = error.details.followed ?? {};
+        Object.assign(told, { outcome: error.outcome, word, isGuarded, text: error.message });
       },
     );
     return told;

@@ -9,7 +9,7 @@ import { joinOperations, readRecord, writeRecord } from "../../src/journal/recor
 import { slotBytes, textBytesMax } from "../../src/journal/slot.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
-import { type Fate, SimDisk } from "./sim-disk.ts";
+import { type Fate, SimDisk, systemError } from "./sim-disk.ts";
 
 /**
  * Tests src/journal/journal.ts, src/journal/recent-operations.ts, src/journal/record.ts.
@@ -353,49 +353,89 @@ test("Journal refuses to send once more what was on the line when the process be
 
 test("Journal tells which was sent last under a key by its records, whatever the clock was, and after one that wasn't sent", async (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
-  const refund = async (journal: Journal, outcome: "answered" | "not-sent") => {
-    const entry = journal.begin({ ...callOf("A"), route: "/refund" }, routeTo("/refund"));
+  const sends = async (journal: Journal, route: "/preauth" | "/refund", ending: typeof success | typeof notSent) => {
+    const entry = journal.begin({ ...callOf("A"), route }, routeTo(route));
     await entry.sent();
-    await entry.ended({ outcome });
+    await entry.ended(ending);
   };
-  const lastOf = (journal: Journal) => ["/sale", "/refund"].filter((route) => journal.find("bank", route, "A")?.isLast);
+  const lastOf = (journal: Journal) => ["/preauth", "/refund"].filter((route) => journal.find("bank", route, "A")?.isLast);
   const ends = (journal: Journal, route: string) =>
     journal.settled("bank", route, "A", "approved", journal.sendings("bank", "A"));
   const { journal: before, disk } = await opened();
-  await send(before, "A", "answered");
-  ends(before, "/sale");
+  await sends(before, "/preauth", success);
+  ends(before, "/preauth");
   // The clock is set back by an hour.
   t.mock.timers.setTime(1_800_000_000_000 - 3_600_000);
-  await refund(before, "answered");
+  await sends(before, "/refund", success);
   assert.deepEqual(lastOf(before), ["/refund"]);
   ends(before, "/refund");
   await time.settle();
   const { journal } = await opened(disk.afterCut([], true));
   assert.deepEqual(lastOf(journal), ["/refund"]);
-  await send(journal, "A", "answered");
-  assert.deepEqual(lastOf(journal), ["/sale"]);
-  await refund(journal, "not-sent");
-  assert.deepEqual(lastOf(journal), ["/sale"]);
+  await sends(journal, "/preauth", success);
+  assert.deepEqual(lastOf(journal), ["/preauth"]);
+  await sends(journal, "/refund", notSent);
+  assert.deepEqual(lastOf(journal), ["/preauth"]);
 });
 
-test("Journal takes nothing for the last under a key that was sent less than a minute after another without a known end", async () => {
-  for (const [isEnded, waitMs, isLast] of [
-    [false, 59_000, false],
-    [false, 61_000, true],
-    [true, 0, true],
+test("Journal takes nothing for the last under a key where what was sent before may stand at the terminal, unless it was taken for a new one", async () => {
+  for (const [former, waitMs, outcome, isLast] of [
+    [undefined, 59_000, success, false],
+    [undefined, 61_000, success, true],
+    [undefined, 61_000, lost, false],
+    ["approved", 0, success, true],
+    ["approved", 61_000, lost, false],
+    ["failed", 0, lost, true],
   ] as const) {
     const { journal } = await opened();
     const cancel = journal.begin({ ...callOf("A"), route: "/cancel" }, routeTo("/cancel"));
     await cancel.sent();
     await cancel.ended({ outcome: "answered", status: "error", code: -3 });
-    if (isEnded) journal.settled("bank", "/cancel", "A", "approved", 1);
+    if (former !== undefined) journal.settled("bank", "/cancel", "A", former, 1);
     await time.advance(waitMs);
-    await send(journal, "A", "unknown");
-    assert.equal(journal.find("bank", "/sale", "A")?.isLast, isLast);
+    const preauth = journal.begin({ ...callOf("A"), route: "/preauth" }, routeTo("/preauth"));
+    await preauth.sent();
+    await preauth.ended(outcome);
+    assert.equal(journal.find("bank", "/preauth", "A")?.isLast, isLast, `${former}, ${outcome.outcome} after ${waitMs} ms`);
   }
 });
 
+test("Journal takes a fiscal document for the last under a key of others only while none of them stands", async () => {
+  const { journal } = await opened();
+  const refund = journal.begin({ ...callOf("A", { service: "fiscal" }), route: "/refund" }, routeTo("/refund", "fiscal"));
+  await refund.sent();
+  await refund.ended({ ...success, code: 0 });
+  journal.settled("fiscal", "/refund", "A", "closed", 1);
+  const deposit = journal.begin({ ...callOf("A", { service: "fiscal" }), route: "/deposit" }, routeTo("/deposit", "fiscal"));
+  await deposit.sent();
+  // It goes on; once it is rolled back, the refund's document is found under its key.
+  await deposit.ended({ outcome: "answered", status: "error", code: 44 });
+  assert.equal(journal.find("fiscal", "/deposit", "A")?.isAccepted, true);
+  assert.equal(journal.find("fiscal", "/deposit", "A")?.isLast, false);
+});
+
+test("Journal knows what this process sent also when a full journal is read late", async () => {
+  const { journal: before, disk } = await opened();
+  for (let n = 0; n < 80; n++) {
+    await send(before, `OLD-${n}`, "answered");
+    await time.advance(1_000);
+  }
+  await time.settle();
+  const found = disk.afterCut([], true);
+  found.trouble = { error: systemError("EIO") };
+  const { journal } = await opened(found);
+  await (await send(journal, "NEW")).ended(success);
+  found.trouble = undefined;
+  await time.advance(60_000);
+  assert.equal(journal.isReadable, true);
+  assert.equal(journal.find("bank", "/sale", "NEW")?.isAccepted, true);
+  assert.equal(journal.find("bank", "/sale", "OLD-0"), undefined, "the oldest is forgotten");
+  assert.notEqual(journal.find("bank", "/sale", "OLD-79"), undefined);
+});
+
 const success = { outcome: "answered", status: "success" } as const;
+const lost = { outcome: "unknown" } as const;
+const notSent = { outcome: "not-sent" } as const;
 
 test("Journal keeps what an answer said of an operation that goes on, over a restart", async () => {
   const { journal: before, disk } = await opened();

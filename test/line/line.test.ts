@@ -6,7 +6,7 @@ import { drainMs, silenceMsMax, writeMsMin } from "../../src/line/limits.ts";
 import type { Line } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
-import { probeReply } from "../support/terminal.ts";
+import { probeReplies, probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "./lines.ts";
 
@@ -306,6 +306,39 @@ test("Line fails a call within payloadMsMin of the last byte when a header lied 
   set.device.send(Buffer.concat([lie, Buffer.from(good("A"))]));
   await time.advance(payloadMsMin + 200);
   assert.equal(end.fault?.kind, "broken");
+});
+
+test("Line fails a call at replyTimeoutMs where frames of another service come without a pause", async () => {
+  const set = await clean(setOf(() => {}, { services: ["bank", "fiscal"], merchantId }));
+  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
+  const other = frame("stx", good("X"));
+  set.device.send(other.subarray(0, 10));
+  // Each read ends within a frame.
+  const next = Buffer.concat([other.subarray(10), other.subarray(0, 10)]);
+  for (let ms = 0; ms < 3_300 && !hasEnded(end); ms += 50) {
+    set.device.send(next);
+    await time.advance(50);
+  }
+  assert.equal(end.fault?.kind, "timeout");
+});
+
+test("Line takes neither of two replies that come at once for its call's, unless they are the same", async () => {
+  for (const [one, other, reason] of [
+    [good("OLD"), good("A"), "reply-ambiguous"],
+    [good("A"), good("OLD"), "reply-ambiguous"],
+    [good("A"), good("A"), undefined],
+    // Known to be nobody's.
+    [probeReplies.bankSupported, good("A"), undefined],
+  ] as const) {
+    const set = await clean(setOf(() => {}));
+    const end = ending(set.line, requestFor("A"));
+    await time.advance(10);
+    set.device.send(Buffer.concat([frame("length", one), frame("length", other)]));
+    await time.settle();
+    assert.equal(end.fault?.reason, reason, `${one} ${other}`);
+    if (reason === undefined) assert.equal(end.text, good("A"));
+    await set.line.stop(0);
+  }
 });
 
 test("Line fails a call at replyTimeoutMs on a line that babbles without end", async () => {

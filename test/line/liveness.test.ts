@@ -254,6 +254,18 @@ test("Line.liveness() names no cause of a service that answers, beside one that 
   await set.line.stop(0);
 });
 
+test("Line.liveness() says of bytes that never pause what they may be, not that none comes", async () => {
+  for (const services of [["bank"], ["fiscal"], ["bank", "fiscal"]] as const) {
+    const set = await opened(dead, { services, merchantId });
+    for (let ms = 0; ms < silentWarnMs + 2_000; ms += 50) {
+      set.device.send(Buffer.from("ST,GS,+  1.234kg\r\n"));
+      await time.advance(50);
+    }
+    assert.match(set.line.reason, /wrong speed/);
+    await set.line.stop(0);
+  }
+});
+
 test("Line.liveness() takes no empty frame for an echo: a held line reads as one", async () => {
   const set = await opened((device) => device.send(Buffer.alloc(6)));
   await time.advance(silentWarnMs + 500);

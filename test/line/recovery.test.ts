@@ -417,13 +417,14 @@ test("Recovery.heard() takes an error for the refusal of the probe that was sent
   assert.deepEqual(heard("length"), late, "nothing is asked yet");
   assert.equal(serviceAsked(proof.ask() ?? ""), "bank");
   assert.equal(serviceAsked(proof.askAfter(probeIntervalMs) ?? ""), "qr");
+  assert.deepEqual(heard("length"), late, "one may be a call's answer");
   assert.deepEqual(heard("length"), { kind: "refusal", service: "qr" });
   assert.deepEqual(heard("stx"), late, "fiscal isn't asked yet");
   assert.deepEqual(heard("length", "success"), late);
   heard("length");
-  heard("length");
   const asked = Array.from({ length: 4 }, () => serviceAsked(proof.askAfter(probeIntervalMs) ?? ""));
   assert.deepEqual(asked, ["fiscal", "bank", "fiscal", "bank"]);
+  heard("length");
   assert.deepEqual(heard("length"), { kind: "refusal", service: "bank" });
 });
 

@@ -133,6 +133,56 @@ for (const [name, odd, promptS, longestS] of [
   });
 }
 
+for (const [name, odd] of [
+  ["in shape", undefined],
+  ["with a success of another shape", success],
+  ["with text", "BUSY"],
+  ["with errors", error],
+] as const) {
+  test(`Line gives the next sale no late answer of one that waits for its customer, over a terminal that answers probes ${name}`, () => {
+    for (const customerMs of [45_000, 80_000, 150_000, 300_000]) {
+      const terminal = new OddTerminal(["bank"]);
+      if (odd !== undefined) terminal.odd.set("bank", odd);
+      terminal.cleanAfterS();
+      let nextMs = 5;
+      terminal.answerMs = () => {
+        const ms = nextMs;
+        nextMs = 5;
+        return ms;
+      };
+      terminal.onCall = (id) => {
+        if (id === "A") nextMs = customerMs;
+        return `{"status":"success","id":"${id}"}`;
+      };
+      terminal.line.call(requestFor("A", { replyTimeoutMs: 30_000 }), () => {});
+      terminal.time.advance(30_100);
+      terminal.cleanAfterS();
+      let told: string | undefined;
+      terminal.line.call(requestFor("B", { replyTimeoutMs: 30_000 }), (ending) => {
+        told = ending instanceof Fault ? ending.reason : Buffer.concat(ending.payload).toString();
+      });
+      terminal.time.advance(400_000);
+      assert.equal(told, '{"status":"success","id":"B"}', `the customer takes ${customerMs} ms`);
+    }
+  });
+}
+
+test("Line waits for one that answered its probes wrongly as for a proven one, until a silence has settled it", () => {
+  const terminal = new OddTerminal(["bank"]);
+  terminal.odd.set("bank", success);
+  terminal.cleanAfterS();
+  terminal.answerMs = () => Number.MAX_SAFE_INTEGER;
+  for (const [leastS, mostS] of [
+    [300, 330],
+    [30, 60],
+  ] as const) {
+    terminal.line.call(requestFor("LOST", { replyTimeoutMs: 4_000 }), () => {});
+    assert.ok(terminal.time.until(() => terminal.line.state === "recovering"));
+    const seconds = terminal.cleanAfterS();
+    assert.ok(seconds >= leastS && seconds <= mostS, `${seconds} s`);
+  }
+});
+
 test("Line settles services that are wholly silent as before, after lateReplyMs, or ten times that where they have answered before", () => {
   const silent = new OddTerminal(["bank"]);
   silent.answerMs = () => Number.MAX_SAFE_INTEGER;

@@ -1,4 +1,4 @@
-import { error, ok, over, type Script } from "./scripted.ts";
+import { error, ok, over, repeat, type Script } from "./scripted.ts";
 
 /** What the tests of fiscal.settle share: documents, what a device says of them, and how they are followed over a script. */
 
@@ -7,12 +7,14 @@ export const cash = { documentExtID: "CASH-1", amount: 500 };
 export const closed = ok({ code: 0, documentID: 12, docStatus: 1 });
 export const open = ok({ code: 0, documentID: 12, docStatus: 0 });
 export const absent = error(9);
+/** It isn't found, from the first second after its start to the thirtieth. */
+export const goneTo30s: Script = repeat(30, ["/check_status", absent]);
 
 /** A refund asks first what is known under its key: nothing here, unless a test says otherwise. */
-export async function settled(operation: "sale" | "refund" | "deposit" | "withdraw", script: Script) {
+export async function settled(operation: "sale" | "refund" | "deposit" | "withdraw", script: Script, windowMs = 20_000) {
   const first: Script = operation === "refund" ? [["/check_status", absent]] : [];
   const world = over([...first, ...script]);
-  const options = { ...world.options, windowMs: 20_000, intervalMs: 1000 };
+  const options = { ...world.options, windowMs, intervalMs: 1000 };
   const result = await (operation === "sale" || operation === "refund"
     ? world.client.fiscal.settle(operation, sale, options)
     : world.client.fiscal.settle(operation, cash, options));

@@ -255,6 +255,10 @@ test("nextStep() believes an absence after three in a row, once the start's time
     assert.deepEqual(goesOn(cancel, { ...state, absents: 1 }, bad(-15), timeoutMs), { absents: 2, pause: "interval" });
   }
   assert.equal(ends(receipt, { phase: "refused" }, bad(9)).verdict, "failed");
+  // Code 5 may be a gateway's word for an answer that it lost
+  const unsure = { phase: "refused", refusal: { code: 5, message: undefined } } as const;
+  assert.deepEqual(goesOn(receipt, unsure, bad(9), timeoutMs - 1), { absents: 1, pause: "interval" });
+  assert.equal(ends(receipt, unsure, bad(9), timeoutMs).verdict, "failed");
 });
 
 test("nextStep() takes an absence for no proof where something stood under the key, or where that isn't known for sure", () => {
@@ -289,9 +293,12 @@ test("nextStep() goes on asking about what was accepted and isn't found, unless 
   assert.deepEqual(goesOn(sale, state, bad(-15), timeoutMs), { absents: 3, pause: "interval" });
   assert.deepEqual(goesOn(sale, { ...state, askOnly: true }, bad(-15), timeoutMs), { absents: 3, pause: "interval" });
   assert.deepEqual(goesOn(receipt, state, bad(9)), { absents: 3, pause: "interval" });
-  assert.equal(ends(receipt, { ...state, askOnly: true }, bad(9)).verdict, "failed");
+  assert.equal(ends(receipt, { ...state, askOnly: true }, bad(9), timeoutMs).verdict, "failed");
+  assert.deepEqual(goesOn(receipt, { ...state, askOnly: true }, bad(9), timeoutMs - 1), { absents: 3, pause: "interval" });
   assert.deepEqual(goesOn(receipt, { ...state, absents: 1, askOnly: true }, bad(9)), { absents: 2, pause: "interval" });
-  assert.equal(ends(deposit, { phase: "accepted" }, bad(9)).verdict, "failed");
+  assert.equal(ends(deposit, { phase: "accepted" }, bad(9), timeoutMs).verdict, "failed");
+  // A gateway says 44 of a deposit that it lost sight of
+  assert.deepEqual(goesOn(deposit, { phase: "accepted" }, bad(9), timeoutMs - 1), { absents: 1, pause: "interval" });
 });
 
 test("nextStep() ends a payment by an error only where it was surely asked about by its right name", () => {

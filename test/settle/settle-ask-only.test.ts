@@ -4,6 +4,7 @@ import { createClientOver } from "../../src/client/client.ts";
 import { readToken } from "../../src/settle/token.ts";
 import type { SettleEvent } from "../../src/settle/types.ts";
 import { absentFrom0To30s, absentTo30s } from "./bank-settling.ts";
+import { goneTo30s } from "./fiscal-settling.ts";
 import { busy, error, lost, merchantId, ok, over, repeat, type Script } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
@@ -12,7 +13,6 @@ const sale = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const receipt = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
 const approved = ok({ data: { txn_id: "7", status: "APPROVED", rrn: "77" } });
 const absent = error(-15);
-const gone = error(9);
 const closed = ok({ docStatus: 1, documentID: 12 });
 
 /** Follows with a stop that comes while the given request is out, or before all when that is 0. */
@@ -53,10 +53,9 @@ test("askOnly: an operation that runs is asked about to its end", async () => {
   assert.equal(result, "approved");
 });
 
-test('askOnly: a lost start is never resent, and "not found" ends it: for bank after 30 s, for fiscal the third', async () => {
+test('askOnly: a lost start is never resent, and "not found" ends it: after 30 s', async () => {
   assert.equal((await stoppedAt(1, [["/sale", lost], ...absentTo30s], "bank", 60_000)).result, "declined");
-  const fiscal: Script = [["/sale", lost], ...repeat(3, ["/check_status", gone])];
-  assert.equal((await stoppedAt(1, fiscal, "fiscal")).result, "failed");
+  assert.equal((await stoppedAt(1, [["/sale", lost], ...goneTo30s], "fiscal", 60_000)).result, "failed");
 });
 
 test("askOnly that comes with the question's -15 keeps the resend from being sent", async () => {
@@ -75,9 +74,8 @@ test("askOnly: fiscal code 5 is asked about, not resent", async () => {
   assert.equal(result, "closed");
 });
 
-test("askOnly: a document in progress that is then not found three times in a row has failed", async () => {
-  const script: Script = [["/sale", error(44)], ...repeat(3, ["/check_status", gone])];
-  assert.equal((await stoppedAt(1, script, "fiscal")).result, "failed");
+test("askOnly: a document in progress that is then not found for 30 s has failed", async () => {
+  assert.equal((await stoppedAt(1, [["/sale", error(44)], ...goneTo30s], "fiscal", 60_000)).result, "failed");
 });
 
 test("askOnly: an accepted bank operation that isn't found stays unknown", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { absent, closed, open, settled } from "./fiscal-settling.ts";
+import { absent, closed, goneTo30s, open, settled } from "./fiscal-settling.ts";
 import { error, lost, ok } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
@@ -34,11 +34,11 @@ for (const operation of ["deposit", "withdraw"] as const) {
       done();
     });
     test(`fiscal.settle says failed when ${route} answers a success with ${name} and is then rolled back`, async () => {
-      const { result, done } = await settled(operation, [
-        [route, answer],
-        ["/check_status", open],
-        ["/check_status", absent],
-      ]);
+      const { result, done } = await settled(
+        operation,
+        [[route, answer], ["/check_status", open], ...goneTo30s.slice(1)],
+        60_000,
+      );
       assert.equal(result, "failed");
       done();
     });
@@ -70,10 +70,7 @@ for (const operation of ["deposit", "withdraw"] as const) {
     gone.done();
   });
   test(`fiscal.settle says failed when ${route} was in progress and is then not found: it was rolled back`, async () => {
-    const { result, done } = await settled(operation, [
-      [route, error(44)],
-      ["/check_status", absent],
-    ]);
+    const { result, done } = await settled(operation, [[route, error(44)], ...goneTo30s], 60_000);
     assert.equal(result, "failed");
     done();
   });

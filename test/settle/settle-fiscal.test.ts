@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createClientOver } from "../../src/client/client.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { failedAnswer } from "../../src/settle/transport.ts";
-import { absent, closed, open, sale, settled } from "./fiscal-settling.ts";
+import { absent, closed, goneTo30s, open, sale, settled } from "./fiscal-settling.ts";
 import { error, lost, ok, over, repeat } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
@@ -86,7 +86,7 @@ for (const operation of ["sale", "refund"] as const) {
     ]);
     assert.equal(once.result, "closed");
     assert.deepEqual(once.service.seen[0], once.service.seen[1]);
-    const { result, code, done } = await settled(operation, [...repeat(4, [route, error(5)]), ["/check_status", absent]]);
+    const { result, code, done } = await settled(operation, [...repeat(4, [route, error(5)]), ...goneTo30s], 60_000);
     assert.deepEqual([result, code], ["failed", 5]);
     done();
   });

@@ -1,0 +1,169 @@
+import type { ContractName } from "../../src/core/call.ts";
+import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import type { Framing } from "../../src/wire/decoded.ts";
+
+/** What tills and terminals of each contract say to each other in the full worlds. */
+
+/** How what was carried out ends. `gone`: a fiscal document that was taken back before it was closed, and is forgotten. */
+export type End = "approved" | "declined" | "reversed" | "closed" | "unprinted" | "gone";
+
+/** How a request stands: it was refused, or what was carried out goes on or ended so. */
+export type Stand = End | "in progress" | "refused";
+
+/** What a terminal has of an operation. */
+export interface Entry {
+  /** The number that it gave; where the till named it, that name. */
+  readonly id: string;
+  readonly key: string;
+  readonly path: string;
+  end: End;
+  atMs: number;
+}
+
+/** A request, as its terminal reads it. */
+export interface Request {
+  readonly path: string;
+  readonly json: JsonObject;
+  readonly key: string;
+}
+
+export interface Trade {
+  readonly contract: ContractName;
+  /** Paths: of what moves money, of what is sent under the same key behind it, of the question about both. */
+  readonly sale: string;
+  readonly back: string;
+  readonly question: string;
+  /** How an operation ends where it goes well, badly, or otherwise. */
+  readonly ends: { readonly good: End; readonly bad: End; readonly other: End };
+  /** Whether an operation is answered by its end, where that comes in time; else it is asked about. */
+  readonly startEnds: boolean;
+  /** Whether the second one needs the first. */
+  readonly backNeedsSale: boolean;
+  /** @param name By which the contract's question names it beside its key, where it has such a name. */
+  body(path: string, key: string, amount: number, name: string | undefined): JsonObject;
+  /** Refused before anything was begun. */
+  readonly refused: string;
+  /** There is no such operation. */
+  readonly absent: string;
+  /** A gateway's word where it doesn't know; undefined where it says nothing. */
+  unsure(path: string): string | undefined;
+  /** The answer to a start. */
+  started(entry: Entry, stand: Stand): string;
+  /** The answer to a question. */
+  found(entry: Entry, stand: Stand): string;
+}
+
+const success = (more: object = {}) => JSON.stringify({ status: "success", ...more });
+const error = (code: number, more: object = {}) => JSON.stringify({ status: "error", code, ...more });
+
+/** Bank: bank.md, Endpoints and Errors. */
+export const bankTrade: Trade = {
+  contract: "bank",
+  sale: "/sale",
+  back: "/cancel",
+  question: "/check",
+  ends: { good: "approved", bad: "declined", other: "reversed" },
+  startEnds: false,
+  backNeedsSale: true,
+  body: (path, key, amount) => (path === "/check" ? { pay_id: key } : { pay_id: key, amount }),
+  refused: error(-29),
+  absent: error(-15),
+  unsure: () => error(-3),
+  started: () => success(),
+  found({ id }, stand) {
+    if (stand === "approved") return success({ data: { status: "APPROVED", txn_id: id } });
+    if (stand === "in progress") return success();
+    return error(-20, { data: { status: stand === "reversed" ? "REVERSED" : "ERROR", txn_id: id } });
+  },
+};
+
+/** Fiscal: fiscal.md, States and transitions, and Errors. */
+const fiscalTrade: Trade = {
+  contract: "fiscal",
+  sale: "/sale",
+  back: "/refund",
+  question: "/check_status",
+  ends: { good: "closed", bad: "gone", other: "unprinted" },
+  startEnds: true,
+  backNeedsSale: false,
+  body(path, key, amount) {
+    if (path === "/check_status" || path === "/abort") return { documentExtID: key };
+    return path === "/deposit" ? { documentExtID: key, amount } : { documentExtID: key, items: [{ itemAmount: amount }] };
+  },
+  refused: error(6),
+  absent: error(9),
+  unsure: () => error(5),
+  started({ id, key }, stand) {
+    if (stand === "gone") return error(8);
+    if (stand === "unprinted") return error(15, { printError: 3, documentExtID: key });
+    return success({ code: 0, documentID: id, docStatus: stand === "closed" ? 1 : 0, documentExtID: key });
+  },
+  found({ id, key }, stand) {
+    const document = { code: 0, documentID: id, documentExtID: key };
+    if (stand === "in progress") return error(44, { documentExtID: key });
+    return success({ ...document, docStatus: 1, ...(stand === "unprinted" && { printError: 3 }) });
+  },
+};
+
+/** The same of cash, of which a success says all, and whose documents are rolled back. */
+const cashTrade: Trade = {
+  ...fiscalTrade,
+  sale: "/deposit",
+  unsure: (path) => (path === "/deposit" ? error(44) : error(5)),
+  started(entry, stand) {
+    if (entry.path !== "/deposit") return fiscalTrade.started(entry, stand);
+    if (stand === "gone") return error(5);
+    return stand === "closed" ? success({ code: 0, documentID: entry.id }) : fiscalTrade.started(entry, stand);
+  },
+};
+
+/** QR: qr.md, States and Flow rules. Each start shows a code of its own, by which alone it can be asked about. */
+const qrTrade: Trade = {
+  contract: "qr",
+  sale: "/showqrcode",
+  back: "/cancel",
+  question: "/check",
+  ends: { good: "approved", bad: "declined", other: "approved" },
+  startEnds: false,
+  backNeedsSale: true,
+  body(path, key, amount, name) {
+    const named = { pay_id: key, pay_system: "PALM", ...(name !== undefined && { trans: name }) };
+    return path === "/check" ? named : { ...named, amount, currency: "978", currency_name: "EUR", rrn: "1" };
+  },
+  refused: error(1, { message: "refused" }),
+  absent: error(1, { message: "no such payment" }),
+  unsure: (path) => (path === "/showqrcode" ? success({ message: "in progress" }) : undefined),
+  started({ id, path }, stand) {
+    if (path === "/showqrcode") return success({ data: { trans: id } });
+    return stand === "approved" ? success({ data: { rrn: id } }) : error(1, { message: "failed" });
+  },
+  found({ id }, stand) {
+    if (stand === "in progress") return success();
+    return stand === "approved" ? success({ data: { rrn: id } }) : error(1, { message: "failed" });
+  },
+};
+
+export const trades = { bank: bankTrade, fiscal: fiscalTrade, cash: cashTrade, qr: qrTrade } as const;
+
+export type TradeName = keyof typeof trades;
+
+/** The field that names an operation. */
+const keyFields: Readonly<Record<ContractName, string>> = { bank: "pay_id", fiscal: "documentExtID", qr: "pay_id" };
+
+/** Reads a request from the line. */
+export function readRequest({ contract }: Trade, framing: Framing, text: string): Request {
+  const [path, data] = framing === "stx" ? readForm(text) : readText(text);
+  const json: unknown = JSON.parse(data === "" ? "{}" : data);
+  if (!isObject(json)) throw new Error(`a request without a JSON object: ${text}`);
+  return { path, json, key: String(json[keyFields[contract]]) };
+}
+
+function readForm(text: string): readonly [string, string] {
+  const form = new URLSearchParams(text);
+  return [form.get("command") ?? "", Buffer.from(form.get("data") ?? "", "base64").toString()];
+}
+
+function readText(text: string): readonly [string, string] {
+  const [path = "", ...body] = text.split("\n");
+  return [path.replace(/^:\d+/, ""), body.join("\n")];
+}
