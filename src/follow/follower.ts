@@ -234,6 +234,7 @@ export class Follower {
       clock: this.#clock,
       stop: this.#stop.signal,
       token: past === undefined ? token : sentBefore(token, past),
+      digest,
       call: past === undefined ? call : undefined,
       isGuarded,
       past,

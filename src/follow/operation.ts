@@ -48,6 +48,8 @@ export interface OperationOptions {
   readonly stop: AbortSignal;
   /** What is known of it, with the fields of its body that name it. */
   readonly token: Token;
+  /** Of its body. */
+  readonly digest: string;
   /** To be sent; undefined where it was sent before, and is only asked about. */
   readonly call: Call | undefined;
   /** Whether it was looked up what was sent before: not without a journal that can be read. */
@@ -116,11 +118,21 @@ export class Operation {
     return this.#end;
   }
 
-  /** Nothing else was sent under its key since, nor may be on its way: what is answered about the key is about this operation. */
+  /** Nothing was sent under its key since. */
+  get #isNewest(): boolean {
+    return (this.#options.history.sendings() ?? this.sendings) === this.sendings;
+  }
+
+  /** Nor may anything else be on its way: what is answered about the key is about this operation. */
   get #isLast(): boolean {
-    const { past, history } = this.#options;
-    const isLast = (this.#now ?? past)?.isLast !== false;
-    return isLast && (history.sendings() ?? this.sendings) === this.sendings;
+    return (this.#now ?? this.#options.past)?.isLast !== false && this.#isNewest;
+  }
+
+  /** How it ended. Where the same was sent once more since, by what all of that says together. */
+  get #knownEnd(): OperationEnd | undefined {
+    const { past, digest } = this.#options;
+    if (!this.#isNewest) return this.#now?.digest === digest ? this.#now.end : undefined;
+    return past?.end ?? (this.#mayBeAnother ? undefined : this.#end);
   }
 
   /** It was sent, over another device than questions go to now. */
@@ -168,7 +180,7 @@ export class Operation {
    */
   answer(canBeFound: boolean): Reply {
     const isGuarded = canBeFound && this.#now?.isRecorded !== false;
-    const end = this.#options.past?.end ?? (this.#mayBeAnother ? undefined : this.#end);
+    const end = this.#knownEnd;
     const result = end ?? (this.#isAccepted ? "pending" : "unknown");
     if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
     // Of what is known to have ended well the terminal may know nothing any more.

@@ -623,3 +623,24 @@ test("beside a good end no answer is shown that denies it", async () => {
   assert.deepEqual([again.outcome, again.word], ["unknown", "approved"]);
   assert.match(again.text ?? "", /it ended as approved, and no answer about it says so any more/);
 });
+
+test("a bad end isn't told any more once the same sale, sent without the header, runs", async () => {
+  let ends = 0;
+  const box = await new WholeBox(time, ({ route }) => {
+    if (route === "/sale") {
+      ends++;
+      return success;
+    }
+    return ends === 1 ? final("ERROR", "T-1") : final("APPROVED", "T-2");
+  }).start();
+  const first = box.call("/sale", sale, 30);
+  await time.advance(10_000);
+  // It waits its turn when the same comes with the header.
+  box.call("/check", { pay_id: "P-0" });
+  box.call("/sale", sale);
+  const meanwhile = box.call("/sale", sale, 60);
+  await time.advance(10_000);
+  const again = box.call("/sale", sale, 60);
+  await time.advance(70_000);
+  assert.deepEqual([first.word, meanwhile.word, again.word, box.count("/sale")], ["declined", "unknown", "approved", 2]);
+});
