@@ -449,8 +449,9 @@ export class LineEngine {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
     }
-    // What goes on behind these began after the reply was due: it holds the call up no longer.
-    if (items.length > 0 && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
+    // A frame that began behind these, after the reply was due, holds the call up no longer.
+    const beganNow = items.length > 0 && receiving.phase === "in-frame";
+    if (beganNow && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
     // Bytes that never pause become no discard.
     if (receiving.phase === "garbage") this.#liveness.strayed("babble", now);
     this.#afterBytes(now);
