@@ -313,11 +313,11 @@ class RunningBridge implements Bridge {
     // The configuration refuses a service whose line isn't there.
     if (running === undefined) throw new Error(`Cannot serve ${service}: there is no line ${config.line}`);
     const { line } = running.onLine;
-    const device = deviceMark(running.shared.config.path);
+    const device = deviceMark(running.shared.config.path, config.contract);
     const contract = contracts[config.contract];
     const { merchantId, replyTimeoutMs } = config;
     const caller = lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal, device });
-    const handler = this.#settling?.observed(caller, { contract }) ?? caller;
+    const handler = this.#settling?.observed(caller, { contract, device }) ?? caller;
     handlers.set(service, handler);
     return {
       line: config.line,

@@ -2,10 +2,9 @@ import type { LiveJournal } from "../admin/status-sources.ts";
 import type { Config, JournalConfig } from "../config/config.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { Handler } from "../core/call.ts";
-import { deviceMark } from "../core/device-mark.ts";
 import { printableJson } from "../core/shell-text.ts";
-import { type AskedService, Doubts } from "../follow/doubts.ts";
-import { observed } from "../follow/observer.ts";
+import { Doubts } from "../follow/doubts.ts";
+import { type ObservedWay, observed } from "../follow/observer.ts";
 import { type AskedLine, Resolver, type ResolverOptions } from "../follow/resolver.ts";
 import type { AdminAnswer, AdminRoute } from "../http/admin-listener.ts";
 import { JournalError } from "../journal/errors.ts";
@@ -45,11 +44,11 @@ export class JournalSettling {
   }
 
   /** A service's handler, whose answers are seen. */
-  observed(handler: Handler, { contract }: Pick<AskedService, "contract">): Handler {
+  observed(handler: Handler, way: ObservedWay): Handler {
     const { resolve, error } = this.#options;
     const doubts = this.#doubts;
     const settlesNothing: Pick<Doubts, "answered"> = { answered: (call, reply, askedMs) => doubts.heard(call, reply, askedMs) };
-    return observed(handler, contract, resolve === false ? settlesNothing : doubts, error);
+    return observed(handler, way, resolve === false ? settlesNothing : doubts, error);
   }
 
   /**
@@ -62,11 +61,7 @@ export class JournalSettling {
     const served = servedBy(config);
     this.#doubts.use(
       new Map(
-        served.map(({ service, config: { contract, line, merchantId } }) => {
-          const path = config.lines[line]?.path;
-          const device = path === undefined ? undefined : deviceMark(path);
-          return [service, { contract: contracts[contract], merchantId, device }];
-        }),
+        served.map(({ service, config: { contract, merchantId } }) => [service, { contract: contracts[contract], merchantId }]),
       ),
     );
     if (this.#options.resolve !== "ask") return;

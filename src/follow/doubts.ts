@@ -48,8 +48,6 @@ export interface AskedService {
   readonly contract: Contract;
   /** Signs the questions of a fiscal service. */
   readonly merchantId: string | undefined;
-  /** The mark of its line's device, where it is known. */
-  readonly device?: string | undefined;
 }
 
 /** A question about an operation. */
@@ -174,8 +172,9 @@ export class Doubts {
   /**
    * A question was answered, no matter who asked it.
    * @param askedMs When it was asked, on `nowMs`'s scale.
+   * @param device The mark of the device that it was asked over, where it is known.
    */
-  answered(call: Call, reply: Reply, askedMs: number): void {
+  answered(call: Call, reply: Reply, askedMs: number, device?: string): void {
     const { service, contract: name, route, body } = call;
     const contract = contracts[name];
     this.#heard(call, reply, askedMs, true);
@@ -186,7 +185,7 @@ export class Doubts {
     if (asked === undefined || answer === undefined) return;
     for (const operation of open) {
       const rules = rulesOf(contract, operation);
-      if (rules?.polling.route === route) this.#judge(operation, rules, asked, answer, askedMs);
+      if (rules?.polling.route === route) this.#judge(operation, rules, asked, answer, { askedMs, device });
     }
   }
 
@@ -208,7 +207,13 @@ export class Doubts {
     });
   }
 
-  #judge(operation: OpenOperation, rules: Rules, asked: JsonObject, answer: AnsweredCall, askedMs: number): void {
+  #judge(
+    operation: OpenOperation,
+    rules: Rules,
+    asked: JsonObject,
+    answer: AnsweredCall,
+    { askedMs, device }: { readonly askedMs: number; readonly device: string | undefined },
+  ): void {
     const { recovery, followed } = rules;
     const aloneSinceMs = this.#journal.aloneSinceMs(operation);
     const isItsOwn = !recovery.baseline || operation.sent.fresh === true;
@@ -218,7 +223,7 @@ export class Doubts {
       doubt.aloneSinceMs = aloneSinceMs;
       doubt.state = lost;
     }
-    if (!answer.success && isElsewhere(operation.sent.device, this.#services.get(operation.sent.service)?.device)) {
+    if (!answer.success && isElsewhere(operation.sent.device, device)) {
       doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sentElsewhere}`;
       return;
     }

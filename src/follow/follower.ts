@@ -217,7 +217,7 @@ export class Follower {
     windowMs: number,
     isGuarded: boolean,
   ): Operation {
-    const { contract, service, merchantId, turns, history } = this.#options;
+    const { contract, service, history } = this.#options;
     const fresh = tokenOf(contract, service, route, recovery, json);
     // A journal that can't be read may have it as sent: then a refusal of this sending doesn't end that one.
     const isDoubtful = history?.isReadable === false;
@@ -227,10 +227,7 @@ export class Follower {
       service,
       route,
       recovery,
-      merchantId,
-      handler: () => this.#options.handler,
-      device: () => this.#options.device,
-      turns,
+      present: () => this.#options,
       clock: this.#clock,
       stop: this.#stop.signal,
       token: past === undefined ? token : sentBefore(token, past),

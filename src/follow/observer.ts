@@ -3,6 +3,13 @@ import type { Call, Handler } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import type { Doubts } from "./doubts.ts";
 
+/** How an observed handler's calls go. */
+export interface ObservedWay {
+  readonly contract: Contract;
+  /** The mark of its line's device, where it is known. */
+  readonly device?: string | undefined;
+}
+
 /**
  * Sees the answers to the contract's questions, no matter who asks them, for the operations whose outcome the journal doesn't know. Other
  * calls pass as they are, and where nothing is unknown nothing is read.
@@ -10,7 +17,7 @@ import type { Doubts } from "./doubts.ts";
  */
 export function observed(
   handler: Handler,
-  contract: Contract,
+  { contract, device }: ObservedWay,
   doubts: Pick<Doubts, "answered">,
   error: (error: unknown) => void,
 ): Handler {
@@ -20,7 +27,7 @@ export function observed(
     const askedMs = nowMs();
     return handler(call).then((reply) => {
       try {
-        doubts.answered(call, reply, askedMs);
+        doubts.answered(call, reply, askedMs, device);
       } catch (bug) {
         error(bug);
       }

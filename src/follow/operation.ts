@@ -32,17 +32,25 @@ export interface HistoryOfOne {
   readonly accepted: (sendings: number) => void;
 }
 
+/** How a service is asked. */
+export interface Present {
+  readonly contract: Contract;
+  /** Where calls leave for the terminal. */
+  readonly handler: Handler;
+  /** Signs the questions of a fiscal service. */
+  readonly merchantId: string | undefined;
+  /** The mark of the device that this is over, where it is known. */
+  readonly device?: string | undefined;
+  readonly turns: Turns;
+}
+
 export interface OperationOptions {
   readonly contract: Contract;
   readonly service: ServiceName;
   readonly route: Route;
   readonly recovery: RecoveryRules;
-  readonly merchantId: string | undefined;
-  /** Where calls leave for the terminal now: a new configuration may have brought another line. */
-  readonly handler: () => Handler;
-  /** The mark of the device that this is over, where it is known. */
-  readonly device: () => string | undefined;
-  readonly turns: Turns;
+  /** How its service is asked now: a new configuration may have brought another line, or even another contract. */
+  readonly present: () => Present;
   readonly clock: Clock;
   /** Ends the following. */
   readonly stop: AbortSignal;
@@ -89,6 +97,8 @@ export class Operation {
   /** Until when they wait, on the clock's scale. */
   #untilMs = 0;
   #sentOver: string | undefined;
+  /** What was asked before its sending was asked over this device. */
+  #askedOver: string | undefined;
   #known: SettleState;
   #startEnded = () => {};
   #start: Reply | Fault | undefined;
@@ -133,11 +143,6 @@ export class Operation {
     const { past, digest } = this.#options;
     if (!this.#isNewest) return this.#now?.digest === digest ? this.#now.end : undefined;
     return past?.end ?? (this.#mayBeAnother ? undefined : this.#end);
-  }
-
-  /** It was sent, over another device than questions go to now. */
-  get #isElsewhere(): boolean {
-    return this.#call === undefined && isElsewhere(this.#sentOver, this.#options.device());
   }
 
   /** A caller waits for it until then: its sending is refused only when all of them have left. */
@@ -228,7 +233,8 @@ export class Operation {
   }
 
   async #run(): Promise<void> {
-    const { contract, service: name, merchantId, token, windowMs, clock, stop, call } = this.#options;
+    const { contract, service: name, present, token, windowMs, clock, stop, call } = this.#options;
+    const merchantId = () => present().merchantId ?? "";
     const transport: Transport = { send: (request) => this.#send(request), close: async () => {} };
     const service = new RemoteService({ contract, name, transport, merchantId, timeoutMs });
     const onProgress = ({ type, token: { known } }: SettleEvent) => {
@@ -279,39 +285,15 @@ export class Operation {
     const call = this.#call;
     if (route === this.#options.route.path) {
       if (call === undefined) throw new Error(`Cannot send ${route} again: it was sent before`);
-      this.#call = undefined;
-      this.#sentOver = this.#options.device();
-      // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
-      const isFresh = this.#options.recovery.baseline && this.#known.baseline === "";
-      this.sendings = (this.#options.history.sendings() ?? 0) + 1;
-      // What was asked before it proves nothing of its end.
-      this.#last = undefined;
-      const sent = { ...call, caller: this.#caller };
-      this.#start = await this.#tried(isFresh ? { ...sent, isFresh } : sent);
-      if (!(this.#start instanceof Fault)) this.#last = { route, reply: this.#start };
-      // It ends as one that isn't followed would: of an earlier one nothing is known.
-      else if (this.#start.outcome === "not-sent" && this.#known.doubt) this.#giveUp.abort();
-      this.#startEnded();
-      return answerOf(this.#start);
+      return this.#sendStart(call);
     }
     this.#polls++;
-    const { service, contract, requestId, turns } = this.#options;
-    const question: Call = {
-      service,
-      contract: contract.service,
-      route,
-      body: body === undefined ? [] : [Buffer.from(body)],
-      // Of its own, so that each exchange has one beginning and one end for those who watch; by its beginning it is found with the call.
-      requestId: `${requestId.slice(0, idCharsMax)}.${++asked}`,
-      key: undefined,
-      caller: new Presence(),
-      background: true,
-    };
-    const ending = await turns.take(() => this.#tried(question));
-    if (!(ending instanceof Fault) && ending.status !== "success" && this.#isElsewhere) {
+    const { ending, device } = await this.#ask(route, body);
+    if (!(ending instanceof Fault) && this.#provesNothing(ending, device)) {
       this.#lastFault = unprovenElsewhere(this.#options.route.path);
       return answerOf(this.#lastFault);
     }
+    if (call !== undefined) this.#askedOver = device;
     if (this.#now?.isStopped === true) this.#stopped.abort();
     if (ending instanceof Fault) this.#lastFault = ending;
     else {
@@ -325,16 +307,76 @@ export class Operation {
     return answerOf(mayBeOthers ? unprovenOther(this.#options.route.path) : ending);
   }
 
-  /** The reply's bytes are copied: they are a view of a line's memory, of which a few would keep much. */
-  async #tried(call: Call): Promise<Reply | Fault> {
-    try {
-      const reply = await this.#options.handler()(call);
-      return { ...reply, payload: [Buffer.concat(reply.payload)] };
-    } catch (error) {
-      if (error instanceof Fault) return error;
-      const advice = checkFirst[call.contract];
-      return new Fault("broken", `Cannot answer: internal error in posline, please report it (${String(error)}). ${advice}`);
+  async #sendStart(call: Call): Promise<Answer> {
+    const { contract, recovery, route, history, present } = this.#options;
+    const now = present();
+    const { handler, device } = now;
+    if (now.contract !== contract || isElsewhere(this.#askedOver, device)) {
+      // What is known under its key is another terminal's: it ends unsent, and the next try asks anew.
+      const message = `Cannot send ${route.path}: its service's configuration has changed. ${nothingSent}`;
+      this.#lastFault = new Fault("unavailable", message, { reason: "stopping" });
+      this.#giveUp.abort();
+      return answerOf(this.#lastFault);
     }
+    this.#call = undefined;
+    this.#sentOver = device;
+    // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
+    const isFresh = recovery.baseline && this.#known.baseline === "";
+    this.sendings = (history.sendings() ?? 0) + 1;
+    // What was asked before it proves nothing of its end.
+    this.#last = undefined;
+    const sent = { ...call, caller: this.#caller };
+    this.#start = await tried(handler, isFresh ? { ...sent, isFresh } : sent);
+    if (!(this.#start instanceof Fault)) this.#last = { route: route.path, reply: this.#start };
+    // It ends as one that isn't followed would: of an earlier one nothing is known.
+    else if (this.#start.outcome === "not-sent" && this.#known.doubt) this.#giveUp.abort();
+    this.#startEnded();
+    return answerOf(this.#start);
+  }
+
+  /** @returns how the question ended, and over which device it was asked. */
+  #ask(
+    route: string,
+    body: string | undefined,
+  ): Promise<{ readonly ending: Reply | Fault; readonly device: string | undefined }> {
+    const { service, contract, requestId, present } = this.#options;
+    const question: Call = {
+      service,
+      contract: contract.service,
+      route,
+      body: body === undefined ? [] : [Buffer.from(body)],
+      // Of its own, so that each exchange has one beginning and one end for those who watch; by its beginning it is found with the call.
+      requestId: `${requestId.slice(0, idCharsMax)}.${++asked}`,
+      key: undefined,
+      caller: new Presence(),
+      background: true,
+    };
+    return present().turns.take(async () => {
+      const now = present();
+      if (now.contract === contract) return { ending: await tried(now.handler, question), device: now.device };
+      return { ending: unprovenElsewhere(this.#options.route.path), device: now.device };
+    });
+  }
+
+  /**
+   * Whether an answer that came over this device may be another terminal's. Of one that was sent elsewhere a success is the terminal's own;
+   * before the sending, all that counts is what the terminal knows that it will go to.
+   */
+  #provesNothing({ status }: Reply, device: string | undefined): boolean {
+    if (this.#call !== undefined) return isElsewhere(device, this.#options.present().device);
+    return status !== "success" && isElsewhere(this.#sentOver, device);
+  }
+}
+
+/** The reply's bytes are copied: they are a view of a line's memory, of which a few would keep much. */
+async function tried(handler: Handler, call: Call): Promise<Reply | Fault> {
+  try {
+    const reply = await handler(call);
+    return { ...reply, payload: [Buffer.concat(reply.payload)] };
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    const advice = checkFirst[call.contract];
+    return new Fault("broken", `Cannot answer: internal error in posline, please report it (${String(error)}). ${advice}`);
   }
 }
 

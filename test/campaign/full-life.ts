@@ -294,7 +294,7 @@ export class FullLife {
       // Its line knows the service by its contract's name, and the journal by its own.
       const handler = joined(
         contract,
-        observed(caller, contract, doubts, (error) => this.#fail(error)),
+        observed(caller, { contract }, doubts, (error) => this.#fail(error)),
       );
       const turns = new Turns();
       const follower = new Follower({ contract, service: name, handler, merchantId, history: journal, turns });

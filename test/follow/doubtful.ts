@@ -21,6 +21,9 @@ export interface Asked {
   readonly call: Call;
 }
 
+/** The mark of the device that questions go over. */
+export const askedOver = "new";
+
 /** What the terminal answers: JSON, or a fault. */
 export type Answers = (asked: Asked) => object | Promise<object>;
 
@@ -65,7 +68,7 @@ export class Bench {
         name,
         observed(
           (call) => this.#answer(call),
-          contracts[name],
+          { contract: contracts[name], device: askedOver },
           this.doubts,
           (error) => this.errors.push(error),
         ),

@@ -4,7 +4,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { recoveries } from "../../src/contract/recovery.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { absent, type Bench, benchOf, ended, inProgress, type LostSettings } from "./doubtful.ts";
+import { absent, askedOver, type Bench, benchOf, ended, inProgress, type LostSettings } from "./doubtful.ts";
 
 /**
  * Tests src/follow/doubts.ts, src/follow/observer.ts.
@@ -224,9 +224,8 @@ test("observed() reads no answer while nothing is unknown, and never costs a cal
 
 test("Doubts takes what the terminal on another device knows for proof, and not that it knows nothing", async () => {
   const bench = await benchOf(time, () => absent);
-  bench.doubts.use(new Map([["bank", { contract: contracts.bank, merchantId: undefined, device: "new" }]]));
   await bench.lose("A", { over: "old" });
-  await bench.lose("B", { over: "new" });
+  await bench.lose("B", { over: askedOver });
   const [operation] = bench.journal.open;
   assert.ok(operation);
   const askAll = async () => {
@@ -237,7 +236,8 @@ test("Doubts takes what the terminal on another device knows for proof, and not 
     await askAll();
   }
   assert.deepEqual([bench.unknown, bench.told.settlings], [["A"], ["bank /sale B failed answer"]]);
-  const said = "error, code -15: this proves nothing, it was sent over another device than its line has now";
+  const said =
+    "error, code -15: this proves nothing, it was sent over another device, or by another contract, than its service has now";
   assert.equal(bench.doubts.triedOf(operation).lastAnswer, said);
   bench.answers = () => ended("ERROR");
   await askAll();

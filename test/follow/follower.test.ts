@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
+import type { Contract } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
+import { signOf } from "../../src/envelope/sign.ts";
+import type { FollowerOptions } from "../../src/follow/follower.ts";
 import { Turns } from "../../src/follow/turns.ts";
 import { monotonicClock } from "../../src/settle/clock.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -894,4 +897,93 @@ test("Follower answers a refund that wasn't sent with no other document's progre
     const { fault, json } = await ended(asking);
     assert.deepEqual([fault?.reason, json], [reason, undefined]);
   }
+});
+
+/** A terminal at one of two devices that a configuration leads to, and how it is asked. */
+function terminalAt(
+  box: Following,
+  device: string,
+  contract: Contract,
+  answerAfterMs: number,
+  answer: (call: Call) => Answered,
+): FollowerOptions {
+  const handler = async (call: Call) => {
+    const { key, body, isFresh = false } = call;
+    if (key !== undefined) {
+      box.history.sent(contract.service, call.route, key, { sentMs: Date.now(), digest: bodyDigest(body), isFresh, device });
+    }
+    await new Promise((resolve) => setTimeout(resolve, answerAfterMs));
+    const answered = answer(call);
+    if (answered instanceof Fault) throw answered;
+    return replyOf(answered);
+  };
+  const service = contract.service;
+  return { contract, service, handler, merchantId: "M", history: box.history, device, turns: new Turns() };
+}
+
+test("Follower takes a question's answer as that of the device that it was asked over, whichever its line has by then", async () => {
+  const box = following(() => running, { service: "fiscal", device: "A" });
+  const open = { status: "error", code: 8 };
+  const first = terminalAt(box, "A", contracts.fiscal, takesMs, ({ route }) =>
+    route === "/sale" ? { status: "error", code: 23 } : open,
+  );
+  const second = terminalAt(box, "B", contracts.fiscal, 3_000, () => ({ status: "error", code: 9 }));
+  box.follower.use(first);
+  const asking = box.ask({ documentExtID: "D-1", items: [] }, 120_000);
+  await time.advance(45_000);
+  box.follower.use(second);
+  await time.advance(1_700);
+  box.follower.use(first);
+  await time.advance(80_000);
+  assert.match((await asking).stands, /^(unknown|pending)/);
+});
+
+test("Follower sends no cancel by what another device knew under its key: it asks anew, or says that nothing was sent", async () => {
+  const box = following(() => running, { route: "/cancel", device: "A" });
+  const routes: string[] = [];
+  const first = terminalAt(box, "A", contracts.bank, 3_000, () => absent);
+  const second = terminalAt(box, "B", contracts.bank, takesMs, ({ route }) => {
+    routes.push(route);
+    return route === "/cancel" ? lost : approved;
+  });
+  box.follower.use(first);
+  const asking = box.ask({ pay_id: "A-1", rrn: "1", amount: 1500 }, 60_000);
+  await time.advance(1_000);
+  box.follower.use(second);
+  await time.advance(70_000);
+  const { stands } = await asking;
+  assert.doesNotMatch(stands, /^approved/);
+  assert.equal(routes.indexOf("/cancel") > routes.indexOf("/check"), routes.includes("/cancel"), routes.join(" "));
+});
+
+test("Follower asks no other contract's terminal about an operation, and tells no end by it", async () => {
+  const code = { pay_id: "Q-1", amount: 100, currency: "1", currency_name: "EUR", pay_system: "P" };
+  const box = following(() => running, { service: "qr", route: "/showqrcode" });
+  const trans = { status: "success", data: { trans: "T-1" } };
+  box.follower.use(terminalAt(box, "A", contracts.qr, takesMs, ({ route }) => (route === "/showqrcode" ? trans : running)));
+  const asking = box.ask(code, 20_000);
+  await time.advance(5_000);
+  let asked = 0;
+  const other = terminalAt(box, "A", contracts.bank, takesMs, () => {
+    asked++;
+    return absent;
+  });
+  box.follower.use(other);
+  await time.advance(20_000);
+  assert.match((await asking).stands, /^pending/);
+  assert.equal(asked, 0);
+});
+
+test("Follower signs its questions by the configuration in force", async () => {
+  const box = following(() => ({ status: "error", code: 44 }), { service: "fiscal", merchantId: "WRONG" });
+  const asking = box.ask({ documentExtID: "D-1", items: [] }, 120_000);
+  await time.advance(5_000);
+  const sign = encodeURIComponent(signOf(Buffer.from('{"documentExtID":"D-1"}').toString("base64"), "M"));
+  const closed = { status: "success", code: 0, docStatus: 1, documentExtID: "D-1" };
+  const isSigned = (call: Call) => Buffer.concat(call.body).toString().endsWith(`sign=${sign}`);
+  box.follower.use(
+    terminalAt(box, "A", contracts.fiscal, takesMs, (call) => (isSigned(call) ? closed : { status: "error", code: 1 })),
+  );
+  await time.advance(10_000);
+  assert.match((await asking).stands, /^closed/);
 });

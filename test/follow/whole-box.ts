@@ -77,7 +77,7 @@ export class WholeBox {
     doubts.use(new Map([["bank", { contract, merchantId }]]));
     const { line } = lineOver(device.open, { services: ["bank"] });
     const caller = lineCaller({ contract, line, merchantId, ledger: journal, replyTimeoutMs: {} });
-    const seen = observed(caller, contract, doubts, (error) => {
+    const seen = observed(caller, { contract }, doubts, (error) => {
       throw error;
     });
     const handler = joined(contract, seen);
