@@ -7,6 +7,8 @@ import type { Route } from "./contract.ts";
  * and its outcome before the caller learns it. Where the record is kept the line doesn't know.
  */
 export interface OperationLog {
+  /** @throws Fault where a call that has just come is the copy of one that was on the line when the process before ended. */
+  refuseCopy(call: Call, route: Route): void;
   /**
    * Begins the entry of a call whose turn has come. Nothing is written yet.
    * @param device The mark of the line's device, where it is known.

@@ -138,7 +138,13 @@ const fiscalDocument = {
  * Cash: a success says all, except with docStatus 0, which is polled (Errors, recovery behavior). Code 5 is asked about, for the
  * contract has only /sale and /refund resent after it. A document that is gone was rolled back (States and transitions).
  */
-const fiscalCash = { ...fiscalDocument, success: "closed", resendCodes: [], absentWhenAccepted: "refused" } as const;
+const fiscalCash = {
+  ...fiscalDocument,
+  success: "closed",
+  resendCodes: [],
+  absentWhenAccepted: "refused",
+  absentsAfterErrorMs: onItsWayMs,
+} as const;
 
 /** qr.md, States and Flow rules. Code 1 says nothing of its own. */
 const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "": "approved" }, learns: "trans" } as const;

@@ -12,3 +12,10 @@ export function isObject(value: unknown): value is JsonObject {
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
+
+/** An integer that may be written as a number or a string of digits (seen in the field: types are loose). */
+export function looseInteger(value: unknown): number | undefined {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value : undefined;
+  if (typeof value !== "string" || !/^-?\d{1,15}$/.test(value)) return undefined;
+  return Number(value);
+}

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../core/json-object.ts";
+import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { parseBounded, type Unparsed } from "./bounded-json.ts";
 import { wholeOf } from "./json.ts";
 
@@ -15,10 +15,9 @@ export function readReply(payload: readonly Buffer[]): ReadReply | Unparsed {
   if (typeof read === "string") return read;
   const { json } = read;
   const status = json["status"];
-  const code = json["code"];
   return {
     json,
     status: typeof status === "string" ? status.slice(0, 16) : undefined,
-    code: typeof code === "number" ? code : undefined,
+    code: looseInteger(json["code"]),
   };
 }

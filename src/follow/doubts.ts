@@ -5,12 +5,12 @@ import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { isGoodEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
-import type { JsonObject } from "../core/json-object.ts";
+import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { textOf } from "../envelope/json.ts";
 import type { OpenOperation, Progress, SaidOf, SettledEnd } from "../journal/journal.ts";
 import { recentMs } from "../journal/recent-operations.ts";
-import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
+import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
 import {
   type AnsweredCall,

@@ -5,8 +5,9 @@ import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
-import { textOf } from "../envelope/json.ts";
+import { parseObject, textOf } from "../envelope/json.ts";
 import type { Clock } from "../settle/clock.ts";
+import { verdictIn } from "../settle/proof.ts";
 import { RemoteService } from "../settle/remote-service.ts";
 import { settleFrom } from "../settle/settle.ts";
 import type { SettleState } from "../settle/state.ts";
@@ -138,11 +139,16 @@ export class Operation {
     return (this.#now ?? this.#options.past)?.isLast !== false && this.#isNewest;
   }
 
+  /** How it ended as the journal has it by now: by what others asked about it, too. */
+  get #recordedEnd(): OperationEnd | undefined {
+    return this.#now?.digest === this.#options.digest ? this.#now.end : undefined;
+  }
+
   /** How it ended. Where the same was sent once more since, by what all of that says together. */
   get #knownEnd(): OperationEnd | undefined {
-    const { past, digest } = this.#options;
-    if (!this.#isNewest) return this.#now?.digest === digest ? this.#now.end : undefined;
-    return past?.end ?? (this.#mayBeAnother ? undefined : this.#end);
+    const known = this.#recordedEnd;
+    if (!this.#isNewest || isGoodEnd(known)) return known;
+    return this.#options.past?.end ?? (this.#mayBeAnother ? undefined : this.#end);
   }
 
   /** A caller waits for it until then: its sending is refused only when all of them have left. */
@@ -189,7 +195,7 @@ export class Operation {
     const result = end ?? (this.#isAccepted ? "pending" : "unknown");
     if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
     // Of what is known to have ended well the terminal may know nothing any more.
-    const isDenied = isGoodEnd(end) && end !== this.#end && this.#last?.reply.status !== "success";
+    const isDenied = isGoodEnd(end) && end !== this.#end && !this.#saysGoodEnd(this.#last?.reply);
     const last = this.#isLast && !isDenied ? this.#last : undefined;
     const shown = end !== undefined && last !== undefined ? last.reply : (this.#start ?? last?.reply ?? this.#lastFault);
     const answerOf = shown === this.#start ? undefined : last?.route;
@@ -199,6 +205,11 @@ export class Operation {
     if (shown === undefined || misleads) throw this.#nothingToShow(followed);
     if (shown instanceof Fault) throw new Fault(shown.kind, shown.message, { ...shown.details, followed });
     return { ...shown, followed };
+  }
+
+  #saysGoodEnd(reply: Reply | undefined): boolean {
+    if (reply?.status !== "success") return false;
+    return verdictIn(this.#options, parseObject(textOf(reply.payload)) ?? {}, true) !== undefined;
   }
 
   /**
@@ -257,6 +268,7 @@ export class Operation {
   #endOf({ result }: Settled): OperationEnd | undefined {
     if (result === "unknown") return undefined;
     if (result === "not-sent" || this.#call !== undefined) return "failed";
+    if (isGoodEnd(this.#recordedEnd)) return this.#recordedEnd;
     const { contract, recovery, route } = this.#options;
     const isOwnAnswer = this.#last?.route === route.path;
     if (this.mayHaveBegun && !this.#isLast && !isOwnAnswer) return undefined;

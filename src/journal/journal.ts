@@ -163,6 +163,10 @@ export class Journal implements OperationHistory {
     await this.#recorder.add({ kind: "start", timeMs: Date.now(), version }).recorded;
   }
 
+  refuseCopy(call: Call, route: Route): void {
+    if (this.#isCopy(call, route, () => sentRecord(call, route, contracts[call.contract], undefined))) throw resent(call);
+  }
+
   /** Begins the entry of a call that is about to be sent. Nothing is written yet. */
   begin(call: Call, route: Route, device?: string): OperationLogEntry {
     const contract = contracts[call.contract];
@@ -177,7 +181,7 @@ export class Journal implements OperationHistory {
         lastOrder = this.#recent.lastOrder;
         sent = this.#recorder.add(record);
         const isRecorded = await sent.recorded;
-        isResent = call.followMs === undefined && !route.urgent && this.#isCutOff(record);
+        isResent = this.#isCopy(call, route, () => record);
         if (isResent) throw resent(call);
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         sending = isOver ? undefined : this.#recent.add(record, sent);
@@ -368,8 +372,11 @@ export class Journal implements OperationHistory {
   }
 
   /** Whether the same was on the line when a process before ended, a moment ago, and may have been carried out. */
-  #isCutOff(record: SentRecord): boolean {
-    return nowMs() - this.#foundMs <= resentMs && this.#cutOff.some((each) => isSameRequest(each, record));
+  #isCopy(call: Call, route: Route, recordOf: () => SentRecord): boolean {
+    if (call.followMs !== undefined || route.urgent || this.#cutOff.length === 0 || nowMs() - this.#foundMs > resentMs)
+      return false;
+    const record = recordOf();
+    return this.#cutOff.some((each) => isSameRequest(each, record));
   }
 
   /** An operation is proven to have ended: one that failed may be sent again at once. */

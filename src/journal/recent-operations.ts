@@ -49,12 +49,16 @@ const ownOrders = 2 ** 52;
 /** The key's words can hold anything but a control character (`record.ts`). */
 const nameOf = (service: string, key: string) => `${service}\n${key}`;
 
+/** Until when it may be carried out yet. An earlier process may have sent it a moment before this one began, whatever the clock says. */
+const mayRunUntilMs = ({ place, atMs, endedMs = atMs }: Sending) =>
+  (typeof place === "number" ? Math.max(atMs, endedMs) : atMs) + onItsWayMs;
+
 /** The last operation of these sendings of one route; undefined where that is too old. */
 function lastOperation(sendings: readonly Sending[]): RecentOperation | undefined {
   const sending = sendings.at(-1);
   if (sending === undefined || nowMs() - sending.atMs > recentMs) return undefined;
   const known = knownOf(sendings);
-  return { ...known, sending, mayEndWell: known.hadGoodEnd || (known.times > 1 && nowMs() - sending.atMs < onItsWayMs) };
+  return { ...known, sending, mayEndWell: known.hadGoodEnd || (known.times > 1 && nowMs() < mayRunUntilMs(sending)) };
 }
 
 const isSameRequest = (one: Sending, other: Sending) => one.route === other.route && one.digest === other.digest;
@@ -76,12 +80,9 @@ function requestsOf(sendings: readonly Sending[]): readonly SentRequest[] {
   return Array.from(requests.values(), (same) => ({ sendings: same, end: knownOf(same).end }));
 }
 
-/** Whether a request may be carried out after what was sent at that time, also where it was before: nothing says that it has begun. */
-const mayComeAfter = ({ sendings, end }: SentRequest, atMs: number) =>
-  sendings.some((each) => {
-    const isRecent = each.endedMs === undefined || each.atMs > atMs - onItsWayMs;
-    return isRecent && (end === undefined || mayBeOnItsWay(each));
-  });
+/** Whether one of its sendings of that kind may be carried out, also where another was: nothing says that it has begun. */
+const mayCome = ({ sendings, end }: SentRequest, isRecent: (sending: Sending) => boolean) =>
+  sendings.some((each) => (each.endedMs === undefined || isRecent(each)) && (end === undefined || mayBeOnItsWay(each)));
 
 const mayBeOnItsWay = ({ said, isFound, settled }: Sending) =>
   (settled ?? said.end) === undefined && said.begun !== true && !isFound;
@@ -229,7 +230,9 @@ export class RecentOperations {
     const others = requestsOf(sendings.filter((each) => !isSameRequest(each, sending)));
     // Of what the terminal took for a new one it says how that goes on, unless it may forget that.
     const isKnownApart = isAskedBefore(route) || (said.begun === true && !mayBeForgotten(route));
-    return !others.some((each) => (!isKnownApart && each.end !== "failed") || mayComeAfter(each, atMs));
+    return !others.some(
+      (each) => (!isKnownApart && each.end !== "failed") || mayCome(each, (other) => other.atMs > atMs - onItsWayMs),
+    );
   }
 
   /**
@@ -246,7 +249,7 @@ export class RecentOperations {
   /** Whether another operation under this key, of another route, has no known end: `recent` where it may be carried out yet. */
   othersOpen(sent: Key & Pick<SentRecord, "route">): "recent" | "old" | undefined {
     const others = requestsOf(this.#under(sent).sendings.filter(({ route }) => route !== sent.route));
-    if (others.some((each) => mayComeAfter(each, nowMs()))) return "recent";
+    if (others.some((each) => mayCome(each, (other) => nowMs() < mayRunUntilMs(other)))) return "recent";
     return others.some(({ end }) => end === undefined) ? "old" : undefined;
   }
 

@@ -51,9 +51,9 @@ export function lineCaller(options: LineCallerOptions): Handler {
       const route = routeOf(contract, call.route);
       if (route === undefined) throw new Fault("route", `Cannot send the request: ${noSuchRoute(contract, call.route)}`);
       const request = requestOf(call, route);
-      return ledger === undefined || route.effect === "none"
-        ? line.run(request)
-        : runRecorded(line, request, () => ledger.begin(call, route, device));
+      if (ledger === undefined || route.effect === "none") return line.run(request);
+      ledger.refuseCopy(call, route);
+      return runRecorded(line, request, () => ledger.begin(call, route, device));
     } catch (error) {
       return Promise.reject(error);
     }

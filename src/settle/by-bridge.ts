@@ -7,7 +7,7 @@ import { type Done, nextStep } from "./machine.ts";
 import type { FollowedOperation } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import { dataOf, operationOf, settleFrom } from "./settle.ts";
-import { type SettleState, stateWithoutEffect } from "./state.ts";
+import { type SettleState, stateAtEnd, stateWithoutEffect } from "./state.ts";
 import { newToken, readToken, type Token } from "./token.ts";
 import type { UnreachableReason } from "./transport.ts";
 import type { Settled, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
@@ -92,6 +92,9 @@ class BridgeRun {
         // Another body has its key: what is asked about the key is about that one.
         if (result.summary.reason === "key-reused") return this.#unknown(result);
         const done = this.#learn(result, followed?.isGuarded === true);
+        // The terminal has it, whatever answer is shown.
+        if (followed?.result === "pending")
+          this.#token = { ...this.#token, known: { ...this.#token.known, phase: "accepted" } };
         if (done !== undefined && followed === undefined) return this.#endByMachine(done, result);
         // Sent again it might reach the terminal again: from here on it is only asked about.
         if (followed?.isGuarded !== true || isStopped()) return this.#askOn(untilMs - clock.nowMs());
@@ -171,7 +174,8 @@ class BridgeRun {
   /** The bridge's `failed` is the contract's own word for it, unless nothing was ever sent. */
   #end(end: OperationEnd, call: CallResult): Promise<Settled> {
     const neverSent = end === "failed" && call.outcome === "not-sent";
-    if (neverSent) this.#token = unsent(this.#token);
+    const known = stateAtEnd(this.#token.known, end === "failed" || end === this.#recovery.refused);
+    this.#token = neverSent ? unsent(this.#token) : { ...this.#token, known };
     const result = neverSent ? "not-sent" : end === "failed" ? this.#recovery.refused : end;
     return this.#settled(result, call, call.summary.message);
   }
@@ -181,6 +185,7 @@ class BridgeRun {
     const { code, message } = summary ?? call.summary;
     const known = stateWithoutEffect(this.#token.known, true, { code, message });
     if (verdict === this.#recovery.refused) this.#token = { ...this.#token, known };
+    else if (verdict !== "unknown") this.#token = { ...this.#token, known: stateAtEnd(this.#token.known, false) };
     return this.#settled(verdict, call, message);
   }
 

@@ -42,13 +42,6 @@ function refuseOddNumbers(key: string, value: unknown): unknown {
   return value;
 }
 
-/** An integer that may be written as a number, a bigint or a string of digits (seen in the field: types are loose). */
-export function looseInteger(value: unknown): number | undefined {
-  if (typeof value === "number") return Number.isSafeInteger(value) ? value : undefined;
-  if (typeof value !== "string" || !/^-?\d{1,15}$/.test(value)) return undefined;
-  return Number(value);
-}
-
 /** A scalar as its text, so that 7 and "7" are the same id; undefined for what is absent, null or empty. */
 export function scalarText(value: unknown): string | undefined {
   if (typeof value === "number" || typeof value === "bigint") return String(value);

@@ -130,7 +130,7 @@ const nothingToAsk =
 
 /** What is known under the key before anything is sent. Whatever runs there must have ended, or its end would be taken for ours. */
 function afterBaseline(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
-  if (result.outcome === "answered") {
+  if (result.outcome === "answered" && !namesOtherKey(operation, result.reply)) {
     const { reply, summary } = result;
     const before = saysAbsent(operation, result) ? "" : fingerprintOf(operation, reply);
     if (before !== undefined) return { state: { ...state, phase: "ready", baseline: before }, pause: "none" };
@@ -186,7 +186,9 @@ function afterAbsent(
   switch (state.phase) {
     case "refused": {
       const { absentsMinAfterError, absentsAfterMs, absentsAfterErrorMs, resendCodes } = recovery;
-      return endAfter(absentsMinAfterError, hasCode(resendCodes, state.refusal?.code) ? absentsAfterMs : absentsAfterErrorMs);
+      // An earlier delivery may be on its way, or the one that was answered so.
+      const mayCome = state.resends > 0 || hasCode(resendCodes, state.refusal?.code);
+      return endAfter(absentsMinAfterError, mayCome ? absentsAfterMs : absentsAfterErrorMs);
     }
     case "lost":
       if (recovery.absentWhenLost === "resend" && mayResend(state)) return resend(recovery, seen);

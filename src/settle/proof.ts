@@ -1,8 +1,8 @@
 import type { Contract } from "../contract/contract.ts";
 import { type RecoveryRules, recoveries, recoveryOf, type Verdict } from "../contract/recovery.ts";
-import { isObject, type JsonObject } from "../core/json-object.ts";
+import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
-import { looseInteger, parseExactObject, scalarText } from "./exact-json.ts";
+import { parseExactObject, scalarText } from "./exact-json.ts";
 
 /** The rules of proof: what an answer proves of an operation, and what it doesn't. */
 

@@ -4,11 +4,11 @@ import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";
 import { askAgain, checkFirst } from "../core/fault.ts";
-import type { JsonObject } from "../core/json-object.ts";
+import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { timerMsMax } from "./clock.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
-import { looseInteger, parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
+import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { type AnsweredCall, isQuestion, leavesOpen } from "./proof.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "./transport.ts";
 

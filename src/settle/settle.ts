@@ -9,7 +9,7 @@ import { writeExactObject } from "./exact-json.ts";
 import { type Continue, type Done, nextStep } from "./machine.ts";
 import type { FollowedOperation } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
-import { type Action, actionOf, nothingBegun, stateAfterStop, stateAtResume, stateWithoutEffect } from "./state.ts";
+import { type Action, actionOf, nothingBegun, stateAfterStop, stateAtEnd, stateAtResume, stateWithoutEffect } from "./state.ts";
 import { nameField, newToken, type ParsedToken, readToken, type Token } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
@@ -236,6 +236,8 @@ class SettleRun {
       const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
       const refusal = { code: summary?.code, message: summary?.message };
       this.#token = { ...this.#token, known: stateWithoutEffect(state, answered, refusal) };
+    } else if (verdict !== "unknown" && state.phase !== "unsent") {
+      this.#token = { ...this.#token, known: stateAtEnd(state, verdict === this.#recovery.refused) };
     }
     await this.#notify({ type: "final", reply });
     return {

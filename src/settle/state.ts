@@ -106,6 +106,11 @@ export function stateToAskAbout(state: SettleState): SettleState {
   return { ...state, phase: state.refusals > 0 ? "refused" : "lost", absents: 0 };
 }
 
+/** The state of one that is proven to have ended: resumed, it is asked about, and never sent again. */
+export function stateAtEnd(state: SettleState, isRefused: boolean): SettleState {
+  return isRefused ? { ...state, phase: "refused" } : { ...state, phase: "accepted", copied: true };
+}
+
 /**
  * The state of one that ended because nothing was begun: resumed, it is never sent.
  * @param answered Whether a start was answered; else none was sent.

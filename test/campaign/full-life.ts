@@ -96,6 +96,7 @@ const fate: fc.Arbitrary<FullFate> = fc.record({
           "late",
           "refused",
           "behind",
+          "other key",
         ] as const satisfies readonly FullFate["kind"][]),
       ),
     },

@@ -2,7 +2,7 @@ import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
-import { type End, type Entry, type Request, readRequest, type Stand, type Trade } from "./full-trade.ts";
+import { type End, type Entry, foundOther, type Request, readRequest, type Stand, type Trade } from "./full-trade.ts";
 
 /**
  * A terminal with a ledger, at the far end of a line: it answers in order, and what it carried out last under a key it says when it is
@@ -10,7 +10,7 @@ import { type End, type Entry, type Request, readRequest, type Stand, type Trade
  */
 
 export interface FullFate {
-  readonly kind: "answered" | "reply lost" | "request lost" | "corrupt" | "late" | "refused" | "behind";
+  readonly kind: "answered" | "reply lost" | "request lost" | "corrupt" | "late" | "refused" | "behind" | "other key";
   /** How the operation ends, and how long that takes. */
   readonly end: keyof Trade["ends"];
   readonly takesMs: number;
@@ -108,7 +108,9 @@ export class FullTerminal {
   /** @returns the answer, and how long it takes. */
   #carryOut(request: Request, fate: FullFate | undefined): readonly [string | undefined, number] {
     const { trade } = this;
-    if (request.path === trade.question) return [this.#found(request), answerMs];
+    if (request.path === trade.question) {
+      return [fate?.kind === "other key" ? foundOther(trade) : this.#found(request), answerMs];
+    }
     if (request.path === "/abort") return [this.#abort(request), answerMs];
     return this.#begin(request, fate);
   }
@@ -121,7 +123,7 @@ export class FullTerminal {
     }
     if (fate?.kind === "behind") {
       this.#time.after(Math.min(fate.takesMs, behindMsMax), () => this.#run(request, { ...fate, takesMs: 0 }));
-      return [trade.unsure(request.path), answerMs];
+      return [trade.unsure(request.path, fate.end), answerMs];
     }
     const entry = this.#run(request, fate);
     if (entry === undefined) return [trade.absent, answerMs];

@@ -45,8 +45,8 @@ export interface Trade {
   readonly refused: string;
   /** There is no such operation. */
   readonly absent: string;
-  /** A gateway's word where it doesn't know; undefined where it says nothing. */
-  unsure(path: string): string | undefined;
+  /** A gateway's word for an operation of which it doesn't know how it ends; undefined where it says nothing. */
+  unsure(path: string, end: keyof Trade["ends"]): string | undefined;
   /** The answer to a start. */
   started(entry: Entry, stand: Stand): string;
   /** The answer to a question. */
@@ -109,7 +109,7 @@ const fiscalTrade: Trade = {
 const cashTrade: Trade = {
   ...fiscalTrade,
   sale: "/deposit",
-  unsure: (path) => (path === "/deposit" ? error(44) : error(5)),
+  unsure: (path, end) => (path === "/deposit" && end === "good" ? error(44) : error(5)),
   started(entry, stand) {
     if (entry.path !== "/deposit") return fiscalTrade.started(entry, stand);
     if (stand === "gone") return error(5);
@@ -146,6 +146,13 @@ const qrTrade: Trade = {
 export const trades = { bank: bankTrade, fiscal: fiscalTrade, cash: cashTrade, qr: qrTrade } as const;
 
 export type TradeName = keyof typeof trades;
+
+/** An answer to a question that is about another operation: it names another key. */
+export function foundOther(trade: Trade): string {
+  const [key, end] = ["other", trade.ends.good];
+  const entry = { id: "0", key, path: trade.sale, end, atMs: 0 };
+  return JSON.stringify({ ...JSON.parse(trade.found(entry, end)), [keyFields[trade.contract]]: key });
+}
 
 /** The field that names an operation. */
 const keyFields: Readonly<Record<ContractName, string>> = { bank: "pay_id", fiscal: "documentExtID", qr: "pay_id" };

@@ -29,9 +29,10 @@ test("readReply() takes a reply without code or status, or with null in them", (
   assert.equal(nulls.code, undefined);
 });
 
-test("readReply() takes of a status as much as a log line needs, 16 characters, and of a code only a number", () => {
-  const { status, code } = read(`{"status":"${"abcdefgh".repeat(3)}","code":"0"}`);
-  assert.deepEqual([status, code], ["abcdefghabcdefgh", undefined]);
+test("readReply() takes of a status as much as a log line needs, 16 characters, and of a code an integer, also as text", () => {
+  const { status, code } = read(`{"status":"${"abcdefgh".repeat(3)}","code":"-15"}`);
+  assert.deepEqual([status, code], ["abcdefghabcdefgh", -15]);
+  for (const other of ["1.5", '"E1"', "true", "[]"]) assert.equal(read(`{"code":${other}}`).code, undefined);
 });
 
 test("readReply() takes nothing that is no JSON object", () => {

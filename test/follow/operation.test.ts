@@ -61,3 +61,19 @@ test("Operation ends as unprinted where its document's answer said so, however l
   await time.advance(10_000);
   assert.match((await asking).stands, /^unprinted/);
 });
+
+test("Operation shows no answer beside a good end that doesn't say it", async () => {
+  const receipt = { documentExtID: "D-1", items: [{}] };
+  const form = `data=${encodeURIComponent(Buffer.from(JSON.stringify(receipt)).toString("base64"))}&sign=c2lnbg%3D%3D`;
+  const open = { status: "success", code: 0, docStatus: 0, documentID: 7, documentExtID: "D-1" };
+  for (const answer of [open, { status: "error", code: 9 }]) {
+    const box = following(() => answer, { service: "fiscal" });
+    const past = { ...unanswered, sentMs: Date.now(), digest: bodyDigest([Buffer.from(form)]), isFresh: false, isLast: true };
+    box.history.past.set("fiscal /sale D-1", { ...past, end: "closed", isAccepted: true });
+    const asking = box.ask(receipt);
+    await time.advance(10_000);
+    const { stands, json, fault } = await asking;
+    assert.match(stands, /^closed/);
+    assert.deepEqual([json, fault?.outcome], [undefined, "unknown"]);
+  }
+});

@@ -644,3 +644,26 @@ test("a bad end isn't told any more once the same sale, sent without the header,
   await time.advance(70_000);
   assert.deepEqual([first.word, meanwhile.word, again.word, box.count("/sale")], ["declined", "unknown", "approved", 2]);
 });
+
+test("what a till's own question finds meanwhile is the word of whoever waits, whatever the terminal says later, and however it writes codes", async () => {
+  for (const code of [-15, "-15"]) {
+    for (const [found, word] of [
+      [final("APPROVED", "T-1"), "approved"],
+      [success, "pending"],
+    ] as const) {
+      let isFound = false;
+      const box = await new WholeBox(time, ({ route }) => {
+        if (route === "/sale") return undefined;
+        const answer = isFound ? found : { ...absent, code };
+        isFound = false;
+        return answer;
+      }).start();
+      const told = box.call("/sale", sale, 120);
+      await time.advance(40_000);
+      isFound = true;
+      box.call("/check", { pay_id: "P-1" });
+      await time.advance(110_000);
+      assert.equal(told.word, word);
+    }
+  }
+});

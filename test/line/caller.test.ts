@@ -24,6 +24,10 @@ class FakeOperationLog implements OperationLog {
   diskMs = 5;
   refuses = false;
 
+  refuseCopy({ key }: Call): void {
+    if (key === "COPY") throw new Fault("broken", "Cannot send it once more", { reason: "sent-before" });
+  }
+
   begin({ route, key }: Call, _: Route, device = "") {
     this.told.push(`begin ${route} ${key} over ${device}`);
     return {
@@ -93,6 +97,15 @@ test("lineCaller() records a call before its first byte, and its outcome before 
     "ended",
     "told 7",
   ]);
+});
+
+test("lineCaller() refuses the copy of what a crash cut off when it comes, whatever its line does", async () => {
+  const { ledger, line, run } = await bench();
+  void line.stop(0);
+  const fault = await run("/sale", new Presence(), "COPY");
+  assert.ok(fault instanceof Fault);
+  assert.deepEqual([fault.outcome, fault.reason], ["unknown", "sent-before"]);
+  assert.deepEqual(ledger.told, ["told unknown"]);
 });
 
 test("lineCaller() records neither a question nor a call that was refused before its turn", async () => {

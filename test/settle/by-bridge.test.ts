@@ -106,7 +106,7 @@ test("settleByBridge() says unknown when the window is over, and its token asks 
 test("settleByBridge() hands out no token by which an operation that was sent could be sent again", async () => {
   for (const path of ["/sale", "/refund", "/confirm"]) {
     const { events } = await settled([[path, by(approved, "approved")]], {}, path);
-    assert.deepEqual([...new Set(events.map(({ token }) => token.known.phase))], ["lost"]);
+    assert.deepEqual([...new Set(events.map(({ token }) => token.known.phase))], ["lost", "accepted"]);
   }
 });
 
@@ -360,7 +360,7 @@ test("settleByBridge() gives an end with the terminal's own code, message and da
   const declined = error(-20, { data: { status: "ERROR" } });
   const { result, code, message, data, token } = await run([["/sale", by(declined, "declined")]]);
   assert.deepEqual([result, code, message, data], ["declined", -20, "code -20", { status: "ERROR" }]);
-  assert.equal(token.known.phase, "lost");
+  assert.equal(token.known.phase, "refused");
 });
 
 test("resume() of what settleByBridge() never sent says so, and sends nothing", async () => {
@@ -506,4 +506,16 @@ test("settleByBridge() takes what comes after a bridge forgot it for another sen
     { windowMs: 2_000 },
   );
   assert.equal(shown.result, "unknown", "the first code may be paid");
+});
+
+test("settleByBridge() doesn't send by itself what the bridge said that the terminal has", async () => {
+  const transport = new Scripted([
+    ["/sale", by(lost, "pending")],
+    ["/sale", by(lost, "unknown", false)],
+    ...repeat(50, ["/check", error(-15)]),
+  ]);
+  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
+  const { result } = await settleByBridge(service, "/sale", body, { clock: new TestClock(), windowMs: 60_000 });
+  assert.equal(result, "unknown");
+  assert.equal(transport.seen.filter(({ route }) => route === "/sale").length, 2);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { looseInteger, parseExactObject, scalarText, writeExactObject } from "../../src/settle/exact-json.ts";
+import { parseExactObject, scalarText, writeExactObject } from "../../src/settle/exact-json.ts";
 
 test("parseExactObject() gives a number where it is exact, and a bigint beyond", () => {
   const parsed = parseExactObject('{"a":9007199254740991,"b":9007199254740993,"c":-9223372036854775808,"d":1.5,"e":1e3}');
@@ -30,13 +30,6 @@ test("writeExactObject() refuses what JSON can't hold, and numbers that have los
   assert.throws(() => writeExactObject([1]), /it must be a JSON object/);
 });
 
-test("looseInteger() reads an integer however it is written, and nothing else", () => {
-  for (const value of [44, "44"]) assert.equal(looseInteger(value), 44);
-  assert.equal(looseInteger("-15"), -15);
-  for (const value of [undefined, null, "", "4.4", 4.4, true, "0x10", 9007199254740993n])
-    assert.equal(looseInteger(value), undefined);
-});
-
 test("scalarText() reads an id however it is written, and null and nothing as none", () => {
   assert.deepEqual([scalarText(7), scalarText(7n), scalarText("7")], ["7", "7", "7"]);
   for (const value of [undefined, null, "", {}, true]) assert.equal(scalarText(value), undefined);
@@ -49,9 +42,4 @@ test("writeExactObject() says what is wrong with a body, and which field", () =>
   thrown({ amount: 2 ** 53 }, /amount is beyond 2\^53: use a bigint/);
   thrown(() => 1, /must be a JSON object/);
   for (const value of [1.5, 1e-7, 2 ** 53 - 1, -(2 ** 53 - 1), 2n ** 60n]) assert.ok(writeExactObject({ value }));
-});
-
-test("looseInteger() takes as many digits as a number holds", () => {
-  assert.equal(looseInteger("9".repeat(15)), 999_999_999_999_999);
-  for (const value of ["9".repeat(16), 2 ** 53, "--5", " 5", "5 "]) assert.equal(looseInteger(value), undefined);
 });

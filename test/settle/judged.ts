@@ -3,8 +3,9 @@ import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import { recoveryOf } from "../../src/contract/recovery.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
+import { looseInteger } from "../../src/core/json-object.ts";
 import type { CallResult } from "../../src/settle/call-result.ts";
-import { looseInteger, scalarText } from "../../src/settle/exact-json.ts";
+import { scalarText } from "../../src/settle/exact-json.ts";
 import type { AnsweredCall, FollowedOperation } from "../../src/settle/proof.ts";
 import type { SettleState } from "../../src/settle/state.ts";
 

@@ -4,7 +4,7 @@ import { createClientOver } from "../../src/client/client.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { failedAnswer } from "../../src/settle/transport.ts";
 import { absent, closed, goneTo30s, open, sale, settled } from "./fiscal-settling.ts";
-import { error, lost, ok, over, repeat } from "./scripted.ts";
+import { error, kept, lost, ok, over, repeat } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
 
@@ -195,18 +195,21 @@ test("fiscal.settle sends nothing and says so where there is no merchantId", asy
 });
 
 test("fiscal: a refusal after code 5 isn't believed until /check_status says 9", async () => {
-  for (const [end, expected] of [
-    [closed, "closed"],
-    [absent, "failed"],
-  ] as const) {
-    const world = over([
-      ["/sale", error(5)],
-      ["/sale", error(6)],
-      ["/check_status", end],
-    ]);
-    assert.equal((await world.client.fiscal.settle("sale", sale, world.options)).result, expected);
+  for (const refusal of [6, 23]) {
+    // The first delivery may be on its way behind a gateway.
+    const { clock, ...world } = over([["/sale", error(5)], ["/sale", error(refusal)], ...goneTo30s]);
+    const { result } = await world.client.fiscal.settle("sale", sale, { ...world.options, intervalMs: 1_000 });
+    assert.equal(result, "failed");
+    assert.ok(clock.ms >= 30_000);
     world.done();
   }
+  const found = over([
+    ["/sale", error(5)],
+    ["/sale", error(6)],
+    ["/check_status", closed],
+  ]);
+  assert.equal((await found.client.fiscal.settle("sale", sale, found.options)).result, "closed");
+  found.done();
 });
 
 test("fiscal: codes that a document may stand behind are asked about, and followed while it is open", async () => {
@@ -219,5 +222,44 @@ test("fiscal: codes that a document may stand behind are asked about, and follow
     ]);
     assert.equal((await world.client.fiscal.settle("sale", sale, world.options)).result, "closed");
     world.done();
+  }
+});
+
+test("fiscal: a delivery that was lost may be on its way when its repetition is refused: 9 counts 30 s later", async () => {
+  const world = over([["/sale", lost], ["/check_status", absent], ["/sale", error(23)], ...goneTo30s]);
+  const { result } = await world.client.fiscal.settle("sale", sale, { ...world.options, intervalMs: 1_000 });
+  assert.equal(result, "failed");
+  assert.ok(world.clock.ms >= 30_000);
+  world.done();
+});
+
+test("fiscal: the question before a refund that is answered about another document is asked again", async () => {
+  const other = { documentExtID: "OTHER" };
+  for (const answer of [error(9, other), ok({ docStatus: 1, documentID: 99, ...other })]) {
+    const own = ok({ docStatus: 1, documentID: 5, documentExtID: "ORDER-1" });
+    const world = over([
+      ["/check_status", answer],
+      ["/check_status", own],
+      ["/refund", lost],
+      ...repeat(20, ["/check_status", own]),
+    ]);
+    const options = { ...world.options, windowMs: 10_000, intervalMs: 1_000 };
+    const { result } = await world.client.fiscal.settle("refund", sale, options);
+    assert.equal(result, "unknown", "the sale's own document isn't the refund's");
+  }
+});
+
+test("resume() of what is proven to have ended asks, and never sends it again", async () => {
+  for (const answer of [closed, ok({ docStatus: 1, documentID: 7, printError: 3 })]) {
+    const ended = over([
+      ["/sale", lost],
+      ["/check_status", answer],
+      ["/check_copy", lost],
+    ]);
+    const { token } = await ended.client.fiscal.settle("sale", sale, ended.options);
+    const again = over(repeat(20, ["/check_status", absent]));
+    const { result } = await again.client.resume(kept(token), { ...again.options, windowMs: 5_000 });
+    assert.equal(result, "unknown");
+    assert.ok(again.service.seen.every(({ route }) => route === "/check_status"));
   }
 });
