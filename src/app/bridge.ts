@@ -30,7 +30,7 @@ import { JournalSettling } from "./journal-settling.ts";
 import { lineReport, publishedLine, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
-import { refuseRestarts } from "./restarts.ts";
+import { refuseForgotten, refuseRestarts } from "./restarts.ts";
 import { type Listening, type Served, servedBy, sharedLines } from "./served.ts";
 import { type LineView, summaryOf } from "./summary.ts";
 import type { Supervised } from "./supervision.ts";
@@ -226,7 +226,11 @@ class RunningBridge implements Bridge {
 
   /** At the start too: everything that can fail does so before anything changes. */
   async reload(config: Config): Promise<void> {
-    if (this.#config !== undefined) refuseRestarts(this.#config, config, ["journal", "admin"]);
+    if (this.#config !== undefined) {
+      refuseRestarts(this.#config, config, ["journal", "admin"]);
+      const [before, now] = [this.#config, config].map(({ services }) => Object.keys(services));
+      refuseForgotten(before ?? [], now ?? [], this.#journal?.unknown() ?? []);
+    }
     const served = servedBy(config);
     const validate = await validatorFor(served);
     const lines = this.#lines.prepare(sharedLines(config));

@@ -1,5 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/config.ts";
+import type { ServiceName } from "../core/call.ts";
+import { printable } from "../core/shell-text.ts";
+import type { UnknownOperation } from "../journal/record.ts";
 
 /**
  * Refuses a configuration that changes what is set up only at the start: the journal holds its folder, and the admin port stays open.
@@ -9,5 +12,24 @@ export function refuseRestarts(before: Config, now: Config, keys: readonly ("jou
   for (const key of keys) {
     if (isDeepStrictEqual(before[key], now[key])) continue;
     throw new Error(`Cannot reload: ${key} was changed, which needs a restart: restart posline, or undo the change`);
+  }
+}
+
+/**
+ * Refuses a configuration without a service of which the journal has something unknown: its operations are known by its name, and under another one
+ * the repetition of a sale would be sent again.
+ * @throws Error naming the service and its last unknown operation; nothing of the configuration is applied.
+ */
+export function refuseForgotten(
+  before: readonly ServiceName[],
+  now: readonly ServiceName[],
+  unknown: readonly UnknownOperation[],
+): void {
+  for (const service of before) {
+    const last = now.includes(service) ? undefined : unknown.findLast((each) => each.service === service);
+    if (last === undefined) continue;
+    const operation = [last.route, last.key].filter((each) => each !== undefined).join(" ");
+    const state = `services.${service} was taken away or renamed, and how ${printable(operation)} of it ended is unknown`;
+    throw new Error(`Cannot reload: ${state}: settle it first (posline journal --unknown), or undo the change`);
   }
 }

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { PoslineProcess } from "../support/posline-process.ts";
-import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
+import { answering, type Behaviour, probeReplies, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 /** SIGHUP: the real bundle takes another configuration while it serves. */
@@ -255,5 +255,21 @@ test("SIGHUP moves a service to another terminal, whose ignorance proves nothing
       mkdirSync(journal, { recursive: true });
       return { journal: { folder: journal }, admin: { port: adminPort } };
     },
+  );
+});
+
+test("SIGHUP is refused where it takes a service away of which a sale is unknown", async () => {
+  await withBench(
+    ({ framing, text }, terminal) =>
+      text.startsWith("/sale") ? undefined : terminal.reply(framing, probeReplies.bankSupported),
+    async ({ configOf, port, reload }) => {
+      await reload(configOf({ bank: { replyTimeoutMs: { "/sale": 3001 } } }));
+      const sale = await ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100,"currency_name":"EUR"}');
+      assert.equal(sale.status, 504);
+      const told = await reload({ ...configOf(), services: { "bank-1": { contract: "bank", line: "till", port } } });
+      const why = /services\.bank was taken away or renamed, and how \/sale A-1 of it ended is unknown: settle it first/;
+      assert.match(JSON.stringify(told), why);
+    },
+    (folder) => ({ journal: { folder: join(folder, "journal"), resolve: false } }),
   );
 });
