@@ -228,8 +228,8 @@ class RunningBridge implements Bridge {
   async reload(config: Config): Promise<void> {
     if (this.#config !== undefined) {
       refuseRestarts(this.#config, config, ["journal", "admin"]);
-      const [before, now] = [this.#config, config].map(({ services }) => Object.keys(services));
-      refuseForgotten(before ?? [], now ?? [], this.#journal?.unknown() ?? []);
+      const before = Object.keys(this.#config.services);
+      refuseForgotten(before, Object.keys(config.services), this.#journal?.unknown() ?? []);
     }
     const served = servedBy(config);
     const validate = await validatorFor(served);

@@ -16,8 +16,9 @@ export function refuseRestarts(before: Config, now: Config, keys: readonly ("jou
 }
 
 /**
- * Refuses a configuration without a service of which the journal has something unknown: its operations are known by its name, and under another one
- * the repetition of a sale would be sent again.
+ * Refuses a configuration without a service of which the journal has something unknown: its operations are known by its name, and under
+ * another one the repetition of a sale would be sent again.
+ * @param before The services' names until now.
  * @throws Error naming the service and its last unknown operation; nothing of the configuration is applied.
  */
 export function refuseForgotten(

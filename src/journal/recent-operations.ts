@@ -50,8 +50,7 @@ const ownOrders = 2 ** 52;
 const nameOf = (service: string, key: string) => `${service}\n${key}`;
 
 /** Until when it may be carried out yet. An earlier process may have sent it a moment before this one began, whatever the clock says. */
-const mayRunUntilMs = ({ place, atMs, endedMs = atMs }: Sending) =>
-  (typeof place === "number" ? Math.max(atMs, endedMs) : atMs) + onItsWayMs;
+const mayRunUntilMs = ({ place, atMs, endedMs = atMs }: Sending) => (typeof place === "number" ? endedMs : atMs) + onItsWayMs;
 
 /** The last operation of these sendings of one route; undefined where that is too old. */
 function lastOperation(sendings: readonly Sending[]): RecentOperation | undefined {
@@ -80,10 +79,11 @@ function requestsOf(sendings: readonly Sending[]): readonly SentRequest[] {
   return Array.from(requests.values(), (same) => ({ sendings: same, end: knownOf(same).end }));
 }
 
-/** Whether one of its sendings of that kind may be carried out, also where another was: nothing says that it has begun. */
+/** Whether one of its recent sendings may be carried out yet, also where another one was. */
 const mayCome = ({ sendings, end }: SentRequest, isRecent: (sending: Sending) => boolean) =>
   sendings.some((each) => (each.endedMs === undefined || isRecent(each)) && (end === undefined || mayBeOnItsWay(each)));
 
+/** Whether nothing says that the terminal has begun it. */
 const mayBeOnItsWay = ({ said, isFound, settled }: Sending) =>
   (settled ?? said.end) === undefined && said.begun !== true && !isFound;
 

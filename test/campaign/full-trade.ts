@@ -1,5 +1,9 @@
+import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
-import { isObject, type JsonObject } from "../../src/core/json-object.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
+import { bodyText } from "../../src/envelope/body-text.ts";
+import { parseObject } from "../../src/envelope/json.ts";
+import { readFormLine, readTextLine } from "../../src/envelope/request.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 
 /** What tills and terminals of each contract say to each other in the full worlds. */
@@ -57,7 +61,7 @@ const success = (more: object = {}) => JSON.stringify({ status: "success", ...mo
 const error = (code: number, more: object = {}) => JSON.stringify({ status: "error", code, ...more });
 
 /** Bank: bank.md, Endpoints and Errors. */
-export const bankTrade: Trade = {
+const bankTrade: Trade = {
   contract: "bank",
   sale: "/sale",
   back: "/cancel",
@@ -134,14 +138,15 @@ const qrTrade: Trade = {
   absent: error(1, { message: "no such payment" }),
   unsure: (path) => (path === "/showqrcode" ? success({ message: "in progress" }) : undefined),
   started({ id, path }, stand) {
-    if (path === "/showqrcode") return success({ data: { trans: id } });
-    return stand === "approved" ? success({ data: { rrn: id } }) : error(1, { message: "failed" });
+    return path === "/showqrcode" ? success({ data: { trans: id } }) : endOfQr(id, stand);
   },
   found({ id }, stand) {
-    if (stand === "in progress") return success();
-    return stand === "approved" ? success({ data: { rrn: id } }) : error(1, { message: "failed" });
+    return stand === "in progress" ? success() : endOfQr(id, stand);
   },
 };
+
+const endOfQr = (id: string, stand: Stand) =>
+  stand === "approved" ? success({ data: { rrn: id } }) : error(1, { message: "failed" });
 
 export const trades = { bank: bankTrade, fiscal: fiscalTrade, cash: cashTrade, qr: qrTrade } as const;
 
@@ -151,26 +156,19 @@ export type TradeName = keyof typeof trades;
 export function foundOther(trade: Trade): string {
   const [key, end] = ["other", trade.ends.good];
   const entry = { id: "0", key, path: trade.sale, end, atMs: 0 };
-  return JSON.stringify({ ...JSON.parse(trade.found(entry, end)), [keyFields[trade.contract]]: key });
+  return JSON.stringify({ ...JSON.parse(trade.found(entry, end)), [keyField(trade)]: key });
 }
 
 /** The field that names an operation. */
-const keyFields: Readonly<Record<ContractName, string>> = { bank: "pay_id", fiscal: "documentExtID", qr: "pay_id" };
+const keyField = ({ contract, sale }: Trade) => routeOf(contracts[contract], sale)?.key ?? "";
 
 /** Reads a request from the line. */
-export function readRequest({ contract }: Trade, framing: Framing, text: string): Request {
-  const [path, data] = framing === "stx" ? readForm(text) : readText(text);
-  const json: unknown = JSON.parse(data === "" ? "{}" : data);
-  if (!isObject(json)) throw new Error(`a request without a JSON object: ${text}`);
-  return { path, json, key: String(json[keyFields[contract]]) };
-}
-
-function readForm(text: string): readonly [string, string] {
-  const form = new URLSearchParams(text);
-  return [form.get("command") ?? "", Buffer.from(form.get("data") ?? "", "base64").toString()];
-}
-
-function readText(text: string): readonly [string, string] {
-  const [path = "", ...body] = text.split("\n");
-  return [path.replace(/^:\d+/, ""), body.join("\n")];
+export function readRequest(trade: Trade, framing: Framing, text: string): Request {
+  const contract = contracts[trade.contract];
+  const payload = Buffer.from(text);
+  const { route: path = "", body = [] } =
+    (framing === "stx" ? readFormLine(payload) : readTextLine(payload, contracts.qr.linePrefix)) ?? {};
+  const json = parseObject(bodyText(contract, body));
+  if (json === undefined) throw new Error(`a request without a JSON object: ${text}`);
+  return { path, json, key: String(json[keyField(trade)]) };
 }
