@@ -17,7 +17,7 @@ case "$1" in
     mirror=$3
     # What Depends of the package asks for; on bookworm posline-standalone brings its own Node.
     case "$suite" in bookworm) node= ;; *) node=,nodejs ;; esac
-    exec mmdebstrap --quiet --variant=essential --format=null --architectures=amd64 \
+    exec mmdebstrap --variant=essential --format=null --architectures=amd64 \
       --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
       --include="systemd,systemd-sysv,udev,dbus,kmod,procps,iproute2,e2fsprogs,qemu-guest-agent,curl,libstdc++6$node" \
       --customize-hook="'$here/image.sh' --inside \"\$1\"" \

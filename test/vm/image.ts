@@ -32,10 +32,12 @@ function mirror(): string {
 
 /** What apt says when nobody is there. */
 const unreachable = /Could not (resolve|connect)|Unable to connect|Temporary failure|Connection (refused|timed out|failed)/;
+/** What it says of a mirror whose index isn't the one that its signed Release names: nothing can be installed from that. */
+const betweenReleases = /Mirror sync in progress|Hash Sum mismatch/;
 
 /**
  * Runs what fetches from the mirror.
- * @throws Skipped when that can't be reached.
+ * @throws Skipped when that can't be reached, or is being filled.
  */
 function fetched(argv: readonly string[]): void {
   try {
@@ -43,6 +45,11 @@ function fetched(argv: readonly string[]): void {
   } catch (error) {
     if (error instanceof Error && unreachable.test(error.message)) {
       throw new Skipped(`Debian's mirror ${mirror()} can't be reached: name another by POSLINE_VM_MIRROR`);
+    }
+    if (error instanceof Error && betweenReleases.test(error.message)) {
+      throw new Skipped(
+        `an index of Debian's mirror ${mirror()} doesn't match its Release: try later, or name another by POSLINE_VM_MIRROR`,
+      );
     }
     throw error;
   }
@@ -60,7 +67,8 @@ export function foreignNode(architecture: keyof typeof foreign): readonly string
   const { emulator, packages, npm } = foreign[architecture];
   const folder = kept(`${architecture}-`, JSON.stringify(foreign[architecture]), (made) => {
     const system = join(made, "system");
-    const options = ["--quiet", "--variant=extract", "--format=directory", `--architectures=${architecture}`];
+    // Not quiet: apt's own words say why it couldn't fetch.
+    const options = ["--variant=extract", "--format=directory", `--architectures=${architecture}`];
     fetched(["mmdebstrap", ...options, `--include=${packages.join(",")}`, "trixie", system, mirror()]);
     // Where the loader is looked for: what is unpacked is below /usr alone.
     if (!existsSync(join(system, "lib"))) symlinkSync("usr/lib", join(system, "lib"));

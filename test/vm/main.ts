@@ -45,16 +45,19 @@ if (values.help === true || wanted.length < (only?.length ?? 1)) {
 }
 process.exit(await run());
 
+/** How a proof ended; one is skipped where this machine, or Debian's mirror, hasn't got what it needs. */
+type End = "shown" | "failed" | "skipped";
+
 /** @returns the exit code: 1 when a proof failed. */
 async function run(): Promise<number> {
   const began = performance.now();
   let box: Box | undefined;
-  const failed: string[] = [];
+  const ends: Record<End, string[]> = { shown: [], failed: [], skipped: [] };
   try {
     need(packages.machine);
     for (const proof of wanted) {
       if (proof.isBare !== true) box ??= await installed();
-      if (!(await shown(proof, box))) failed.push(proof.name);
+      ends[await shown(proof, box)].push(proof.name);
     }
   } catch (error) {
     if (!(error instanceof Skipped)) throw error;
@@ -63,8 +66,14 @@ async function run(): Promise<number> {
   } finally {
     await box?.remove();
   }
-  const end = failed.length === 0 ? "all shown" : `FAILED: ${failed.join(", ")}`;
-  console.log(`\n${wanted.length} proofs in ${seconds(performance.now() - began)}: ${end}`);
+  const { shown: fine, failed, skipped } = ends;
+  const others = [
+    ...(failed.length > 0 ? [`FAILED: ${failed.join(", ")}`] : []),
+    ...(skipped.length > 0 ? [`skipped: ${skipped.join(", ")}`] : []),
+  ];
+  console.log(
+    `\n${wanted.length} proofs in ${seconds(performance.now() - began)}: ${[`${fine.length} shown`, ...others].join("; ")}`,
+  );
   return failed.length === 0 ? 0 : 1;
 }
 
@@ -83,7 +92,7 @@ async function installed(): Promise<Box> {
 }
 
 /** Runs one proof, and prints its figures. */
-async function shown(proof: Proof, box: Box | undefined): Promise<boolean> {
+async function shown(proof: Proof, box: Box | undefined): Promise<End> {
   const began = performance.now();
   console.log(`\n${proof.name}: ${proof.shows}`);
   const figure = (text: string) => console.log(`  ${text}`);
@@ -95,13 +104,16 @@ async function shown(proof: Proof, box: Box | undefined): Promise<boolean> {
       await proof.run({ box, isShort, figure });
     }
     console.log(`  ok, ${seconds(performance.now() - began)}`);
-    return true;
+    return "shown";
   } catch (error) {
-    if (error instanceof Skipped) throw error;
+    if (error instanceof Skipped) {
+      console.log(`  skipped after ${seconds(performance.now() - began)}: ${error.message}`);
+      return "skipped";
+    }
     console.log(
       `  FAILED after ${seconds(performance.now() - began)}: ${error instanceof Error ? error.stack : String(error)}`,
     );
     if (proof.isBare !== true && box !== undefined) console.log(await box.log());
-    return false;
+    return "failed";
   }
 }
