@@ -47,7 +47,7 @@ export class JournalSettling {
   observed(handler: Handler, way: ObservedWay): Handler {
     const { resolve, error } = this.#options;
     const doubts = this.#doubts;
-    const settlesNothing: Pick<Doubts, "answered"> = { answered: (call, reply, askedMs) => doubts.heard(call, reply, askedMs) };
+    const settlesNothing: Pick<Doubts, "answered"> = { answered: (...answered) => doubts.heard(...answered) };
     return observed(handler, way, resolve === false ? settlesNothing : doubts, error);
   }
 

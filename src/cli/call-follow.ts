@@ -34,6 +34,7 @@ export type SettleFunction = (options: {
   readonly onProgress: (event: SettleEvent) => void;
   readonly signal: AbortSignal;
   readonly askOnly: AbortSignal;
+  readonly aborted: AbortSignal;
 }) => Promise<Settled>;
 
 /** The target, and how it is followed. */
@@ -47,6 +48,7 @@ export class CallFollower {
   #target: FollowTarget;
   readonly #stopFollowing = new AbortController();
   readonly #askOnly = new AbortController();
+  readonly #aborted = new AbortController();
   #progress: Progress | undefined;
   #latest: SettleEvent | undefined;
   /** A request has left, or an answer come: from here on a service that can't be reached is waited for. */
@@ -97,6 +99,7 @@ export class CallFollower {
       const ended = await run({
         signal: this.#stopFollowing.signal,
         askOnly: this.#askOnly.signal,
+        aborted: this.#aborted.signal,
         onProgress: (event) => this.#show(event),
       });
       const settled = { ...ended, result: this.#resultOf(ended), message: this.#endText(ended) };
@@ -182,6 +185,7 @@ export class CallFollower {
       if (abort !== undefined && key !== undefined) {
         await abort(called.contract === "fiscal" ? { documentExtID: key } : { pay_id: key });
       } else return report(`${token.service} has no way to abort it: following on`);
+      this.#aborted.abort();
       report("asked /abort, which was accepted: following to the end");
     } catch (error) {
       report(`asked /abort: ${messageOf(error)}: following on`);

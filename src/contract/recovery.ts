@@ -42,8 +42,8 @@ export interface RecoveryRules {
   readonly absentWhenLost: "resend" | "refused";
   /** What it means once the operation was accepted: nothing, so that asking goes on, or that it was rolled back. */
   readonly absentWhenAccepted: "ask" | "refused";
-  /** What it means of one that was accepted and then aborted (`askOnly`); it must be said `absentsMin` times. */
-  readonly absentWhenStopped: "ask" | "refused";
+  /** What it means of one that was accepted and then aborted (`/abort`); it must be said `absentsMin` times. */
+  readonly absentWhenAborted: "ask" | "refused";
   /** How often it must be said, one question after the other, of a lost delivery that may not be sent again. */
   readonly absentsMin: number;
   /** The same after a start that was answered with an error which leaves it open. */
@@ -81,7 +81,7 @@ const none = {
   resendCodesInDoubt: [],
   absentWhenLost: "resend",
   absentWhenAccepted: "ask",
-  absentWhenStopped: "ask",
+  absentWhenAborted: "ask",
   // Three in a row, so that one that ran ahead of the start doesn't decide
   absentsMin: 3,
   absentsMinAfterError: 1,
@@ -128,7 +128,7 @@ const fiscalDocument = {
   resendCodes: [5],
   resendCodesInDoubt: [9],
   // An abort takes an open document away
-  absentWhenStopped: "refused",
+  absentWhenAborted: "refused",
   // A document that a gateway lost sight of, and said 5 or 44 of, may not be open yet
   absentsAfterMs: onItsWayMs,
   print: { code: 15, route: "/check_copy", key: "documentID" },

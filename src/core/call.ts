@@ -40,6 +40,8 @@ export interface Call {
   readonly followMs?: number | undefined;
   /** The terminal was asked right before, and knew nothing under its key. */
   readonly isFresh?: boolean;
+  /** Called when it is about to be sent, with its place in the order of all that is sent, where a journal is kept. */
+  readonly onSent?: (order: number) => void;
   /** Asked by posline itself: sent only when no other call waits. */
   readonly background?: boolean;
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ContractName } from "./call.ts";
 
-/** Characters of a mark: a box has had a handful of devices. */
+/** Characters that stand for a path: a box has had a handful of devices. */
 const markCharacters = 8;
 
 /**
@@ -11,11 +11,16 @@ const markCharacters = 8;
  * @param path As the configuration has it.
  */
 export function deviceMark(path: string, contract: ContractName): string {
-  return createHash("sha256").update(`${contract} ${path}`).digest("hex").slice(0, markCharacters);
+  return `${contract} ${createHash("sha256").update(path).digest("hex").slice(0, markCharacters)}`;
 }
 
 /** What is said then of an answer that isn't a success. */
 export const sentElsewhere = "it was sent over another device, or by another contract, than its service has now";
+
+/** Whether what was sent by one contract is asked about by another, whose answers are about other operations; false where either isn't known. */
+export function isByOtherContract(sent: string | undefined, asked: string | undefined): boolean {
+  return isElsewhere(sent?.split(" ")[0], asked?.split(" ")[0]);
+}
 
 /** Whether what was sent over one device is asked about over another; false where either isn't known. */
 export function isElsewhere(sent: string | undefined, asked: string | undefined): boolean {

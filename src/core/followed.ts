@@ -86,8 +86,8 @@ export interface OperationHistory {
   readonly isReadable: boolean;
   /** The last operation of this service and route under this key; undefined where there is none. */
   find(service: string, route: string, key: string): PastOperation | undefined;
-  /** How many operations were sent under this key by this process, on any route. */
-  sendings(service: string, key: string): number;
+  /** The order of what this process sent last under this key, on any route; 0 where it sent nothing, or what it sent is proven undone. */
+  lastOrder(service: string, key: string): number;
   /**
    * Whether another operation under this key, of another route, has no known end: what is found under the key may be that one's.
    * `recent`: less than a minute after its sending, or in flight, so that it may be carried out yet.
@@ -95,13 +95,13 @@ export interface OperationHistory {
   othersOpen(service: string, route: string, key: string): "recent" | "old" | undefined;
   /**
    * The answer to a question said that the terminal has the last operation of this service and route under this key.
-   * @param sendings As `sendings` was: nothing is noted where more was sent since.
+   * @param order As `lastOrder` was: nothing is noted where more was sent since.
    */
-  accepted(service: string, route: string, key: string, sendings: number): void;
+  accepted(service: string, route: string, key: string, order: number): void;
   /**
    * The last operation of this service and route under this key is proven to have ended: that is recorded, unless another end was before
    * ("failed" gives way to any other), and it is no longer listed as unknown. Never fails.
-   * @param sendings As `sendings` was: nothing is recorded where more was sent since.
+   * @param order As `lastOrder` was: nothing is recorded where more was sent since.
    */
-  settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void;
+  settled(service: string, route: string, key: string, end: OperationEnd, order: number): void;
 }

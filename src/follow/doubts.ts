@@ -3,12 +3,12 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
-import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
+import { isByOtherContract, isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { isGoodEnd, type OperationEnd, type QuestionFields } from "../core/followed.ts";
 import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { textOf } from "../envelope/json.ts";
-import type { OpenOperation, Progress, SaidOf, SettledEnd } from "../journal/journal.ts";
+import type { AskedWay, OpenOperation, Progress, SaidOf, SettledEnd } from "../journal/journal.ts";
 import { recentMs } from "../journal/recent-operations.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
 import { nextStep } from "../settle/machine.ts";
@@ -39,7 +39,7 @@ export interface DoubtfulJournal {
    * A question by this key was answered by one who knows the operation, where it is of one of these routes.
    * @param saidOf What the answer says of one of a route, that is asked about by these fields.
    */
-  heardOf(service: string, key: string, routes: readonly string[], askedMs: number, saidOf: SaidOf): void;
+  heardOf(service: string, key: string, routes: readonly string[], asked: AskedWay, saidOf: SaidOf): void;
   settle(operation: OpenOperation, end: SettledEnd): Promise<boolean>;
 }
 
@@ -177,7 +177,7 @@ export class Doubts {
   answered(call: Call, reply: Reply, askedMs: number, device?: string): void {
     const { service, contract: name, route, body } = call;
     const contract = contracts[name];
-    this.#heard(call, reply, askedMs, true);
+    this.#heard(call, reply, { askedMs, device }, true);
     const open = this.of(service);
     if (open.length === 0) return;
     const asked = parseExactObject(bodyText(contract, body));
@@ -190,30 +190,24 @@ export class Doubts {
   }
 
   /** The same where nothing is to be settled: only that the terminal has what it was asked about is noted. */
-  heard(call: Call, reply: Reply, askedMs: number): void {
-    this.#heard(call, reply, askedMs, false);
+  heard(call: Call, reply: Reply, askedMs: number, device?: string): void {
+    this.#heard(call, reply, { askedMs, device }, false);
   }
 
   /** Also of what was answered, with an error that leaves it open. */
-  #heard({ service, contract: name, route, body, key }: Call, reply: Reply, askedMs: number, settles: boolean): void {
+  #heard({ service, contract: name, route, body, key }: Call, reply: Reply, way: AskedWay, settles: boolean): void {
     const contract = contracts[name];
     const { status, code } = reply;
     const isKnown = status === "success" || (code !== undefined && contract.finals.pendingCodes.includes(code));
     if (key === undefined || !isKnown) return;
     const asked = () => parseExactObject(bodyText(contract, body));
-    this.#journal.heardOf(service, key, askedBy(contract, route), askedMs, (operation, ask) => {
+    this.#journal.heardOf(service, key, askedBy(contract, route), way, (operation, ask) => {
       const said = ask === undefined ? undefined : saidOf(contract, operation, ask, asked(), readAnswer(reply));
       return settles || said === undefined ? said : "begun";
     });
   }
 
-  #judge(
-    operation: OpenOperation,
-    rules: Rules,
-    asked: JsonObject,
-    answer: AnsweredCall,
-    { askedMs, device }: { readonly askedMs: number; readonly device: string | undefined },
-  ): void {
+  #judge(operation: OpenOperation, rules: Rules, asked: JsonObject, answer: AnsweredCall, { askedMs, device }: AskedWay): void {
     const { recovery, followed } = rules;
     const aloneSinceMs = this.#journal.aloneSinceMs(operation);
     const isItsOwn = !recovery.baseline || operation.sent.fresh === true;
@@ -223,7 +217,8 @@ export class Doubts {
       doubt.aloneSinceMs = aloneSinceMs;
       doubt.state = lost;
     }
-    if (!answer.success && isElsewhere(operation.sent.device, device)) {
+    const { device: sentOver } = operation.sent;
+    if (isByOtherContract(sentOver, device) || (!answer.success && isElsewhere(sentOver, device))) {
       doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sentElsewhere}`;
       return;
     }
@@ -233,10 +228,10 @@ export class Doubts {
     // What was proven of one name is not proven of another.
     const learnedProven = doubt.state.learnedProven && doubt.state.learned === learned;
     const progress = this.#journal.progressOf(operation);
-    const { isAccepted, isStopped: askOnly, isUnprinted, hasOtherNames } = progress;
+    const { isAccepted, isStopped: isAborted, isUnprinted, hasOtherNames } = progress;
     const phase = isAccepted ? "accepted" : doubt.state.phase;
     const unprinted = isUnprinted || doubt.state.unprinted;
-    const state = { ...doubt.state, phase, askOnly, learned, learnedProven, hasOtherNames, unprinted } as const;
+    const state = { ...doubt.state, phase, isAborted, learned, learnedProven, hasOtherNames, unprinted } as const;
     const step = nextStep(followed, state, answer, askedMs - aloneSinceMs);
     doubt.lastAnswer = answerText(answer);
     if ("state" in step) {

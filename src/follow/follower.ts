@@ -12,7 +12,7 @@ import { bodyText } from "../envelope/body-text.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
 import { nameField, newToken, type Token } from "../settle/token.ts";
-import { Operation } from "./operation.ts";
+import { configurationChanged, Operation } from "./operation.ts";
 import type { Turns } from "./turns.ts";
 
 /**
@@ -53,6 +53,7 @@ const flightLookMs = 250;
 /** What of a call says which operation it is. */
 interface Asked {
   readonly call: Call;
+  readonly contract: Contract;
   readonly route: Route;
   readonly recovery: RecoveryRules;
   readonly key: string;
@@ -106,6 +107,7 @@ export class Follower {
     const untilMs = this.#clock.nowMs() + waitMs;
     await this.#settleFormer(asked, untilMs);
     await this.#sendingEnded(asked, untilMs);
+    if (this.#options.contract !== asked.contract) throw configurationChanged(call.route);
     const { history } = this.#options;
     const isGuarded = history?.isReadable === true;
     const active = this.#active.get(nameOf(asked.route.path, asked.key));
@@ -158,8 +160,8 @@ export class Follower {
    * What a cancel, a confirm or a refund is about stands under the same key, and is asked about before it: once that is sent, an
    * answer about the key may be about either. It waits for that no longer than its caller waits for it.
    */
-  async #settleFormer({ call, recovery, route: { path }, key, digest }: Asked, untilMs: number): Promise<void> {
-    const { contract, service, history } = this.#options;
+  async #settleFormer({ call, contract, recovery, route: { path }, key, digest }: Asked, untilMs: number): Promise<void> {
+    const { service, history } = this.#options;
     const isKnown = this.#active.has(nameOf(path, key)) || history?.find(service, path, key)?.digest === digest;
     if (!recovery.baseline || isKnown) return;
     for (const former of recoveries[contract.service]) {
@@ -167,6 +169,7 @@ export class Follower {
       if (route === undefined || former.route === path || route.key === undefined) continue;
       // Its answer may prove more than any question.
       if (await this.#flightEnded(former.route, key, undefined, untilMs)) continue;
+      if (this.#options.contract !== contract) return;
       const waitMs = Math.max(0, untilMs - this.#clock.nowMs());
       const active = this.#active.get(nameOf(former.route, key))?.operation;
       const past = history?.find(service, former.route, key);
@@ -179,7 +182,7 @@ export class Follower {
           caller: new Presence(),
         };
         const json = { [route.key]: key, ...past.ask };
-        const asked = { call: question, route, recovery: former, key, digest: past.digest, json };
+        const asked = { call: question, contract, route, recovery: former, key, digest: past.digest, json };
         // As long as proof may take, though this caller waits shorter: the next one finds it.
         await this.#ended(this.#begin(asked, past, Math.max(waitMs, windowMsMin), true), waitMs);
       }
@@ -191,6 +194,7 @@ export class Follower {
     const { contract, merchantId } = this.#options;
     const route = routeOf(contract, call.route);
     const recovery = recoveryOf(contract.service, call.route);
+    if (call.contract !== contract.service) throw configurationChanged(call.route);
     if (route === undefined || recovery === undefined) return undefined;
     const { key } = call;
     if (key === undefined) {
@@ -207,17 +211,17 @@ export class Follower {
       const state = "its body is not a JSON object in which each field stands once: send each field once";
       throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
     }
-    return { call, route, recovery, key, digest: bodyDigest(call.body), json };
+    return { call, contract, route, recovery, key, digest: bodyDigest(call.body), json };
   }
 
   /** @param past As it was sent before; undefined where it is to be sent. */
   #begin(
-    { call, route, recovery, key, digest, json }: Asked,
+    { call, contract, route, recovery, key, digest, json }: Asked,
     past: PastOperation | undefined,
     windowMs: number,
     isGuarded: boolean,
   ): Operation {
-    const { contract, service, history } = this.#options;
+    const { service, history } = this.#options;
     const fresh = tokenOf(contract, service, route, recovery, json);
     // A journal that can't be read may have it as sent: then a refusal of this sending doesn't end that one.
     const isDoubtful = history?.isReadable === false;
@@ -237,9 +241,9 @@ export class Follower {
       past,
       history: {
         now: () => history?.find(service, route.path, key),
-        sendings: () => history?.sendings(service, key),
+        lastOrder: () => history?.lastOrder(service, key),
         othersOpen: () => history?.othersOpen(service, route.path, key),
-        accepted: (sendings) => history?.accepted(service, route.path, key, sendings),
+        accepted: (order) => history?.accepted(service, route.path, key, order),
       },
       requestId: call.requestId,
       windowMs,
@@ -248,8 +252,8 @@ export class Follower {
     this.#active.set(name, { operation, digest });
     void operation.ended.then(() => {
       this.#active.delete(name);
-      const { end, sendings } = operation;
-      if (end !== undefined && operation.mayHaveBegun) history?.settled(service, route.path, key, end, sendings);
+      const { end, order } = operation;
+      if (end !== undefined && operation.mayHaveBegun) history?.settled(service, route.path, key, end, order);
     });
     return operation;
   }
@@ -283,11 +287,11 @@ function tokenOf(contract: Contract, service: ServiceName, route: Route, recover
 
 /** The same of one that was sent before this process, or by a caller that didn't want it followed. */
 function sentBefore(token: Token, past: PastOperation): Token {
-  const { isFresh, isAccepted, isStopped: askOnly, isUnprinted: unprinted, learned, hasOtherNames } = past;
+  const { isFresh, isAccepted, isStopped: isAborted, isUnprinted: unprinted, learned, hasOtherNames } = past;
   const baseline = token.known.phase === "baseline" && !isFresh ? undefined : "";
   const phase = isAccepted ? "accepted" : "lost";
   const named = learned === undefined ? {} : { learned, learnedProven: !hasOtherNames };
-  return { ...token, known: { ...token.known, phase, doubt: true, askOnly, baseline, unprinted, hasOtherNames, ...named } };
+  return { ...token, known: { ...token.known, phase, doubt: true, isAborted, baseline, unprinted, hasOtherNames, ...named } };
 }
 
 function reused({ route, key, call }: Asked, past: PastOperation | undefined): Fault {

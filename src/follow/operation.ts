@@ -25,12 +25,12 @@ import type { Turns } from "./turns.ts";
 export interface HistoryOfOne {
   /** As it was sent last; before it is sent that is another one. */
   readonly now: () => PastOperation | undefined;
-  /** How many operations were sent under its key. */
-  readonly sendings: () => number | undefined;
+  /** The order of what was sent last under its key. */
+  readonly lastOrder: () => number | undefined;
   /** Whether another one under its key has no known end, and whether that may be carried out yet. */
   readonly othersOpen: () => "recent" | "old" | undefined;
-  /** An answer said that the terminal has it, of so many as were sent under its key. */
-  readonly accepted: (sendings: number) => void;
+  /** An answer said that the terminal has it, which was the last under its key until this order. */
+  readonly accepted: (order: number) => void;
 }
 
 /** How a service is asked. */
@@ -85,11 +85,11 @@ export class Operation {
   readonly ended: Promise<void>;
   /** Settles when its first sending has come to an end; at once where it was sent before, never where it ends unsent. */
   readonly started: Promise<void>;
-  /** How many operations were sent under its key when it was, itself among them. */
-  sendings: number;
+  /** The order of its sending; where it is only asked about, of what was sent last under its key. */
+  order: number;
   readonly #options: OperationOptions;
   /** It was aborted at the terminal. */
-  readonly #stopped = new AbortController();
+  readonly #aborted = new AbortController();
   /** It is given up before it is sent. */
   readonly #giveUp = new AbortController();
   #call: Call | undefined;
@@ -107,6 +107,8 @@ export class Operation {
   #lastFault: Fault | undefined;
   #polls = 0;
   #end: OperationEnd | undefined;
+  /** What this following itself learned of it. */
+  #found: Settled["result"] | undefined;
 
   constructor(options: OperationOptions) {
     this.#options = options;
@@ -114,7 +116,7 @@ export class Operation {
     this.#caller = options.call?.caller ?? new Presence();
     this.#sentOver = options.past?.device;
     this.#known = options.token.known;
-    this.sendings = options.history.sendings() ?? 0;
+    this.order = options.history.lastOrder() ?? 0;
     this.started =
       options.call === undefined
         ? Promise.resolve()
@@ -131,12 +133,14 @@ export class Operation {
 
   /** Nothing was sent under its key since. */
   get #isNewest(): boolean {
-    return (this.#options.history.sendings() ?? this.sendings) === this.sendings;
+    return (this.#options.history.lastOrder() ?? this.order) <= this.order;
   }
 
   /** Nor may anything else be on its way: what is answered about the key is about this operation. */
   get #isLast(): boolean {
-    return (this.#now ?? this.#options.past)?.isLast !== false && this.#isNewest;
+    const { digest } = this.#options;
+    const now = this.#now ?? this.#options.past;
+    return now?.isLast !== false && (now?.digest ?? digest) === digest && this.#isNewest;
   }
 
   /** How it ended as the journal has it by now: by what others asked about it, too. */
@@ -194,11 +198,12 @@ export class Operation {
     const end = this.#knownEnd;
     const result = end ?? (this.#isAccepted ? "pending" : "unknown");
     if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
-    // Of what is known to have ended well the terminal may know nothing any more.
-    const isDenied = isGoodEnd(end) && end !== this.#end && !this.#saysGoodEnd(this.#last?.reply);
+    // Of what is known to have ended well, by others' questions, the terminal may know nothing any more, or something else.
+    const isDenied = isGoodEnd(end) && end !== this.#found && !this.#saysGoodEnd(this.#last?.reply);
     const last = this.#isLast && !isDenied ? this.#last : undefined;
-    const shown = end !== undefined && last !== undefined ? last.reply : (this.#start ?? last?.reply ?? this.#lastFault);
-    const answerOf = shown === this.#start ? undefined : last?.route;
+    const start = isDenied && !(this.#start instanceof Fault) && this.#start?.status !== "success" ? undefined : this.#start;
+    const shown = end !== undefined && last !== undefined ? last.reply : (start ?? last?.reply ?? this.#lastFault);
+    const answerOf = shown === start ? undefined : last?.route;
     const followed: Followed = { result, answerOf, polls: this.#polls, isGuarded };
     // A question that wasn't sent must not be taken for an operation that wasn't.
     const misleads = shown instanceof Fault && shown.outcome === "not-sent" && this.mayHaveBegun;
@@ -252,16 +257,17 @@ export class Operation {
       this.#known = known;
       // What it refers to goes on, for longer than anybody waits for this.
       if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= this.#untilMs) this.#giveUp.abort();
-      if (known.phase === "accepted" && this.mayHaveBegun && this.#isAccepted) this.#options.history.accepted(this.sendings);
+      if (known.phase === "accepted" && this.mayHaveBegun && this.#isAccepted) this.#options.history.accepted(this.order);
     };
     const settled = await settleFrom(service, token, call !== undefined, {
       windowMs,
       clock,
       signal: AbortSignal.any([stop, this.#giveUp.signal]),
-      askOnly: this.#stopped.signal,
+      aborted: this.#aborted.signal,
       onProgress,
     });
     this.#known = settled.token.known;
+    this.#found = settled.result;
     this.#end = this.#endOf(settled);
   }
 
@@ -306,7 +312,7 @@ export class Operation {
       return answerOf(this.#lastFault);
     }
     if (call !== undefined) this.#askedOver = device;
-    if (this.#now?.isStopped === true) this.#stopped.abort();
+    if (this.#now?.isStopped === true) this.#aborted.abort();
     if (ending instanceof Fault) this.#lastFault = ending;
     else {
       this.#last = { route, reply: ending };
@@ -325,8 +331,7 @@ export class Operation {
     const { handler, device } = now;
     if (now.contract !== contract || isElsewhere(this.#askedOver, device)) {
       // What is known under its key is another terminal's: it ends unsent, and the next try asks anew.
-      const message = `Cannot send ${route.path}: its service's configuration has changed. ${nothingSent}`;
-      this.#lastFault = new Fault("unavailable", message, { reason: "stopping" });
+      this.#lastFault = configurationChanged(route.path);
       this.#giveUp.abort();
       return answerOf(this.#lastFault);
     }
@@ -334,10 +339,14 @@ export class Operation {
     this.#sentOver = device;
     // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
     const isFresh = recovery.baseline && this.#known.baseline === "";
-    this.sendings = (history.sendings() ?? 0) + 1;
+    // Joined to the same that is out already, it is that one.
+    this.order = history.lastOrder() ?? 0;
     // What was asked before it proves nothing of its end.
     this.#last = undefined;
-    const sent = { ...call, caller: this.#caller };
+    const onSent = (order: number) => {
+      this.order = order;
+    };
+    const sent = { ...call, caller: this.#caller, onSent };
     this.#start = await tried(handler, isFresh ? { ...sent, isFresh } : sent);
     if (!(this.#start instanceof Fault)) this.#last = { route: route.path, reply: this.#start };
     // It ends as one that isn't followed would: of an earlier one nothing is known.
@@ -390,6 +399,12 @@ async function tried(handler: Handler, call: Call): Promise<Reply | Fault> {
     const advice = checkFirst[call.contract];
     return new Fault("broken", `Cannot answer: internal error in posline, please report it (${String(error)}). ${advice}`);
   }
+}
+
+/** A reload gave its service another line or contract while it waited. */
+export function configurationChanged(path: string): Fault {
+  const message = `Cannot send ${path}: its service's configuration has changed. ${nothingSent}`;
+  return new Fault("unavailable", message, { reason: "stopping" });
 }
 
 /** Another terminal's word: that it knows nothing of it, or only failures, proves nothing. */

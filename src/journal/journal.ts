@@ -4,6 +4,7 @@ import type { OperationLogEnding, OperationLogEntry } from "../contract/operatio
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
+import { isByOtherContract } from "../core/device-mark.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import {
   isGoodEnd,
@@ -72,6 +73,12 @@ export type Progress = Pick<PastOperation, "isAccepted" | "isStopped" | "isUnpri
 
 /** What an answer says of an operation: its end, or that the terminal has it; undefined where it isn't about that one. */
 export type SaidOf = (route: string, ask: QuestionFields | undefined) => OperationEnd | "begun" | undefined;
+
+/** When a question was asked, on `nowMs`'s scale, and over which device, where its mark is known. */
+export interface AskedWay {
+  readonly askedMs: number;
+  readonly device: string | undefined;
+}
 
 const noProgress: Progress = {
   isAccepted: false,
@@ -185,6 +192,7 @@ export class Journal implements OperationHistory {
         if (isResent) throw resent(call);
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         sending = isOver ? undefined : this.#recent.add(record, sent);
+        if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && sending !== undefined)
           refuseRepeated(call, record, this.#recent.before(record, sending));
@@ -225,23 +233,23 @@ export class Journal implements OperationHistory {
     return { ...known, sentMs, digest, ask, device, isInFlight, isRecorded, isFresh, isLast };
   }
 
-  sendings(service: string, key: string): number {
-    return this.#recent.sendings({ service, key: storedKey(key) });
+  lastOrder(service: string, key: string): number {
+    return this.#recent.lastOrderOf({ service, key: storedKey(key) });
   }
 
   othersOpen(service: string, route: string, key: string): "recent" | "old" | undefined {
     return this.#recent.othersOpen({ service, route, key: storedKey(key) });
   }
 
-  accepted(service: string, route: string, key: string, sendings: number): void {
+  accepted(service: string, route: string, key: string, order: number): void {
     const recent = this.#recent.find({ service, route, key: storedKey(key) });
-    if (recent !== undefined && this.sendings(service, key) === sendings) this.#begun(recent.sending);
+    if (recent !== undefined && this.lastOrder(service, key) <= order) this.#begun(recent.sending);
   }
 
-  settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void {
+  settled(service: string, route: string, key: string, end: OperationEnd, order: number): void {
     const sent = { service, route, key: storedKey(key) };
     const recent = this.#recent.find(sent);
-    if (recent !== undefined && this.sendings(service, key) === sendings) this.#settled(sent, recent, end);
+    if (recent !== undefined && this.lastOrder(service, key) <= order) this.#settled(sent, recent, end);
   }
 
   /** What is recorded stays: a later question may have been answered about something else. */
@@ -300,15 +308,14 @@ export class Journal implements OperationHistory {
   /**
    * A question by this key was answered by one who knows the operation.
    * @param routes Those whose key is their own, and whose question it is.
-   * @param askedMs When it was asked, on `nowMs`'s scale.
    * @param saidOf What the answer says of an operation of a route, that is asked about by these fields.
    */
-  heardOf(service: string, key: string, routes: readonly string[], askedMs: number, saidOf: SaidOf): void {
+  heardOf(service: string, key: string, routes: readonly string[], { askedMs, device }: AskedWay, saidOf: SaidOf): void {
     const sent = { service, key: storedKey(key) };
     const recent = this.#recent.only(sent);
     if (recent === undefined || (recent.end !== undefined && recent.end !== "failed")) return;
-    const { route, endedMs } = recent.sending;
-    if (!routes.includes(route) || endedMs === undefined || endedMs > askedMs) return;
+    const { route, endedMs, device: sentOver } = recent.sending;
+    if (!routes.includes(route) || endedMs === undefined || endedMs > askedMs || isByOtherContract(sentOver, device)) return;
     // Of what the terminal has an end need not be known: that there is none proves nothing then, but of what may be rolled back.
     if (recent.isAccepted && recent.end === undefined && !mayBeRolledBack(route)) return;
     const said = saidOf(route, recent.sending.ask);

@@ -26,13 +26,8 @@ export interface RecentOperation extends Known, Pick<PastOperation, "mayEndWell"
   readonly sending: Sending;
 }
 
-/** What was sent under one key. */
-interface UnderKey {
-  /** In the order of their sending. */
-  readonly sendings: readonly Sending[];
-  /** How many were sent by this process. */
-  readonly count: number;
-}
+/** What was sent under one key, in the order of the sending. */
+type UnderKey = readonly Sending[];
 
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
 const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
@@ -87,7 +82,7 @@ const mayCome = ({ sendings, end }: SentRequest, isRecent: (sending: Sending) =>
 const mayBeOnItsWay = ({ said, isFound, settled }: Sending) =>
   (settled ?? said.end) === undefined && said.begun !== true && !isFound;
 
-const lastOf = ({ sendings }: UnderKey) => sendings.at(-1)?.order ?? 0;
+const lastOf = (sendings: UnderKey) => sendings.at(-1)?.order ?? 0;
 
 type Key = Pick<SentRecord, "service" | "key">;
 
@@ -109,10 +104,10 @@ export class RecentOperations {
     const { service, route, key } = sent;
     if (key === undefined || !followable.has(route)) return undefined;
     const sending = this.#sending(sent, { place, order: ++this.#lastOrder, atMs: nowMs(), endedMs: undefined });
-    const { sendings, count } = this.#under(sent);
+    const sendings = this.#with(this.#under(sent), sending);
     const name = nameOf(service, key);
     this.#keys.delete(name);
-    this.#keys.set(name, { sendings: this.#with(sendings, sending), count: count + 1 });
+    this.#keys.set(name, sendings);
     this.#forget();
     return sending;
   }
@@ -126,8 +121,7 @@ export class RecentOperations {
     if (key === undefined || !followable.has(route) || ageMs > recentMs) return;
     const now = nowMs();
     const sending = this.#sending(sent, { place, order: place, atMs: now - ageMs, endedMs: now });
-    const { sendings, count } = this.#under(sent);
-    this.#keys.set(nameOf(service, key), { sendings: this.#with(sendings, Object.assign(sending, known)), count });
+    this.#keys.set(nameOf(service, key), this.#with(this.#under(sent), Object.assign(sending, known)));
   }
 
   /** Once what earlier processes sent is there: the oldest stand first again, and go first. */
@@ -156,7 +150,7 @@ export class RecentOperations {
   }
 
   #under({ service, key = "" }: Key): UnderKey {
-    return this.#keys.get(nameOf(service, key)) ?? { sendings: [], count: 0 };
+    return this.#keys.get(nameOf(service, key)) ?? [];
   }
 
   /** Its answer came, or stayed out. */
@@ -168,11 +162,11 @@ export class RecentOperations {
   /** It wasn't sent after all, or was refused before anything was begun. */
   remove(sent: Key, sending: Sending): void {
     const there = this.#under(sent);
-    const sendings = there.sendings.filter((each) => each !== sending);
-    this.#total -= there.sendings.length - sendings.length;
+    const sendings = there.filter((each) => each !== sending);
+    this.#total -= there.length - sendings.length;
     const name = nameOf(sent.service, sent.key ?? "");
     if (sendings.length === 0) this.#keys.delete(name);
-    else this.#keys.set(name, { sendings, count: there.count - 1 });
+    else this.#keys.set(name, sendings);
   }
 
   /** The order of what was sent last. */
@@ -182,41 +176,42 @@ export class RecentOperations {
 
   /** What was sent under a key until then was aborted. */
   stopped(sent: Key, order: number): void {
-    for (const sending of this.#under(sent).sendings) if (sending.order <= order) sending.isStopped = true;
+    for (const sending of this.#under(sent)) if (sending.order <= order) sending.isStopped = true;
   }
 
   /** The last one of a route under a key. */
   find(sent: Key & Pick<SentRecord, "route">): RecentOperation | undefined {
-    return lastOperation(this.#under(sent).sendings.filter(({ route }) => route === sent.route));
+    return lastOperation(this.#under(sent).filter(({ route }) => route === sent.route));
   }
 
   /** The same as it was before a sending. */
   before({ service, key }: Key, { route, order }: Sending): RecentOperation | undefined {
-    const { sendings } = this.#under({ service, key });
+    const sendings = this.#under({ service, key });
     return lastOperation(sendings.filter((each) => each.route === route && each.order < order));
   }
 
   /** The sending whose record has this place. */
   at(sent: Key, place: PlaceInJournal): Sending | undefined {
-    return this.#under(sent).sendings.find((each) => each.place === place);
+    return this.#under(sent).find((each) => each.place === place);
   }
 
   /** The only one that was sent under a key. */
   only(sent: Key): RecentOperation | undefined {
-    const last = this.#under(sent).sendings.at(-1);
+    const last = this.#under(sent).at(-1);
     return last === undefined || !this.#isAlone(sent) ? undefined : this.find({ ...sent, route: last.route });
   }
 
   /** Whether all that was sent under a key is one operation. */
   #isAlone(sent: Key): boolean {
-    const { sendings } = this.#under(sent);
+    const sendings = this.#under(sent);
     const [first] = sendings;
     return first !== undefined && sendings.every((each) => isSameRequest(each, first));
   }
 
-  /** How many this process sent under a key, on any route; none once all that is remembered under it has gone. */
-  sendings(sent: Key): number {
-    return this.#under(sent).count;
+  /** The order of what this process sent last under a key, on any route; 0 where nothing of it is remembered. */
+  lastOrderOf(sent: Key): number {
+    const order = lastOf(this.#under(sent));
+    return order > ownOrders ? order : 0;
   }
 
   /**
@@ -224,7 +219,7 @@ export class RecentOperations {
    * after it, and nothing that the terminal has of before could be taken for it.
    */
   isLast(sent: Key, sending: Sending): boolean {
-    const { sendings } = this.#under(sent);
+    const sendings = this.#under(sent);
     const { route, order, atMs, said } = sending;
     if (sendings.some((each) => each.order > order)) return false;
     const others = requestsOf(sendings.filter((each) => !isSameRequest(each, sending)));
@@ -240,7 +235,7 @@ export class RecentOperations {
    * under the key, or one is under way.
    */
   aloneSinceMs(sent: Pick<SentRecord, "service" | "route" | "key" | "digest">): number | undefined {
-    const { sendings } = this.#under(sent);
+    const sendings = this.#under(sent);
     const last = sendings.at(-1);
     const isIt = last?.route === sent.route && last.digest === sent.digest && this.#isAlone(sent);
     return isIt && sendings.every(({ endedMs }) => endedMs !== undefined) ? last.endedMs : undefined;
@@ -248,7 +243,7 @@ export class RecentOperations {
 
   /** Whether another operation under this key, of another route, has no known end: `recent` where it may be carried out yet. */
   othersOpen(sent: Key & Pick<SentRecord, "route">): "recent" | "old" | undefined {
-    const others = requestsOf(this.#under(sent).sendings.filter(({ route }) => route !== sent.route));
+    const others = requestsOf(this.#under(sent).filter(({ route }) => route !== sent.route));
     if (others.some((each) => mayCome(each, (other) => nowMs() < mayRunUntilMs(other)))) return "recent";
     return others.some(({ end }) => end === undefined) ? "old" : undefined;
   }
@@ -256,13 +251,13 @@ export class RecentOperations {
   /** The oldest go: each time one comes at most a few are too old. */
   #forget(): void {
     const oldestMs = nowMs() - recentMs;
-    for (const [name, { sendings, count }] of this.#keys) {
+    for (const [name, sendings] of this.#keys) {
       const isOld = !sendings.some(({ atMs }) => atMs >= oldestMs);
       if (!isOld && this.#total <= this.#max) return;
       const kept = isOld || this.#keys.size > 1 ? [] : sendings.slice(-this.#max);
       this.#total -= sendings.length - kept.length;
       if (kept.length === 0) this.#keys.delete(name);
-      else this.#keys.set(name, { sendings: kept, count });
+      else this.#keys.set(name, kept);
     }
   }
 }

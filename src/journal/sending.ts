@@ -89,7 +89,7 @@ export const mayBeRolledBack = (route: string): boolean =>
 
 /** Whether the service may take an operation back that it had, and find an older one under its key then. */
 export const mayBeForgotten = (route: string): boolean =>
-  mayBeRolledBack(route) || rulesOf(route).some(({ recovery }) => recovery.absentWhenStopped === "refused");
+  mayBeRolledBack(route) || rulesOf(route).some(({ recovery }) => recovery.absentWhenAborted === "refused");
 
 /** Whether what stands under its key is asked before it is sent: then what the terminal says later is compared with that. */
 export const isAskedBefore = (route: string): boolean => rulesOf(route).some(({ recovery }) => recovery.baseline);

@@ -83,7 +83,8 @@ class BridgeRun {
       const isDoubtful = followed?.isGuarded === true && !isOperationEnd(followed.result);
       const isRefused = isNew && result.outcome === "not-sent" && !isDoubtful;
       const isPassing = isRefused && result.passing;
-      if (!isPassing && followed !== undefined && isOperationEnd(followed.result)) return this.#end(followed.result, result);
+      if (!isPassing && followed !== undefined && isOperationEnd(followed.result))
+        return this.#end(followed.result, result, isRefused);
       if (isRefused) {
         await this.#notify("not sent", false, result.unreachable);
         if (!result.passing) return this.#notSent(result.summary.message);
@@ -171,9 +172,12 @@ class BridgeRun {
     return { result, data: dataOf(contract, reply), code, message, steps: this.#steps, token: this.#token };
   }
 
-  /** The bridge's `failed` is the contract's own word for it, unless nothing was ever sent. */
-  #end(end: OperationEnd, call: CallResult): Promise<Settled> {
-    const neverSent = end === "failed" && call.outcome === "not-sent";
+  /**
+   * The bridge's `failed` is the contract's own word for it, unless nothing was ever sent.
+   * @param isRefused No call before this one may have left, and this one didn't.
+   */
+  #end(end: OperationEnd, call: CallResult, isRefused: boolean): Promise<Settled> {
+    const neverSent = end === "failed" && isRefused;
     const known = stateAtEnd(this.#token.known, end === "failed" || end === this.#recovery.refused);
     this.#token = neverSent ? unsent(this.#token) : { ...this.#token, known };
     const result = neverSent ? "not-sent" : end === "failed" ? this.#recovery.refused : end;

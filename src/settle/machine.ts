@@ -119,7 +119,8 @@ function afterError(operation: FollowedOperation, state: SettleState, { reply, s
   }
   // Where the query can't name a start that failed (qr), a second refusal of the same start has to prove it instead
   const doubt = state.doubt || (!provesNothingBegun && recovery.learns === undefined);
-  return askAgain({ ...state, phase: "refused", doubt, absents: 0, refusal: { code, message }, refusals: state.refusals + 1 });
+  const refused = { refusal: { code, message }, refusals: state.refusals + 1, earlierInDoubt: state.doubt } as const;
+  return askAgain({ ...state, ...refused, phase: "refused", doubt, absents: 0 });
 }
 
 /** Of an operation that has no query: after its error nothing more can be learned of it. */
@@ -176,8 +177,8 @@ function afterAbsent(
   { reply, summary }: AnsweredCall,
   sinceStartMs: number,
 ): NextStep {
-  // Something was known under this key before: that it is gone says nothing of ours
-  if (state.baseline !== undefined && state.baseline !== "") return askAgain(state);
+  // Something was known under this key before: that it is gone says nothing of ours. Nor may one that had ended be known for ever
+  if (state.hasEnded || (state.baseline !== undefined && state.baseline !== "")) return askAgain(state);
   // From now on whatever is found under the key can only be ours
   const seen = { ...state, absents: state.absents + 1, baseline: "" };
   const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
@@ -187,7 +188,7 @@ function afterAbsent(
     case "refused": {
       const { absentsMinAfterError, absentsAfterMs, absentsAfterErrorMs, resendCodes } = recovery;
       // An earlier delivery may be on its way, or the one that was answered so.
-      const mayCome = state.resends > 0 || hasCode(resendCodes, state.refusal?.code);
+      const mayCome = state.earlierInDoubt || hasCode(resendCodes, state.refusal?.code);
       return endAfter(absentsMinAfterError, mayCome ? absentsAfterMs : absentsAfterErrorMs);
     }
     case "lost":
@@ -195,7 +196,7 @@ function afterAbsent(
       return endAfter(recovery.absentsMin);
     default:
       if (recovery.absentWhenAccepted === "refused") return endAfter(1);
-      if (!state.askOnly || recovery.absentWhenStopped === "ask") return askAgain(seen);
+      if (!state.isAborted || recovery.absentWhenAborted === "ask") return askAgain(seen);
       return endAfter(recovery.absentsMin);
   }
 }

@@ -141,10 +141,12 @@ class SettleRun {
    * @param action What was just done, whose answer is still to be read by what was known when it was sent.
    */
   #noteStop(action: Action | undefined): boolean {
-    const { known: state } = this.#token;
-    if (!state.askOnly && this.#options.askOnly?.aborted === true) {
-      this.#token = { ...this.#token, known: action === undefined ? stateAfterStop(state) : { ...state, askOnly: true } };
-    }
+    const { askOnly, aborted } = this.#options;
+    const isAborted = this.#token.known.isAborted || aborted?.aborted === true;
+    const state = { ...this.#token.known, isAborted };
+    const isNew = !state.askOnly && askOnly?.aborted === true;
+    const stopped = action === undefined ? stateAfterStop(state) : { ...state, askOnly: true };
+    this.#token = { ...this.#token, known: isNew ? stopped : state };
     return this.#token.known.askOnly;
   }
 

@@ -39,10 +39,16 @@ export interface SettleState {
   readonly refusal: { readonly code: number | undefined; readonly message: string | undefined } | undefined;
   /** How many starts in a row were refused by an error that leaves it open. */
   readonly refusals: number;
+  /** A delivery before the last start may be on its way still: what that start was refused with says nothing of it. */
+  readonly earlierInDoubt: boolean;
   /** It was stopped: nothing is sent any more that could begin it. It stays so in every process that resumes it. */
   readonly askOnly: boolean;
+  /** It was aborted at the terminal, which may have taken it away. */
+  readonly isAborted: boolean;
   /** It is sent once at most, as by a bridge. Nothing was stopped by that. */
   readonly isSentOnce: boolean;
+  /** It is proven to have ended otherwise than in nothing: that there is none any more says nothing then. */
+  readonly hasEnded: boolean;
 }
 
 /** Nothing is known of it, and nothing of it was sent. */
@@ -60,8 +66,11 @@ export const freshState: SettleState = {
   copied: false,
   refusal: undefined,
   refusals: 0,
+  earlierInDoubt: false,
   askOnly: false,
+  isAborted: false,
   isSentOnce: false,
+  hasEnded: false,
 };
 
 /** Whether it may be sent once more. */
@@ -108,7 +117,8 @@ export function stateToAskAbout(state: SettleState): SettleState {
 
 /** The state of one that is proven to have ended: resumed, it is asked about, and never sent again. */
 export function stateAtEnd(state: SettleState, isRefused: boolean): SettleState {
-  return isRefused ? { ...state, phase: "refused" } : { ...state, phase: "accepted", copied: true };
+  const ended = { ...state, isSentOnce: true };
+  return isRefused ? { ...ended, phase: "refused" } : { ...ended, phase: "accepted", copied: true, hasEnded: true };
 }
 
 /**
@@ -116,5 +126,5 @@ export function stateAtEnd(state: SettleState, isRefused: boolean): SettleState 
  * @param answered Whether a start was answered; else none was sent.
  */
 export function stateWithoutEffect(state: SettleState, answered: boolean, refusal: SettleState["refusal"]): SettleState {
-  return { ...state, phase: answered ? "refused" : "unsent", refusal };
+  return { ...state, phase: answered ? "refused" : "unsent", refusal, isSentOnce: true };
 }

@@ -116,8 +116,11 @@ function readState(value: unknown): SettleState {
     copied: flag(value, "copied"),
     refusal: isObject(refusal) ? { code: integer(refusal, "code"), message: text(refusal, "message") } : undefined,
     refusals: count(value, "refusals"),
+    earlierInDoubt: value["earlierInDoubt"] === true,
     askOnly: flag(value, "askOnly"),
+    isAborted: value["isAborted"] === true,
     isSentOnce: value["isSentOnce"] === true,
+    hasEnded: value["hasEnded"] === true,
   };
 }
 

@@ -42,6 +42,11 @@ export interface SettleOptions {
    */
   readonly askOnly?: AbortSignal;
   /**
+   * From its abort on the operation was aborted at the terminal, whose `/abort` was answered with success: only then may an accepted
+   * one be gone that isn't found any more. The token remembers it.
+   */
+  readonly aborted?: AbortSignal;
+  /**
    * Called with each step, and awaited. What it throws before anything was sent stops the operation and is thrown on; later nothing
    * may come between a payment and its result, and what it throws is left alone.
    */

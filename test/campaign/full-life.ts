@@ -22,8 +22,9 @@ import { folder, bytes as journalBytes, Told } from "../journal/records.ts";
 import { type Fate as CutFate, SimDisk, systemError } from "../journal/sim-disk.ts";
 import { lineOver } from "../line/lines.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
+import { FullClients } from "./full-client.ts";
 import { type FullFate, FullTerminal } from "./full-terminal.ts";
-import { type Stand, type TradeName, trades } from "./full-trade.ts";
+import { isAllowed, isGood, type Stand, type TradeName, trades } from "./full-trade.ts";
 import { bodyOf, merchantId } from "./request-body.ts";
 
 /**
@@ -51,6 +52,15 @@ export type FullStep =
   | { readonly do: "back"; readonly service: number; readonly key: number; readonly waitS: number }
   /** A person looks at the terminal, and settles the oldest operation of unknown outcome. */
   | { readonly do: "look" }
+  /** A till with the typed client begins an operation of a key of its own, or takes it up again; or dies. */
+  | {
+      readonly do: "client";
+      readonly service: number;
+      readonly key: number;
+      readonly isByBridge: boolean;
+      readonly windowS: number;
+    }
+  | { readonly do: "client dies"; readonly service: number; readonly key: number }
   /** The time of day is set to so much before or behind the true one. */
   | { readonly do: "clock"; readonly offMs: number }
   | { readonly do: "wait"; readonly ms: number }
@@ -77,6 +87,7 @@ export interface FullWorld {
 
 const service = fc.nat({ max: serviceNames.length - 1 });
 const key = fc.nat({ max: 3 });
+const clientKey = fc.nat({ max: 1 });
 
 const usualAmount = 1500;
 
@@ -131,6 +142,14 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant("back" as const), service, key, waitS: fc.integer({ min: 0, max: 60 }) }),
   },
   { weight: 1, arbitrary: fc.constant({ do: "look" as const }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      ...{ do: fc.constant("client" as const), service, key: clientKey, isByBridge: fc.boolean() },
+      windowS: fc.integer({ min: 0, max: 180 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("client dies" as const), service, key: clientKey }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("clock" as const), offMs }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 30_000 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("unplug" as const), service, ms: fc.integer({ min: 0, max: 20_000 }) }) },
@@ -206,15 +225,6 @@ interface Process {
   readonly stopAsking: () => void;
 }
 
-/** Words that a till may be given where one of its key's sales stands so; what isn't here promises nothing. */
-const allowed: Readonly<Partial<Record<OperationResult, readonly Stand[]>>> = {
-  approved: ["approved"],
-  declined: ["declined", "refused"],
-  reversed: ["reversed"],
-  closed: ["closed"],
-  unprinted: ["unprinted"],
-};
-
 export class FullLife {
   readonly #world: FullWorld;
   readonly #time: VirtualTime;
@@ -231,6 +241,7 @@ export class FullLife {
   readonly #plain = new Map<string, number>();
   /** When it was asked for last, by service, route and key. */
   readonly #lastSentMs = new Map<string, number>();
+  readonly #clients: FullClients;
   #calls = 0;
   #broken: Error | undefined;
 
@@ -246,6 +257,18 @@ export class FullLife {
       return terminal;
     });
     this.#process = this.#started();
+    this.#clients = new FullClients({
+      amount: usualAmount,
+      tills: this.#terminals.map((terminal, index) => ({
+        terminal,
+        service: serviceNames[index] ?? terminal.trade.contract,
+        names: world.services[index]?.tillNames === true,
+        handle: async (call) => this.#process.handlers[index]?.(call) ?? Promise.reject(new Error("there is no such service")),
+      })),
+      mayRelayUnrecorded: () => this.#mayRelayUnrecorded,
+      say: this.#say,
+      fail: (error) => this.#fail(error),
+    });
   }
 
   async run(): Promise<void> {
@@ -261,9 +284,10 @@ export class FullLife {
       terminal.device.plug();
     }
     this.#disk.trouble = undefined;
-    const isOver = await this.#time.until(() => this.#open.size === 0, 600_000);
+    const isOver = await this.#time.until(() => this.#open.size === 0 && !this.#clients.areRunning, 600_000);
     if (this.#broken !== undefined) throw this.#broken;
-    assert.ok(isOver, `every call ends: ${[...this.#open].join(" ")}`);
+    assert.ok(isOver, `every call and client ends: ${[...this.#open].join(" ")}`);
+    this.#clients.check();
     await this.#journalAgrees();
     this.#tally.exchanges += this.#terminals.reduce((sum, { requests }) => sum + requests, 0);
     const { calls, answered, notSent, unknown, killed } = this.#tally;
@@ -340,6 +364,7 @@ export class FullLife {
     stopAsking();
     for (const line of lines) void line.stop(0);
     this.#process = this.#started();
+    this.#clients.cutOff();
   }
 
   async #end(): Promise<void> {
@@ -391,6 +416,12 @@ export class FullLife {
         break;
       case "look":
         this.#look();
+        break;
+      case "client":
+        this.#clients.follow(each);
+        break;
+      case "client dies":
+        this.#clients.die(each);
         break;
       case "clock":
         this.#time.setOffMs = each.offMs;
@@ -524,7 +555,7 @@ export class FullLife {
   #wordIsSo(index: number, route: string, key: string, word: OperationResult): void {
     const stands = this.#terminals[index]?.standsOf(route, key) ?? [];
     const name = `${serviceNames[index]} ${route} ${key}`;
-    const isPaid = stands.some((stand) => good.includes(stand));
+    const isPaid = stands.some(isGood);
     const isSo = isAllowed(word, this.#judged(name, stands)) && !(isPaid && (word === "declined" || word === "failed"));
     // The terminal's word about a second sending, where the first was to go out without a record.
     if (!isSo && this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
@@ -540,7 +571,7 @@ export class FullLife {
   /** A repetition with `Prefer: wait` isn't carried out again. */
   #ran(name: string, times: number): void {
     this.#say(`${name} runs`);
-    if (times <= 1 + (this.#plain.get(name) ?? 0)) return;
+    if (times <= 1 + (this.#plain.get(name) ?? 0) || this.#clients.mayShowAgain(name)) return;
     if (this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
     else this.#fail(new Error(`${name} was carried out ${times} times`));
   }
@@ -589,16 +620,6 @@ const nameOf = ({ service: name, route, key = "" }: Pick<SentRecord, "service" |
 
 /** Milliseconds after which nothing of a call can be on its way: its time in the queue and out, and behind a gateway. */
 const lookMs = 120_000;
-
-/** Where one of a key's sales stands so, none of them may be called declined or failed. */
-const good: readonly Stand[] = ["approved", "closed", "unprinted", "in progress"];
-
-/** Whether a word may be said of a key, as its sales stand. */
-function isAllowed(word: OperationResult, stands: readonly Stand[]): boolean {
-  if (word === "failed") return stands.every((stand) => stand === "refused" || stand === "gone");
-  const may = allowed[word];
-  return may === undefined || stands.some((stand) => may.includes(stand));
-}
 
 /** Milliseconds that a call may take beside its own wait: for its record, its turn behind others, its sending, and a question's end. */
 const boundMs = 5_000 + 2 * (15_000 + replyTimeoutMs + 10_000);

@@ -2,6 +2,7 @@ import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
+import { isClientKey } from "./full-client.ts";
 import { type End, type Entry, foundOther, type Request, readRequest, type Stand, type Trade } from "./full-trade.ts";
 
 /**
@@ -75,6 +76,11 @@ export class FullTerminal {
     return this.#entries(path, key).filter((entry) => this.#stand(entry) !== "gone").length;
   }
 
+  /** Whether a copy of a key's document was printed. */
+  isCopied(key: string): boolean {
+    return this.#entries(this.trade.sale, key).some(({ copies }) => copies > 0);
+  }
+
   /** The name of the last sale of a key, as its answer gives it. */
   nameOf(key: string): string | undefined {
     return this.#entries(this.trade.sale, key).at(-1)?.id;
@@ -112,6 +118,7 @@ export class FullTerminal {
       return [fate?.kind === "other key" ? foundOther(trade) : this.#found(request), answerMs];
     }
     if (request.path === "/abort") return [this.#abort(request), answerMs];
+    if (request.path === "/check_copy") return [this.#copy(request), answerMs];
     return this.#begin(request, fate);
   }
 
@@ -135,15 +142,25 @@ export class FullTerminal {
   /** Undefined where there is nothing to take back. */
   #run({ path, key, json }: Request, { end, takesMs }: Pick<FullFate, "end" | "takesMs"> = atOnce): Entry | undefined {
     const { trade } = this;
+    const before = this.#isIdempotent(path, key) ? this.#entries(path, key).at(-1) : undefined;
+    if (before !== undefined && this.#stand(before) !== "gone") return before;
     if (path === trade.back && trade.backNeedsSale && this.timesRun(trade.sale, key) === 0) return undefined;
     const name = this.#takesNames ? json["trans"] : undefined;
     const id = typeof name === "string" ? name : String(++this.#ids);
     // What nobody can ask about is over when it is answered.
     const isAsked = trade.contract !== "qr" || path === trade.sale;
-    const entry = { id, key, path, end: trade.ends[end], atMs: this.#time.nowMs + (isAsked ? takesMs : 0) };
+    const entry = { id, key, path, end: trade.ends[end], atMs: this.#time.nowMs + (isAsked ? takesMs : 0), copies: 0 };
     this.#ledger.push(entry);
     this.onRun(path, key, this.timesRun(path, key));
     return entry;
+  }
+
+  /**
+   * The same sale once more is the one that there is (bank.md, Fields; fiscal.md, Idempotency): so it is for tills that count on it. The
+   * others', of which posline promises that each is sent once, are carried out as often as they come.
+   */
+  #isIdempotent(path: string, key: string): boolean {
+    return isClientKey(key) && path === this.trade.sale && this.trade.contract !== "qr";
   }
 
   #found({ key, json }: Request): string {
@@ -154,6 +171,14 @@ export class FullTerminal {
       (trade.contract !== "qr" || (entry.path === trade.sale && entry.id === json["trans"]));
     const entry = this.#ledger.findLast(isIt);
     return entry === undefined ? trade.absent : trade.found(entry, this.#stand(entry));
+  }
+
+  /** Prints a closed document's copy, by the document's number. */
+  #copy({ json }: Request): string {
+    const entry = this.#ledger.find(({ id }) => id === String(json["documentID"]));
+    if (entry === undefined) return this.trade.absent;
+    this.onRun("/check_copy", entry.key, ++entry.copies);
+    return '{"status":"success","code":0}';
   }
 
   /** Takes an open document away. */

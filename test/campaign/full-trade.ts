@@ -1,5 +1,6 @@
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
+import type { OperationResult } from "../../src/core/followed.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { bodyText } from "../../src/envelope/body-text.ts";
 import { parseObject } from "../../src/envelope/json.ts";
@@ -22,6 +23,8 @@ export interface Entry {
   readonly path: string;
   end: End;
   atMs: number;
+  /** How many copies of its receipt were printed. */
+  copies: number;
 }
 
 /** A request, as its terminal reads it. */
@@ -155,7 +158,7 @@ export type TradeName = keyof typeof trades;
 /** An answer to a question that is about another operation: it names another key. */
 export function foundOther(trade: Trade): string {
   const [key, end] = ["other", trade.ends.good];
-  const entry = { id: "0", key, path: trade.sale, end, atMs: 0 };
+  const entry = { id: "0", key, path: trade.sale, end, atMs: 0, copies: 0 };
   return JSON.stringify({ ...JSON.parse(trade.found(entry, end)), [keyField(trade)]: key });
 }
 
@@ -171,4 +174,23 @@ export function readRequest(trade: Trade, framing: Framing, text: string): Reque
   const json = parseObject(bodyText(contract, body));
   if (json === undefined) throw new Error(`a request without a JSON object: ${text}`);
   return { path, json, key: String(json[keyField(trade)]) };
+}
+
+/** Words that a till may be given where one of its key's sales stands so; what isn't here promises nothing. */
+const allowed: Readonly<Partial<Record<OperationResult, readonly Stand[]>>> = {
+  approved: ["approved"],
+  declined: ["declined", "refused"],
+  reversed: ["reversed"],
+  closed: ["closed"],
+  unprinted: ["unprinted"],
+};
+
+/** Where one of a key's sales stands so, none of them may be called declined or failed. */
+export const isGood = (stand: Stand) => ["approved", "closed", "unprinted", "in progress"].includes(stand);
+
+/** Whether a word may be said of a key, as its sales stand. */
+export function isAllowed(word: OperationResult, stands: readonly Stand[]): boolean {
+  if (word === "failed") return stands.every((stand) => stand === "refused" || stand === "gone");
+  const may = allowed[word];
+  return may === undefined || stands.some((stand) => may.includes(stand));
 }

@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 /** The mark of the device that questions go over. */
-export const askedOver = "new";
+export const askedOver = "bank new";
 
 /** What the terminal answers: JSON, or a fault. */
 export type Answers = (asked: Asked) => object | Promise<object>;

@@ -224,7 +224,7 @@ test("observed() reads no answer while nothing is unknown, and never costs a cal
 
 test("Doubts takes what the terminal on another device knows for proof, and not that it knows nothing", async () => {
   const bench = await benchOf(time, () => absent);
-  await bench.lose("A", { over: "old" });
+  await bench.lose("A", { over: "bank old" });
   await bench.lose("B", { over: askedOver });
   const [operation] = bench.journal.open;
   assert.ok(operation);
@@ -245,6 +245,16 @@ test("Doubts takes what the terminal on another device knows for proof, and not 
   bench.answers = () => ended("APPROVED");
   await askAll();
   assert.deepEqual(bench.unknown, []);
+});
+
+test("Doubts takes no answer by another contract for an operation's: it is about another one of the same number", async () => {
+  const bench = await benchOf(time, () => ({ status: "success", code: 0, docStatus: 1, documentID: 12, documentExtID: "A" }));
+  // Its service had another contract when it was sent than the one that it is asked by.
+  await bench.lose("A", { service: "fiscal", over: "fiscal new" });
+  await time.advance(5_000);
+  await bench.ask("/check_status", { documentExtID: "A" }, "fiscal");
+  const { isAccepted, end } = bench.journal.find("fiscal", "/sale", "A") ?? {};
+  assert.deepEqual([bench.unknown, isAccepted, end], [["A"], false, undefined]);
 });
 
 test("Doubts.cannotAsk() says what the configuration lacks: the service, or what signs its questions", async () => {

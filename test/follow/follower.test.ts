@@ -522,6 +522,31 @@ test("Follower sends what waits for a question, though its line gets another dev
   assert.ok(sent.includes("/cancel"), String(sent));
 });
 
+test("Follower sends nothing by another contract than a call was made for, though its service gets that while it waits", async () => {
+  const box = following(() => undefined, { route: "/refund" });
+  const { history } = box;
+  history.sent("bank", "/sale", "P-1", { sentMs: Date.now(), digest: "d", isFresh: false, isInFlight: true });
+  const asking = box.ask({ pay_id: "P-1", amount: 1500, rrn: "9", trans: "P-1", pay_system: "X" }, 60_000);
+  await time.advance(2_000);
+  const sent: string[] = [];
+  const handler = async ({ route }: Call) => {
+    sent.push(route);
+    return replyOf(approved);
+  };
+  box.follower.use({ contract: contracts.qr, service: "bank", handler, merchantId: undefined, history, turns: new Turns() });
+  const { fault, stands } = await ended(asking);
+  assert.deepEqual([fault?.outcome, fault?.reason, stands, sent], ["not-sent", "stopping", "not followed", []]);
+  const later = await ended(box.ask({ pay_id: "P-2", amount: 1500 }));
+  assert.deepEqual([later.fault?.reason, sent], ["stopping", []], "it came by the former contract's port");
+});
+
+test("Follower holds a document for failed that the journal may have as sent only once that can't be on its way any more", async () => {
+  const box = following((route) => ({ status: "error", code: route === "/sale" ? 4 : 9 }), { service: "fiscal" });
+  box.history.isReadable = false;
+  const asking = box.ask({ documentExtID: "D-1", items: [{}] }, 10_000);
+  assert.match((await ended(asking)).stands, /^unknown/);
+});
+
 test("Follower goes by the device that an earlier process sent it over", async () => {
   for (const [device, stands] of [
     ["old", /^failed/],
@@ -910,7 +935,9 @@ function terminalAt(
   const handler = async (call: Call) => {
     const { key, body, isFresh = false } = call;
     if (key !== undefined) {
-      box.history.sent(contract.service, call.route, key, { sentMs: Date.now(), digest: bodyDigest(body), isFresh, device });
+      call.onSent?.(
+        box.history.sent(contract.service, call.route, key, { sentMs: Date.now(), digest: bodyDigest(body), isFresh, device }),
+      );
     }
     await new Promise((resolve) => setTimeout(resolve, answerAfterMs));
     const answered = answer(call);

@@ -43,19 +43,21 @@ export class History implements OperationHistory {
   isReadable = true;
   readonly past = new Map<string, PastOperation>();
   readonly ends: string[] = [];
-  readonly #sendings = new Map<string, number>();
+  readonly #orders = new Map<string, number>();
 
-  /** What was sent last under its key. */
-  sent(service: string, route: string, key: string, operation: Past): void {
+  /** What was sent last under its key. @returns its order. */
+  sent(service: string, route: string, key: string, operation: Past): number {
     for (const [name, past] of this.past) {
       if (name.startsWith(`${service} `) && name.endsWith(` ${key}`)) this.past.set(name, { ...past, isLast: false });
     }
     this.past.set(`${service} ${route} ${key}`, { ...unanswered, ...operation, end: undefined, isLast: true });
-    this.#sendings.set(`${service} ${key}`, this.sendings(service, key) + 1);
+    const order = this.lastOrder(service, key) + 1;
+    this.#orders.set(`${service} ${key}`, order);
+    return order;
   }
 
-  sendings(service: string, key: string): number {
-    return this.#sendings.get(`${service} ${key}`) ?? 0;
+  lastOrder(service: string, key: string): number {
+    return this.#orders.get(`${service} ${key}`) ?? 0;
   }
 
   find(service: string, route: string, key: string): PastOperation | undefined {
@@ -74,15 +76,15 @@ export class History implements OperationHistory {
 
   othersOpen(): undefined {}
 
-  accepted(service: string, route: string, key: string, sendings: number): void {
+  accepted(service: string, route: string, key: string, order: number): void {
     const past = this.find(service, route, key);
-    if (past === undefined || this.sendings(service, key) !== sendings) return;
+    if (past === undefined || this.lastOrder(service, key) !== order) return;
     this.past.set(`${service} ${route} ${key}`, { ...past, isAccepted: true });
   }
 
-  settled(service: string, route: string, key: string, end: OperationEnd, sendings: number): void {
+  settled(service: string, route: string, key: string, end: OperationEnd, order: number): void {
     const past = this.find(service, route, key);
-    if (past?.end !== undefined || this.sendings(service, key) !== sendings) return;
+    if (past?.end !== undefined || this.lastOrder(service, key) !== order) return;
     this.ends.push(`${service} ${route} ${key} ${end}`);
     if (past !== undefined) this.past.set(`${service} ${route} ${key}`, { ...past, end });
   }
@@ -119,7 +121,9 @@ export function following(
     const before = call.background === true ? undefined : history.state;
     if (call.background !== true && call.key !== undefined) {
       const isFresh = call.isFresh === true;
-      history.sent(service, call.route, call.key, { sentMs: Date.now(), digest: bodyDigest(call.body), isFresh });
+      call.onSent?.(
+        history.sent(service, call.route, call.key, { sentMs: Date.now(), digest: bodyDigest(call.body), isFresh }),
+      );
     }
     const count = sent.filter((each) => each.route === call.route).length;
     const answered = await answer(call.route, body, count);

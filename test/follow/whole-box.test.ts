@@ -667,3 +667,78 @@ test("what a till's own question finds meanwhile is the word of whoever waits, w
     }
   }
 });
+
+for (const isMiscounted of [false, true]) {
+  const behind = isMiscounted ? "behind a confirm that was refused meanwhile" : "alone";
+  test(`a sale of which more was sent meanwhile isn't judged by answers about that: ${behind}`, async () => {
+    let beginsMs = Number.POSITIVE_INFINITY;
+    let sales = 0;
+    const box = await new WholeBox(
+      time,
+      ({ route, atMs }) => {
+        if (route === "/confirm") return { status: "error", code: -16 };
+        if (route === "/sale") {
+          // The second one is carried out behind a gateway, which answers at once.
+          if (++sales === 2) beginsMs = atMs + 29_000;
+          return sales === 1 ? undefined : { status: "error", code: -3 };
+        }
+        if (sales < 2) return { status: "error", code: -3 };
+        return atMs >= beginsMs ? final("APPROVED", "T-1") : absent;
+      },
+      false,
+    ).start();
+    if (isMiscounted) box.call("/confirm", sale);
+    await time.until(() => !isMiscounted || box.count("/confirm") === 1, 1_000);
+    const first = box.call("/sale", sale, 170);
+    await time.advance(70_000);
+    box.call("/sale", sale);
+    await time.advance(100_000);
+    const again = box.call("/sale", sale, 30);
+    await time.advance(60_000);
+    assert.deepEqual([first.word, again.word, box.count("/sale")], ["unknown", "approved", 2]);
+  });
+
+  test(`a preauthorisation that never arrived isn't given the end of another body under its key: ${behind}`, async () => {
+    let hasOther = false;
+    const box = await new WholeBox(
+      time,
+      ({ route, body }) => {
+        if (route === "/confirm") return { status: "error", code: -16 };
+        if (route === "/preauth") {
+          hasOther ||= body.amount !== sale.amount;
+          return hasOther ? success : undefined;
+        }
+        return hasOther ? final("APPROVED", "T-1") : { status: "error", code: -3 };
+      },
+      false,
+    ).start();
+    if (isMiscounted) box.call("/confirm", sale);
+    await time.until(() => !isMiscounted || box.count("/confirm") === 1, 1_000);
+    const lost = box.call("/preauth", sale, 170);
+    await time.advance(95_000);
+    box.call("/preauth", { ...sale, amount: 2000 });
+    await time.advance(80_000);
+    assert.equal(lost.word, "unknown");
+  });
+}
+
+test("what a till's own question found to have ended well is shown beside no answer that denies it", async () => {
+  const reversed = { status: "error", code: -20, data: { status: "REVERSED", txn_id: "T-1" } };
+  const refused = { status: "error", code: -20, message: "declined" };
+  for (const [start, before, later] of [
+    [undefined, absent, absent],
+    [undefined, success, reversed],
+    [refused, { status: "error", code: -3 }, { status: "error", code: -3 }],
+  ] as const) {
+    let answer: object = before;
+    const box = await new WholeBox(time, ({ route }) => (route === "/sale" ? start : answer), false).start();
+    const waiting = box.call("/sale", sale, 120);
+    await time.advance(start === undefined ? 40_000 : 20_000);
+    answer = final("APPROVED", "T-1");
+    const check = box.call("/check", { pay_id: "P-1" });
+    await time.until(() => check.text !== undefined, 5_000);
+    answer = later;
+    await time.advance(130_000);
+    assert.deepEqual([waiting.word, waiting.outcome], ["approved", "unknown"]);
+  }
+});

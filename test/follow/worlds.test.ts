@@ -233,7 +233,7 @@ class Life {
 
   #record(route: string, key: string, call: Call): void {
     const isFresh = call.isFresh === true;
-    this.#history.sent("bank", route, key, { sentMs: Date.now(), digest: bodyDigest(call.body), isFresh });
+    call.onSent?.(this.#history.sent("bank", route, key, { sentMs: Date.now(), digest: bodyDigest(call.body), isFresh }));
   }
 
   #atTerminal(isStart: boolean, name: string, way: Way): object {

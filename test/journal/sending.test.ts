@@ -115,11 +115,11 @@ async function happen(journal: Journal, happening: Happening): Promise<void> {
     case "abort":
       return sent("/abort", '{"pay_id":"A"}', { outcome: "answered", status: "success" });
     case "accept":
-      return journal.accepted("bank", happening.route, "A", journal.sendings("bank", "A"));
+      return journal.accepted("bank", happening.route, "A", journal.lastOrder("bank", "A"));
     case "settle":
-      return journal.settled("bank", happening.route, "A", happening.end, journal.sendings("bank", "A"));
+      return journal.settled("bank", happening.route, "A", happening.end, journal.lastOrder("bank", "A"));
     case "hear":
-      return journal.heardOf("bank", "A", ["/sale"], time.nowMs + 1, () => end(happening));
+      return journal.heardOf("bank", "A", ["/sale"], { askedMs: time.nowMs + 1, device: undefined }, () => end(happening));
     case "look": {
       const [open] = journal.open;
       if (open !== undefined) await journal.settle(open, { result: happening.end, by: "operator", note: "looked" });
@@ -163,7 +163,7 @@ test("Journal keeps what it learned of an operation that is repeated more often 
   const send = (ending: object) =>
     happen(journal, { does: "send", route: "/sale", body: '{"pay_id":"A","amount":1}', ending } as Happening);
   await send({ outcome: "answered", status: "success" });
-  journal.settled("bank", "/sale", "A", "approved", 1);
+  journal.settled("bank", "/sale", "A", "approved", journal.lastOrder("bank", "A"));
   for (let n = 0; n < 20; n++) await send({ outcome: "answered", status: "error", code: -3 });
   assert.equal(journal.find("bank", "/sale", "A")?.end, "approved");
   const others = await openJournal({ ...settings, disk: new SimDisk() });

@@ -176,12 +176,12 @@ test("Journal.find() gives the last operation of service, route and key, in flig
   assert.equal(journal.find("bank", "/refund", "A"), undefined);
   assert.equal(journal.find("fiscal", "/sale", "A"), undefined);
   await entry.ended({ outcome: "answered" });
-  journal.settled("bank", "/sale", "A", "approved", journal.sendings("bank", "A"));
-  journal.settled("bank", "/sale", "A", "approved", journal.sendings("bank", "A"));
-  journal.settled("bank", "/sale", "ABSENT", "approved", journal.sendings("bank", "ABSENT"));
+  journal.settled("bank", "/sale", "A", "approved", journal.lastOrder("bank", "A"));
+  journal.settled("bank", "/sale", "A", "approved", journal.lastOrder("bank", "A"));
+  journal.settled("bank", "/sale", "ABSENT", "approved", journal.lastOrder("bank", "ABSENT"));
   assert.deepEqual(told.settlings, ["bank /sale A approved answer"]);
   await send(journal, "B", "unknown");
-  journal.settled("bank", "/sale", "B", "failed", journal.sendings("bank", "B"));
+  journal.settled("bank", "/sale", "B", "failed", journal.lastOrder("bank", "B"));
   assert.deepEqual(keysOf(journal), []);
   const other = '{"pay_id":"A","amount":200}';
   await send(journal, "A", "not-sent", other);
@@ -271,14 +271,14 @@ test("Journal.isReadable is false until the disk was there; then what was sent b
   assert.equal(journal.isReadable, true);
   for (const key of ["OLD", "BOTH", "NEW"]) assert.ok(journal.find("bank", "/sale", key), key);
   assert.deepEqual(keysOf(journal), ["BOTH", "BOTH"]);
-  journal.settled("bank", "/sale", "BOTH", "approved", journal.sendings("bank", "BOTH"));
+  journal.settled("bank", "/sale", "BOTH", "approved", journal.lastOrder("bank", "BOTH"));
   assert.deepEqual(keysOf(journal), []);
 });
 
 test("Journal refuses a call that must not be sent twice, where it could be read only since the call came and has it as sent", async () => {
   const { journal: before, disk } = await opened();
   for (const key of ["OLD", "FAILED", "PLAIN"]) await send(before, key, "unknown");
-  before.settled("bank", "/sale", "FAILED", "failed", before.sendings("bank", "FAILED"));
+  before.settled("bank", "/sale", "FAILED", "failed", before.lastOrder("bank", "FAILED"));
   await send(before, "LAST", "answered");
   for (const [key, isFollowed, isRefused] of [
     ["OLD", true, true],
@@ -360,7 +360,7 @@ test("Journal tells which was sent last under a key by its records, whatever the
   };
   const lastOf = (journal: Journal) => ["/preauth", "/refund"].filter((route) => journal.find("bank", route, "A")?.isLast);
   const ends = (journal: Journal, route: string) =>
-    journal.settled("bank", route, "A", "approved", journal.sendings("bank", "A"));
+    journal.settled("bank", route, "A", "approved", journal.lastOrder("bank", "A"));
   const { journal: before, disk } = await opened();
   await sends(before, "/preauth", success);
   ends(before, "/preauth");
@@ -391,7 +391,7 @@ test("Journal takes nothing for the last under a key where what was sent before 
     const cancel = journal.begin({ ...callOf("A"), route: "/cancel" }, routeTo("/cancel"));
     await cancel.sent();
     await cancel.ended({ outcome: "answered", status: "error", code: -3 });
-    if (former !== undefined) journal.settled("bank", "/cancel", "A", former, 1);
+    if (former !== undefined) journal.settled("bank", "/cancel", "A", former, journal.lastOrder("bank", "A"));
     await time.advance(waitMs);
     const preauth = journal.begin({ ...callOf("A"), route: "/preauth" }, routeTo("/preauth"));
     await preauth.sent();
@@ -405,7 +405,7 @@ test("Journal takes a fiscal document for the last under a key of others only wh
   const refund = journal.begin({ ...callOf("A", { service: "fiscal" }), route: "/refund" }, routeTo("/refund", "fiscal"));
   await refund.sent();
   await refund.ended({ ...success, code: 0 });
-  journal.settled("fiscal", "/refund", "A", "closed", 1);
+  journal.settled("fiscal", "/refund", "A", "closed", journal.lastOrder("fiscal", "A"));
   const deposit = journal.begin({ ...callOf("A", { service: "fiscal" }), route: "/deposit" }, routeTo("/deposit", "fiscal"));
   await deposit.sent();
   // It goes on; once it is rolled back, the refund's document is found under its key.
@@ -470,12 +470,12 @@ test("Journal notes that the terminal has an operation whose answer is lost, onc
   assert.deepEqual(before.progressOf(asked).isAccepted, false);
   before.begun(asked);
   before.begun(asked);
-  before.accepted("bank", "/sale", "FOLLOWED", 1);
-  before.accepted("bank", "/sale", "RESENT", 2);
+  before.accepted("bank", "/sale", "FOLLOWED", before.lastOrder("bank", "FOLLOWED"));
+  before.accepted("bank", "/sale", "RESENT", before.lastOrder("bank", "RESENT") - 1);
   assert.equal(before.progressOf(asked).isAccepted, true);
   // Its own answer says so, and is recorded.
   await (await send(before, "ANSWERED")).ended(success);
-  before.accepted("bank", "/sale", "ANSWERED", 1);
+  before.accepted("bank", "/sale", "ANSWERED", before.lastOrder("bank", "ANSWERED"));
   await time.settle();
   const texts = [...disk.files.values()].map(({ current }) => current.toString("latin1")).join("");
   assert.equal(texts.split('"kind":"begun"').length - 1, 2);
@@ -577,11 +577,12 @@ test("Journal notes that the terminal has what was answered with an error that l
   const beforeMs = time.nowMs - 1;
   const has = (key: string) => journal.find("bank", "/sale", key)?.isAccepted;
   const noEnd = () => "begun" as const;
-  journal.heardOf("bank", "A", ["/sale"], beforeMs, noEnd);
+  journal.heardOf("bank", "A", ["/sale"], { askedMs: beforeMs, device: undefined }, noEnd);
   assert.equal(has("A"), false, "asked before it had ended");
-  journal.heardOf("bank", "A", ["/refund"], time.nowMs + 1, noEnd);
+  journal.heardOf("bank", "A", ["/refund"], { askedMs: time.nowMs + 1, device: undefined }, noEnd);
   assert.equal(has("A"), false, "another route's question");
-  for (const key of ["A", "TWO", "NONE"]) journal.heardOf("bank", key, ["/sale"], time.nowMs + 1, noEnd);
+  for (const key of ["A", "TWO", "NONE"])
+    journal.heardOf("bank", key, ["/sale"], { askedMs: time.nowMs + 1, device: undefined }, noEnd);
   assert.deepEqual([has("A"), has("TWO")], [true, false]);
 });
 
@@ -598,7 +599,7 @@ test("Journal keeps a good end of a request that is sent once more, and what is 
   await send(journal, "A", "unknown");
   const [older] = journal.open;
   assert.ok(older);
-  journal.settled("bank", "/sale", "A", "approved", 1);
+  journal.settled("bank", "/sale", "A", "approved", journal.lastOrder("bank", "A"));
   await send(journal, "A", "unknown");
   assert.equal(journal.find("bank", "/sale", "A")?.end, "approved", "the same once more, and lost");
   const [open] = journal.open;
@@ -612,7 +613,7 @@ test("Journal keeps a good end of a request that is sent once more, and what is 
     ["F", "failed"],
   ] as const) {
     await send(journal, key, "unknown");
-    journal.settled("bank", "/sale", key, end, 1);
+    journal.settled("bank", "/sale", key, end, journal.lastOrder("bank", key));
     await send(journal, key, "unknown");
     assert.equal(journal.find("bank", "/sale", key)?.end, undefined);
   }

@@ -1,13 +1,28 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bank } from "../../src/contract/bank.ts";
+import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
 import type { OperationResult } from "../../src/core/followed.ts";
 import { settleByBridge } from "../../src/settle/by-bridge.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
 import type { Answer, TransportRequest } from "../../src/settle/transport.ts";
 import type { SettleEvent, SettleOptions } from "../../src/settle/types.ts";
-import { busy, error, kept, lost, ok, over, repeat, reply, type Script, Scripted, TestClock, wrong } from "./scripted.ts";
+import {
+  busy,
+  error,
+  kept,
+  lost,
+  merchantId,
+  ok,
+  over,
+  repeat,
+  reply,
+  type Script,
+  Scripted,
+  TestClock,
+  wrong,
+} from "./scripted.ts";
 
 const body = { pay_id: "P-1", amount: 1500 };
 
@@ -518,4 +533,37 @@ test("settleByBridge() doesn't send by itself what the bridge said that the term
   const { result } = await settleByBridge(service, "/sale", body, { clock: new TestClock(), windowMs: 60_000 });
   assert.equal(result, "unknown");
   assert.equal(transport.seen.filter(({ route }) => route === "/sale").length, 2);
+});
+
+test("settleByBridge() gives a declined payment a token that shows no code again", async () => {
+  const declined: Answer = { ...error(1), followed: { result: "declined", answerOf: "/check", isGuarded: true } };
+  const transport = new Scripted([["/showqrcode", declined]]);
+  const service = new RemoteService({ contract: qr, transport, merchantId: undefined, timeoutMs: undefined });
+  const payment = { pay_id: "Q-1", amount: 100, currency: "944", currency_name: "AZN", pay_system: "P" };
+  const ended = await settleByBridge(service, "/showqrcode", payment, { clock: new TestClock() });
+  assert.equal(ended.result, "declined");
+  const later = over(repeat(8, ["/check", error(1)]));
+  const { result } = await later.client.resume(kept(ended.token), { ...later.options, windowMs: 12_000 });
+  assert.notEqual(result, "approved");
+  assert.deepEqual(new Set(later.service.seen.map(({ route }) => route)), new Set(["/check"]));
+});
+
+test("settleByBridge() calls a repetition not-sent only where no call before it may have left", async () => {
+  const script: Script = [
+    ["/sale", by(lost, "unknown")],
+    ["/sale", by(busy, "failed")],
+  ];
+  assert.equal((await settled(script)).result, "declined", "it was sent, and is proven to have come to nothing");
+});
+
+test("settleByBridge() takes no 'there is none' for proof at once while its first call may be on its way", async () => {
+  const transport = new Scripted([
+    ["/sale", by(lost, "unknown")],
+    ["/sale", by(error(4), "unknown", false)],
+    ...repeat(10, ["/check_status", error(9)]),
+  ]);
+  const service = new RemoteService({ contract: fiscal, transport, merchantId, timeoutMs: undefined });
+  const sale = { documentExtID: "D-1", items: [{}] };
+  const ended = await settleByBridge(service, "/sale", sale, { clock: new TestClock(), windowMs: 12_000 });
+  assert.equal(ended.result, "unknown");
 });

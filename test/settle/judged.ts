@@ -34,8 +34,11 @@ export const fresh: SettleState = {
   copied: false,
   refusal: undefined,
   refusals: 0,
+  earlierInDoubt: false,
   askOnly: false,
+  isAborted: false,
   isSentOnce: false,
+  hasEnded: false,
 };
 
 export function answered(reply: JsonObject): AnsweredCall {

@@ -354,3 +354,23 @@ test("resume() rejects a token in which any field of what is known was spoilt", 
     await assert.rejects(over([]).client.resume(spoilt), TypeError, field);
   }
 });
+
+test("the token of what ended well is asked about only, and 'there is none' any more says nothing of it", async () => {
+  const deposit = over([["/deposit", closed]]);
+  const paidIn = await deposit.client.fiscal.settle("deposit", { documentExtID: "D-1", amount: 100 }, deposit.options);
+  const aborted = new AbortController();
+  const receipt = over([
+    ["/sale", error(44)],
+    ["/check_status", closed],
+  ]);
+  const onProgress = ({ type }: SettleEvent) => {
+    if (type === "waiting") aborted.abort();
+  };
+  const options = { ...receipt.options, aborted: aborted.signal, onProgress };
+  const closedMeanwhile = await receipt.client.fiscal.settle("sale", sale, options);
+  for (const { result, token } of [paidIn, closedMeanwhile]) {
+    assert.equal(result, "closed");
+    const later = over(repeat(40, ["/check_status", error(9)]));
+    assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 40_000 })).result, "unknown");
+  }
+});

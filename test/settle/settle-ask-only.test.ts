@@ -16,7 +16,12 @@ const absent = error(-15);
 const closed = ok({ docStatus: 1, documentID: 12 });
 
 /** Follows with a stop that comes while the given request is out, or before all when that is 0. */
-async function stoppedAt(request: number, script: Script, service: "bank" | "fiscal" = "bank", windowMs = 20_000) {
+async function stoppedAt(
+  request: number,
+  script: Script,
+  service: "bank" | "fiscal" = "bank",
+  { windowMs = 20_000, isAborted = false } = {},
+) {
   const world = over(script);
   const stop = new AbortController();
   if (request === 0) stop.abort();
@@ -26,7 +31,8 @@ async function stoppedAt(request: number, script: Script, service: "bank" | "fis
     if (world.service.seen.length === request) stop.abort();
     return answer;
   };
-  const options = { ...world.options, askOnly: stop.signal, windowMs, intervalMs: 1000 };
+  const aborted = isAborted ? stop.signal : new AbortController().signal;
+  const options = { ...world.options, askOnly: stop.signal, aborted, windowMs, intervalMs: 1000 };
   const { client } = world;
   const settled = await (service === "bank"
     ? client.bank.settle("sale", sale, options)
@@ -54,12 +60,12 @@ test("askOnly: an operation that runs is asked about to its end", async () => {
 });
 
 test('askOnly: a lost start is never resent, and "not found" ends it: after 30 s', async () => {
-  assert.equal((await stoppedAt(1, [["/sale", lost], ...absentTo30s], "bank", 60_000)).result, "declined");
-  assert.equal((await stoppedAt(1, [["/sale", lost], ...goneTo30s], "fiscal", 60_000)).result, "failed");
+  assert.equal((await stoppedAt(1, [["/sale", lost], ...absentTo30s], "bank", { windowMs: 60_000 })).result, "declined");
+  assert.equal((await stoppedAt(1, [["/sale", lost], ...goneTo30s], "fiscal", { windowMs: 60_000 })).result, "failed");
 });
 
 test("askOnly that comes with the question's -15 keeps the resend from being sent", async () => {
-  assert.equal((await stoppedAt(2, [["/sale", lost], ...absentTo30s], "bank", 60_000)).result, "declined");
+  assert.equal((await stoppedAt(2, [["/sale", lost], ...absentTo30s], "bank", { windowMs: 60_000 })).result, "declined");
 });
 
 test("askOnly: fiscal code 5 is asked about, not resent", async () => {
@@ -74,8 +80,13 @@ test("askOnly: fiscal code 5 is asked about, not resent", async () => {
   assert.equal(result, "closed");
 });
 
-test("askOnly: a document in progress that is then not found for 30 s has failed", async () => {
-  assert.equal((await stoppedAt(1, [["/sale", error(44)], ...goneTo30s], "fiscal", 60_000)).result, "failed");
+test("a document in progress that was aborted at the terminal, and is then not found for 30 s, has failed", async () => {
+  const script: Script = [["/sale", error(44)], ...goneTo30s];
+  const aborted = await stoppedAt(1, script, "fiscal", { windowMs: 60_000, isAborted: true });
+  assert.deepEqual([aborted.result, aborted.token.known.isAborted], ["failed", true]);
+  const gone: Script = [["/sale", error(44)], ...repeat(40, ["/check_status", error(9)] as const)];
+  const stopped = await stoppedAt(1, gone, "fiscal", { windowMs: 40_000 });
+  assert.equal(stopped.result, "unknown", "nobody took it away");
 });
 
 test("askOnly: an accepted bank operation that isn't found stays unknown", async () => {

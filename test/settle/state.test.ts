@@ -55,6 +55,6 @@ test("stateToAskAbout() remembers whether the start was answered with an error",
 
 test("stateWithoutEffect() tells one that was refused from one that was never sent", () => {
   const refusal = { code: -29, message: "no" };
-  assert.deepEqual(stateWithoutEffect(fresh, true, refusal), inPhase("refused", { refusal }));
-  assert.deepEqual(stateWithoutEffect(fresh, false, refusal), inPhase("unsent", { refusal }));
+  assert.deepEqual(stateWithoutEffect(fresh, true, refusal), inPhase("refused", { refusal, isSentOnce: true }));
+  assert.deepEqual(stateWithoutEffect(fresh, false, refusal), inPhase("unsent", { refusal, isSentOnce: true }));
 });

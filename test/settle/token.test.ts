@@ -81,8 +81,11 @@ test("readToken() brings back what is known, to the last field", () => {
     copied: true,
     refusal: { code: -3, message: "no" },
     refusals: 1,
+    earlierInDoubt: true,
     askOnly: true,
+    isAborted: true,
     isSentOnce: true,
+    hasEnded: true,
   };
   const token = { v: 1, service: "bank", route: "/sale", body: '{"pay_id":"P-1"}', known };
   const read = readToken(token);

@@ -1,0 +1,253 @@
+import assert from "node:assert/strict";
+import { contracts } from "../../src/contract/contracts.ts";
+import { recoveryOf } from "../../src/contract/recovery.ts";
+import type { Call, Reply } from "../../src/core/call.ts";
+import { Fault } from "../../src/core/fault.ts";
+import type { Followed } from "../../src/core/followed.ts";
+import { Presence } from "../../src/core/presence.ts";
+import { faultBody } from "../../src/envelope/fault.ts";
+import { textOf } from "../../src/envelope/json.ts";
+import { settleByBridge } from "../../src/settle/by-bridge.ts";
+import { RemoteService } from "../../src/settle/remote-service.ts";
+import { resume, settle } from "../../src/settle/settle.ts";
+import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/settle/transport.ts";
+import type { Settled, SettleEvent } from "../../src/settle/types.ts";
+import type { FullTerminal } from "./full-terminal.ts";
+import { isAllowed, isGood, type Stand } from "./full-trade.ts";
+import { merchantId } from "./request-body.ts";
+
+/**
+ * Tills with the typed client in the full worlds: each follows one operation of a key of its own, by itself or by the bridge, dies, and
+ * takes it up again with the token that it stored.
+ */
+
+/** A service with its terminal, as tills with the client see it. */
+export interface ClientTill {
+  readonly service: string;
+  readonly terminal: FullTerminal;
+  /** Whether it names a payment itself (qr). */
+  readonly names: boolean;
+  /** The process that runs. */
+  handle(call: Call): Promise<Reply>;
+}
+
+export interface FullClientsOptions {
+  readonly tills: readonly ClientTill[];
+  readonly amount: number;
+  /** A sale may have gone out without a record, of which the bridge can know nothing. */
+  mayRelayUnrecorded(): boolean;
+  say(text: string): void;
+  fail(error: unknown): void;
+}
+
+export interface ClientStep {
+  readonly service: number;
+  readonly key: number;
+  readonly isByBridge: boolean;
+  readonly windowS: number;
+}
+
+/** The tills with the client of one world. */
+export class FullClients {
+  readonly #options: FullClientsOptions;
+  readonly #clients = new Map<string, FullClient>();
+  /** What each result says, to be held against the ledger. */
+  readonly #checks: (() => void)[] = [];
+
+  constructor(options: FullClientsOptions) {
+    this.#options = options;
+  }
+
+  get areRunning(): boolean {
+    return [...this.#clients.values()].some(({ isRunning }) => isRunning);
+  }
+
+  /** One begins its operation, or takes it up again, unless it is about it. */
+  follow({ service: index, key: number, isByBridge, windowS }: ClientStep): void {
+    const till = this.#options.tills[index];
+    if (till === undefined) return;
+    const key = clientKey(number);
+    const name = nameOf(till, key);
+    const client = this.#clients.get(name) ?? new FullClient({ till, key, isByBridge, amount: this.#options.amount });
+    this.#clients.set(name, client);
+    if (client.isRunning) return;
+    client.run(windowS * 1_000).then(
+      (settled) => {
+        if (settled !== undefined) this.#ended(client, name, settled.result);
+      },
+      (error: unknown) => this.#options.fail(error),
+    );
+  }
+
+  die({ service: index, key: number }: Pick<ClientStep, "service" | "key">): void {
+    const till = this.#options.tills[index];
+    if (till !== undefined) this.#clients.get(nameOf(till, clientKey(number)))?.die();
+  }
+
+  /** The bridge was killed. */
+  cutOff(): void {
+    for (const client of this.#clients.values()) client.cutOff();
+  }
+
+  /** Whether this sale's client shows a code anew where the first may be lost, and can't be asked about (qr.md, Flow rules 3). */
+  mayShowAgain(name: string): boolean {
+    return this.#clients.get(name)?.mayShowAgain === true;
+  }
+
+  /** What was said holds for ever: for what is carried out behind it as well. */
+  check(): void {
+    for (const each of this.#checks) each();
+  }
+
+  #ended(client: FullClient, name: string, result: Settled["result"]): void {
+    this.#options.say(`client ${name}: ${result}`);
+    const check = () => {
+      if (client.isByBridge && this.#options.mayRelayUnrecorded()) return;
+      assert.ok(
+        client.isSo(result),
+        `the client of ${name} was told ${result}, and the ledger has ${client.stands.join(", ")}`,
+      );
+    };
+    this.#checks.push(check);
+    try {
+      check();
+    } catch (error) {
+      this.#options.fail(error);
+    }
+  }
+}
+
+const clientKey = (number: number) => `c${number}`;
+
+/** Whether a key is of a till with the client: no other has it. */
+export const isClientKey = (key: string) => key.startsWith("c");
+
+const nameOf = ({ service, terminal }: ClientTill, key: string) => `${service} ${terminal.trade.sale} ${key}`;
+
+interface ClientOptions {
+  readonly till: ClientTill;
+  readonly key: string;
+  readonly isByBridge: boolean;
+  readonly amount: number;
+}
+
+class FullClient {
+  readonly isByBridge: boolean;
+  readonly #till: ClientTill;
+  readonly #key: string;
+  readonly #body: object;
+  readonly #remote: RemoteService;
+  /** Calls that wait for the process that runs, to be cut off. */
+  readonly #waiting = new Set<() => void>();
+  /** Of the till's process. */
+  #life: AbortController | undefined;
+  /** As its storage has it. */
+  #token: string | undefined;
+  #calls = 0;
+
+  constructor({ till, key, isByBridge, amount }: ClientOptions) {
+    this.#till = till;
+    this.#key = key;
+    this.isByBridge = isByBridge;
+    const { trade } = till.terminal;
+    this.#body = trade.body(trade.sale, key, amount, till.names ? `own-${key}` : undefined);
+    const transport: Transport = { send: (request, signal) => this.#send(request, signal), close: async () => {} };
+    const contract = contracts[trade.contract];
+    this.#remote = new RemoteService({ contract, name: till.service, transport, merchantId, timeoutMs: undefined });
+  }
+
+  get isRunning(): boolean {
+    return this.#life !== undefined;
+  }
+
+  get mayShowAgain(): boolean {
+    return this.#till.terminal.trade.contract === "qr";
+  }
+
+  /** How its sales stand in the ledger. */
+  get stands(): readonly Stand[] {
+    const { terminal } = this.#till;
+    return terminal.standsOf(terminal.trade.sale, this.#key);
+  }
+
+  isSo(result: Settled["result"]): boolean {
+    const { terminal } = this.#till;
+    const { trade } = terminal;
+    if (result === "unknown") return true;
+    if (result === "not-sent") return !terminal.heard.includes(this.#key);
+    // Its sale wasn't carried out: so the contract calls it.
+    if (result === recoveryOf(trade.contract, trade.sale)?.refused) return !this.stands.some((stand) => isGood(stand));
+    return isAllowed(result, this.stands) || (result === "closed" && terminal.isCopied(this.#key));
+  }
+
+  /** Begins the operation, or takes it up again. @returns its end, unless the till died. */
+  async run(windowMs: number): Promise<Settled | undefined> {
+    const life = new AbortController();
+    this.#life = life;
+    const { service, terminal } = this.#till;
+    const options = {
+      windowMs,
+      signal: life.signal,
+      onProgress: ({ token }: SettleEvent) => {
+        if (!life.signal.aborted) this.#token = JSON.stringify(token);
+      },
+    };
+    const begin = this.isByBridge ? settleByBridge : settle;
+    const settled =
+      this.#token === undefined
+        ? await begin(this.#remote, terminal.trade.sale, this.#body, options)
+        : await resume({ [service]: this.#remote }, JSON.parse(this.#token), options);
+    if (life.signal.aborted) return undefined;
+    this.#life = undefined;
+    return settled;
+  }
+
+  die(): void {
+    this.#life?.abort();
+    this.#life = undefined;
+  }
+
+  /** The process that its calls went to is no more. */
+  cutOff(): void {
+    for (const cut of this.#waiting) cut();
+  }
+
+  async #send({ route, body, waitS, withdrawn }: TransportRequest, signal: AbortSignal): Promise<Answer> {
+    const { service, terminal } = this.#till;
+    const contract = contracts[terminal.trade.contract];
+    const caller = new Presence();
+    const call: Call = {
+      ...{ service, contract: contract.service, route, body: body === undefined ? [] : [Buffer.from(body)] },
+      ...{
+        requestId: `${this.#key}-${++this.#calls}`,
+        key: this.#key,
+        caller,
+        followMs: waitS === undefined ? undefined : waitS * 1_000,
+      },
+    };
+    if (signal.aborted || withdrawn?.aborted === true) return failedAnswer("not-sent", "cancelled before it was sent");
+    signal.addEventListener("abort", () => caller.leave());
+    let cut = () => {};
+    const lost = new Promise<Answer>((resolve) => {
+      cut = () => resolve(failedAnswer("unknown", "the connection was lost"));
+    });
+    this.#waiting.add(cut);
+    const answered = this.#till.handle(call).then(
+      ({ payload, followed }): Answer => ({
+        ...{ outcome: "answered", text: textOf(payload), httpStatus: 200, retryAfterMs: undefined, reason: undefined },
+        ...{ failure: undefined, followed: wordOf(followed) },
+      }),
+      (error: unknown): Answer => {
+        if (!(error instanceof Fault)) throw error;
+        const { outcome, httpStatus, retryAfterS, reason, message, details } = error;
+        const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
+        const text = faultBody(contract, route, error).payload.toString();
+        return { outcome, text, httpStatus, retryAfterMs, reason, failure: message, followed: wordOf(details.followed) };
+      },
+    );
+    return Promise.race([answered, lost]).finally(() => this.#waiting.delete(cut));
+  }
+}
+
+const wordOf = (followed: Followed | undefined) =>
+  followed && { result: followed.result, answerOf: followed.answerOf, isGuarded: followed.isGuarded };
