@@ -229,7 +229,7 @@ class RunningBridge implements Bridge {
     if (this.#config !== undefined) {
       refuseRestarts(this.#config, config, ["journal", "admin"]);
       const before = Object.keys(this.#config.services);
-      refuseForgotten(before, Object.keys(config.services), this.#journal?.unknown() ?? []);
+      refuseForgotten(before, Object.keys(config.services), this.#journal?.unended() ?? []);
     }
     const served = servedBy(config);
     const validate = await validatorFor(served);

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/config.ts";
 import type { ServiceName } from "../core/call.ts";
 import { printable } from "../core/shell-text.ts";
-import type { UnknownOperation } from "../journal/record.ts";
+import type { SentRecord } from "../journal/record.ts";
 
 /**
  * Refuses a configuration that changes what is set up only at the start: the journal holds its folder, and the admin port stays open.
@@ -16,21 +16,22 @@ export function refuseRestarts(before: Config, now: Config, keys: readonly ("jou
 }
 
 /**
- * Refuses a configuration without a service of which the journal has something unknown: its operations are known by its name, and under
+ * Refuses a configuration without a service of which an operation has no known end: its operations are known by its name, and under
  * another one the repetition of a sale would be sent again.
  * @param before The services' names until now.
- * @throws Error naming the service and its last unknown operation; nothing of the configuration is applied.
+ * @param unended Operations without a known end.
+ * @throws Error naming the service and one of them; nothing of the configuration is applied.
  */
 export function refuseForgotten(
   before: readonly ServiceName[],
   now: readonly ServiceName[],
-  unknown: readonly UnknownOperation[],
+  unended: readonly Pick<SentRecord, "service" | "route" | "key">[],
 ): void {
   for (const service of before) {
-    const last = now.includes(service) ? undefined : unknown.findLast((each) => each.service === service);
+    const last = now.includes(service) ? undefined : unended.findLast((each) => each.service === service);
     if (last === undefined) continue;
     const operation = [last.route, last.key].filter((each) => each !== undefined).join(" ");
     const state = `services.${service} was taken away or renamed, and how ${printable(operation)} of it ended is unknown`;
-    throw new Error(`Cannot reload: ${state}: settle it first (posline journal --unknown), or undo the change`);
+    throw new Error(`Cannot reload: ${state}: wait for its end or settle it (posline journal --unknown), or undo the change`);
   }
 }

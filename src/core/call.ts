@@ -42,6 +42,11 @@ export interface Call {
   readonly isFresh?: boolean;
   /** Called when it is about to be sent, with its place in the order of all that is sent, where a journal is kept. */
   readonly onSent?: (order: number) => void;
+  /**
+   * The place in that order of what had been sent last under its key when the terminal was asked about that: where anything was sent
+   * under it since, it isn't sent.
+   */
+  readonly askedAtOrder?: number | undefined;
   /** Asked by posline itself: sent only when no other call waits. */
   readonly background?: boolean;
 }

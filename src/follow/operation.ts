@@ -98,8 +98,9 @@ export class Operation {
   /** Until when they wait, on the clock's scale. */
   #untilMs = 0;
   #sentOver: string | undefined;
-  /** What was asked before its sending was asked over this device. */
+  /** What was asked before its sending was asked over this device, when this was the last order under its key. */
   #askedOver: string | undefined;
+  #askedAtOrder: number | undefined;
   #known: SettleState;
   #startEnded = () => {};
   #start: Reply | Fault | undefined;
@@ -306,12 +307,16 @@ export class Operation {
       return this.#sendStart(call);
     }
     this.#polls++;
+    const order = this.#options.history.lastOrder();
     const { ending, device } = await this.#ask(route, body);
     if (!(ending instanceof Fault) && this.#provesNothing(ending, device)) {
       this.#lastFault = unprovenElsewhere(this.#options.route.path);
       return answerOf(this.#lastFault);
     }
-    if (call !== undefined) this.#askedOver = device;
+    if (call !== undefined) {
+      this.#askedOver = device;
+      this.#askedAtOrder = order;
+    }
     if (this.#now?.isStopped === true) this.#aborted.abort();
     if (ending instanceof Fault) this.#lastFault = ending;
     else {
@@ -346,7 +351,7 @@ export class Operation {
     const onSent = (order: number) => {
       this.order = order;
     };
-    const sent = { ...call, caller: this.#caller, onSent };
+    const sent = { ...call, caller: this.#caller, onSent, askedAtOrder: this.#askedAtOrder };
     this.#start = await tried(handler, isFresh ? { ...sent, isFresh } : sent);
     if (!(this.#start instanceof Fault)) this.#last = { route: route.path, reply: this.#start };
     // It ends as one that isn't followed would: of an earlier one nothing is known.

@@ -155,6 +155,11 @@ export class Journal implements OperationHistory {
     return this.#open.slice(-unknownMax).map(({ sent, cause }) => asUnknown(sent, cause));
   }
 
+  /** Operations whose tills may send them again to learn how they ended: of unknown outcome, in flight, or followed and without an end. */
+  unended(): readonly Pick<SentRecord, "service" | "route" | "key">[] {
+    return [...this.#recent.unended(), ...this.#open.map(({ sent }) => sent)];
+  }
+
   /** The operations of unknown outcome that can still be settled, the last one last. */
   get open(): readonly OpenOperation[] {
     return this.#open;
@@ -190,8 +195,9 @@ export class Journal implements OperationHistory {
         const isRecorded = await sent.recorded;
         isResent = this.#isCopy(call, route, () => record);
         if (isResent) throw resent(call);
+        refuseOutdated(call, this.#recent.lastOrderOf(record));
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
-        sending = isOver ? undefined : this.#recent.add(record, sent);
+        sending = isOver ? undefined : this.#recent.add(record, sent, call.followMs !== undefined);
         if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && sending !== undefined)
@@ -503,6 +509,15 @@ function refuseRepeated({ route }: Call, { digest }: SentRecord, before: RecentO
   }
   const fault = notRecorded(route, `the same ${when}: send the same call again, and it is asked about`);
   throw new Fault(fault.kind, fault.message, { ...fault.details, ...details });
+}
+
+/** @throws Fault where something was sent under a call's key after the terminal was asked about that: the answer would be about it. */
+function refuseOutdated({ route, askedAtOrder }: Call, lastOrder: number): void {
+  if (askedAtOrder === undefined || lastOrder <= askedAtOrder) return;
+  throw notRecorded(
+    route,
+    "another operation was sent under its key meanwhile: send the same call again, and that is asked about",
+  );
 }
 
 /** Nothing goes out because of the journal; `state` says why. */

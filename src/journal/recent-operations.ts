@@ -100,10 +100,12 @@ export class RecentOperations {
   }
 
   /** An operation is about to be sent; undefined for one that has no key or no end of its own. */
-  add(sent: SentRecord, place: PlaceInJournal): Sending | undefined {
+  add(sent: SentRecord, place: PlaceInJournal, isFollowed: boolean): Sending | undefined {
     const { service, route, key } = sent;
     if (key === undefined || !followable.has(route)) return undefined;
-    const sending = this.#sending(sent, { place, order: ++this.#lastOrder, atMs: nowMs(), endedMs: undefined });
+    const sending = this.#sending(sent, {
+      ...{ place, order: ++this.#lastOrder, atMs: nowMs(), endedMs: undefined, isFollowed },
+    });
     const sendings = this.#with(this.#under(sent), sending);
     const name = nameOf(service, key);
     this.#keys.delete(name);
@@ -120,7 +122,9 @@ export class RecentOperations {
     const { service, route, key } = sent;
     if (key === undefined || !followable.has(route) || ageMs > recentMs) return;
     const now = nowMs();
-    const sending = this.#sending(sent, { place, order: place, atMs: now - ageMs, endedMs: now });
+    const sending = this.#sending(sent, {
+      ...{ place, order: place, atMs: now - ageMs, endedMs: now, isFollowed: false },
+    });
     this.#keys.set(nameOf(service, key), this.#with(this.#under(sent), Object.assign(sending, known)));
   }
 
@@ -134,7 +138,7 @@ export class RecentOperations {
 
   #sending(
     { route, timeMs, digest, device, ask, fresh = false }: SentRecord,
-    place: Pick<Sending, "place" | "order" | "atMs" | "endedMs">,
+    place: Pick<Sending, "place" | "order" | "atMs" | "endedMs" | "isFollowed">,
   ): Sending {
     const unknown = { said: nothingSaid, isFound: false, settled: undefined, isStopped: false };
     return { route, sentMs: timeMs, digest, device, ask, isFresh: fresh, ...place, ...unknown };
@@ -246,6 +250,17 @@ export class RecentOperations {
     const others = requestsOf(this.#under(sent).filter(({ route }) => route !== sent.route));
     if (others.some((each) => mayCome(each, (other) => nowMs() < mayRunUntilMs(other)))) return "recent";
     return others.some(({ end }) => end === undefined) ? "old" : undefined;
+  }
+
+  /** What this process sent that is in flight, or is followed and has no known end. */
+  unended(): readonly Pick<SentRecord, "service" | "route" | "key">[] {
+    return [...this.#keys].flatMap(([name, sendings]) => {
+      const [service = "", key] = name.split("\n");
+      const open = requestsOf(sendings).filter(({ sendings: same, end }) =>
+        same.some(({ endedMs, isFollowed }) => endedMs === undefined || (isFollowed && end === undefined)),
+      );
+      return open.flatMap(({ sendings: [first] }) => (first === undefined ? [] : [{ service, route: first.route, key }]));
+    });
   }
 
   /** The oldest go: each time one comes at most a few are too old. */

@@ -258,17 +258,33 @@ test("SIGHUP moves a service to another terminal, whose ignorance proves nothing
   );
 });
 
-test("SIGHUP is refused where it takes a service away of which a sale is unknown", async () => {
+test("SIGHUP is refused where it takes a service away of which a sale is on the line, unknown, or followed and without an end", async () => {
+  let answersSale = false;
+  const sales: string[] = [];
   await withBench(
-    ({ framing, text }, terminal) =>
-      text.startsWith("/sale") ? undefined : terminal.reply(framing, probeReplies.bankSupported),
+    ({ framing, text }, terminal) => {
+      if (text.startsWith("/sale")) sales.push(text);
+      if (text.startsWith("/sale") && !answersSale) return;
+      const isOurs = text.startsWith("/sale") || text.startsWith("/check");
+      return terminal.reply(framing, isOurs ? '{"status":"success"}' : probeReplies.bankSupported);
+    },
     async ({ configOf, port, reload }) => {
+      const renamed = { ...configOf(), services: { "bank-1": { contract: "bank", line: "till", port } } };
+      const saleOf = (key: string) => `{"pay_id":"${key}","amount":100,"currency_name":"EUR"}`;
+      const refused = async (key: string) => {
+        const why = `services\\.bank was taken away or renamed, and how /sale ${key} of it ended is unknown: wait for its end or settle it`;
+        assert.match(JSON.stringify(await reload(renamed)), new RegExp(why));
+      };
       await reload(configOf({ bank: { replyTimeoutMs: { "/sale": 3001 } } }));
-      const sale = await ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100,"currency_name":"EUR"}');
-      assert.equal(sale.status, 504);
-      const told = await reload({ ...configOf(), services: { "bank-1": { contract: "bank", line: "till", port } } });
-      const why = /services\.bank was taken away or renamed, and how \/sale A-1 of it ended is unknown: settle it first/;
-      assert.match(JSON.stringify(told), why);
+      const asking = ask(port, "POST", "/sale", saleOf("A-1"));
+      await until(() => sales.length === 1, "the sale on the line");
+      await refused("A-1");
+      assert.equal((await asking).status, 504);
+      await refused("A-1");
+      answersSale = true;
+      const pending = await ask(port, "POST", "/sale", saleOf("A-2"), { prefer: "wait=2" });
+      assert.equal(pending.headers["x-posline-result"], "pending");
+      await refused("A-1");
     },
     (folder) => ({ journal: { folder: join(folder, "journal"), resolve: false } }),
   );

@@ -742,3 +742,25 @@ test("what a till's own question found to have ended well is shown beside no ans
     assert.deepEqual([waiting.word, waiting.outcome], ["approved", "unknown"]);
   }
 });
+
+test("a refund isn't sent where a sale came under its key between the question before it and its turn", async () => {
+  let sold = false;
+  const box = await new WholeBox(
+    time,
+    ({ route }) => {
+      if (route === "/sale") sold = true;
+      if (route === "/sale") return success;
+      if (route === "/refund") return { status: "error", code: -3 };
+      return sold ? final("APPROVED", "T-1") : absent;
+    },
+    false,
+  ).start();
+  const refund = box.call("/refund", sale, 60);
+  await time.advance(5);
+  box.call("/sale", sale);
+  await time.advance(5_000);
+  assert.deepEqual([refund.word, refund.outcome, box.count("/refund")], ["failed", "not-sent", 0]);
+  const again = box.call("/refund", sale, 60);
+  await time.advance(65_000);
+  assert.deepEqual([again.word, box.count("/refund")], ["unknown", 1], "what is found is the sale");
+});

@@ -653,3 +653,21 @@ test("Journal remembers nothing of a call that was refused while it was recorded
   assert.equal(journal.find("bank", "/sale", "A"), undefined);
   assert.deepEqual(keysOf(journal), []);
 });
+
+test("Journal.unended() has what its tills may send again to learn how it ended, and nothing that is over", async () => {
+  const { journal } = await opened();
+  const keys = () => journal.unended().map(({ service, route, key }) => `${service} ${route} ${key}`);
+  const call = (key: string, more: object = {}) => journal.begin({ ...callOf(key), ...more }, routeTo("/sale", "bank"));
+  const inFlight = call("OUT");
+  await inFlight.sent();
+  const relayed = call("RELAYED");
+  await relayed.sent();
+  await relayed.ended(success);
+  const followed = call("FOLLOWED", { followMs: 1_000 });
+  await followed.sent();
+  await followed.ended(success);
+  assert.deepEqual(keys(), ["bank /sale OUT", "bank /sale FOLLOWED"]);
+  await inFlight.ended({ outcome: "unknown" });
+  journal.settled("bank", "/sale", "FOLLOWED", "approved", journal.lastOrder("bank", "FOLLOWED"));
+  assert.deepEqual(keys(), ["bank /sale OUT"]);
+});
