@@ -344,8 +344,6 @@ export class Operation {
     this.#sentOver = device;
     // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
     const isFresh = recovery.baseline && this.#known.baseline === "";
-    // Joined to the same that is out already, it is that one.
-    this.order = history.lastOrder() ?? 0;
     // What was asked before it proves nothing of its end.
     this.#last = undefined;
     const onSent = (order: number) => {
@@ -353,6 +351,8 @@ export class Operation {
     };
     const sent = { ...call, caller: this.#caller, onSent, askedAtOrder: this.#askedAtOrder };
     this.#start = await tried(handler, isFresh ? { ...sent, isFresh } : sent);
+    // Joined to the same call without the header, it is that one: nothing else can have been sent before its end.
+    if (isJoined(this.#start)) this.order = history.lastOrder() ?? 0;
     if (!(this.#start instanceof Fault)) this.#last = { route: route.path, reply: this.#start };
     // It ends as one that isn't followed would: of an earlier one nothing is known.
     else if (this.#start.outcome === "not-sent" && this.#known.doubt) this.#giveUp.abort();
@@ -425,6 +425,8 @@ function unprovenOther(path: string): Fault {
 }
 
 const isAbsent = ({ finals }: Contract, code: number | undefined) => code !== undefined && finals.absentCodes.includes(code);
+
+const isJoined = (ending: Reply | Fault) => (ending instanceof Fault ? ending.details : ending).isJoined === true;
 
 const outcomeOf = (ending: Reply | Fault) => (ending instanceof Fault ? ending.outcome : "answered");
 

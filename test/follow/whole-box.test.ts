@@ -764,3 +764,13 @@ test("a refund isn't sent where a sale came under its key between the question b
   await time.advance(65_000);
   assert.deepEqual([again.word, box.count("/refund")], ["unknown", 1], "what is found is the sale");
 });
+
+test("a followed sale that is joined to the same one in the queue, without the header, is followed to its end", async () => {
+  const box = await new WholeBox(time, ({ route }) => (route === "/sale" ? success : final("APPROVED", "T-1")), false).start();
+  // It holds the line.
+  box.call("/check", { pay_id: "P-0" });
+  box.call("/sale", sale);
+  const followed = box.call("/sale", sale, 30);
+  await time.advance(10_000);
+  assert.deepEqual([followed.word, box.count("/sale"), box.journal.find("bank", "/sale", "P-1")?.end], ["approved", 1, "approved"]);
+});
