@@ -449,19 +449,23 @@ export class LineEngine {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
     }
-    // A frame that began behind these, after the reply was due, holds the call up no longer.
-    const beganNow = items.length > 0 && receiving.phase === "in-frame";
-    if (beganNow && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
+    // A frame that began behind these, or begins before a timer can run, holds a call up no longer whose reply is due.
+    const isBetween = items.at(-1)?.kind === "frame" || (items.length > 0 && receiving.phase === "in-frame");
+    if (isBetween && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
     // Bytes that never pause become no discard.
     if (receiving.phase === "garbage") this.#liveness.strayed("babble", now);
     this.#afterBytes(now);
   }
 
-  /** Two replies in one read, and not the same one twice: which of them is the call's isn't known. */
+  /**
+   * Two replies in one read, and not the same one twice: which of them is the call's isn't known, where a late answer may be among them.
+   * Elsewhere the first one is: a terminal may send of its own accord behind it, and pad with zeros, which read as empty frames.
+   */
   #receivedAtOnce(items: readonly Decoded[], now: number): void {
     const current = this.#current;
-    if (current === undefined || this.#isWriting) return;
-    const isReply = (frame: Frame) => !this.#isStray(frame, jsonOf(readReply(frame.payload)), current.request);
+    if (current === undefined || this.#isWriting || !this.#recovery.mayAnswerLate(current.request.framing)) return;
+    const isReply = (frame: Frame) =>
+      frame.payloadBytes > 0 && !this.#isStray(frame, jsonOf(readReply(frame.payload)), current.request);
     const frames = items.filter((item) => item.kind === "frame");
     const [first, ...others] = frames.filter(isReply).map(({ payload }) => Buffer.concat(payload));
     if (first === undefined || others.every((each) => each.equals(first))) return;
@@ -539,9 +543,11 @@ export class LineEngine {
     else this.#framedByTerminal(frame, json, now);
   }
 
-  /** What was sent comes back, or a line that is held low reads as an empty frame: no terminal answers anything by that. */
+  /**
+   * What was sent comes back, or zeros read as an empty frame, of a line that is held low or behind an answer: no terminal answers
+   * anything by that, so it leaves nobody in doubt who has been proven.
+   */
   #framedByNobody(frame: Frame, kind: "echo" | "noise", now: number): void {
-    this.#recovery.suspectFraming(frame.framing);
     this.#liveness.strayed(kind, now);
     this.#report({ is: "late", frame });
     this.#take("stray");

@@ -92,6 +92,7 @@ export interface ProbeAccountState {
   readonly odd?: number | undefined;
   readonly isOdd?: boolean | undefined;
   readonly answersProbes?: boolean | undefined;
+  readonly isSilent?: boolean | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -137,6 +138,8 @@ class ProbeAccount implements ProbeAccountState {
   isProven = false;
   /** It has answered probes, if wrongly, and no silence has settled it since: when it is silent, it may wait for a customer's card. */
   answersProbes = false;
+  /** Silence settled it last, not an answer, and it has replied to no call since: an answer that took longer may come. */
+  isSilent = false;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
@@ -304,13 +307,14 @@ class ProbeAccount implements ProbeAccountState {
   }
 
   get state(): ProbeAccountState {
-    const { lineService, odd, isOdd, answersProbes, ...noted } = this;
+    const { lineService, odd, isOdd, answersProbes, isSilent, ...noted } = this;
     const { service } = lineService;
-    return { ...noted, service, odd: odd || undefined, isOdd: isOdd || undefined, answersProbes: answersProbes || undefined };
+    const rare = { odd: odd || undefined, isOdd: isOdd || undefined, answersProbes: answersProbes || undefined };
+    return { ...noted, ...rare, service, isSilent: isSilent || undefined };
   }
 
-  set state({ service, odd = 0, isOdd = false, answersProbes = false, ...noted }: ProbeAccountState) {
-    Object.assign(this, noted, { odd, isOdd, answersProbes });
+  set state({ service, odd = 0, isOdd = false, answersProbes = false, isSilent = false, ...noted }: ProbeAccountState) {
+    Object.assign(this, noted, { odd, isOdd, answersProbes, isSilent });
   }
 }
 
@@ -417,7 +421,15 @@ export class Recovery {
 
   /** A call's own reply came, and it wasn't of a probe's shape: the service has answered all that it was asked before. */
   replied(service: ServiceName): void {
-    this.#accounts.get(service)?.setStale(0);
+    const account = this.#accounts.get(service);
+    if (account === undefined) return;
+    account.setStale(0);
+    account.isSilent = false;
+  }
+
+  /** Whether an answer to an earlier call may still come, of a service of this framing. */
+  mayAnswerLate(framing: Framing): boolean {
+    return this.#accountsOf(framing).some(({ isSilent }) => isSilent);
   }
 
   /**
@@ -455,6 +467,7 @@ export class Recovery {
     if (!this.#proven.includes(account.lineService)) this.#proven.push(account.lineService);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
+    if (account.hasAnswered) account.isSilent = false;
     if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
       account.setStale(account.stillOut);
       this.#settle(account);
@@ -526,6 +539,7 @@ export class Recovery {
     }
     for (const account of settled) {
       const sinceMs = now - this.#limits.lateReplyMs;
+      account.isSilent = !account.hasAnswered;
       if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
       else account.setStale(account.stillOut);
       if (!account.hasAnsweredWrongly) account.answersProbes = false;

@@ -27,6 +27,8 @@ class OddTerminal {
   /** What a call is answered; undefined: nothing. */
   onCall: (id: string) => string | undefined = (id) => `{"status":"error","code":-29,"id":"${id}"}`;
   answerMs = () => 5;
+  /** What comes right behind each answer. */
+  behind = Buffer.alloc(0);
   probes = 0;
   #freeMs = 0;
 
@@ -36,7 +38,7 @@ class OddTerminal {
       const answer = this.#answerTo(framing, text);
       if (answer === undefined) return;
       this.#freeMs = Math.max(this.time.now, this.#freeMs) + this.answerMs();
-      this.time.after(this.#freeMs - this.time.now, () => device.send(frame(framing, answer)));
+      this.time.after(this.#freeMs - this.time.now, () => device.send(Buffer.concat([frame(framing, answer), this.behind])));
     });
     this.line = new SimulatedLine({
       config: configOf({ lateReplyMs }),
@@ -204,4 +206,21 @@ test("Line asks no idle probes of a service whose firmware answers them with tex
   terminal.line.call(requestFor("LOST", { service: "qr", replyTimeoutMs: 4_000 }), () => {});
   assert.ok(terminal.time.until(() => terminal.line.state === "recovering"));
   assert.ok(terminal.cleanAfterS() < 1);
+});
+
+test("Line is clean at once, and gives each sale its answer, over a terminal that sends zeros behind each answer", () => {
+  const terminal = new OddTerminal(["bank"]);
+  // As many as make two empty frames.
+  terminal.behind = Buffer.alloc(12);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  assert.ok(terminal.cleanAfterS() < 1);
+  for (const id of ["A", "B"]) {
+    let told: Ending | undefined;
+    terminal.line.call(requestFor(id), (ending) => {
+      told = ending;
+    });
+    terminal.time.advance(1_000);
+    assert.ok(told !== undefined && !(told instanceof Fault));
+    assert.equal(idOf(Buffer.concat(told.payload).toString()), id);
+  }
 });
