@@ -92,7 +92,11 @@ export interface ProbeAccountState {
   readonly odd?: number | undefined;
   readonly isOdd?: boolean | undefined;
   readonly answersProbes?: boolean | undefined;
+  readonly answeredProbes?: boolean | undefined;
   readonly isSilent?: boolean | undefined;
+  readonly isAsked?: boolean | undefined;
+  readonly evidence?: number | undefined;
+  readonly garbled?: number | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -112,6 +116,18 @@ export interface RecoveryState {
   readonly awaitsStale: boolean;
 }
 
+/** What a state leaves out where it is so, as recordings do that were made before it was noted. */
+const usual = {
+  odd: 0,
+  isOdd: false,
+  answersProbes: false,
+  answeredProbes: false,
+  isSilent: false,
+  isAsked: false,
+  evidence: 0,
+  garbled: 0,
+} satisfies Partial<ProbeAccountState>;
+
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
 class ProbeAccount implements ProbeAccountState {
   readonly lineService: LineService;
@@ -129,15 +145,21 @@ class ProbeAccount implements ProbeAccountState {
   waitsSinceMs = 0;
   /** When probes of this recovery were sent, the latest ones, oldest first; whatever came in answer takes the oldest away. */
   unanswered: readonly number[] = [];
-  /** Errors that came in this recovery, and frames that are neither an error nor an answer in its probe's shape. */
+  /** Errors that came in this recovery, frames that are neither an error nor an answer in its probe's shape, and bytes that are none. */
   refusals = 0;
   odd = 0;
+  garbled = 0;
+  /** A probe was sent since any of these came; and how many of them came so, in this recovery: more than one call's late answer. */
+  isAsked = false;
+  evidence = 0;
   /** It has answered probes with something of another shape, and with nothing in shape since. */
   isOdd = false;
   /** It has answered a probe in this process. */
   isProven = false;
   /** It has answered probes, if wrongly, and no silence has settled it since: when it is silent, it may wait for a customer's card. */
   answersProbes = false;
+  /** It has answered them so, whatever came since: its next reply to a call says that it is there again. */
+  answeredProbes = false;
   /** Silence settled it last, not an answer, and it has replied to no call since: an answer that took longer may come. */
   isSilent = false;
   /**
@@ -171,6 +193,9 @@ class ProbeAccount implements ProbeAccountState {
     this.unanswered = [];
     this.refusals = 0;
     this.odd = 0;
+    this.garbled = 0;
+    this.isAsked = false;
+    this.evidence = 0;
   }
 
   /** A probe is sent. */
@@ -178,6 +203,7 @@ class ProbeAccount implements ProbeAccountState {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
     this.sentAtMs = now;
+    this.isAsked = true;
     this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
     this.#wait(now, limits);
   }
@@ -191,6 +217,7 @@ class ProbeAccount implements ProbeAccountState {
     const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < limits.probeIntervalMs;
     this.isProven = true;
     this.isOdd = false;
+    this.isAsked = false;
     this.answered++;
     this.sentAtMs = 0;
     this.answeredAtMs = now;
@@ -228,8 +255,27 @@ class ProbeAccount implements ProbeAccountState {
       this.unanswered = this.unanswered.slice(1);
     }
     if (this.odd >= oddMin) this.isOdd = true;
-    if (this.refusals + this.odd >= oddMin) this.answersProbes = true;
+    this.#noteWrong();
     this.waitsSinceMs = now;
+  }
+
+  /** Bytes that are no frame came: it may answer so, but once a probe. Left-over answers may come corrupt, so nothing is counted off. */
+  answerGarbled(): void {
+    if (!this.isAsked) return;
+    this.garbled++;
+    this.#noteWrong();
+  }
+
+  /**
+   * A call's late answer may come twice, and a terminal may send of its own accord. So two say that it answers probes only if each was
+   * asked for.
+   */
+  #noteWrong(): void {
+    if (this.isAsked) this.evidence++;
+    this.isAsked = false;
+    if (this.evidence < oddMin) return;
+    this.answersProbes = true;
+    this.answeredProbes = true;
   }
 
   /** More answers came than could be stale: one belongs to a probe of this recovery. */
@@ -259,7 +305,12 @@ class ProbeAccount implements ProbeAccountState {
 
   /** It has answered, wrongly, in this recovery. */
   get hasAnsweredWrongly(): boolean {
-    return this.refusals + this.odd > 0;
+    return this.wrong > 0;
+  }
+
+  /** What came in this recovery in place of an answer. */
+  get wrong(): number {
+    return this.refusals + this.odd + this.garbled;
   }
 
   /**
@@ -267,8 +318,8 @@ class ProbeAccount implements ProbeAccountState {
    * come, so that it would be asked only once in `lateReplyMs` from now on, for minutes.
    */
   get isRefused(): boolean {
-    const wrong = this.refusals + this.odd;
-    return wrong >= refusalsMax * this.patience || (wrong >= refusalsMax && this.isFull);
+    const isEvident = this.wrong >= refusalsMax * this.patience && this.evidence >= oddMin;
+    return isEvident || (this.wrong >= refusalsMax && this.isFull);
   }
 
   /** Nearly as many answers may come as the next process takes for left over. */
@@ -307,14 +358,16 @@ class ProbeAccount implements ProbeAccountState {
   }
 
   get state(): ProbeAccountState {
-    const { lineService, odd, isOdd, answersProbes, isSilent, ...noted } = this;
-    const { service } = lineService;
-    const rare = { odd: odd || undefined, isOdd: isOdd || undefined, answersProbes: answersProbes || undefined };
-    return { ...noted, ...rare, service, isSilent: isSilent || undefined };
+    const { lineService, ...noted } = this;
+    const all: ProbeAccountState = { ...noted, service: lineService.service };
+    const isUsual = (key: string, value: unknown) => key in usual && value === usual[key as keyof typeof usual];
+    return Object.fromEntries(
+      Object.entries(all).filter(([key, value]) => !isUsual(key, value)),
+    ) as unknown as ProbeAccountState;
   }
 
-  set state({ service, odd = 0, isOdd = false, answersProbes = false, isSilent = false, ...noted }: ProbeAccountState) {
-    Object.assign(this, noted, { odd, isOdd, answersProbes, isSilent });
+  set state({ service, ...noted }: ProbeAccountState) {
+    Object.assign(this, usual, noted);
   }
 }
 
@@ -425,6 +478,7 @@ export class Recovery {
     if (account === undefined) return;
     account.setStale(0);
     account.isSilent = false;
+    if (account.answeredProbes) account.answersProbes = true;
   }
 
   /** Whether an answer to an earlier call may still come, of a service of this framing. */
@@ -455,7 +509,7 @@ export class Recovery {
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
-      const heard = this.#heardWrong(this.#probedLast(framing), reply?.["status"] === "error", now);
+      const heard = this.#heardWrong(this.#probedLast(this.#owingOf(framing)), reply?.["status"] === "error", now);
       this.suspectFraming(framing);
       return heard;
     }
@@ -473,6 +527,11 @@ export class Recovery {
       this.#settle(account);
     }
     return { kind: "answer", service };
+  }
+
+  /** Bytes that are no frame came while recovering: they may be what the service that was probed last answers to that. */
+  garbled(): void {
+    this.#probedLast(this.#owing.values())?.answerGarbled();
   }
 
   /** Not an answer in shape: it may be what the service answers to its probe, or late. */
@@ -623,12 +682,11 @@ export class Recovery {
     return this.#accountsOf(framing).filter(({ service, stale }) => this.#owing.has(service) || stale > 0).length === 1;
   }
 
-  /** Of the services of a framing that owe, the one probed last. */
-  #probedLast(framing: Framing): ProbeAccount | undefined {
+  /** Of these, the one probed last. */
+  #probedLast(owing: Iterable<ProbeAccount>): ProbeAccount | undefined {
     let last: ProbeAccount | undefined;
-    for (const account of this.#accountsOf(framing)) {
-      if (!this.#owing.has(account.service) || account.sent === 0) continue;
-      if (last === undefined || account.sentAtMs > last.sentAtMs) last = account;
+    for (const account of owing) {
+      if (account.sent > 0 && (last === undefined || account.sentAtMs > last.sentAtMs)) last = account;
     }
     return last;
   }
