@@ -515,7 +515,8 @@ export class LineEngine {
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (!probeShaped) this.#recovery.replied(service);
-    if (!this.#isIdleProbe) this.#lastBusyMs = now;
+    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json);
+    else this.#lastBusyMs = now;
     this.#settle(current, current.reply(frame, read, now));
     // An answer may be owed all the same, by a frame that strayed in before this one.
     if (this.#recovery.owes) this.#outOfStep(now);
@@ -719,7 +720,8 @@ export class LineEngine {
   /**
    * When to probe an idle line, so that a terminal that was switched off is known of before the next sale. Only a service that has
    * answered a probe before is asked: the silence of another would hold up calls that come meanwhile, and prove nothing. After an opening
-   * it is asked at once, unless it was heard: it may be another terminal.
+   * it is asked at once, unless it was heard: it may be another terminal. One that was silent at the start is asked once it has
+   * replied to a call: who is known to answer is waited for when a customer takes long.
    */
   get #idleProbeDueMs(): number {
     let due = never;
@@ -731,6 +733,7 @@ export class LineEngine {
   #idleProbeOf(service: ServiceName): number {
     const probedMs = this.#idleProbedMs.get(service);
     if (probedMs === undefined && !this.#liveness.wasHeard(service)) return this.#lastBusyMs;
+    if (probedMs === undefined && !this.#recovery.isProven(service)) return this.#lastBusyMs + probeReplyMs;
     const { idleProbeMs } = this.#config;
     return idleProbeMs === 0 ? never : Math.max(this.#lastBusyMs, probedMs ?? this.#lastBusyMs) + idleProbeMs;
   }

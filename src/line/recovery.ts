@@ -94,6 +94,7 @@ export interface ProbeAccountState {
   readonly answersProbes?: boolean | undefined;
   readonly answeredProbes?: boolean | undefined;
   readonly isSilent?: boolean | undefined;
+  readonly isTried?: boolean | undefined;
   readonly isAsked?: boolean | undefined;
   readonly evidence?: number | undefined;
   readonly garbled?: number | undefined;
@@ -117,16 +118,17 @@ export interface RecoveryState {
 }
 
 /** What a state leaves out where it is so, as recordings do that were made before it was noted. */
-const usual = {
+const usual: Readonly<Record<string, unknown>> = {
   odd: 0,
   isOdd: false,
   answersProbes: false,
   answeredProbes: false,
   isSilent: false,
+  isTried: false,
   isAsked: false,
   evidence: 0,
   garbled: 0,
-} satisfies Partial<ProbeAccountState>;
+};
 
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
 class ProbeAccount implements ProbeAccountState {
@@ -162,6 +164,8 @@ class ProbeAccount implements ProbeAccountState {
   answeredProbes = false;
   /** Silence settled it last, not an answer, and it has replied to no call since: an answer that took longer may come. */
   isSilent = false;
+  /** It replied after such a silence, and so was, or is, asked once more while the line is idle. */
+  isTried = false;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
@@ -273,7 +277,10 @@ class ProbeAccount implements ProbeAccountState {
   #noteWrong(): void {
     if (this.isAsked) this.evidence++;
     this.isAsked = false;
-    if (this.evidence < oddMin) return;
+    if (this.evidence >= oddMin) this.answersWrongly();
+  }
+
+  answersWrongly(): void {
     this.answersProbes = true;
     this.answeredProbes = true;
   }
@@ -293,6 +300,11 @@ class ProbeAccount implements ProbeAccountState {
     return Math.max(0, this.stillOut - this.staleAssumed);
   }
 
+  /** It can be asked, and whether it answers isn't known: it may have been off when it was asked. */
+  get isUnknown(): boolean {
+    return this.lineService.probe !== undefined && !this.isProven && !this.answeredProbes && !this.isTried;
+  }
+
   /** Whether asking it says anything: it can be asked, and has not answered yet. */
   get isAskable(): boolean {
     return this.lineService.probe !== undefined && !this.hasAnswered;
@@ -301,11 +313,6 @@ class ProbeAccount implements ProbeAccountState {
   /** How many times more is borne of it than of a service that never answered a probe. */
   get patience(): number {
     return this.isProven ? patience : 1;
-  }
-
-  /** It has answered, wrongly, in this recovery. */
-  get hasAnsweredWrongly(): boolean {
-    return this.wrong > 0;
   }
 
   /** What came in this recovery in place of an answer. */
@@ -360,9 +367,8 @@ class ProbeAccount implements ProbeAccountState {
   get state(): ProbeAccountState {
     const { lineService, ...noted } = this;
     const all: ProbeAccountState = { ...noted, service: lineService.service };
-    const isUsual = (key: string, value: unknown) => key in usual && value === usual[key as keyof typeof usual];
     return Object.fromEntries(
-      Object.entries(all).filter(([key, value]) => !isUsual(key, value)),
+      Object.entries(all).filter(([key, value]) => value !== usual[key]),
     ) as unknown as ProbeAccountState;
   }
 
@@ -446,6 +452,7 @@ export class Recovery {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
     if (probeShaped) account.setStale(account.stale + 1);
+    if (probeShaped && !account.isProven) this.#unlist(account);
     if (this.#owing.has(service)) return;
     account.renew();
     this.#owing.set(service, account);
@@ -477,8 +484,22 @@ export class Recovery {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
     account.setStale(0);
+    if (account.isSilent && account.isUnknown) {
+      account.isTried = true;
+      this.#proven.push(account.lineService);
+    }
     account.isSilent = false;
     if (account.answeredProbes) account.answersProbes = true;
+  }
+
+  /** An idle line's question was answered. One that wasn't known to answer any is known from now on, as it answers. */
+  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>): void {
+    const account = this.#accounts.get(service);
+    if (account === undefined || account.isProven) return;
+    account.isProven = account.lineService.isProbeAnswer(reply);
+    if (account.isProven) return;
+    account.answersWrongly();
+    this.#unlist(account);
   }
 
   /** Whether an answer to an earlier call may still come, of a service of this framing. */
@@ -537,15 +558,20 @@ export class Recovery {
   /** Not an answer in shape: it may be what the service answers to its probe, or late. */
   #heardWrong(account: ProbeAccount | undefined, isError: boolean, now: number): Heard {
     if (account === undefined) return { kind: "late", service: undefined };
-    const { service, lineService } = account;
+    const { service } = account;
     account.answerWrongly(now, { isError, isAlone: this.#isAlone(account.framing) });
     // One may be a call's answer, late.
     if (isError) return account.refusals > 1 ? { kind: "refusal", service } : { kind: "late", service: undefined };
     if (account.odd < oddMin) return { kind: "late", service: undefined };
     // Asked while the line is idle, it would begin a recovery that it can't end by an answer.
+    this.#unlist(account);
+    return { kind: "odd", service };
+  }
+
+  /** It isn't asked while the line is idle. */
+  #unlist({ lineService }: ProbeAccount): void {
     const index = this.#proven.indexOf(lineService);
     if (index !== -1) this.#proven.splice(index, 1);
-    return { kind: "odd", service };
   }
 
   /** Whether a reply can only be the answer to a probe, and not to this request. */
@@ -570,9 +596,17 @@ export class Recovery {
     return true;
   }
 
-  /** The services that have answered a probe in this process, and nothing else to probes since, with theirs. */
+  /**
+   * Whom to ask while the line is idle: who has answered a probe in this process, and nothing else to probes since; and once, who
+   * replied to a call and had no chance to.
+   */
   get proven(): readonly LineService[] {
     return this.#proven;
+  }
+
+  /** Whether it has answered a probe in this process. */
+  isProven(service: ServiceName): boolean {
+    return this.#accounts.get(service)?.isProven ?? false;
   }
 
   /** The service to probe now, if it is time for one; the caller sends it. */
@@ -601,7 +635,7 @@ export class Recovery {
       account.isSilent = !account.hasAnswered;
       if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
       else account.setStale(account.stillOut);
-      if (!account.hasAnsweredWrongly) account.answersProbes = false;
+      if (account.wrong === 0) account.answersProbes = false;
       this.#settle(account);
     }
     return settled.length > 0;
@@ -633,7 +667,7 @@ export class Recovery {
     const probedMs = account.unanswered.at(-1);
     const answersWrongly =
       this.#accountsOf(account.framing).some(({ isOdd }) => isOdd) ||
-      this.#owingOf(account.framing).some(({ hasAnsweredWrongly }) => hasAnsweredWrongly);
+      this.#owingOf(account.framing).some(({ wrong }) => wrong > 0);
     const silenceEndsMs = this.#silenceEndsMs(account);
     return probedMs === undefined || !answersWrongly ? silenceEndsMs : Math.max(silenceEndsMs, probedMs + lateReplyMs);
   }

@@ -187,6 +187,8 @@ test("Line.liveness() after a replug of a service that answers no probe says tha
   const set = await opened(unprobed);
   assert.ok(await idle(set));
   assert.equal((await call(set, "A")).text, good);
+  // It is asked once more, and not after that.
+  await time.advance(lineDefaults.lateReplyMs + 30_000);
   set.device.unplug();
   set.device.plug();
   assert.ok(await idle(set));
@@ -365,12 +367,15 @@ test("Line probes each service after idleProbeMs of idleness, tells no change of
   await set.line.stop(0);
 });
 
-test("Line probes nothing while calls come, with idleProbeMs 0, or of a service that never answered a probe", async () => {
+test("Line probes nothing while calls come, with idleProbeMs 0, or, but for once, of a service that never answered a probe", async () => {
   const busy = await opened(healthy);
   const off = await opened(healthy, { config: { idleProbeMs: 0 } });
   const never = await opened(unprobed);
   for (const set of [busy, off, never]) assert.ok(await idle(set));
   assert.equal((await call(never, "A")).text, good);
+  // It is asked once more, since it may have been off.
+  await time.advance(lineDefaults.lateReplyMs + 30_000);
+  assert.equal((await call(never, "B")).text, good);
   const asked = [busy, off, never].map((set) => set.asked.length);
   for (let times = 0; times < 20; times++) {
     await time.advance(lineDefaults.idleProbeMs / 2);

@@ -28,6 +28,8 @@ class OddTerminal {
   /** What a call is answered; undefined: nothing. */
   onCall: (id: string) => string | undefined = (id) => `{"status":"error","code":-29,"id":"${id}"}`;
   answerMs = () => 5;
+  /** How long the next answer takes, where not as long as others. */
+  nextMs: number | undefined;
   /** What comes right behind each answer. */
   behind: Buffer = Buffer.alloc(0);
   probes = 0;
@@ -38,7 +40,8 @@ class OddTerminal {
     const device: SimulatedDevice = new SimulatedDevice(this.time, (framing, text) => {
       const answer = this.isOn ? this.#answerTo(framing, text) : undefined;
       if (answer === undefined) return;
-      this.#freeMs = Math.max(this.time.now, this.#freeMs) + this.answerMs();
+      this.#freeMs = Math.max(this.time.now, this.#freeMs) + (this.nextMs ?? this.answerMs());
+      this.nextMs = undefined;
       const bytes = typeof answer === "string" ? frame(framing, answer) : answer;
       this.time.after(this.#freeMs - this.time.now, () => device.send(Buffer.concat([bytes, this.behind])));
     });
@@ -158,23 +161,33 @@ for (const [name, odd] of [
   ["with errors", error],
   ["with bytes that are no frame", nak],
 ] as const) {
-  for (const [when, before] of [
-    ["", () => {}],
+  for (const [when, begin] of [
+    ["", (terminal: OddTerminal) => terminal.cleanAfterS()],
     [
       " that was off once",
       (terminal: OddTerminal) => {
+        terminal.cleanAfterS();
         terminal.isOn = false;
         terminal.sell("OFF");
         terminal.cleanAfterS();
         terminal.isOn = true;
-        assert.equal(terminal.sell("ON"), '{"status":"success","id":"ON"}');
-        terminal.time.advance(60_000);
+        terminal.sell("ON", 60_000);
       },
     ],
     [
-      " that worked off probes at a start, all at once",
+      " that was switched on after posline",
       (terminal: OddTerminal) => {
-        assert.equal(terminal.sell("FIRST"), '{"status":"success","id":"FIRST"}');
+        terminal.isOn = false;
+        terminal.cleanAfterS();
+        terminal.isOn = true;
+        terminal.sell("ON", 60_000);
+      },
+    ],
+    [
+      " that worked off its first probes all at once",
+      (terminal: OddTerminal) => {
+        terminal.nextMs = 20_000;
+        terminal.cleanAfterS();
       },
     ],
   ] as const) {
@@ -183,15 +196,10 @@ for (const [name, odd] of [
         const terminal = new OddTerminal(["bank"]);
         terminal.odd.set("bank", odd);
         terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
-        let nextMs = when.includes("worked") ? 20_000 : 5;
-        terminal.answerMs = () => {
-          const ms = nextMs;
-          nextMs = 5;
-          return ms;
-        };
+        begin(terminal);
         terminal.cleanAfterS();
-        before(terminal);
-        nextMs = customerMs;
+        assert.equal(terminal.sell("FIRST"), '{"status":"success","id":"FIRST"}');
+        terminal.nextMs = customerMs;
         assert.equal(terminal.sell("A"), "no-reply");
         terminal.cleanAfterS();
         assert.equal(terminal.sell("B", 400_000), '{"status":"success","id":"B"}', `the customer takes ${customerMs} ms`);
@@ -262,14 +270,29 @@ test("Line takes late answers that come twice for no answers to probes, over a t
   terminal.odd.set("bank", undefined);
   terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
   terminal.cleanAfterS();
+  terminal.sell("FIRST", 120_000);
   for (const id of ["A", "B", "C"]) {
-    terminal.answerMs = () => 45_000;
+    terminal.nextMs = 45_000;
     terminal.behind = frame("length", `{"status":"success","id":"${id}"}`);
     assert.equal(terminal.sell(id), "no-reply");
-    terminal.answerMs = () => 5;
     const seconds = terminal.cleanAfterS();
     assert.ok(seconds < 80, `${seconds} s`);
     terminal.behind = Buffer.alloc(0);
     assert.equal(terminal.sell("NEXT"), '{"status":"success","id":"NEXT"}');
   }
+});
+
+test("Line asks one that was silent at the start once more, behind its first reply, and one that ignores probes never again", () => {
+  const terminal = new OddTerminal(["bank"]);
+  terminal.odd.set("bank", undefined);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  terminal.cleanAfterS();
+  terminal.time.advance(600_000);
+  const atStart = terminal.probes;
+  terminal.sell("FIRST", 60_000);
+  const { probes } = terminal;
+  assert.ok(probes > atStart);
+  assert.equal(terminal.line.state, "idle");
+  for (let n = 0; n < 10; n++) assert.equal(terminal.sell(`S-${n}`, 60_000), `{"status":"success","id":"S-${n}"}`);
+  assert.equal(terminal.probes, probes);
 });
