@@ -732,8 +732,8 @@ export class LineEngine {
 
   #idleProbeOf(service: ServiceName): number {
     const probedMs = this.#idleProbedMs.get(service);
-    if (probedMs === undefined && !this.#liveness.wasHeard(service)) return this.#lastBusyMs;
-    if (probedMs === undefined && !this.#recovery.isProven(service)) return this.#lastBusyMs + probeReplyMs;
+    const isKnown = this.#liveness.wasHeard(service) && this.#recovery.isProven(service);
+    if (probedMs === undefined && !isKnown) return this.#lastBusyMs;
     const { idleProbeMs } = this.#config;
     return idleProbeMs === 0 ? never : Math.max(this.#lastBusyMs, probedMs ?? this.#lastBusyMs) + idleProbeMs;
   }
