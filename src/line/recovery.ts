@@ -598,7 +598,7 @@ export class Recovery {
 
   /**
    * Whom to ask while the line is idle: who has answered a probe in this process, and nothing else to probes since; and once, who
-   * replied to a call and had no chance to.
+   * was silent when it was asked, and replied to a call since.
    */
   get proven(): readonly LineService[] {
     return this.#proven;
