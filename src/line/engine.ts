@@ -449,19 +449,23 @@ export class LineEngine {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
     }
-    // A frame that began behind these, after the reply was due, holds the call up no longer.
-    const beganNow = items.length > 0 && receiving.phase === "in-frame";
-    if (beganNow && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
+    // A frame that began behind these, or begins before a timer can run, holds a call up no longer whose reply is due.
+    const isBetween = items.at(-1)?.kind === "frame" || (items.length > 0 && receiving.phase === "in-frame");
+    if (isBetween && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
     // Bytes that never pause become no discard.
     if (receiving.phase === "garbage") this.#liveness.strayed("babble", now);
     this.#afterBytes(now);
   }
 
-  /** Two replies in one read, and not the same one twice: which of them is the call's isn't known. */
+  /**
+   * Two replies in one read, and not the same one twice: which of them is the call's isn't known, where a late answer may be among them.
+   * Elsewhere the first one is: a terminal may send of its own accord behind it, and pad with zeros, which read as empty frames.
+   */
   #receivedAtOnce(items: readonly Decoded[], now: number): void {
     const current = this.#current;
-    if (current === undefined || this.#isWriting) return;
-    const isReply = (frame: Frame) => !this.#isStray(frame, jsonOf(readReply(frame.payload)), current.request);
+    if (current === undefined || this.#isWriting || !this.#recovery.mayAnswerLate(current.request.framing)) return;
+    const isReply = (frame: Frame) =>
+      frame.payloadBytes > 0 && !this.#isStray(frame, jsonOf(readReply(frame.payload)), current.request);
     const frames = items.filter((item) => item.kind === "frame");
     const [first, ...others] = frames.filter(isReply).map(({ payload }) => Buffer.concat(payload));
     if (first === undefined || others.every((each) => each.equals(first))) return;
@@ -511,7 +515,8 @@ export class LineEngine {
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (!probeShaped) this.#recovery.replied(service);
-    if (!this.#isIdleProbe) this.#lastBusyMs = now;
+    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json);
+    else this.#lastBusyMs = now;
     this.#settle(current, current.reply(frame, read, now));
     // An answer may be owed all the same, by a frame that strayed in before this one.
     if (this.#recovery.owes) this.#outOfStep(now);
@@ -539,9 +544,11 @@ export class LineEngine {
     else this.#framedByTerminal(frame, json, now);
   }
 
-  /** What was sent comes back, or a line that is held low reads as an empty frame: no terminal answers anything by that. */
+  /**
+   * What was sent comes back, or zeros read as an empty frame, of a line that is held low or behind an answer: no terminal answers
+   * anything by that, so it leaves nobody in doubt who has been proven.
+   */
   #framedByNobody(frame: Frame, kind: "echo" | "noise", now: number): void {
-    this.#recovery.suspectFraming(frame.framing);
     this.#liveness.strayed(kind, now);
     this.#report({ is: "late", frame });
     this.#take("stray");
@@ -568,6 +575,7 @@ export class LineEngine {
     this.#report({ is: "discard", discard });
     this.#current?.discarded(discard.reason);
     this.#liveness.discarded(discard, now);
+    if (this.#isRecovering && discard.reason === "noise") this.#recovery.garbled();
     if (this.#state !== "idle") return;
     // What was torn may have been a left-over answer, so the terminal hasn't been silent.
     this.#recovery.heardBytes(now);
@@ -712,7 +720,8 @@ export class LineEngine {
   /**
    * When to probe an idle line, so that a terminal that was switched off is known of before the next sale. Only a service that has
    * answered a probe before is asked: the silence of another would hold up calls that come meanwhile, and prove nothing. After an opening
-   * it is asked at once, unless it was heard: it may be another terminal.
+   * it is asked at once, unless it was heard: it may be another terminal. One that was silent at the start is asked once it has
+   * replied to a call: who is known to answer is waited for when a customer takes long.
    */
   get #idleProbeDueMs(): number {
     let due = never;
@@ -723,7 +732,8 @@ export class LineEngine {
 
   #idleProbeOf(service: ServiceName): number {
     const probedMs = this.#idleProbedMs.get(service);
-    if (probedMs === undefined && !this.#liveness.wasHeard(service)) return this.#lastBusyMs;
+    const isKnown = this.#liveness.wasHeard(service) && this.#recovery.isProven(service);
+    if (probedMs === undefined && !isKnown) return this.#lastBusyMs;
     const { idleProbeMs } = this.#config;
     return idleProbeMs === 0 ? never : Math.max(this.#lastBusyMs, probedMs ?? this.#lastBusyMs) + idleProbeMs;
   }

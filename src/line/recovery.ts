@@ -92,6 +92,12 @@ export interface ProbeAccountState {
   readonly odd?: number | undefined;
   readonly isOdd?: boolean | undefined;
   readonly answersProbes?: boolean | undefined;
+  readonly answeredProbes?: boolean | undefined;
+  readonly isSilent?: boolean | undefined;
+  readonly isTried?: boolean | undefined;
+  readonly isAsked?: boolean | undefined;
+  readonly evidence?: number | undefined;
+  readonly garbled?: number | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -111,6 +117,19 @@ export interface RecoveryState {
   readonly awaitsStale: boolean;
 }
 
+/** What a state leaves out where it is so, as recordings do that were made before it was noted. */
+const usual: Readonly<Record<string, unknown>> = {
+  odd: 0,
+  isOdd: false,
+  answersProbes: false,
+  answeredProbes: false,
+  isSilent: false,
+  isTried: false,
+  isAsked: false,
+  evidence: 0,
+  garbled: 0,
+};
+
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
 class ProbeAccount implements ProbeAccountState {
   readonly lineService: LineService;
@@ -128,15 +147,25 @@ class ProbeAccount implements ProbeAccountState {
   waitsSinceMs = 0;
   /** When probes of this recovery were sent, the latest ones, oldest first; whatever came in answer takes the oldest away. */
   unanswered: readonly number[] = [];
-  /** Errors that came in this recovery, and frames that are neither an error nor an answer in its probe's shape. */
+  /** Errors that came in this recovery, frames that are neither an error nor an answer in its probe's shape, and bytes that are none. */
   refusals = 0;
   odd = 0;
+  garbled = 0;
+  /** A probe was sent since any of these came; and how many of them came so, in this recovery: more than one call's late answer. */
+  isAsked = false;
+  evidence = 0;
   /** It has answered probes with something of another shape, and with nothing in shape since. */
   isOdd = false;
   /** It has answered a probe in this process. */
   isProven = false;
   /** It has answered probes, if wrongly, and no silence has settled it since: when it is silent, it may wait for a customer's card. */
   answersProbes = false;
+  /** It has answered them so, whatever came since: its next reply to a call says that it is there again. */
+  answeredProbes = false;
+  /** Silence settled it last, not an answer, and it has replied to no call since: an answer that took longer may come. */
+  isSilent = false;
+  /** It replied after such a silence, and so was, or is, asked once more while the line is idle. */
+  isTried = false;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
@@ -168,6 +197,9 @@ class ProbeAccount implements ProbeAccountState {
     this.unanswered = [];
     this.refusals = 0;
     this.odd = 0;
+    this.garbled = 0;
+    this.isAsked = false;
+    this.evidence = 0;
   }
 
   /** A probe is sent. */
@@ -175,6 +207,7 @@ class ProbeAccount implements ProbeAccountState {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
     this.sentAtMs = now;
+    this.isAsked = true;
     this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
     this.#wait(now, limits);
   }
@@ -188,6 +221,7 @@ class ProbeAccount implements ProbeAccountState {
     const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < limits.probeIntervalMs;
     this.isProven = true;
     this.isOdd = false;
+    this.isAsked = false;
     this.answered++;
     this.sentAtMs = 0;
     this.answeredAtMs = now;
@@ -225,8 +259,30 @@ class ProbeAccount implements ProbeAccountState {
       this.unanswered = this.unanswered.slice(1);
     }
     if (this.odd >= oddMin) this.isOdd = true;
-    if (this.refusals + this.odd >= oddMin) this.answersProbes = true;
+    this.#noteWrong();
     this.waitsSinceMs = now;
+  }
+
+  /** Bytes that are no frame came: it may answer so, but once a probe. Left-over answers may come corrupt, so nothing is counted off. */
+  answerGarbled(): void {
+    if (!this.isAsked) return;
+    this.garbled++;
+    this.#noteWrong();
+  }
+
+  /**
+   * A call's late answer may come twice, and a terminal may send of its own accord. So two say that it answers probes only if each was
+   * asked for.
+   */
+  #noteWrong(): void {
+    if (this.isAsked) this.evidence++;
+    this.isAsked = false;
+    if (this.evidence >= oddMin) this.answersWrongly();
+  }
+
+  answersWrongly(): void {
+    this.answersProbes = true;
+    this.answeredProbes = true;
   }
 
   /** More answers came than could be stale: one belongs to a probe of this recovery. */
@@ -244,6 +300,11 @@ class ProbeAccount implements ProbeAccountState {
     return Math.max(0, this.stillOut - this.staleAssumed);
   }
 
+  /** It can be asked, and whether it answers isn't known: it may have been off when it was asked. */
+  get isUnknown(): boolean {
+    return this.lineService.probe !== undefined && !this.isProven && !this.answeredProbes && !this.isTried;
+  }
+
   /** Whether asking it says anything: it can be asked, and has not answered yet. */
   get isAskable(): boolean {
     return this.lineService.probe !== undefined && !this.hasAnswered;
@@ -254,9 +315,9 @@ class ProbeAccount implements ProbeAccountState {
     return this.isProven ? patience : 1;
   }
 
-  /** It has answered, wrongly, in this recovery. */
-  get hasAnsweredWrongly(): boolean {
-    return this.refusals + this.odd > 0;
+  /** What came in this recovery in place of an answer. */
+  get wrong(): number {
+    return this.refusals + this.odd + this.garbled;
   }
 
   /**
@@ -264,8 +325,8 @@ class ProbeAccount implements ProbeAccountState {
    * come, so that it would be asked only once in `lateReplyMs` from now on, for minutes.
    */
   get isRefused(): boolean {
-    const wrong = this.refusals + this.odd;
-    return wrong >= refusalsMax * this.patience || (wrong >= refusalsMax && this.isFull);
+    const isEvident = this.wrong >= refusalsMax * this.patience && this.evidence >= oddMin;
+    return isEvident || (this.wrong >= refusalsMax && this.isFull);
   }
 
   /** Nearly as many answers may come as the next process takes for left over. */
@@ -304,13 +365,15 @@ class ProbeAccount implements ProbeAccountState {
   }
 
   get state(): ProbeAccountState {
-    const { lineService, odd, isOdd, answersProbes, ...noted } = this;
-    const { service } = lineService;
-    return { ...noted, service, odd: odd || undefined, isOdd: isOdd || undefined, answersProbes: answersProbes || undefined };
+    const { lineService, ...noted } = this;
+    const all: ProbeAccountState = { ...noted, service: lineService.service };
+    return Object.fromEntries(
+      Object.entries(all).filter(([key, value]) => value !== usual[key]),
+    ) as unknown as ProbeAccountState;
   }
 
-  set state({ service, odd = 0, isOdd = false, answersProbes = false, ...noted }: ProbeAccountState) {
-    Object.assign(this, noted, { odd, isOdd, answersProbes });
+  set state({ service, ...noted }: ProbeAccountState) {
+    Object.assign(this, usual, noted);
   }
 }
 
@@ -389,6 +452,7 @@ export class Recovery {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
     if (probeShaped) account.setStale(account.stale + 1);
+    if (probeShaped && !account.isProven) this.#unlist(account);
     if (this.#owing.has(service)) return;
     account.renew();
     this.#owing.set(service, account);
@@ -417,7 +481,30 @@ export class Recovery {
 
   /** A call's own reply came, and it wasn't of a probe's shape: the service has answered all that it was asked before. */
   replied(service: ServiceName): void {
-    this.#accounts.get(service)?.setStale(0);
+    const account = this.#accounts.get(service);
+    if (account === undefined) return;
+    account.setStale(0);
+    if (account.isSilent && account.isUnknown) {
+      account.isTried = true;
+      this.#proven.push(account.lineService);
+    }
+    account.isSilent = false;
+    if (account.answeredProbes) account.answersProbes = true;
+  }
+
+  /** An idle line's question was answered. One that wasn't known to answer any is known from now on, as it answers. */
+  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>): void {
+    const account = this.#accounts.get(service);
+    if (account === undefined || account.isProven) return;
+    account.isProven = account.lineService.isProbeAnswer(reply);
+    if (account.isProven) return;
+    account.answersWrongly();
+    this.#unlist(account);
+  }
+
+  /** Whether an answer to an earlier call may still come, of a service of this framing. */
+  mayAnswerLate(framing: Framing): boolean {
+    return this.#accountsOf(framing).some(({ isSilent }) => isSilent);
   }
 
   /**
@@ -443,7 +530,7 @@ export class Recovery {
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
-      const heard = this.#heardWrong(this.#probedLast(framing), reply?.["status"] === "error", now);
+      const heard = this.#heardWrong(this.#probedLast(this.#owingOf(framing)), reply?.["status"] === "error", now);
       this.suspectFraming(framing);
       return heard;
     }
@@ -455,6 +542,7 @@ export class Recovery {
     if (!this.#proven.includes(account.lineService)) this.#proven.push(account.lineService);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
+    if (account.hasAnswered) account.isSilent = false;
     if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
       account.setStale(account.stillOut);
       this.#settle(account);
@@ -462,18 +550,28 @@ export class Recovery {
     return { kind: "answer", service };
   }
 
+  /** Bytes that are no frame came while recovering: they may be what the service that was probed last answers to that. */
+  garbled(): void {
+    this.#probedLast(this.#owing.values())?.answerGarbled();
+  }
+
   /** Not an answer in shape: it may be what the service answers to its probe, or late. */
   #heardWrong(account: ProbeAccount | undefined, isError: boolean, now: number): Heard {
     if (account === undefined) return { kind: "late", service: undefined };
-    const { service, lineService } = account;
+    const { service } = account;
     account.answerWrongly(now, { isError, isAlone: this.#isAlone(account.framing) });
     // One may be a call's answer, late.
     if (isError) return account.refusals > 1 ? { kind: "refusal", service } : { kind: "late", service: undefined };
     if (account.odd < oddMin) return { kind: "late", service: undefined };
     // Asked while the line is idle, it would begin a recovery that it can't end by an answer.
+    this.#unlist(account);
+    return { kind: "odd", service };
+  }
+
+  /** It isn't asked while the line is idle. */
+  #unlist({ lineService }: ProbeAccount): void {
     const index = this.#proven.indexOf(lineService);
     if (index !== -1) this.#proven.splice(index, 1);
-    return { kind: "odd", service };
   }
 
   /** Whether a reply can only be the answer to a probe, and not to this request. */
@@ -498,9 +596,17 @@ export class Recovery {
     return true;
   }
 
-  /** The services that have answered a probe in this process, and nothing else to probes since, with theirs. */
+  /**
+   * Whom to ask while the line is idle: who has answered a probe in this process, and nothing else to probes since; and once, who
+   * was silent when it was asked, and replied to a call since.
+   */
   get proven(): readonly LineService[] {
     return this.#proven;
+  }
+
+  /** Whether it has answered a probe in this process. */
+  isProven(service: ServiceName): boolean {
+    return this.#accounts.get(service)?.isProven ?? false;
   }
 
   /** The service to probe now, if it is time for one; the caller sends it. */
@@ -526,9 +632,10 @@ export class Recovery {
     }
     for (const account of settled) {
       const sinceMs = now - this.#limits.lateReplyMs;
+      account.isSilent = !account.hasAnswered;
       if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
       else account.setStale(account.stillOut);
-      if (!account.hasAnsweredWrongly) account.answersProbes = false;
+      if (account.wrong === 0) account.answersProbes = false;
       this.#settle(account);
     }
     return settled.length > 0;
@@ -560,7 +667,7 @@ export class Recovery {
     const probedMs = account.unanswered.at(-1);
     const answersWrongly =
       this.#accountsOf(account.framing).some(({ isOdd }) => isOdd) ||
-      this.#owingOf(account.framing).some(({ hasAnsweredWrongly }) => hasAnsweredWrongly);
+      this.#owingOf(account.framing).some(({ wrong }) => wrong > 0);
     const silenceEndsMs = this.#silenceEndsMs(account);
     return probedMs === undefined || !answersWrongly ? silenceEndsMs : Math.max(silenceEndsMs, probedMs + lateReplyMs);
   }
@@ -609,12 +716,11 @@ export class Recovery {
     return this.#accountsOf(framing).filter(({ service, stale }) => this.#owing.has(service) || stale > 0).length === 1;
   }
 
-  /** Of the services of a framing that owe, the one probed last. */
-  #probedLast(framing: Framing): ProbeAccount | undefined {
+  /** Of these, the one probed last. */
+  #probedLast(owing: Iterable<ProbeAccount>): ProbeAccount | undefined {
     let last: ProbeAccount | undefined;
-    for (const account of this.#accountsOf(framing)) {
-      if (!this.#owing.has(account.service) || account.sent === 0) continue;
-      if (last === undefined || account.sentAtMs > last.sentAtMs) last = account;
+    for (const account of owing) {
+      if (account.sent > 0 && (last === undefined || account.sentAtMs > last.sentAtMs)) last = account;
     }
     return last;
   }

@@ -322,15 +322,33 @@ test("Line fails a call at replyTimeoutMs where frames of another service come w
   assert.equal(end.fault?.kind, "timeout");
 });
 
-test("Line takes neither of two replies that come at once for its call's, unless they are the same", async () => {
+test("Line fails a call whose reply is due where each frame of another service begins before a timer can run", async () => {
+  const set = await clean(setOf(() => {}, { services: ["bank", "fiscal"], merchantId }));
+  const end = ending(set.line, requestFor("A", { replyTimeoutMs: 3_001 }));
+  const other = frame("stx", good("X"));
+  await time.advance(2_000);
+  set.device.send(other.subarray(0, 10));
+  for (let ms = 0; ms < 6_000 && !hasEnded(end); ms += 2_000) {
+    await time.advance(2_000);
+    set.device.send(other.subarray(10));
+    set.device.send(other.subarray(0, 10));
+    await time.settle();
+  }
+  assert.equal(end.fault?.reason, "no-reply");
+});
+
+test("Line takes neither of two replies that come at once for its call's on a line that silence settled, unless they are the same", async () => {
   for (const [one, other, reason] of [
     [good("OLD"), good("A"), "reply-ambiguous"],
     [good("A"), good("OLD"), "reply-ambiguous"],
     [good("A"), good("A"), undefined],
     // Known to be nobody's.
     [probeReplies.bankSupported, good("A"), undefined],
+    // Zeros behind it.
+    [good("A"), "", undefined],
   ] as const) {
-    const set = await clean(setOf(() => {}));
+    const set = setOf(() => {}, { probes: () => false });
+    assert.ok(await idle(set));
     const end = ending(set.line, requestFor("A"));
     await time.advance(10);
     set.device.send(Buffer.concat([frame("length", one), frame("length", other)]));
@@ -338,6 +356,20 @@ test("Line takes neither of two replies that come at once for its call's, unless
     assert.equal(end.fault?.reason, reason, `${one} ${other}`);
     if (reason === undefined) assert.equal(end.text, good("A"));
     await set.line.stop(0);
+  }
+});
+
+test("Line takes the first of what comes at once for its call's reply where an answer proved it clean, or a reply came since", async () => {
+  for (const behind of [Buffer.alloc(64), frame("length", good("of its own accord"))]) {
+    for (const probes of [true, false]) {
+      const set = await clean(setOf(() => {}, { probes: () => probes }));
+      const end = ending(set.line, requestFor("A"));
+      await time.advance(10);
+      set.device.send(Buffer.concat([frame("length", good("A")), behind]));
+      await time.settle();
+      assert.equal(end.text, good("A"));
+      await set.line.stop(0);
+    }
   }
 });
 

@@ -187,6 +187,8 @@ test("Line.liveness() after a replug of a service that answers no probe says tha
   const set = await opened(unprobed);
   assert.ok(await idle(set));
   assert.equal((await call(set, "A")).text, good);
+  // It is asked once more, and not after that.
+  await time.advance(lineDefaults.lateReplyMs + 30_000);
   set.device.unplug();
   set.device.plug();
   assert.ok(await idle(set));
@@ -365,12 +367,15 @@ test("Line probes each service after idleProbeMs of idleness, tells no change of
   await set.line.stop(0);
 });
 
-test("Line probes nothing while calls come, with idleProbeMs 0, or of a service that never answered a probe", async () => {
+test("Line probes nothing while calls come, with idleProbeMs 0, or, but for once, of a service that never answered a probe", async () => {
   const busy = await opened(healthy);
   const off = await opened(healthy, { config: { idleProbeMs: 0 } });
   const never = await opened(unprobed);
   for (const set of [busy, off, never]) assert.ok(await idle(set));
   assert.equal((await call(never, "A")).text, good);
+  // It is asked once more, since it may have been off.
+  await time.advance(lineDefaults.lateReplyMs + 30_000);
+  assert.equal((await call(never, "B")).text, good);
   const asked = [busy, off, never].map((set) => set.asked.length);
   for (let times = 0; times < 20; times++) {
     await time.advance(lineDefaults.idleProbeMs / 2);
@@ -513,7 +518,7 @@ test("Liveness.silence() says for how long a service has been silent, once that 
   assert.equal(liveness.silence("qr", 31_000), undefined);
 });
 
-test("Liveness goes by the most telling of what came within evidenceMs", () => {
+test("Liveness goes by the most telling of what came within evidenceMs, and for longer where nothing is asked since", () => {
   const { liveness, causeAt } = watched();
   liveness.unanswered("bank", 0);
   const steps = [
@@ -531,6 +536,9 @@ test("Liveness goes by the most telling of what came within evidenceMs", () => {
     step();
     assert.match(causeAt(1_000 + evidenceMs - 1)?.cause ?? "", cause);
   }
+  assert.match(causeAt(10 * evidenceMs)?.cause ?? "", /login prompt/);
+  liveness.unanswered("bank", 1_000 + evidenceMs - probeReplyMs);
+  assert.match(causeAt(1_000 + evidenceMs - 1)?.cause ?? "", /login prompt/);
   assert.match(causeAt(1_000 + evidenceMs)?.cause ?? "", /not one byte comes back/);
 });
 

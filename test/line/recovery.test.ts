@@ -421,9 +421,10 @@ test("Recovery.heard() takes an error for the refusal of the probe that was sent
   assert.deepEqual(heard("length"), { kind: "refusal", service: "qr" });
   assert.deepEqual(heard("stx"), late, "fiscal isn't asked yet");
   assert.deepEqual(heard("length", "success"), late);
+  const ask = (times: number) => Array.from({ length: times }, () => serviceAsked(proof.askAfter(probeIntervalMs) ?? ""));
+  assert.deepEqual(ask(3), ["fiscal", "bank", "qr"], "what comes at once needn't answer probes, however much");
   heard("length");
-  const asked = Array.from({ length: 4 }, () => serviceAsked(proof.askAfter(probeIntervalMs) ?? ""));
-  assert.deepEqual(asked, ["fiscal", "bank", "fiscal", "bank"]);
+  assert.deepEqual(ask(4), ["fiscal", "bank", "fiscal", "bank"]);
   heard("length");
   assert.deepEqual(heard("length"), { kind: "refusal", service: "bank" });
 });
@@ -933,7 +934,68 @@ test("Recovery.state has nothing of odd answers where there were none, and forge
   assert.doesNotMatch(JSON.stringify(old), /odd/i);
   proof.hear("length", odd);
   proof.hear("length", odd);
-  assert.match(JSON.stringify(proof.recovery.state), /"odd":2,"isOdd":true/);
+  assert.match(JSON.stringify(proof.recovery.state), /"odd":2,.*"isOdd":true/);
   proof.recovery.state = old;
   assert.deepEqual(JSON.parse(JSON.stringify(proof.recovery.state)), old);
+});
+
+test("Recovery.garbled() counts once a probe towards asking no more, and takes nothing off what may come", () => {
+  const proof = new Proof(["bank"]);
+  for (let time = 0; time < 3; time++) {
+    assert.ok(proof.askAfter(lateReplyMs / 2), "it is asked on");
+    for (let bytes = 0; bytes < 5; bytes++) proof.recovery.garbled();
+  }
+  assert.equal(proof.askAfter(lateReplyMs), undefined);
+  const [bank] = proof.recovery.state.accounts;
+  assert.deepEqual([bank?.garbled, bank?.errors, bank?.unanswered.length], [3, 0, 3]);
+});
+
+test("Recovery.garbled() counts nothing that comes behind an answer, or before anything is asked", () => {
+  const proof = new Proof(["bank"]);
+  proof.recovery.garbled();
+  proof.exchange("bank");
+  proof.recovery.garbled();
+  assert.equal(proof.recovery.state.accounts[0]?.garbled, undefined);
+});
+
+test("Recovery.mayAnswerLate() is true of a framing from a silence that settled one of it to that one's own reply, or its answer", () => {
+  const proof = new Proof(["bank", "qr", "fiscal"]);
+  const late = () => [proof.recovery.mayAnswerLate("length"), proof.recovery.mayAnswerLate("stx")];
+  assert.deepEqual(late(), [false, false]);
+  proof.now += lateReplyMs;
+  assert.ok(proof.recovery.settleBySilence(proof.now));
+  assert.deepEqual(late(), [true, true]);
+  proof.recovery.replied("bank");
+  proof.recovery.replied("fiscal");
+  assert.deepEqual(late(), [true, false], "qr's may come");
+  proof.fail("qr").exchange("qr");
+  assert.deepEqual(late(), [false, false]);
+});
+
+test("Recovery.proven has a service that was silent from its first reply on, until it leaves a question unanswered or answers wrongly", () => {
+  const asked = ({ recovery }: Proof) => recovery.proven.map(({ service }) => service);
+  const replied = () => {
+    const proof = new Proof(["bank"]);
+    proof.now += lateReplyMs;
+    assert.ok(proof.recovery.settleBySilence(proof.now));
+    assert.deepEqual(asked(proof), []);
+    proof.recovery.replied("bank");
+    assert.deepEqual([asked(proof), proof.recovery.isProven("bank")], [["bank"], false]);
+    return proof;
+  };
+  const silent = replied().fail("bank", true);
+  assert.deepEqual(asked(silent), []);
+  silent.now += lateReplyMs;
+  assert.ok(silent.recovery.settleBySilence(silent.now));
+  silent.recovery.replied("bank");
+  assert.deepEqual(asked(silent), [], "it was asked once");
+  const wrong = replied();
+  wrong.recovery.repliedIdle("bank", { status: "error" });
+  assert.deepEqual(asked(wrong), []);
+  assert.equal(wrong.recovery.state.accounts[0]?.answersProbes, true);
+  const proven = replied();
+  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]));
+  assert.deepEqual([asked(proven), proven.recovery.isProven("bank")], [["bank"], true]);
+  proven.recovery.repliedIdle("bank", { status: "error" });
+  assert.deepEqual(asked(proven), ["bank"], "an error of one that is proven may pass");
 });

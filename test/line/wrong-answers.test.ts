@@ -7,7 +7,7 @@ import { lineService } from "../../src/line/caller.ts";
 import type { Ending } from "../../src/line/exchange.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { frame } from "../support/fake-device.ts";
-import { probeReply } from "../support/terminal.ts";
+import { probeReplies, probeReply } from "../support/terminal.ts";
 import { configOf, idOf, merchantId, requestFor } from "./lines.ts";
 import { SimulatedDevice, SimulatedLine } from "./simulated-line.ts";
 import { Timeline } from "./timeline.ts";
@@ -22,21 +22,28 @@ import { Timeline } from "./timeline.ts";
 class OddTerminal {
   readonly time = new Timeline();
   readonly line: SimulatedLine;
-  /** What these services answer to their probes. */
-  readonly odd = new Map<ContractName, string>();
+  /** What these services answer to their probes: a frame's text, bytes as they are, or nothing. */
+  readonly odd = new Map<ContractName, string | Buffer | undefined>();
+  isOn = true;
   /** What a call is answered; undefined: nothing. */
   onCall: (id: string) => string | undefined = (id) => `{"status":"error","code":-29,"id":"${id}"}`;
   answerMs = () => 5;
+  /** How long the next answer takes, where not as long as others. */
+  nextMs: number | undefined;
+  /** What comes right behind each answer. */
+  behind: Buffer = Buffer.alloc(0);
   probes = 0;
   #freeMs = 0;
 
   constructor(services: readonly ContractName[], lateReplyMs = 30_000) {
     const rules = { crc16: "arc", quiet: false, merchantId } as const;
     const device: SimulatedDevice = new SimulatedDevice(this.time, (framing, text) => {
-      const answer = this.#answerTo(framing, text);
+      const answer = this.isOn ? this.#answerTo(framing, text) : undefined;
       if (answer === undefined) return;
-      this.#freeMs = Math.max(this.time.now, this.#freeMs) + this.answerMs();
-      this.time.after(this.#freeMs - this.time.now, () => device.send(frame(framing, answer)));
+      this.#freeMs = Math.max(this.time.now, this.#freeMs) + (this.nextMs ?? this.answerMs());
+      this.nextMs = undefined;
+      const bytes = typeof answer === "string" ? frame(framing, answer) : answer;
+      this.time.after(this.#freeMs - this.time.now, () => device.send(Buffer.concat([bytes, this.behind])));
     });
     this.line = new SimulatedLine({
       config: configOf({ lateReplyMs }),
@@ -46,22 +53,32 @@ class OddTerminal {
     this.line.start();
   }
 
-  #answerTo(framing: Framing, text: string): string | undefined {
+  #answerTo(framing: Framing, text: string): string | Buffer | undefined {
     const id = idOf(text);
     if (id !== "") return this.onCall(id);
     this.probes++;
     const service = framing === "stx" ? "fiscal" : text.startsWith(":8887") ? "qr" : "bank";
-    return this.odd.get(service) ?? probeReply({ framing, text, number: 0 });
+    return this.odd.has(service) ? this.odd.get(service) : probeReply({ framing, text, number: 0 });
   }
 
   /** Proves all, and then loses a call of this service while its probes are answered so. */
-  loseCall(service: ContractName, odd: string): this {
+  loseCall(service: ContractName, odd: string | Buffer): this {
     assert.ok(this.time.until(() => this.line.state === "idle"));
     this.odd.set(service, odd);
     this.onCall = (id) => (id === "LOST" ? undefined : `{"status":"success","id":"${id}"}`);
     this.line.call(requestFor("LOST", { service, replyTimeoutMs: 4_000 }), () => {});
     assert.ok(this.time.until(() => this.line.state === "recovering"));
     return this;
+  }
+
+  /** Sells, with half a minute for it. @returns the answer, or why there is none. */
+  sell(id: string, ms = 30_100): string | undefined {
+    let told: string | undefined;
+    this.line.call(requestFor(id, { replyTimeoutMs: 30_000 }), (ending) => {
+      told = ending instanceof Fault ? ending.reason : Buffer.concat(ending.payload).toString();
+    });
+    this.time.advance(ms);
+    return told;
   }
 
   /** After how many seconds the line is clean. */
@@ -77,6 +94,7 @@ class OddTerminal {
 
 const success = '{"status":"success"}';
 const error = '{"status":"error","code":-3}';
+const nak = Buffer.from([0x15]);
 
 for (const service of ["bank", "fiscal", "qr"] as const) {
   test(`Line gives no call of ${service} the answer to a probe, over a terminal that answers those with a success of another shape`, () => {
@@ -113,6 +131,9 @@ for (const [name, odd, promptS, longestS] of [
   ["text", "BUSY", 100, 300],
   // A terminal that waits for a customer's card may be busy, and say so at once.
   ["errors", error, 330, 390],
+  // That may be noise: it is asked ever more seldom.
+  ["bytes that are no frame", nak, 520, 540],
+  ["text without a frame", Buffer.from("ERR\r\n"), 520, 540],
 ] as const) {
   test(`Line is clean within half a minute and a few probes at a start over a terminal that answers them with ${name}`, () => {
     const terminal = new OddTerminal(["bank"]);
@@ -134,37 +155,57 @@ for (const [name, odd, promptS, longestS] of [
 }
 
 for (const [name, odd] of [
-  ["in shape", undefined],
+  ["in shape", probeReplies.bankSupported],
   ["with a success of another shape", success],
   ["with text", "BUSY"],
   ["with errors", error],
+  ["with bytes that are no frame", nak],
 ] as const) {
-  test(`Line gives the next sale no late answer of one that waits for its customer, over a terminal that answers probes ${name}`, () => {
-    for (const customerMs of [45_000, 80_000, 150_000, 300_000]) {
-      const terminal = new OddTerminal(["bank"]);
-      if (odd !== undefined) terminal.odd.set("bank", odd);
-      terminal.cleanAfterS();
-      let nextMs = 5;
-      terminal.answerMs = () => {
-        const ms = nextMs;
-        nextMs = 5;
-        return ms;
-      };
-      terminal.onCall = (id) => {
-        if (id === "A") nextMs = customerMs;
-        return `{"status":"success","id":"${id}"}`;
-      };
-      terminal.line.call(requestFor("A", { replyTimeoutMs: 30_000 }), () => {});
-      terminal.time.advance(30_100);
-      terminal.cleanAfterS();
-      let told: string | undefined;
-      terminal.line.call(requestFor("B", { replyTimeoutMs: 30_000 }), (ending) => {
-        told = ending instanceof Fault ? ending.reason : Buffer.concat(ending.payload).toString();
-      });
-      terminal.time.advance(400_000);
-      assert.equal(told, '{"status":"success","id":"B"}', `the customer takes ${customerMs} ms`);
-    }
-  });
+  for (const [when, begin] of [
+    ["", (terminal: OddTerminal) => terminal.cleanAfterS()],
+    [
+      " that was off once",
+      (terminal: OddTerminal) => {
+        terminal.cleanAfterS();
+        terminal.isOn = false;
+        terminal.sell("OFF");
+        terminal.cleanAfterS();
+        terminal.isOn = true;
+        terminal.sell("ON", 60_000);
+      },
+    ],
+    [
+      " that was switched on after posline",
+      (terminal: OddTerminal) => {
+        terminal.isOn = false;
+        terminal.cleanAfterS();
+        terminal.isOn = true;
+        terminal.sell("ON", 60_000);
+      },
+    ],
+    [
+      " that worked off its first probes all at once",
+      (terminal: OddTerminal) => {
+        terminal.nextMs = 20_000;
+        terminal.cleanAfterS();
+      },
+    ],
+  ] as const) {
+    test(`Line gives the next sale no late answer of one that waits for its customer, over a terminal${when} that answers probes ${name}`, () => {
+      for (const customerMs of [45_000, 80_000, 150_000, 300_000]) {
+        const terminal = new OddTerminal(["bank"]);
+        terminal.odd.set("bank", odd);
+        terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+        begin(terminal);
+        terminal.cleanAfterS();
+        assert.equal(terminal.sell("FIRST"), '{"status":"success","id":"FIRST"}');
+        terminal.nextMs = customerMs;
+        assert.equal(terminal.sell("A"), "no-reply");
+        terminal.cleanAfterS();
+        assert.equal(terminal.sell("B", 400_000), '{"status":"success","id":"B"}', `the customer takes ${customerMs} ms`);
+      }
+    });
+  }
 }
 
 test("Line waits for one that answered its probes wrongly as for a proven one, until a silence has settled it", () => {
@@ -204,4 +245,54 @@ test("Line asks no idle probes of a service whose firmware answers them with tex
   terminal.line.call(requestFor("LOST", { service: "qr", replyTimeoutMs: 4_000 }), () => {});
   assert.ok(terminal.time.until(() => terminal.line.state === "recovering"));
   assert.ok(terminal.cleanAfterS() < 1);
+});
+
+test("Line is clean at once, and gives each sale its answer, over a terminal that sends zeros behind each answer", () => {
+  const terminal = new OddTerminal(["bank"]);
+  // As many as make two empty frames.
+  terminal.behind = Buffer.alloc(12);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  assert.ok(terminal.cleanAfterS() < 1);
+  for (const id of ["A", "B"]) assert.equal(terminal.sell(id), `{"status":"success","id":"${id}"}`);
+});
+
+test("Line goes on recovering over a terminal that answers probes with a wrong checksum: it may hear calls, and never be heard", () => {
+  const terminal = new OddTerminal(["bank"]);
+  const broken = frame("length", success);
+  broken[broken.length - 1] = (broken.at(-1) ?? 0) ^ 0x41;
+  terminal.odd.set("bank", broken);
+  terminal.time.advance(3_600_000);
+  assert.equal(terminal.line.state, "recovering");
+});
+
+test("Line takes late answers that come twice for no answers to probes, over a terminal that ignores those", () => {
+  const terminal = new OddTerminal(["bank"]);
+  terminal.odd.set("bank", undefined);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  terminal.cleanAfterS();
+  terminal.sell("FIRST", 120_000);
+  for (const id of ["A", "B", "C"]) {
+    terminal.nextMs = 45_000;
+    terminal.behind = frame("length", `{"status":"success","id":"${id}"}`);
+    assert.equal(terminal.sell(id), "no-reply");
+    const seconds = terminal.cleanAfterS();
+    assert.ok(seconds < 80, `${seconds} s`);
+    terminal.behind = Buffer.alloc(0);
+    assert.equal(terminal.sell("NEXT"), '{"status":"success","id":"NEXT"}');
+  }
+});
+
+test("Line asks one that was silent at the start once more, behind its first reply, and one that ignores probes never again", () => {
+  const terminal = new OddTerminal(["bank"]);
+  terminal.odd.set("bank", undefined);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  terminal.cleanAfterS();
+  terminal.time.advance(600_000);
+  const atStart = terminal.probes;
+  terminal.sell("FIRST", 60_000);
+  const { probes } = terminal;
+  assert.ok(probes > atStart);
+  assert.equal(terminal.line.state, "idle");
+  for (let n = 0; n < 10; n++) assert.equal(terminal.sell(`S-${n}`, 60_000), `{"status":"success","id":"S-${n}"}`);
+  assert.equal(terminal.probes, probes);
 });
