@@ -5,7 +5,7 @@ import { quoted } from "../core/shell-text.ts";
 import type { Cause } from "../device/open-errors.ts";
 import { otherReading } from "../wire/crc16.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
-import { evidenceMs, probeReplyMs, silentWarnMs } from "./limits.ts";
+import { evidenceMs, silentWarnMs } from "./limits.ts";
 import type { LineService } from "./recovery.ts";
 
 /**
@@ -53,8 +53,6 @@ export interface LivenessSnapshot {
   }[];
   /** When each kind came last. */
   readonly evidence: readonly (readonly [Evidence, number])[];
-  /** Absent where nothing was asked, as in recordings made before it was noted. */
-  readonly askedMs?: number | undefined;
 }
 
 interface Service {
@@ -86,8 +84,6 @@ export class Liveness {
   readonly #report: LivenessReport;
   /** When each kind came last. */
   readonly #evidence = new Map<Evidence, number>();
-  /** When something was asked last that has had no reply: where no more is asked, what came in its place goes on telling. */
-  #askedMs: number | undefined;
 
   constructor(line: LivenessLine, services: readonly LineService[], report: LivenessReport) {
     this.#line = line;
@@ -114,18 +110,16 @@ export class Liveness {
         refusedWith,
       })),
       evidence: [...this.#evidence],
-      askedMs: this.#askedMs,
     };
   }
 
-  set state({ services, evidence, askedMs }: LivenessSnapshot) {
+  set state({ services, evidence }: LivenessSnapshot) {
     for (const { name, heardMs, silentSinceMs, isReported, refusedWith } of services) {
       const service = this.#serviceOf(name);
       if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported, refusedWith });
     }
     this.#evidence.clear();
     for (const [kind, lastMs] of evidence) this.#evidence.set(kind, lastMs);
-    this.#askedMs = askedMs;
   }
 
   /** Another device may be there now: nothing is known of it yet. */
@@ -195,7 +189,6 @@ export class Liveness {
   unanswered(name: ServiceName, sinceMs: number): void {
     const service = this.#serviceOf(name);
     if (service !== undefined) service.silentSinceMs ??= sinceMs;
-    this.#askedMs = sinceMs;
   }
 
   /** Bytes came that became no frame. */
@@ -262,8 +255,7 @@ export class Liveness {
     const { name, config } = this.#line;
     const { silentSinceMs } = service;
     if (silentSinceMs === undefined) return notAsked(service.name);
-    const untilMs = Math.min(now, (this.#askedMs ?? now) + probeReplyMs);
-    switch (evidences.find((kind) => untilMs < (this.#evidence.get(kind) ?? Number.NEGATIVE_INFINITY) + evidenceMs)) {
+    switch (evidences.find((kind) => now < (this.#evidence.get(kind) ?? Number.NEGATIVE_INFINITY) + evidenceMs)) {
       case "login prompt":
         return asksToLogIn();
       case "echo":

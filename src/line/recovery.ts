@@ -97,7 +97,6 @@ export interface ProbeAccountState {
   readonly isTried?: boolean | undefined;
   readonly isAsked?: boolean | undefined;
   readonly evidence?: number | undefined;
-  readonly garbled?: number | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -127,7 +126,6 @@ const usual: Readonly<Record<string, unknown>> = {
   isTried: false,
   isAsked: false,
   evidence: 0,
-  garbled: 0,
 };
 
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
@@ -147,10 +145,9 @@ class ProbeAccount implements ProbeAccountState {
   waitsSinceMs = 0;
   /** When probes of this recovery were sent, the latest ones, oldest first; whatever came in answer takes the oldest away. */
   unanswered: readonly number[] = [];
-  /** Errors that came in this recovery, frames that are neither an error nor an answer in its probe's shape, and bytes that are none. */
+  /** Errors that came in this recovery, and frames that are neither an error nor an answer in its probe's shape. */
   refusals = 0;
   odd = 0;
-  garbled = 0;
   /** A probe was sent since any of these came; and how many of them came so, in this recovery: more than one call's late answer. */
   isAsked = false;
   evidence = 0;
@@ -197,7 +194,6 @@ class ProbeAccount implements ProbeAccountState {
     this.unanswered = [];
     this.refusals = 0;
     this.odd = 0;
-    this.garbled = 0;
     this.isAsked = false;
     this.evidence = 0;
   }
@@ -259,25 +255,11 @@ class ProbeAccount implements ProbeAccountState {
       this.unanswered = this.unanswered.slice(1);
     }
     if (this.odd >= oddMin) this.isOdd = true;
-    this.#noteWrong();
-    this.waitsSinceMs = now;
-  }
-
-  /** Bytes that are no frame came: it may answer so, but once a probe. Left-over answers may come corrupt, so nothing is counted off. */
-  answerGarbled(): void {
-    if (!this.isAsked) return;
-    this.garbled++;
-    this.#noteWrong();
-  }
-
-  /**
-   * A call's late answer may come twice, and a terminal may send of its own accord. So two say that it answers probes only if each was
-   * asked for.
-   */
-  #noteWrong(): void {
+    // A call's late answer may come twice, and a terminal may send of its own accord: so two say it only if each was asked for.
     if (this.isAsked) this.evidence++;
     this.isAsked = false;
     if (this.evidence >= oddMin) this.answersWrongly();
+    this.waitsSinceMs = now;
   }
 
   answersWrongly(): void {
@@ -317,7 +299,7 @@ class ProbeAccount implements ProbeAccountState {
 
   /** What came in this recovery in place of an answer. */
   get wrong(): number {
-    return this.refusals + this.odd + this.garbled;
+    return this.refusals + this.odd;
   }
 
   /**
@@ -548,11 +530,6 @@ export class Recovery {
       this.#settle(account);
     }
     return { kind: "answer", service };
-  }
-
-  /** Bytes that are no frame came while recovering: they may be what the service that was probed last answers to that. */
-  garbled(): void {
-    this.#probedLast(this.#owing.values())?.answerGarbled();
   }
 
   /** Not an answer in shape: it may be what the service answers to its probe, or late. */

@@ -264,7 +264,10 @@ export class FullLife {
         terminal,
         service: serviceNames[index] ?? terminal.trade.contract,
         names: world.services[index]?.tillNames === true,
-        handle: async (call) => this.#process.handlers[index]?.(call) ?? Promise.reject(new Error("there is no such service")),
+        handle: async (call) => {
+          this.#lastSentMs.set(nameOf(call), time.nowMs);
+          return this.#process.handlers[index]?.(call) ?? Promise.reject(new Error("there is no such service"));
+        },
       })),
       mayRelayUnrecorded: () => this.#mayRelayUnrecorded,
       say: this.#say,

@@ -772,5 +772,8 @@ test("a followed sale that is joined to the same one in the queue, without the h
   box.call("/sale", sale);
   const followed = box.call("/sale", sale, 30);
   await time.advance(10_000);
-  assert.deepEqual([followed.word, box.count("/sale"), box.journal.find("bank", "/sale", "P-1")?.end], ["approved", 1, "approved"]);
+  assert.deepEqual(
+    [followed.word, box.count("/sale"), box.journal.find("bank", "/sale", "P-1")?.end],
+    ["approved", 1, "approved"],
+  );
 });

@@ -939,25 +939,6 @@ test("Recovery.state has nothing of odd answers where there were none, and forge
   assert.deepEqual(JSON.parse(JSON.stringify(proof.recovery.state)), old);
 });
 
-test("Recovery.garbled() counts once a probe towards asking no more, and takes nothing off what may come", () => {
-  const proof = new Proof(["bank"]);
-  for (let time = 0; time < 3; time++) {
-    assert.ok(proof.askAfter(lateReplyMs / 2), "it is asked on");
-    for (let bytes = 0; bytes < 5; bytes++) proof.recovery.garbled();
-  }
-  assert.equal(proof.askAfter(lateReplyMs), undefined);
-  const [bank] = proof.recovery.state.accounts;
-  assert.deepEqual([bank?.garbled, bank?.errors, bank?.unanswered.length], [3, 0, 3]);
-});
-
-test("Recovery.garbled() counts nothing that comes behind an answer, or before anything is asked", () => {
-  const proof = new Proof(["bank"]);
-  proof.recovery.garbled();
-  proof.exchange("bank");
-  proof.recovery.garbled();
-  assert.equal(proof.recovery.state.accounts[0]?.garbled, undefined);
-});
-
 test("Recovery.mayAnswerLate() is true of a framing from a silence that settled one of it to that one's own reply, or its answer", () => {
   const proof = new Proof(["bank", "qr", "fiscal"]);
   const late = () => [proof.recovery.mayAnswerLate("length"), proof.recovery.mayAnswerLate("stx")];
