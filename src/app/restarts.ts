@@ -32,6 +32,8 @@ export function refuseForgotten(
     if (last === undefined) continue;
     const operation = [last.route, last.key].filter((each) => each !== undefined).join(" ");
     const state = `services.${service} was taken away or renamed, and how ${printable(operation)} of it ended is unknown`;
-    throw new Error(`Cannot reload: ${state}: wait for its end or settle it (posline journal --unknown), or undo the change`);
+    throw new Error(
+      `Cannot reload: ${state}: wait for its end, settle it (posline journal --unknown), or look at the terminal and restart posline`,
+    );
   }
 }

@@ -19,10 +19,16 @@ export const sentElsewhere = "it was sent over another device, or by another con
 
 /** Whether what was sent by one contract is asked about by another, whose answers are about other operations; false where either isn't known. */
 export function isByOtherContract(sent: string | undefined, asked: string | undefined): boolean {
-  return isElsewhere(sent?.split(" ")[0], asked?.split(" ")[0]);
+  return isElsewhere(contractIn(sent), contractIn(asked));
 }
 
 /** Whether what was sent over one device is asked about over another; false where either isn't known. */
 export function isElsewhere(sent: string | undefined, asked: string | undefined): boolean {
   return sent !== undefined && asked !== undefined && sent !== asked;
+}
+
+/** A mark of the version before has none. */
+function contractIn(mark: string | undefined): string | undefined {
+  const [contract, path] = mark?.split(" ") ?? [];
+  return path === undefined ? undefined : contract;
 }

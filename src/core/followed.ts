@@ -93,6 +93,8 @@ export interface OperationHistory {
    * `recent`: less than a minute after its sending, or in flight, so that it may be carried out yet.
    */
   othersOpen(service: string, route: string, key: string): "recent" | "old" | undefined;
+  /** The last operation of this service and route under this key is followed: its till sends it again to learn how it ended. */
+  followed(service: string, route: string, key: string): void;
   /**
    * The answer to a question said that the terminal has the last operation of this service and route under this key.
    * @param order As `lastOrder` was: nothing is noted where more was sent since.

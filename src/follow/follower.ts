@@ -250,6 +250,7 @@ export class Follower {
     });
     const name = nameOf(route.path, key);
     this.#active.set(name, { operation, digest });
+    void operation.started.then(() => history?.followed(service, route.path, key));
     void operation.ended.then(() => {
       this.#active.delete(name);
       const { end, order } = operation;

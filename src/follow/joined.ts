@@ -5,7 +5,14 @@ import { Fault } from "../core/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 
 /** Calls that wait or are out, with their replies, by what tells most of them apart: so one of 512 costs no more than one alone. */
-export type InFlight = Map<string, readonly { readonly call: Call; readonly reply: Promise<Reply> }[]>;
+export type InFlight = Map<string, readonly OutCall[]>;
+
+interface OutCall {
+  readonly call: Call;
+  readonly reply: Promise<Reply>;
+  /** Its place in the order of all that is sent, once it is sent. */
+  readonly order: () => number | undefined;
+}
 
 /**
  * A handler for which identical calls that come while the first waits or is out are one: same route, same bytes, one exchange, and
@@ -22,9 +29,20 @@ export function joined(contract: Contract, handler: Handler, inFlight: InFlight 
     const same = others().find((each) => isSame(each.call, call));
     if (same !== undefined) {
       same.call.caller.join(call.caller);
+      // Before its own caller goes on from the answer.
+      const noteOrder = () => {
+        const order = same.order();
+        if (order !== undefined) call.onSent?.(order);
+      };
+      same.reply.then(noteOrder, noteOrder);
       return same.reply.then(asJoined, rejectJoined);
     }
-    const entry = { call, reply: handler(call) };
+    let order: number | undefined;
+    const onSent = (given: number) => {
+      order = given;
+      call.onSent?.(given);
+    };
+    const entry = { call, reply: handler({ ...call, onSent }), order: () => order };
     inFlight.set(name, [...others(), entry]);
     const end = () => {
       const left = others().filter((each) => each !== entry);

@@ -152,7 +152,7 @@ export class Operation {
   /** How it ended. Where the same was sent once more since, by what all of that says together. */
   get #knownEnd(): OperationEnd | undefined {
     const known = this.#recordedEnd;
-    if (!this.#isNewest || isGoodEnd(known)) return known;
+    if ((this.mayHaveBegun && !this.#isNewest) || isGoodEnd(known)) return known;
     return this.#options.past?.end ?? (this.#mayBeAnother ? undefined : this.#end);
   }
 
@@ -331,7 +331,7 @@ export class Operation {
   }
 
   async #sendStart(call: Call): Promise<Answer> {
-    const { contract, recovery, route, history, present } = this.#options;
+    const { contract, recovery, route, present } = this.#options;
     const now = present();
     const { handler, device } = now;
     if (now.contract !== contract || isElsewhere(this.#askedOver, device)) {
@@ -351,8 +351,6 @@ export class Operation {
     };
     const sent = { ...call, caller: this.#caller, onSent, askedAtOrder: this.#askedAtOrder };
     this.#start = await tried(handler, isFresh ? { ...sent, isFresh } : sent);
-    // Joined to the same call without the header, it is that one: nothing else can have been sent before its end.
-    if (isJoined(this.#start)) this.order = history.lastOrder() ?? 0;
     if (!(this.#start instanceof Fault)) this.#last = { route: route.path, reply: this.#start };
     // It ends as one that isn't followed would: of an earlier one nothing is known.
     else if (this.#start.outcome === "not-sent" && this.#known.doubt) this.#giveUp.abort();
@@ -425,8 +423,6 @@ function unprovenOther(path: string): Fault {
 }
 
 const isAbsent = ({ finals }: Contract, code: number | undefined) => code !== undefined && finals.absentCodes.includes(code);
-
-const isJoined = (ending: Reply | Fault) => (ending instanceof Fault ? ending.details : ending).isJoined === true;
 
 const outcomeOf = (ending: Reply | Fault) => (ending instanceof Fault ? ending.outcome : "answered");
 

@@ -197,7 +197,7 @@ export class Journal implements OperationHistory {
         if (isResent) throw resent(call);
         refuseOutdated(call, this.#recent.lastOrderOf(record));
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
-        sending = isOver ? undefined : this.#recent.add(record, sent, call.followMs !== undefined);
+        sending = isOver ? undefined : this.#recent.add(record, sent);
         if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && sending !== undefined)
@@ -245,6 +245,11 @@ export class Journal implements OperationHistory {
 
   othersOpen(service: string, route: string, key: string): "recent" | "old" | undefined {
     return this.#recent.othersOpen({ service, route, key: storedKey(key) });
+  }
+
+  followed(service: string, route: string, key: string): void {
+    const recent = this.#recent.find({ service, route, key: storedKey(key) });
+    if (recent !== undefined) recent.sending.isFollowed = true;
   }
 
   accepted(service: string, route: string, key: string, order: number): void {

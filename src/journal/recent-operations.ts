@@ -100,12 +100,10 @@ export class RecentOperations {
   }
 
   /** An operation is about to be sent; undefined for one that has no key or no end of its own. */
-  add(sent: SentRecord, place: PlaceInJournal, isFollowed: boolean): Sending | undefined {
+  add(sent: SentRecord, place: PlaceInJournal): Sending | undefined {
     const { service, route, key } = sent;
     if (key === undefined || !followable.has(route)) return undefined;
-    const sending = this.#sending(sent, {
-      ...{ place, order: ++this.#lastOrder, atMs: nowMs(), endedMs: undefined, isFollowed },
-    });
+    const sending = this.#sending(sent, { place, order: ++this.#lastOrder, atMs: nowMs(), endedMs: undefined });
     const sendings = this.#with(this.#under(sent), sending);
     const name = nameOf(service, key);
     this.#keys.delete(name);
@@ -122,9 +120,7 @@ export class RecentOperations {
     const { service, route, key } = sent;
     if (key === undefined || !followable.has(route) || ageMs > recentMs) return;
     const now = nowMs();
-    const sending = this.#sending(sent, {
-      ...{ place, order: place, atMs: now - ageMs, endedMs: now, isFollowed: false },
-    });
+    const sending = this.#sending(sent, { place, order: place, atMs: now - ageMs, endedMs: now });
     this.#keys.set(nameOf(service, key), this.#with(this.#under(sent), Object.assign(sending, known)));
   }
 
@@ -138,9 +134,9 @@ export class RecentOperations {
 
   #sending(
     { route, timeMs, digest, device, ask, fresh = false }: SentRecord,
-    place: Pick<Sending, "place" | "order" | "atMs" | "endedMs" | "isFollowed">,
+    place: Pick<Sending, "place" | "order" | "atMs" | "endedMs">,
   ): Sending {
-    const unknown = { said: nothingSaid, isFound: false, settled: undefined, isStopped: false };
+    const unknown = { said: nothingSaid, isFound: false, settled: undefined, isStopped: false, isFollowed: false };
     return { route, sentMs: timeMs, digest, device, ask, isFresh: fresh, ...place, ...unknown };
   }
 
@@ -252,11 +248,12 @@ export class RecentOperations {
     return others.some(({ end }) => end === undefined) ? "old" : undefined;
   }
 
-  /** What this process sent that is in flight, or is followed and has no known end. */
+  /** What is in flight, or is followed by this process and has no known end. */
   unended(): readonly Pick<SentRecord, "service" | "route" | "key">[] {
+    const oldestMs = nowMs() - recentMs;
     return [...this.#keys].flatMap(([name, sendings]) => {
       const [service = "", key] = name.split("\n");
-      const open = requestsOf(sendings).filter(({ sendings: same, end }) =>
+      const open = requestsOf(sendings.filter(({ atMs }) => atMs >= oldestMs)).filter(({ sendings: same, end }) =>
         same.some(({ endedMs, isFollowed }) => endedMs === undefined || (isFollowed && end === undefined)),
       );
       return open.flatMap(({ sendings: [first] }) => (first === undefined ? [] : [{ service, route: first.route, key }]));

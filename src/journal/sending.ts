@@ -20,8 +20,8 @@ export interface Sending extends Pick<PastOperation, "sentMs" | "digest" | "ask"
   readonly order: number;
   /** When it was sent, on `nowMs`'s scale, as far as the box's clock can be believed for what an earlier process sent. */
   readonly atMs: number;
-  /** Its till has it followed, and sends it again to learn how it ended; of what an earlier process sent that isn't known. */
-  readonly isFollowed: boolean;
+  /** Its till has it followed by this process, and sends it again to learn how it ended. */
+  isFollowed: boolean;
   /** When it came to an end, or was found, on `nowMs`'s scale; undefined while it is in flight. */
   endedMs: number | undefined;
   /** What its own answer said. */

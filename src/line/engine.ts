@@ -457,13 +457,10 @@ export class LineEngine {
     this.#afterBytes(now);
   }
 
-  /**
-   * Two replies in one read, and not the same one twice: which of them is the call's isn't known, where a late answer may be among them.
-   * Elsewhere the first one is: a terminal may send of its own accord behind it, and pad with zeros, which read as empty frames.
-   */
+  /** Two replies in one read, and not the same one twice: which is the call's isn't known. Zeros behind one read as empty frames. */
   #receivedAtOnce(items: readonly Decoded[], now: number): void {
     const current = this.#current;
-    if (current === undefined || this.#isWriting || !this.#recovery.mayAnswerLate(current.request.framing)) return;
+    if (current === undefined || this.#isWriting) return;
     const isReply = (frame: Frame) =>
       frame.payloadBytes > 0 && !this.#isStray(frame, jsonOf(readReply(frame.payload)), current.request);
     const frames = items.filter((item) => item.kind === "frame");
@@ -731,9 +728,10 @@ export class LineEngine {
 
   #idleProbeOf(service: ServiceName): number {
     const probedMs = this.#idleProbedMs.get(service);
-    const isKnown = this.#liveness.wasHeard(service) && this.#recovery.isProven(service);
-    if (probedMs === undefined && !isKnown) return this.#lastBusyMs;
     const { idleProbeMs } = this.#config;
+    const isProven = this.#recovery.isProven(service);
+    if (!isProven && idleProbeMs === 0) return never;
+    if (probedMs === undefined && !(isProven && this.#liveness.wasHeard(service))) return this.#lastBusyMs;
     return idleProbeMs === 0 ? never : Math.max(this.#lastBusyMs, probedMs ?? this.#lastBusyMs) + idleProbeMs;
   }
 

@@ -159,7 +159,7 @@ class ProbeAccount implements ProbeAccountState {
   answersProbes = false;
   /** It has answered them so, whatever came since: its next reply to a call says that it is there again. */
   answeredProbes = false;
-  /** Silence settled it last, not an answer, and it has replied to no call since: an answer that took longer may come. */
+  /** Silence settled it last, not an answer, and it has replied to no call since. */
   isSilent = false;
   /** It replied after such a silence, and so was, or is, asked once more while the line is idle. */
   isTried = false;
@@ -482,11 +482,6 @@ export class Recovery {
     if (account.isProven) return;
     account.answersWrongly();
     this.#unlist(account);
-  }
-
-  /** Whether an answer to an earlier call may still come, of a service of this framing. */
-  mayAnswerLate(framing: Framing): boolean {
-    return this.#accountsOf(framing).some(({ isSilent }) => isSilent);
   }
 
   /**

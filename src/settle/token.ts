@@ -116,7 +116,8 @@ function readState(value: unknown): SettleState {
     copied: flag(value, "copied"),
     refusal: isObject(refusal) ? { code: integer(refusal, "code"), message: text(refusal, "message") } : undefined,
     refusals: count(value, "refusals"),
-    earlierInDoubt: value["earlierInDoubt"] === true,
+    // A token of the version before has none, where it was sent again alone.
+    earlierInDoubt: (value["earlierInDoubt"] ?? count(value, "resends") > 0) === true,
     askOnly: flag(value, "askOnly"),
     isAborted: value["isAborted"] === true,
     isSentOnce: value["isSentOnce"] === true,

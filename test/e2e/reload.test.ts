@@ -272,7 +272,7 @@ test("SIGHUP is refused where it takes a service away of which a sale is on the 
       const renamed = { ...configOf(), services: { "bank-1": { contract: "bank", line: "till", port } } };
       const saleOf = (key: string) => `{"pay_id":"${key}","amount":100,"currency_name":"EUR"}`;
       const refused = async (key: string) => {
-        const why = `services\\.bank was taken away or renamed, and how /sale ${key} of it ended is unknown: wait for its end or settle it`;
+        const why = `services\\.bank was taken away or renamed, and how /sale ${key} of it ended is unknown: wait for its end, settle it`;
         assert.match(JSON.stringify(await reload(renamed)), new RegExp(why));
       };
       await reload(configOf({ bank: { replyTimeoutMs: { "/sale": 3001 } } }));

@@ -76,6 +76,8 @@ export class History implements OperationHistory {
 
   othersOpen(): undefined {}
 
+  followed(): void {}
+
   accepted(service: string, route: string, key: string, order: number): void {
     const past = this.find(service, route, key);
     if (past === undefined || this.lastOrder(service, key) !== order) return;

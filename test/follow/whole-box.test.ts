@@ -777,3 +777,22 @@ test("a followed sale that is joined to the same one in the queue, without the h
     ["approved", 1, "approved"],
   );
 });
+
+test("a followed sale that is joined to the same one in the queue isn't taken for what was sent behind that", async () => {
+  let isOtherSold = false;
+  const other = { ...sale, amount: 9900 };
+  const box = await new WholeBox(time, ({ route, body }) => {
+    if (route === "/check") return isOtherSold ? final("APPROVED", "T-1") : absent;
+    if (body.pay_id === "P-0") return success;
+    isOtherSold ||= body.amount === other.amount;
+    return isOtherSold ? success : { status: "error", code: -29 };
+  }).start();
+  box.call("/sale", { ...sale, pay_id: "P-0" });
+  box.call("/sale", sale);
+  box.call("/sale", other);
+  const joined = box.call("/sale", sale, 60);
+  await time.advance(20_000);
+  const again = box.call("/sale", other, 30);
+  await time.advance(60_000);
+  assert.deepEqual([joined.word, again.word, box.count("/sale")], ["unknown", "approved", 3]);
+});

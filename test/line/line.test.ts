@@ -337,7 +337,7 @@ test("Line fails a call whose reply is due where each frame of another service b
   assert.equal(end.fault?.reason, "no-reply");
 });
 
-test("Line takes neither of two replies that come at once for its call's on a line that silence settled, unless they are the same", async () => {
+test("Line takes neither of two replies that come at once for its call's, unless they are the same", async () => {
   for (const [one, other, reason] of [
     [good("OLD"), good("A"), "reply-ambiguous"],
     [good("A"), good("OLD"), "reply-ambiguous"],
@@ -347,8 +347,7 @@ test("Line takes neither of two replies that come at once for its call's on a li
     // Zeros behind it.
     [good("A"), "", undefined],
   ] as const) {
-    const set = setOf(() => {}, { probes: () => false });
-    assert.ok(await idle(set));
+    const set = await clean(setOf(() => {}));
     const end = ending(set.line, requestFor("A"));
     await time.advance(10);
     set.device.send(Buffer.concat([frame("length", one), frame("length", other)]));
@@ -356,20 +355,6 @@ test("Line takes neither of two replies that come at once for its call's on a li
     assert.equal(end.fault?.reason, reason, `${one} ${other}`);
     if (reason === undefined) assert.equal(end.text, good("A"));
     await set.line.stop(0);
-  }
-});
-
-test("Line takes the first of what comes at once for its call's reply where an answer proved it clean, or a reply came since", async () => {
-  for (const behind of [Buffer.alloc(64), frame("length", good("of its own accord"))]) {
-    for (const probes of [true, false]) {
-      const set = await clean(setOf(() => {}, { probes: () => probes }));
-      const end = ending(set.line, requestFor("A"));
-      await time.advance(10);
-      set.device.send(Buffer.concat([frame("length", good("A")), behind]));
-      await time.settle();
-      assert.equal(end.text, good("A"));
-      await set.line.stop(0);
-    }
   }
 });
 

@@ -939,20 +939,6 @@ test("Recovery.state has nothing of odd answers where there were none, and forge
   assert.deepEqual(JSON.parse(JSON.stringify(proof.recovery.state)), old);
 });
 
-test("Recovery.mayAnswerLate() is true of a framing from a silence that settled one of it to that one's own reply, or its answer", () => {
-  const proof = new Proof(["bank", "qr", "fiscal"]);
-  const late = () => [proof.recovery.mayAnswerLate("length"), proof.recovery.mayAnswerLate("stx")];
-  assert.deepEqual(late(), [false, false]);
-  proof.now += lateReplyMs;
-  assert.ok(proof.recovery.settleBySilence(proof.now));
-  assert.deepEqual(late(), [true, true]);
-  proof.recovery.replied("bank");
-  proof.recovery.replied("fiscal");
-  assert.deepEqual(late(), [true, false], "qr's may come");
-  proof.fail("qr").exchange("qr");
-  assert.deepEqual(late(), [false, false]);
-});
-
 test("Recovery.proven has a service that was silent from its first reply on, until it leaves a question unanswered or answers wrongly", () => {
   const asked = ({ recovery }: Proof) => recovery.proven.map(({ service }) => service);
   const replied = () => {

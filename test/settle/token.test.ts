@@ -91,6 +91,11 @@ test("readToken() brings back what is known, to the last field", () => {
   const read = readToken(token);
   assert.deepEqual(read.token, token);
   assert.deepEqual([read.body, read.route.path, read.recovery.route], [{ pay_id: "P-1" }, "/sale", "/sale"]);
+  const { earlierInDoubt: _, ...former } = known;
+  for (const resends of [0, 1]) {
+    const older = { ...token, known: { ...former, resends } };
+    assert.equal(readToken(older).token.known.earlierInDoubt, resends > 0, "of the version before");
+  }
   const silent = { ...token, known: { ...known, refusal: {}, baseline: undefined, learned: undefined } };
   assert.deepEqual(readToken(silent).token.known.refusal, { code: undefined, message: undefined });
   assert.equal(readToken({ ...token, known: { ...known, refusal: null } }).token.known.refusal, undefined);
