@@ -177,7 +177,8 @@ export class Doubts {
   answered(call: Call, reply: Reply, askedMs: number, device?: string): void {
     const { service, contract: name, route, body } = call;
     const contract = contracts[name];
-    this.#heard(call, reply, { askedMs, device }, true);
+    const way = { askedMs, device };
+    this.#heard(call, reply, way, true);
     const open = this.of(service);
     if (open.length === 0) return;
     const asked = parseExactObject(bodyText(contract, body));
@@ -185,7 +186,7 @@ export class Doubts {
     if (asked === undefined || answer === undefined) return;
     for (const operation of open) {
       const rules = rulesOf(contract, operation);
-      if (rules?.polling.route === route) this.#judge(operation, rules, asked, answer, { askedMs, device });
+      if (rules?.polling.route === route) this.#judge(operation, rules, asked, answer, way);
     }
   }
 

@@ -507,7 +507,7 @@ export class Recovery {
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
-      const heard = this.#heardWrong(this.#probedLast(this.#owingOf(framing)), reply?.["status"] === "error", now);
+      const heard = this.#heardWrong(this.#probedLast(framing), reply?.["status"] === "error", now);
       this.suspectFraming(framing);
       return heard;
     }
@@ -688,10 +688,10 @@ export class Recovery {
     return this.#accountsOf(framing).filter(({ service, stale }) => this.#owing.has(service) || stale > 0).length === 1;
   }
 
-  /** Of these, the one probed last. */
-  #probedLast(owing: Iterable<ProbeAccount>): ProbeAccount | undefined {
+  /** Of the services of a framing that owe, the one probed last. */
+  #probedLast(framing: Framing): ProbeAccount | undefined {
     let last: ProbeAccount | undefined;
-    for (const account of owing) {
+    for (const account of this.#owingOf(framing)) {
       if (account.sent > 0 && (last === undefined || account.sentAtMs > last.sentAtMs)) last = account;
     }
     return last;

@@ -137,7 +137,7 @@ class SettleRun {
   }
 
   /**
-   * Takes note of a stop, and says whether there was one.
+   * Takes note of an abort and of a stop, and says whether it was stopped.
    * @param action What was just done, whose answer is still to be read by what was known when it was sent.
    */
   #noteStop(action: Action | undefined): boolean {

@@ -13,7 +13,7 @@ import { resume, settle } from "../../src/settle/settle.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/settle/transport.ts";
 import type { Settled, SettleEvent } from "../../src/settle/types.ts";
 import type { FullTerminal } from "./full-terminal.ts";
-import { isAllowed, isGood, type Stand } from "./full-trade.ts";
+import { clientKey, isAllowed, isGood, type Stand } from "./full-trade.ts";
 import { merchantId } from "./request-body.ts";
 
 /**
@@ -116,11 +116,6 @@ export class FullClients {
     }
   }
 }
-
-const clientKey = (number: number) => `c${number}`;
-
-/** Whether a key is of a till with the client: no other has it. */
-export const isClientKey = (key: string) => key.startsWith("c");
 
 const nameOf = ({ service, terminal }: ClientTill, key: string) => `${service} ${terminal.trade.sale} ${key}`;
 

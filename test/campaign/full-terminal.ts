@@ -2,8 +2,16 @@ import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
-import { isClientKey } from "./full-client.ts";
-import { type End, type Entry, foundOther, type Request, readRequest, type Stand, type Trade } from "./full-trade.ts";
+import {
+  type End,
+  type Entry,
+  foundOther,
+  isClientKey,
+  type Request,
+  readRequest,
+  type Stand,
+  type Trade,
+} from "./full-trade.ts";
 
 /**
  * A terminal with a ledger, at the far end of a line: it answers in order, and what it carried out last under a key it says when it is

@@ -194,3 +194,7 @@ export function isAllowed(word: OperationResult, stands: readonly Stand[]): bool
   const may = allowed[word];
   return may === undefined || stands.some((stand) => may.includes(stand));
 }
+
+/** Keys of tills with the typed client: no other has them. */
+export const clientKey = (number: number) => `c${number}`;
+export const isClientKey = (key: string) => key.startsWith("c");
