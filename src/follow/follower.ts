@@ -211,6 +211,11 @@ export class Follower {
       const state = "its body is not a JSON object in which each field stands once: send each field once";
       throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
     }
+    const inexact = namesIn(route, recovery, json).find((name) => isInexact(json[name]));
+    if (inexact !== undefined) {
+      const state = `its ${inexact}, by which it is asked about, is a number beyond 2^53: send it as a string`;
+      throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
+    }
     return { call, contract, route, recovery, key, digest: bodyDigest(call.body), json };
   }
 
@@ -277,10 +282,19 @@ export class Follower {
 
 const nameOf = (route: string, key: string) => `${route} ${key}`;
 
+/** The fields of a body that name its operation, in a question too. */
+const namesIn = (route: Route, recovery: RecoveryRules, body: JsonObject): readonly string[] =>
+  [nameField(route, recovery, body), route.key, recovery.learns, ...(route.polling?.keys ?? [])].filter(
+    (name) => name !== undefined,
+  );
+
+/** Whether a question can't hold a number as it came: the digits of an integer are kept as a bigint, those of 1e20 are not. */
+const isInexact = (value: unknown) => typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
+
 /** What is known of an operation that is about to be sent. Of its body only what names it: the rest goes out as it came. */
 function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: RecoveryRules, body: JsonObject): Token {
-  const names = new Set([nameField(route, recovery, body), route.key, recovery.learns, ...(route.polling?.keys ?? [])]);
-  const named = Object.fromEntries(Object.entries(body).filter(([name]) => names.has(name)));
+  const names = namesIn(route, recovery, body);
+  const named = Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
   const token = newToken(contract, route.path, named, service);
   // The copy of a receipt prints, and printing twice is the till's to decide.
   return { ...token, known: { ...token.known, copied: true, isSentOnce: true } };

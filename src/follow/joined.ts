@@ -59,6 +59,8 @@ function isSame(one: Call, other: Call): boolean {
     one.contract === other.contract &&
     one.route === other.route &&
     one.key === other.key &&
+    // What the terminal was asked before the other holds only while nothing is sent under its key, which the one doesn't look at.
+    (other.askedAtOrder === undefined || one.askedAtOrder === other.askedAtOrder) &&
     wholeOf(one.body).equals(wholeOf(other.body))
   );
 }

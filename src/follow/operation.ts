@@ -72,10 +72,22 @@ export interface OperationOptions {
 }
 
 /** Numbers the questions of the process. */
-let asked = 0;
+let askedTimes = 0;
 
 /** Characters of a call's id that its questions' ids begin with: with a number behind them they are no longer than an id may be. */
 const idCharsMax = 48;
+
+/**
+ * Milliseconds for which what isn't sent yet waits at least for its question's turn, behind what else is asked on its line: as for the
+ * answer to one (bank.md, 30 s).
+ */
+const turnMs = 30_000;
+
+/** How a question ended, and over which device it was asked. */
+interface Asked {
+  readonly ending: Reply | Fault;
+  readonly device: string | undefined;
+}
 
 /** None here: each call has a limit of its own, in the line. */
 const timeoutMs = Number.POSITIVE_INFINITY;
@@ -359,27 +371,36 @@ export class Operation {
   }
 
   /** @returns how the question ended, and over which device it was asked. */
-  #ask(
-    route: string,
-    body: string | undefined,
-  ): Promise<{ readonly ending: Reply | Fault; readonly device: string | undefined }> {
-    const { service, contract, requestId, present } = this.#options;
+  #ask(path: string, body: string | undefined): Promise<Asked> {
+    const { service, contract, route, requestId, present, clock } = this.#options;
     const question: Call = {
       service,
       contract: contract.service,
-      route,
+      route: path,
       body: body === undefined ? [] : [Buffer.from(body)],
       // Of its own, so that each exchange has one beginning and one end for those who watch; by its beginning it is found with the call.
-      requestId: `${requestId.slice(0, idCharsMax)}.${++asked}`,
+      requestId: `${requestId.slice(0, idCharsMax)}.${++askedTimes}`,
       key: undefined,
       caller: new Presence(),
       background: true,
     };
-    return present().turns.take(async () => {
+    const over = new AbortController();
+    let isDropped = false;
+    const asked = present().turns.take<Asked>(async () => {
+      over.abort();
       const now = present();
+      if (isDropped) return { ending: waitedForOthers(route.path), device: now.device };
       if (now.contract === contract) return { ending: await tried(now.handler, question), device: now.device };
-      return { ending: unprovenElsewhere(this.#options.route.path), device: now.device };
+      return { ending: unprovenElsewhere(route.path), device: now.device };
     });
+    if (this.#call === undefined) return asked;
+    // Its callers wait for the sending, whatever they said.
+    const dropped = clock.sleep(Math.max(this.#untilMs - clock.nowMs(), turnMs), over.signal).then(() => {
+      if (over.signal.aborted) return asked;
+      isDropped = true;
+      return { ending: waitedForOthers(route.path), device: undefined };
+    });
+    return Promise.race([asked, dropped]);
   }
 
   /**
@@ -408,6 +429,12 @@ async function tried(handler: Handler, call: Call): Promise<Reply | Fault> {
 export function configurationChanged(path: string): Fault {
   const message = `Cannot send ${path}: its service's configuration has changed. ${nothingSent}`;
   return new Fault("unavailable", message, { reason: "stopping" });
+}
+
+/** On its line much is asked about, and the terminal is slow or silent. */
+function waitedForOthers(path: string): Fault {
+  const state = "the questions about other operations on its line take too long: send the same call again";
+  return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason: "waited-too-long" });
 }
 
 /** Another terminal's word: that it knows nothing of it, or only failures, proves nothing. */

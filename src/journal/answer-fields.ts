@@ -4,7 +4,7 @@ import { recoveryOf } from "../contract/recovery.ts";
 import type { Call } from "../core/call.ts";
 import type { QuestionFields } from "../core/followed.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
-import { parseObject, textOf } from "../envelope/json.ts";
+import { keyOf, parseObject, textOf } from "../envelope/json.ts";
 import { scalarText } from "../settle/exact-json.ts";
 import { namesOtherKey, provesName, saysPending } from "../settle/proof.ts";
 import { isStoredWhole, type OutcomeRecord } from "./record.ts";
@@ -20,8 +20,9 @@ export function answerFields(call: Call, ending: OperationLogEnding, ask: Questi
   if (outcome !== "answered" || recovery === undefined) return {};
   if (status === "success") {
     const reply = parseObject(textOf(payload)) ?? {};
-    // Another one's, late.
-    if (namesOtherKey({ keyField: routeOf(contract, call.route)?.key ?? "", key: call.key }, reply)) return {};
+    const keyField = routeOf(contract, call.route)?.key ?? "";
+    // Another one's, late. A call's key is cut, a terminal's isn't.
+    if (namesOtherKey({ keyField, key: call.key }, { [keyField]: keyOf(reply[keyField]) })) return {};
     if (recovery.success === "followed") return { begun: true, learned: learnedIn(recovery.learns, call, reply, ask) };
     return saysPending({ contract, recovery }, { reply, summary: { code } }) ? { begun: true } : { end: recovery.success };
   }

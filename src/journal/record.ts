@@ -229,7 +229,8 @@ function readAsk(value: unknown): SentRecord["ask"] {
   if (!isObject(value)) return undefined;
   const fields: Record<string, string | number> = {};
   for (const [name, field] of Object.entries(value)) {
-    if (typeof field !== "string" && typeof field !== "number") return undefined;
+    // posline writes no number that a question couldn't hold as it is.
+    if (typeof field !== "string" && (typeof field !== "number" || !Number.isSafeInteger(field))) return undefined;
     fields[name] = field;
   }
   return fields;

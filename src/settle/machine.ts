@@ -177,10 +177,10 @@ function afterAbsent(
   { reply, summary }: AnsweredCall,
   sinceStartMs: number,
 ): NextStep {
-  // Something was known under this key before: that it is gone says nothing of ours. Nor may one that had ended be known for ever
-  if (state.hasEnded || (state.baseline !== undefined && state.baseline !== "")) return askAgain(state);
-  // From now on whatever is found under the key can only be ours
-  const seen = { ...state, absents: state.absents + 1, baseline: "" };
+  // Something was known under this key before, or may have been: that it is gone says nothing of ours, and it may be found again.
+  // Nor may one that had ended be known for ever
+  if (state.hasEnded || state.baseline !== "") return askAgain(state);
+  const seen = { ...state, absents: state.absents + 1 };
   const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
   const endAfter = (times: number, afterMs = recovery.absentsAfterMs) =>
     seen.absents >= times && sinceStartMs >= afterMs ? end : askAgain(seen);

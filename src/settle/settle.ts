@@ -10,7 +10,7 @@ import { type Continue, type Done, nextStep } from "./machine.ts";
 import type { FollowedOperation } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import { type Action, actionOf, nothingBegun, stateAfterStop, stateAtEnd, stateAtResume, stateWithoutEffect } from "./state.ts";
-import { nameField, newToken, type ParsedToken, readToken, type Token } from "./token.ts";
+import { contractOfToken, nameField, newToken, type ParsedToken, readToken, type Token } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
@@ -38,7 +38,7 @@ export function settleFrom(service: RemoteService, token: Token, isNew: boolean,
 /**
  * Follows an operation on that another process began: asks first, never sends blindly. One that provably wasn't sent yet is
  * sent; one that ended unsent has ended.
- * @throws TypeError for what is not a token.
+ * @throws TypeError for what is not a token, or one of another service.
  */
 export async function resume(
   services: Readonly<Record<ServiceName, RemoteService>>,
@@ -49,6 +49,14 @@ export async function resume(
   const service = services[token.service];
   if (service === undefined) {
     throw new TypeError(`Cannot resume: the client has no service ${token.service}: make it with that one`);
+  }
+  const contract = contractOfToken(token);
+  if (service.contract.service !== contract) {
+    // Both may have the route, and mean another thing by it.
+    throw new TypeError(
+      `Cannot resume: the operation was begun with a ${contract} service, and ${token.service} is a ${service.contract.service} one: ` +
+        "make the client with the service that it was begun with",
+    );
   }
   return settleFrom(service, token, false, options);
 }

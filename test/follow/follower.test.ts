@@ -652,6 +652,28 @@ test("Follower answers the fault of a sending that didn't leave, never what stoo
   }
 });
 
+test("Follower refuses a body whose name is a number that no question can hold, unsent", async () => {
+  const { follower, sent } = following(() => running, { service: "qr", route: "/showqrcode" });
+  const caller = new Presence();
+  const call = {
+    service: "qr",
+    contract: "qr",
+    route: "/showqrcode",
+    requestId: "r",
+    key: "P-1",
+    caller,
+    followMs: 1_000,
+  } as const;
+  for (const trans of ["1e20", "-1e999"]) {
+    const body = [Buffer.from(`{"pay_id":"P-1","trans":${trans},"pay_system":"PALM"}`)];
+    await assert.rejects(follower.follow({ ...call, body }), {
+      kind: "malformed",
+      message: /trans, .* number beyond 2\^53.*Nothing was sent/,
+    });
+  }
+  assert.deepEqual(sent, []);
+});
+
 test("Follower refuses a body that names a field twice, unsent: it could ask about it by no key", async () => {
   const sent: string[] = [];
   const handler = async (call: Call) => {

@@ -2,6 +2,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Handler } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
+import { keyOf } from "../../src/envelope/json.ts";
 import { Doubts } from "../../src/follow/doubts.ts";
 import { Follower } from "../../src/follow/follower.ts";
 import { joined } from "../../src/follow/joined.ts";
@@ -40,6 +41,8 @@ export interface Told {
  * follower and the resolver, wired as `src/app/bridge.ts` does.
  */
 export class WholeBox {
+  /** Milliseconds that the terminal takes for an answer. */
+  answerMs = 10;
   disk = new SimDisk();
   readonly got: Asked[] = [];
   readonly time: VirtualTime;
@@ -67,7 +70,7 @@ export class WholeBox {
     const device = new FakeDevice((framing, text) => {
       const probe = probeReply({ framing, text, number: 0 });
       const reply = probe ?? this.#replyTo(text);
-      if (reply !== undefined) this.time.after(10, () => device.reply(framing, reply));
+      if (reply !== undefined) this.time.after(probe === undefined ? this.answerMs : 10, () => device.reply(framing, reply));
     });
     const journal = new Journal({ folder, bytes, onFailure: "relay", report: new ToldJournal(), disk: this.disk });
     void journal.start();
@@ -129,7 +132,7 @@ export class WholeBox {
       route,
       body: [Buffer.from(JSON.stringify(body))],
       requestId: "r",
-      key: body.pay_id,
+      key: keyOf(body.pay_id),
       caller: new Presence(),
       followMs: waitS === undefined ? undefined : waitS * 1_000,
     };

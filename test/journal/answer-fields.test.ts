@@ -61,6 +61,14 @@ test("answerFields() takes a receipt that was closed and not printed for begun",
   assert.deepEqual(answerFields(receipt, answered({ status: "error", code: 15 }), {}), { begun: true });
 });
 
+test("answerFields() knows a key that is cut in an answer that has it whole", () => {
+  const key = "K".repeat(70);
+  const call = callOf(key.slice(0, 64));
+  const own = { begun: true, learned: undefined };
+  assert.deepEqual(answerFields(call, answered({ status: "success", pay_id: key }), undefined), own);
+  assert.deepEqual(answerFields(call, answered({ status: "success", pay_id: `L${key}` }), undefined), {});
+});
+
 test("answerFields() takes nothing from an answer that names another operation, or has only a code of progress", () => {
   const deposit: Call = { ...receipt, route: "/deposit" };
   const other = answered({ status: "success", docStatus: 1, documentExtID: "F-2" });

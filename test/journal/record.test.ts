@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { readRecord, writeRecord } from "../../src/journal/record.ts";
+import { readRecord, type SentRecord, writeRecord } from "../../src/journal/record.ts";
 import { textBytesMax } from "../../src/journal/slot.ts";
 import { outcomes } from "./records.ts";
 
@@ -55,6 +55,14 @@ test("writeRecord() keeps a key and an amount as they are, and neither card numb
   assert.deepEqual(back("4111111111111111"), ["411111******1111", undefined]);
   assert.deepEqual(back("a\u001b[2Jb"), ["a\uFFFD[2Jb", undefined]);
   assert.equal(back("k".repeat(70))?.[0], `${"k".repeat(63)}…`);
+});
+
+test("readRecord() leaves out what an operation is asked by where a question couldn't hold it: posline doesn't write that", () => {
+  const start =
+    '{"kind":"sent","time":"2026-01-01T00:00:00.000Z","id":"r","service":"bank","route":"/sale","key":"7","digest":"d"';
+  const askIn = (field: string) => (readRecord(`${start},"ask":{"pay_id":${field}}}`) as SentRecord).ask;
+  assert.deepEqual(askIn("7"), { pay_id: 7 });
+  for (const field of ["1e999", "9007199254740993", "1.5", "null"]) assert.equal(askIn(field), undefined, field);
 });
 
 test("readRecord() knows no record in another text, and leaves out what a later posline may write", () => {

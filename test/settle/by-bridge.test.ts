@@ -567,3 +567,19 @@ test("settleByBridge() takes no 'there is none' for proof at once while its firs
   const ended = await settleByBridge(service, "/sale", sale, { clock: new TestClock(), windowMs: 12_000 });
   assert.equal(ended.result, "unknown");
 });
+
+for (const route of ["/refund", "/cancel"] as const) {
+  for (const denials of [1, 100]) {
+    test(`resume() of a ${route} that a bridge sent proves nothing by ${denials} "there is none" of the key that it shares`, async () => {
+      const transport = new Scripted([[route, by(lost, "unknown", false)]]);
+      const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
+      const stop = new AbortController();
+      const ended = await settleByBridge(service, route, body, { clock: new TestClock(), askOnly: stop.signal, windowMs: 0 });
+      assert.equal(ended.result, "unknown");
+      const later = over([...repeat(denials, ["/check", error(-15)]), ...repeat(100, ["/check", approved])] as Script);
+      const options = { ...later.options, windowMs: 60_000 };
+      assert.equal((await later.client.resume(kept(ended.token), options)).result, "unknown");
+      assert.deepEqual(new Set(later.service.seen.map((each) => each.route)), new Set(["/check"]));
+    });
+  }
+}

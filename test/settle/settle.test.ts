@@ -394,6 +394,18 @@ test("resume() rejects the token of a service that its client doesn't have, and 
   await assert.rejects(over([]).client.resume(named), { name: "TypeError", message: /no service till-2/ });
 });
 
+test("resume() sends nothing to a service of another contract: bank and qr have routes of the same name", async () => {
+  const world = over([["/refund", lost]]);
+  const refund = await world.client.bank.settle("refund", { ...body, rrn: "77" }, { ...world.options, windowMs: 0 });
+  const later = over([]);
+  const moved = { ...refund.token, service: "qr", contract: "bank" };
+  await assert.rejects(later.client.resume(moved), {
+    name: "TypeError",
+    message: /begun with a bank service, and qr is a qr one/,
+  });
+  assert.deepEqual(later.service.seen, []);
+});
+
 test("dataOf() is the answer itself of a fiscal document, and what stands in data of all else", () => {
   const reply = { status: "success", data: { rrn: "7" } };
   assert.deepEqual(dataOf(contracts.fiscal, reply), reply);

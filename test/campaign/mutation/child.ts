@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { configureGlobal } from "fast-check";
 import { importing, registered } from "./registry.ts";
 
@@ -46,6 +46,9 @@ await import(order.build);
 const byKey = new Map(registered.map((each) => [`${each.file} ${each.index}`, each]));
 const chosen = order.tests?.flatMap(([file, index]) => byKey.get(`${file} ${index}`) ?? []) ?? registered;
 if (order.tests === undefined) report("loading", [...whileLoading]);
+
+// A journal that a test leaves without a disk tries again in 5 s: the process would wait for that, and be taken for one that hangs.
+if (order.tests !== undefined) after(() => process.exit());
 
 for (const { file, index, name, options, run } of chosen) {
   test(name, options, async (context) => {
