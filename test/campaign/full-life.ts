@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Handler } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
-import type { OperationResult } from "../../src/core/followed.ts";
+import { isGoodEnd, type OperationResult } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { Doubts } from "../../src/follow/doubts.ts";
 import { Follower } from "../../src/follow/follower.ts";
@@ -24,7 +24,7 @@ import { lineOver } from "../line/lines.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
 import { FullClients } from "./full-client.ts";
 import { type FullFate, FullTerminal } from "./full-terminal.ts";
-import { isAllowed, isGood, type Stand, type TradeName, trades } from "./full-trade.ts";
+import { isAllowed, isClientKey, isGood, type Stand, type TradeName, trades } from "./full-trade.ts";
 import { bodyOf, merchantId } from "./request-body.ts";
 
 /**
@@ -64,6 +64,8 @@ export type FullStep =
   /** The time of day is set to so much before or behind the true one. */
   | { readonly do: "clock"; readonly offMs: number }
   | { readonly do: "wait"; readonly ms: number }
+  /** The terminal closes its batch, and forgets. */
+  | { readonly do: "batch"; readonly service: number }
   | { readonly do: "unplug"; readonly service: number; readonly ms: number }
   | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
   | { readonly do: "kill" | "sigterm" }
@@ -82,6 +84,8 @@ export interface FullWorld {
   readonly services: readonly FullService[];
   readonly onFailure: "refuse" | "relay";
   readonly lateMs: number;
+  /** Whether the terminals close their batches in the end. */
+  readonly closesBatch: boolean;
   readonly steps: readonly FullStep[];
 }
 
@@ -153,6 +157,7 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("client dies" as const), service, key: clientKey }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("clock" as const), offMs }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 30_000 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("batch" as const), service }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("unplug" as const), service, ms: fc.integer({ min: 0, max: 20_000 }) }) },
   {
     weight: 1,
@@ -184,6 +189,7 @@ export const fullWorld: fc.Arbitrary<FullWorld> = fc.record({
   services: fc.tuple(fullService, fullService),
   onFailure: fc.constantFrom("refuse" as const, "relay" as const),
   lateMs: fc.constantFrom(replyTimeoutMs - 1, replyTimeoutMs, replyTimeoutMs + 1, replyTimeoutMs + 10, 12_000),
+  closesBatch: fc.boolean(),
   steps: fc.array(step, { minLength: 1, maxLength: 30, size: "max" }),
 });
 
@@ -217,6 +223,14 @@ export const emptyFullTally = (): FullTally => ({
   },
 });
 
+/** A till's call with `Prefer: wait`. */
+interface FollowedCall {
+  readonly do: "sale" | "back";
+  readonly service: number;
+  readonly key: number;
+  readonly amount: number;
+}
+
 /** One process. */
 interface Process {
   readonly journal: Journal;
@@ -242,6 +256,8 @@ export class FullLife {
   readonly #plain = new Map<string, number>();
   /** When it was asked for last, by service, route and key. */
   readonly #lastSentMs = new Map<string, number>();
+  /** What was asked for last with `Prefer: wait`, by service and key. */
+  readonly #last = new Map<string, FollowedCall>();
   readonly #clients: FullClients;
   #calls = 0;
   #broken: Error | undefined;
@@ -283,20 +299,32 @@ export class FullLife {
       await this.#time.advance(1);
       if (this.#broken !== undefined) throw this.#broken;
     }
+    if (this.#world.closesBatch) {
+      for (const each of this.#last.values()) if (each.do === "sale") this.#takeBack(each, backWaitMs);
+      await this.#time.advance(backWaitMs);
+    }
     for (const terminal of this.#terminals) {
       terminal.isHealthy = true;
       terminal.device.plug();
     }
     this.#disk.trouble = undefined;
-    const isOver = await this.#time.until(() => this.#open.size === 0 && !this.#clients.areRunning, 600_000);
-    if (this.#broken !== undefined) throw this.#broken;
-    assert.ok(isOver, `every call and client ends: ${[...this.#open].join(" ")}`);
+    await this.#allEnd();
+    for (const index of this.#terminals.keys()) if (this.#world.closesBatch) this.#closeBatch(index);
+    // Once more, where nothing fails any more: a till asks until it knows.
+    for (const each of this.#last.values()) this.#ask(each, each.do, each.amount, lastWaitMs);
+    await this.#allEnd();
     this.#clients.check();
     await this.#journalAgrees();
     this.#tally.exchanges += this.#terminals.reduce((sum, { requests }) => sum + requests, 0);
     const { calls, answered, notSent, unknown, killed } = this.#tally;
     assert.equal(answered + notSent + unknown + killed, calls, "the counters add up");
     await this.#end();
+  }
+
+  async #allEnd(): Promise<void> {
+    const isOver = await this.#time.until(() => this.#open.size === 0 && !this.#clients.areRunning, 600_000);
+    if (this.#broken !== undefined) throw this.#broken;
+    assert.ok(isOver, `every call and client ends: ${[...this.#open].join(" ")}`);
   }
 
   // --- the process
@@ -401,6 +429,7 @@ export class FullLife {
         await this.#time.advance(each.ms);
         break;
       case "sale":
+        this.#last.set(`${each.service} sale ${each.key}`, each);
         this.#ask(each, "sale", each.amount, each.waitS * 1_000, each.leavesMs);
         break;
       case "plain sale":
@@ -410,7 +439,7 @@ export class FullLife {
         this.#askPlainly(each, "back");
         break;
       case "back":
-        this.#ask(each, "back", usualAmount, each.waitS * 1_000);
+        this.#takeBack(each, each.waitS * 1_000);
         break;
       case "check":
         this.#ask(each, "question");
@@ -429,6 +458,9 @@ export class FullLife {
         break;
       case "clock":
         this.#time.setOffMs = each.offMs;
+        break;
+      case "batch":
+        this.#closeBatch(each.service);
         break;
       case "unplug": {
         const device = this.#terminals[each.service]?.device;
@@ -451,6 +483,23 @@ export class FullLife {
     }
   }
 
+  /**
+   * What posline knows by then that the terminal had is forgotten, with what refers to it: of anything else "there is none" would be the
+   * terminal's own word that it never came, and of a payment by QR code that it failed.
+   */
+  #closeBatch(index: number): void {
+    const [terminal, name] = [this.#terminals[index], serviceNames[index]];
+    if (terminal === undefined || name === undefined || terminal.trade.contract === "qr" || this.#mayLackRecords) return;
+    const { sale, back } = terminal.trade;
+    const { journal } = this.#process;
+    for (const key of terminal.ended) {
+      const [known, referring] = [journal.find(name, sale, key), journal.find(name, back, key)];
+      const isKnown = known?.isRecorded === true && isGoodEnd(known.end) && terminal.timesRun(sale, key) === 1;
+      const isOwn = referring?.isFresh === true || (referring === undefined && terminal.timesRun(back, key) > 0);
+      if (isKnown && !isOwn && !isClientKey(key)) terminal.forget(key);
+    }
+  }
+
   #diskTrouble({ kind, ms }: FullStep & { do: "disk" }): void {
     this.#mayLackRecords = true;
     const disk = this.#disk;
@@ -459,6 +508,11 @@ export class FullLife {
     this.#time.after(ms, () => {
       disk.trouble = undefined;
     });
+  }
+
+  #takeBack({ service, key }: { readonly service: number; readonly key: number }, waitMs: number): void {
+    this.#last.set(`${service} back ${key}`, { do: "back", service, key, amount: usualAmount });
+    this.#ask({ service, key }, "back", usualAmount, waitMs);
   }
 
   #askPlainly(to: { readonly service: number; readonly key: number }, what: "sale" | "back"): void {
@@ -621,6 +675,12 @@ export class FullLife {
 }
 
 const nameOf = ({ service: name, route, key = "" }: Pick<SentRecord, "service" | "route" | "key">) => `${name} ${route} ${key}`;
+
+/** Milliseconds for which tills wait that take all back before the batch is closed. */
+const backWaitMs = 20_000;
+
+/** Milliseconds that each till waits in the end: longer than "there is none" proves nothing. */
+const lastWaitMs = 60_000;
 
 /** Milliseconds after which nothing of a call can be on its way: its time in the queue and out, and behind a gateway. */
 const lookMs = 120_000;

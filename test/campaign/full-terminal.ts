@@ -41,6 +41,8 @@ export class FullTerminal {
   readonly #ledger: Entry[] = [];
   /** By path and key: what was refused. */
   readonly #refused = new Set<string>();
+  /** Keys of which nothing is known any more, as after a closed batch, but for what was carried out since. */
+  readonly #forgotten = new Map<string, number>();
   /** Keys of sales, in the order in which they came whole. */
   readonly heard: string[] = [];
   /** All requests of callers, and posline's own questions about operations. */
@@ -82,6 +84,21 @@ export class FullTerminal {
   /** How many of them were carried out: what was taken back and forgotten may be sent again. */
   timesRun(path: string, key: string): number {
     return this.#entries(path, key).filter((entry) => this.#stand(entry) !== "gone").length;
+  }
+
+  /** Keys under which all that was carried out has ended. */
+  get ended(): readonly string[] {
+    const isOpen = (key: string) => this.#ledger.some((entry) => entry.key === key && this.#stand(entry) === "in progress");
+    return [...new Set(this.#ledger.map(({ key }) => key))].filter((key) => !isOpen(key));
+  }
+
+  forget(key: string): void {
+    this.#forgotten.set(key, this.#ledger.length);
+  }
+
+  /** What it can still be asked about. */
+  #isKept({ key }: Entry, place: number): boolean {
+    return place >= (this.#forgotten.get(key) ?? 0);
   }
 
   /** Whether a copy of a key's document was printed. */
@@ -152,7 +169,10 @@ export class FullTerminal {
     const { trade } = this;
     const before = this.#isIdempotent(path, key) ? this.#entries(path, key).at(-1) : undefined;
     if (before !== undefined && this.#stand(before) !== "gone") return before;
-    if (path === trade.back && trade.backNeedsSale && this.timesRun(trade.sale, key) === 0) return undefined;
+    const isSale = (entry: Entry, place: number) =>
+      entry.path === trade.sale && entry.key === key && this.#isKept(entry, place);
+    const hasSale = () => this.#ledger.some((entry, place) => isSale(entry, place) && this.#stand(entry) !== "gone");
+    if (path === trade.back && trade.backNeedsSale && !hasSale()) return undefined;
     const name = this.#takesNames ? json["trans"] : undefined;
     const id = typeof name === "string" ? name : String(++this.#ids);
     // What nobody can ask about is over when it is answered.
@@ -173,8 +193,9 @@ export class FullTerminal {
 
   #found({ key, json }: Request): string {
     const { trade } = this;
-    const isIt = (entry: Entry) =>
+    const isIt = (entry: Entry, place: number) =>
       entry.key === key &&
+      this.#isKept(entry, place) &&
       this.#stand(entry) !== "gone" &&
       (trade.contract !== "qr" || (entry.path === trade.sale && entry.id === json["trans"]));
     const entry = this.#ledger.findLast(isIt);
