@@ -43,6 +43,8 @@ export interface FullClientsOptions {
 export interface ClientStep {
   readonly service: number;
   readonly key: number;
+  /** Whether it takes back what was sold under the key. */
+  readonly takesBack: boolean;
   readonly isByBridge: boolean;
   readonly windowS: number;
 }
@@ -63,25 +65,34 @@ export class FullClients {
   }
 
   /** One begins its operation, or takes it up again, unless it is about it. */
-  follow({ service: index, key: number, isByBridge, windowS }: ClientStep): void {
+  follow({ service: index, key: number, takesBack, isByBridge, windowS }: ClientStep): void {
     const till = this.#options.tills[index];
     if (till === undefined) return;
     const key = clientKey(number);
-    const name = nameOf(till, key);
-    const client = this.#clients.get(name) ?? new FullClient({ till, key, isByBridge, amount: this.#options.amount });
+    const { sale, back } = till.terminal.trade;
+    const path = takesBack ? back : sale;
+    const name = nameOf(till, path, key);
+    // Nobody takes back what isn't sold yet: what is asked before would be outdated then.
+    if (takesBack && this.#clients.get(nameOf(till, sale, key))?.hasEnded !== true) return;
+    const client = this.#clients.get(name) ?? new FullClient({ till, path, key, isByBridge, amount: this.#options.amount });
     this.#clients.set(name, client);
     if (client.isRunning) return;
     client.run(windowS * 1_000).then(
       (settled) => {
-        if (settled !== undefined) this.#ended(client, name, settled.result);
+        if (settled === undefined) return;
+        client.hasEnded ||= settled.result !== "unknown";
+        this.#ended(client, name, settled.result);
       },
       (error: unknown) => this.#options.fail(error),
     );
   }
 
+  /** All of a key. */
   die({ service: index, key: number }: Pick<ClientStep, "service" | "key">): void {
     const till = this.#options.tills[index];
-    if (till !== undefined) this.#clients.get(nameOf(till, clientKey(number)))?.die();
+    if (till === undefined) return;
+    const { sale, back } = till.terminal.trade;
+    for (const path of [sale, back]) this.#clients.get(nameOf(till, path, clientKey(number)))?.die();
   }
 
   /** The bridge was killed. */
@@ -117,10 +128,11 @@ export class FullClients {
   }
 }
 
-const nameOf = ({ service, terminal }: ClientTill, key: string) => `${service} ${terminal.trade.sale} ${key}`;
+const nameOf = ({ service }: ClientTill, path: string, key: string) => `${service} ${path} ${key}`;
 
 interface ClientOptions {
   readonly till: ClientTill;
+  readonly path: string;
   readonly key: string;
   readonly isByBridge: boolean;
   readonly amount: number;
@@ -129,23 +141,27 @@ interface ClientOptions {
 class FullClient {
   readonly isByBridge: boolean;
   readonly #till: ClientTill;
+  readonly #path: string;
   readonly #key: string;
   readonly #body: object;
   readonly #remote: RemoteService;
   /** Calls that wait for the process that runs, to be cut off. */
   readonly #waiting = new Set<() => void>();
+  /** It was settled. */
+  hasEnded = false;
   /** Of the till's process. */
   #life: AbortController | undefined;
   /** As its storage has it. */
   #token: string | undefined;
   #calls = 0;
 
-  constructor({ till, key, isByBridge, amount }: ClientOptions) {
+  constructor({ till, path, key, isByBridge, amount }: ClientOptions) {
     this.#till = till;
+    this.#path = path;
     this.#key = key;
     this.isByBridge = isByBridge;
     const { trade } = till.terminal;
-    this.#body = trade.body(trade.sale, key, amount, till.names ? `own-${key}` : undefined);
+    this.#body = trade.body(path, key, amount, till.names ? `own-${key}` : undefined);
     const transport: Transport = { send: (request, signal) => this.#send(request, signal), close: async () => {} };
     const contract = contracts[trade.contract];
     this.#remote = new RemoteService({ contract, name: till.service, transport, merchantId, timeoutMs: undefined });
@@ -156,30 +172,30 @@ class FullClient {
   }
 
   get mayShowAgain(): boolean {
-    return this.#till.terminal.trade.contract === "qr";
+    const { trade } = this.#till.terminal;
+    return trade.contract === "qr" && this.#path === trade.sale;
   }
 
-  /** How its sales stand in the ledger. */
+  /** How its operations stand in the ledger. */
   get stands(): readonly Stand[] {
-    const { terminal } = this.#till;
-    return terminal.standsOf(terminal.trade.sale, this.#key);
+    return this.#till.terminal.standsOf(this.#path, this.#key);
   }
 
   isSo(result: Settled["result"]): boolean {
     const { terminal } = this.#till;
     const { trade } = terminal;
     if (result === "unknown") return true;
-    if (result === "not-sent") return !terminal.heard.includes(this.#key);
-    // Its sale wasn't carried out: so the contract calls it.
-    if (result === recoveryOf(trade.contract, trade.sale)?.refused) return !this.stands.some((stand) => isGood(stand));
-    return isAllowed(result, this.stands) || (result === "closed" && terminal.isCopied(this.#key));
+    if (result === "not-sent") return !terminal.heard.includes(`${this.#path} ${this.#key}`);
+    // It wasn't carried out: so the contract calls it.
+    if (result === recoveryOf(trade.contract, this.#path)?.refused) return !this.stands.some((stand) => isGood(stand));
+    return isAllowed(result, this.stands) || (result === "closed" && terminal.isCopied(this.#path, this.#key));
   }
 
   /** Begins the operation, or takes it up again. @returns its end, unless the till died. */
   async run(windowMs: number): Promise<Settled | undefined> {
     const life = new AbortController();
     this.#life = life;
-    const { service, terminal } = this.#till;
+    const { service } = this.#till;
     const options = {
       windowMs,
       signal: life.signal,
@@ -190,7 +206,7 @@ class FullClient {
     const begin = this.isByBridge ? settleByBridge : settle;
     const settled =
       this.#token === undefined
-        ? await begin(this.#remote, terminal.trade.sale, this.#body, options)
+        ? await begin(this.#remote, this.#path, this.#body, options)
         : await resume({ [service]: this.#remote }, JSON.parse(this.#token), options);
     if (life.signal.aborted) return undefined;
     this.#life = undefined;

@@ -57,6 +57,7 @@ export type FullStep =
       readonly do: "client";
       readonly service: number;
       readonly key: number;
+      readonly takesBack: boolean;
       readonly isByBridge: boolean;
       readonly windowS: number;
     }
@@ -151,6 +152,7 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       ...{ do: fc.constant("client" as const), service, key: clientKey, isByBridge: fc.boolean() },
+      takesBack: fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
       windowS: fc.integer({ min: 0, max: 180 }),
     }),
   },
@@ -664,12 +666,16 @@ export class FullLife {
         }
         const allNotSent = others.every((each) => each.ending?.outcome === "not-sent");
         if (route === sale && ending?.outcome === "not-sent" && allNotSent && !this.#mayLackRecords) {
-          assert.ok(!terminal.heard.includes(key), `the journal has ${nameOf(sent)} as not sent, and the terminal heard it`);
+          assert.ok(
+            !terminal.heard.includes(`${sale} ${key}`),
+            `the journal has ${nameOf(sent)} as not sent, and the terminal heard it`,
+          );
         }
       }
       if (this.#mayRelayUnrecorded) continue;
-      const recorded = new Set(own.flatMap(({ sent }) => (sent.route === sale ? [sent.key] : [])));
-      for (const key of terminal.heard) assert.ok(recorded.has(key), `${name} ${key} went out, and the journal has no record`);
+      const recorded = new Set(own.map(({ sent }) => `${sent.route} ${sent.key}`));
+      for (const each of terminal.heard)
+        assert.ok(recorded.has(each), `${name} ${each} went out, and the journal has no record`);
     }
   }
 }

@@ -43,7 +43,7 @@ export class FullTerminal {
   readonly #refused = new Set<string>();
   /** Keys of which nothing is known any more, as after a closed batch, but for what was carried out since. */
   readonly #forgotten = new Map<string, number>();
-  /** Keys of sales, in the order in which they came whole. */
+  /** Paths and keys of what moves money, in the order in which it came whole. */
   readonly heard: string[] = [];
   /** All requests of callers, and posline's own questions about operations. */
   requests = 0;
@@ -102,8 +102,8 @@ export class FullTerminal {
   }
 
   /** Whether a copy of a key's document was printed. */
-  isCopied(key: string): boolean {
-    return this.#entries(this.trade.sale, key).some(({ copies }) => copies > 0);
+  isCopied(path: string, key: string): boolean {
+    return this.#entries(path, key).some(({ copies }) => copies > 0);
   }
 
   /** The name of the last sale of a key, as its answer gives it. */
@@ -128,7 +128,7 @@ export class FullTerminal {
     this.requests++;
     const fate = this.isHealthy ? undefined : this.#fates[this.#next++ % this.#fates.length];
     const request = readRequest(this.trade, framing, text);
-    if (request.path === this.trade.sale) this.heard.push(request.key);
+    if (request.path === this.trade.sale || request.path === this.trade.back) this.heard.push(`${request.path} ${request.key}`);
     // It came to the terminal, which dropped it: on the line it was.
     if (fate?.kind === "request lost") return;
     const [answer, takesMs] = this.#carryOut(request, fate);
@@ -184,11 +184,12 @@ export class FullTerminal {
   }
 
   /**
-   * The same sale once more is the one that there is (bank.md, Fields; fiscal.md, Idempotency): so it is for tills that count on it. The
-   * others', of which posline promises that each is sent once, are carried out as often as they come.
+   * The same once more is the one that there is (bank.md, Fields; fiscal.md, Idempotency): so it is for tills that count on it. The
+   * others', of which posline promises that each is sent once, are carried out as often as they come; and bank's cancels (bank.md, rule 4).
    */
   #isIdempotent(path: string, key: string): boolean {
-    return isClientKey(key) && path === this.trade.sale && this.trade.contract !== "qr";
+    const { contract, sale } = this.trade;
+    return isClientKey(key) && contract !== "qr" && (path === sale || contract === "fiscal");
   }
 
   #found({ key, json }: Request): string {

@@ -374,3 +374,15 @@ test("the token of what ended well is asked about only, and 'there is none' any 
     assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 40_000 })).result, "unknown");
   }
 });
+
+test("the token of what ended well takes no failure for its own: a cancel of its key may have failed since", async () => {
+  const sold = over([
+    ["/sale", ok()],
+    ["/check", approved],
+  ]);
+  const paid = await sold.client.bank.settle("sale", body, sold.options);
+  assert.equal(paid.result, "approved");
+  const failed = error(-20, { data: { status: "ERROR", txn_id: "9" } });
+  const later = over(repeat(40, ["/check", failed]));
+  assert.equal((await later.client.resume(kept(paid.token), { ...later.options, windowMs: 40_000 })).result, "unknown");
+});
