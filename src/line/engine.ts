@@ -480,6 +480,8 @@ export class LineEngine {
     const json = jsonOf(read);
     const current = this.#current;
     if (this.#isRecovering) this.#framedInRecovery(frame, json, now);
+    // Zeros read as empty frames: a terminal pads with them, and answers nothing by that.
+    else if (frame.payloadBytes === 0) this.#report({ is: "late", frame });
     else if (current === undefined || this.#isStray(frame, json, current.request)) this.#strayed(frame, json, now);
     else if (this.#isWriting) {
       // Not the reply, so the next frame may not be it either.

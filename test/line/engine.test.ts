@@ -482,6 +482,19 @@ test("LineEngine.handle() takes a probe's answer that comes late for no disorder
   assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["settle reply"], "it is what was asked");
 });
 
+test("LineEngine.handle() takes an empty frame for nobody's, whether the line is idle or a call is out, and nothing else so", () => {
+  for (const state of ["idle", "awaiting"] as const) {
+    const bench = inState(state);
+    bench.receive("");
+    assert.deepEqual([bench.engine.state, bench.done.at(-1)], [state, "report late"]);
+  }
+  const bench = inState("awaiting");
+  bench.receive("", sale, "");
+  assert.deepEqual([bench.engine.state, bench.done.slice(-3)], ["idle", ["report late", "settle reply", "report late"]]);
+  bench.receive("0");
+  assert.equal(bench.engine.state, "recovering", "what isn't empty is out of step");
+});
+
 test("LineEngine.handle() says what each answered probe says, and to which service it belongs", () => {
   const bench = inState("recovering", new Bench(["qr"]));
   const told = bench

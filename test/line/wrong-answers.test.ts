@@ -32,7 +32,10 @@ class OddTerminal {
   nextMs: number | undefined;
   /** What comes right behind each answer. */
   behind: Buffer = Buffer.alloc(0);
+  /** After how many milliseconds that comes; 0: in the same read. */
+  behindMs = 0;
   probes = 0;
+  readonly #device: SimulatedDevice;
   #freeMs = 0;
 
   constructor(services: readonly ContractName[], lateReplyMs = 30_000) {
@@ -43,14 +46,26 @@ class OddTerminal {
       this.#freeMs = Math.max(this.time.now, this.#freeMs) + (this.nextMs ?? this.answerMs());
       this.nextMs = undefined;
       const bytes = typeof answer === "string" ? frame(framing, answer) : answer;
-      this.time.after(this.#freeMs - this.time.now, () => device.send(Buffer.concat([bytes, this.behind])));
+      this.time.after(this.#freeMs - this.time.now, () => {
+        if (this.behindMs === 0) device.send(Buffer.concat([bytes, this.behind]));
+        else {
+          device.send(bytes);
+          this.time.after(this.behindMs, () => device.send(this.behind));
+        }
+      });
     });
+    this.#device = device;
     this.line = new SimulatedLine({
       config: configOf({ lateReplyMs }),
       services: services.map((service) => lineService(contracts[service], rules)),
       ...{ time: this.time, device, record: (_request, done) => done(undefined) },
     });
     this.line.start();
+  }
+
+  /** Bytes come by themselves. */
+  send(bytes: Buffer): void {
+    this.#device.send(bytes);
   }
 
   #answerTo(framing: Framing, text: string): string | Buffer | undefined {
@@ -249,6 +264,44 @@ test("Line is clean at once, and gives each sale its answer, over a terminal tha
   terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
   assert.ok(terminal.cleanAfterS() < 1);
   for (const id of ["A", "B"]) assert.equal(terminal.sell(id), `{"status":"success","id":"${id}"}`);
+});
+
+test("Line sells to two tills at once over a terminal whose zeros come in reads of their own, and one that ignores probes", () => {
+  for (const [odd, behindMs] of [
+    [undefined, 0],
+    [undefined, 3],
+    [probeReplies.bankSupported, 3],
+  ] as const) {
+    const terminal = new OddTerminal(["bank"]);
+    terminal.odd.set("bank", odd);
+    terminal.behind = Buffer.alloc(6);
+    terminal.behindMs = behindMs;
+    terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+    terminal.cleanAfterS();
+    // The first reply has one that ignores probes asked once more.
+    terminal.sell("FIRST", 90_000);
+    for (let n = 0; n < 20; n++) {
+      terminal.sell(`A-${n}`, 0);
+      assert.equal(terminal.sell(`B-${n}`, 5_000), `{"status":"success","id":"B-${n}"}`);
+      assert.equal(terminal.line.state, "idle");
+    }
+  }
+});
+
+test("Line proves itself, and sends nothing meanwhile, where nothing but zeros comes any more", () => {
+  const terminal = new OddTerminal(["bank"]);
+  terminal.cleanAfterS();
+  terminal.isOn = false;
+  const holdLow = () => {
+    terminal.send(Buffer.alloc(6));
+    terminal.time.after(100, holdLow);
+  };
+  holdLow();
+  terminal.time.advance(70_000);
+  assert.equal(terminal.line.state, "recovering", "the idle line's own question had no answer");
+  terminal.time.advance(900_000);
+  assert.equal(terminal.line.state, "recovering");
+  assert.equal(terminal.sell("A"), "recovering");
 });
 
 test("Line goes on recovering over a terminal that answers probes with what is no frame: it may hear calls, and never be heard", () => {
