@@ -470,14 +470,16 @@ export class Recovery {
       account.isTried = true;
       this.#proven.push(account.lineService);
     }
-    account.isSilent = false;
+    this.#heardAgain(account);
     if (account.answeredProbes) account.answersProbes = true;
   }
 
   /** An idle line's question was answered. One that wasn't known to answer any is known from now on, as it answers. */
   repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>): void {
     const account = this.#accounts.get(service);
-    if (account === undefined || account.isProven) return;
+    if (account === undefined) return;
+    this.#heardAgain(account);
+    if (account.isProven) return;
     account.isProven = account.lineService.isProbeAnswer(reply);
     if (account.isProven) return;
     account.answersWrongly();
@@ -519,7 +521,7 @@ export class Recovery {
     if (!this.#proven.includes(account.lineService)) this.#proven.push(account.lineService);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
-    if (account.hasAnswered) account.isSilent = false;
+    if (account.hasAnswered) this.#heardAgain(account);
     if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
       account.setStale(account.stillOut);
       this.#settle(account);
@@ -538,6 +540,18 @@ export class Recovery {
     // Asked while the line is idle, it would begin a recovery that it can't end by an answer.
     this.#unlist(account);
     return { kind: "odd", service };
+  }
+
+  /**
+   * It replied. After a silence that may mean that the terminal is on again, so all who were left out are asked once more while the
+   * line is idle: those whose answers prove something.
+   */
+  #heardAgain(account: ProbeAccount): void {
+    if (!account.isSilent) return;
+    account.isSilent = false;
+    for (const { isProven, isOdd, lineService } of this.#accounts.values()) {
+      if (isProven && !isOdd && !this.#proven.includes(lineService)) this.#proven.push(lineService);
+    }
   }
 
   /** It isn't asked while the line is idle. */
@@ -569,8 +583,8 @@ export class Recovery {
   }
 
   /**
-   * Whom to ask while the line is idle: who has answered a probe in this process, and nothing else to probes since; and once, who
-   * was silent when it was asked, and replied to a call since.
+   * Whom to ask while the line is idle: who has answered a probe in this process, and nothing else to probes since, and isn't silent
+   * beside others that aren't; and once, who was silent when it was asked, and replied to a call since.
    */
   get proven(): readonly LineService[] {
     return this.#proven;
@@ -605,6 +619,9 @@ export class Recovery {
     for (const account of settled) {
       const sinceMs = now - this.#limits.lateReplyMs;
       account.isSilent = !account.hasAnswered;
+      // Asked on, it would hold up those beside it each time, for as long as this silence was. Where all are silent, nobody is held up.
+      const isBesideOthers = [...this.#accounts.values()].some(({ isSilent }) => !isSilent);
+      if (account.isSilent && account.wrong === 0 && isBesideOthers) this.#unlist(account);
       if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
       else account.setStale(account.stillOut);
       if (account.wrong === 0) account.answersProbes = false;

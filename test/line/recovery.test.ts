@@ -966,3 +966,28 @@ test("Recovery.proven has a service that was silent from its first reply on, unt
   proven.recovery.repliedIdle("bank", { status: "error" });
   assert.deepEqual(asked(proven), ["bank"], "an error of one that is proven may pass");
 });
+
+test("Recovery.proven leaves out who was silent beside others until it is heard, or another one after a silence", () => {
+  const asked = ({ recovery }: Proof) => recovery.proven.map(({ service }) => service).sort();
+  const silent = (proof: Proof, service: ContractName) => {
+    proof.fail(service).now += 10 * lateReplyMs;
+    assert.ok(proof.recovery.settleBySilence(proof.now));
+    return proof;
+  };
+  const proof = silent(new Proof(["fiscal", "bank"]).prove(), "bank");
+  assert.deepEqual(asked(proof), ["fiscal"]);
+  proof.recovery.replied("fiscal");
+  assert.deepEqual(asked(proof), ["fiscal"], "that one was never silent");
+  proof.recovery.replied("bank");
+  assert.deepEqual(asked(proof), ["bank", "fiscal"]);
+  // All are silent: the one that is asked on says when the terminal is on again.
+  silent(silent(proof, "bank"), "fiscal");
+  assert.deepEqual(asked(proof), ["fiscal"]);
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
+  assert.deepEqual(asked(proof), ["bank", "fiscal"]);
+  assert.deepEqual(asked(silent(new Proof(["bank"]).prove(), "bank")), ["bank"], "it is alone");
+  const wrong = answeredSo(new Proof(["fiscal", "bank"]).prove().fail("bank"), '{"status":"error"}', 1);
+  wrong.now += 11 * lateReplyMs;
+  assert.ok(wrong.recovery.settleBySilence(wrong.now));
+  assert.deepEqual(asked(wrong), ["bank", "fiscal"], "it answers, if wrongly");
+});

@@ -6,6 +6,7 @@ import { type Ending, Exchange, type LineRequest } from "../../src/line/exchange
 import { FrameReader } from "../../src/line/frame-reader.ts";
 import { reopenMs, silenceMsMax } from "../../src/line/limits.ts";
 import type { LineObserve } from "../../src/line/line.ts";
+import type { ServiceLiveness } from "../../src/line/liveness.ts";
 import type { LineService } from "../../src/line/recovery.ts";
 import type { LineState } from "../../src/line/states.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
@@ -114,6 +115,11 @@ export class SimulatedLine {
   /** How many calls wait. */
   get waiting(): number {
     return this.#engine.waiting;
+  }
+
+  /** How each of its services does. */
+  liveness(now: number): readonly ServiceLiveness[] {
+    return this.#engine.liveness(now);
   }
 
   /** It has stopped, and given its device back. */

@@ -346,3 +346,39 @@ test("Line asks one that was silent at the start once more, behind its first rep
   for (let n = 0; n < 10; n++) assert.equal(terminal.sell(`S-${n}`, 60_000), `{"status":"success","id":"S-${n}"}`);
   assert.equal(terminal.probes, probes);
 });
+
+test("Line isn't held up again and again by a service that answers no more, says so, and asks it again once it is heard", () => {
+  const terminal = new OddTerminal(["fiscal", "bank"]);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  terminal.cleanAfterS();
+  terminal.odd.set("bank", undefined);
+  const isReady = () => terminal.line.state === "idle";
+  // Its silence, once.
+  terminal.time.advance(60_000 + 310_000);
+  for (let second = 0; second < 3_600; second++) {
+    assert.ok(isReady());
+    terminal.time.advance(1_000);
+  }
+  const stateOf = () => terminal.line.liveness(terminal.time.now).find(({ service }) => service === "bank")?.state;
+  assert.equal(stateOf(), "unheard");
+  terminal.odd.delete("bank");
+  assert.equal(terminal.sell("A"), `{"status":"success","id":"A"}`);
+  assert.equal(stateOf(), "heard");
+  const { probes } = terminal;
+  terminal.time.advance(600_000);
+  assert.ok(terminal.probes >= probes + 18, "both, once a minute");
+});
+
+test("Line whose terminal is off at night finds both of its services again in the morning", () => {
+  const terminal = new OddTerminal(["fiscal", "bank"]);
+  terminal.cleanAfterS();
+  terminal.time.advance(120_000);
+  terminal.isOn = false;
+  terminal.time.advance(36_000_000);
+  terminal.isOn = true;
+  terminal.time.advance(600_000);
+  assert.deepEqual(
+    terminal.line.liveness(terminal.time.now).map(({ state }) => state),
+    ["heard", "heard"],
+  );
+});
