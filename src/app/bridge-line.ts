@@ -54,6 +54,7 @@ export function bridgeLine(
   const services = served.map(({ service, config: { contract, merchantId, replyBytesMax } }) =>
     lineService(contracts[contract], { service, crc16: config.crc16, quiet, merchantId, replyBytesMax }),
   );
+  const contractOf = new Map(services.map(({ service, contract }) => [service, contract]));
   const secrets = served.flatMap(({ config: settings }) => secretsIn(settings));
   const report: LineReport = {
     ...told,
@@ -66,11 +67,18 @@ export function bridgeLine(
     config,
     services,
     open: place.open(transport.open),
+    inherited: () => place.known?.filter((each) => contractOf.get(each.service) === each.contract),
     report,
     observe: observedBy(watchers, { name, config, services, secrets }),
   });
   return {
     line,
+    get known() {
+      return line.known?.flatMap((each) => {
+        const contract = contractOf.get(each.service);
+        return contract === undefined ? [] : { ...each, contract };
+      });
+    },
     start: () => line.start(),
     stop: async (why, graceMs) => {
       await line.stop(graceMs, why);

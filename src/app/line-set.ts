@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import type { ContractName } from "../core/call.ts";
 import { within } from "../core/clock.ts";
 import { OpenError, type OpenTransport } from "../device/transport.ts";
+import type { KnownAnswers } from "../line/recovery.ts";
 import type { Served, SharedLine } from "./served.ts";
 
 /**
@@ -26,6 +28,13 @@ export interface OnLine {
    * @param graceMs Milliseconds for that, beside its own timeouts. If called again, the earlier deadline wins.
    */
   stop(why: string, graceMs: number): Promise<void>;
+  /** What the line that follows it on the same device must know; absent where there is nothing. */
+  readonly known?: readonly KnownService[] | undefined;
+}
+
+/** How a service answers its probes, by the contract that it was asked by. */
+export interface KnownService extends KnownAnswers {
+  readonly contract: ContractName;
 }
 
 /** What a line's maker is given by the set. */
@@ -37,6 +46,8 @@ export interface Place {
    * other one's state.
    */
   readonly isCurrent: boolean;
+  /** What the line knew that had the device last, in this process, once it has ended. */
+  readonly known: readonly KnownService[] | undefined;
 }
 
 export interface LineSetOptions<L extends OnLine> {
@@ -60,6 +71,9 @@ export class LineSet<L extends OnLine> {
   #running: PreparedLines<L> = new Map();
   /** Lines whose place was taken, or that are to stop, until they have ended. */
   readonly #ending = new Map<string, { readonly lines: readonly L[]; readonly ended: Promise<void> }>();
+
+  /** What the lines knew that had each device last, by its path. */
+  readonly #known = new Map<string, readonly KnownService[]>();
 
   constructor(options: LineSetOptions<L>) {
     this.#options = options;
@@ -111,6 +125,7 @@ export class LineSet<L extends OnLine> {
 
   #make(shared: SharedLine): Running<L> {
     const isCurrent = () => this.#running.get(shared.name) === running;
+    const known = () => this.#known.get(shared.config.path);
     const place: Place = {
       open: (open) => async (handler) => {
         await this.#handedOver(shared.name);
@@ -122,6 +137,9 @@ export class LineSet<L extends OnLine> {
       },
       get isCurrent() {
         return isCurrent();
+      },
+      get known() {
+        return known();
       },
     };
     const running: Running<L> = { shared, onLine: this.#options.make(shared, place), hasEnded: false };
@@ -136,9 +154,11 @@ export class LineSet<L extends OnLine> {
 
   #end(name: string, running: Running<L>, why: string, graceMs: number): void {
     running.hasEnded = true;
-    const { onLine: line } = running;
+    const { onLine: line, shared } = running;
     const before = this.#ending.get(name);
     const ended = Promise.all([before?.ended, line.stop(why, graceMs)]).then(() => {
+      // One that never had the device knows nothing of it.
+      if (line.known !== undefined) this.#known.set(shared.config.path, line.known);
       if (this.#ending.get(name)?.ended === ended) this.#ending.delete(name);
     });
     this.#ending.set(name, { lines: [...(before?.lines ?? []), line], ended });

@@ -412,8 +412,8 @@ function rareInput(event: LineEvent): RecordedInput {
     }
     case "open failed":
     case "stop":
-      return event;
     case "opened":
+      return event;
     case "drained":
       return { at: event.at };
     default:

@@ -4,6 +4,7 @@ import type { FaultKind, FaultReason } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { EngineRest } from "../line/engine.ts";
 import type { Receiving } from "../line/frame-reader.ts";
+import type { KnownAnswers } from "../line/recovery.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import type { Decision } from "./decision.ts";
 
@@ -75,7 +76,8 @@ export interface RecordedCall {
 /** An event without its moment. */
 export type RecordedInput =
   | RecordedCall
-  | { readonly at: "opened" | "drained" | "wrote" | "tick" }
+  | { readonly at: "opened"; readonly known?: readonly KnownAnswers[] | undefined }
+  | { readonly at: "drained" | "wrote" | "tick" }
   | { readonly at: "open failed"; readonly reason: string }
   | { readonly at: "lost"; readonly reason: string; readonly nothingWritten: boolean; readonly discards: readonly Discard[] }
   | { readonly at: "received"; readonly items: readonly RecordedItem[]; readonly receiving: Receiving }

@@ -14,7 +14,7 @@ import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavai
 import type { Receiving } from "./frame-reader.ts";
 import { probeReplyMs } from "./limits.ts";
 import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "./liveness.ts";
-import { type LineService, Recovery, type RecoveryState } from "./recovery.ts";
+import { type KnownAnswers, type LineService, Recovery, type RecoveryState } from "./recovery.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 
@@ -30,7 +30,11 @@ import { type LineState, nextState, type StateEvent } from "./states.ts";
 /** What may happen to a line. */
 export type LineEvent =
   /** The device opened; what is received before `drained` may be older than the opening. */
-  | { readonly at: "opened" }
+  | {
+      readonly at: "opened";
+      /** What the line knew that had the device before; absent where none had, or that is known already. */
+      readonly known?: readonly KnownAnswers[] | undefined;
+    }
   /** The silence came that an opening begins with: from now on the line may be written. */
   | { readonly at: "drained" }
   /** It could not be opened, and is tried again. */
@@ -217,6 +221,11 @@ export class LineEngine {
     return this.#liveness.view(now);
   }
 
+  /** What the line that follows on the same device must know. */
+  get known(): readonly KnownAnswers[] {
+    return this.#recovery.known;
+  }
+
   /** Takes an event, and says what is to be done before the next one is given. */
   handle(event: LineEvent, now: number): readonly LineEffect[] {
     this.#dispatch(event, now);
@@ -237,7 +246,7 @@ export class LineEngine {
     if (this.#state === "closed" && event.at !== "call") return;
     switch (event.at) {
       case "opened":
-        this.#opened(now);
+        this.#opened(event.known, now);
         break;
       case "drained":
         this.#drained(now);
@@ -277,7 +286,8 @@ export class LineEngine {
 
   // --- the device
 
-  #opened(now: number): void {
+  #opened(known: readonly KnownAnswers[] | undefined, now: number): void {
+    if (known !== undefined) this.#recovery.inherit(known);
     this.#wasTried = true;
     this.#receiving = { phase: "idle", heardMs: now, burstUntilMs: 0 };
     this.#isDrained = false;

@@ -11,7 +11,7 @@ import { type LineEffect, LineEngine, type LineEvent, type LineReported } from "
 import { type Ending, Exchange, type LineRequest, unavailable } from "./exchange.ts";
 import { FramedLink } from "./framed-link.ts";
 import type { ServiceLiveness } from "./liveness.ts";
-import type { LineService } from "./recovery.ts";
+import type { KnownAnswers, LineService } from "./recovery.ts";
 import type { LineState } from "./states.ts";
 
 /** What a line reports of itself, for the log and the status. */
@@ -35,6 +35,8 @@ export interface LineOptions {
   /** The services on this line. */
   readonly services: readonly LineService[];
   readonly open: OpenTransport;
+  /** What the line knew that had the device before, asked for at the first opening; absent where none can have had it. */
+  readonly inherited?: (() => readonly KnownAnswers[] | undefined) | undefined;
   readonly report: LineReport;
   /** Sees all that happens on the line, for a recording, a tap or a page; absent where nobody does. */
   readonly observe?: LineObserve | undefined;
@@ -70,12 +72,13 @@ export class Line {
   /** Events that came while an effect was carried out. */
   readonly #pending: LineEvent[] = [];
   #isFeeding = false;
+  #hasOpened = false;
   /** When the engine was last given an event. */
   #fedMs = 0;
   #stopped: Promise<void> | undefined;
   #onStopped: (() => void) | undefined;
 
-  constructor({ name, config, services, open, report, observe }: LineOptions) {
+  constructor({ name, config, services, open, report, observe, inherited }: LineOptions) {
     this.name = name;
     this.#config = config;
     this.#report = report;
@@ -86,7 +89,11 @@ export class Line {
       payloadBytesMax: Math.max(...services.map(({ replyBytesMax }) => replyBytesMax)),
     };
     this.#link = new FramedLink(config, traffic, open, {
-      opened: () => this.#feed({ at: "opened" }),
+      opened: () => {
+        const known = this.#hasOpened ? undefined : inherited?.();
+        this.#hasOpened = true;
+        this.#feed(known === undefined ? { at: "opened" } : { at: "opened", known });
+      },
       drained: () => this.#feed({ at: "drained" }),
       received: (items, receiving) => this.#feed({ at: "received", items, receiving }),
       wrote: () => this.#feed({ at: "wrote" }),
@@ -102,6 +109,11 @@ export class Line {
   /** Why it is in its state, for people. */
   get reason(): string {
     return this.#engine.reason(nowMs());
+  }
+
+  /** What the line that follows on the same device must know; undefined where this one never had it. */
+  get known(): readonly KnownAnswers[] | undefined {
+    return this.#hasOpened ? this.#engine.known : undefined;
   }
 
   /** How each service of the line does: whether it was heard since the opening, and when. */

@@ -76,6 +76,13 @@ export type Heard =
   | { readonly kind: "answer" | "refusal" | "odd"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
 
+/** How a service answers its probes, as the line knows it that had the device before: what it takes to believe its silence. */
+export interface KnownAnswers {
+  readonly service: ServiceName;
+  readonly isProven: boolean;
+  readonly answersProbes: boolean;
+}
+
 /** One service's probes as numbers, for a recording. */
 export interface ProbeAccountState {
   readonly service: ServiceName;
@@ -405,6 +412,21 @@ export class Recovery {
     this.#probeAtMs = probeAtMs;
     this.#probedMs = probedMs;
     this.#awaitsStale = awaitsStale;
+  }
+
+  /** What the line that follows on the same device must know. */
+  get known(): readonly KnownAnswers[] {
+    return [...this.#accounts.values()].map(({ service, isProven, answersProbes }) => ({ service, isProven, answersProbes }));
+  }
+
+  /** The line before knew this. What can't be asked any more is waited for as long, once. */
+  inherit(known: readonly KnownAnswers[]): void {
+    for (const { service, isProven, answersProbes } of known) {
+      const account = this.#accounts.get(service);
+      if (account === undefined) continue;
+      if (isProven && account.lineService.probe !== undefined) account.isProven = true;
+      else if (isProven || answersProbes) account.answersProbes = true;
+    }
   }
 
   get owing(): readonly ServiceName[] {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
+import { type KnownService, LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
 import type { SharedLine } from "../../src/app/served.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import type { Connection, ConnectionHandler } from "../../src/device/transport.ts";
@@ -11,6 +11,7 @@ class Noted implements OnLine {
   readonly stops: [string, number][] = [];
   readonly place: Place;
   end = () => {};
+  known: readonly KnownService[] | undefined;
   readonly #ended = new Promise<void>((resolve) => {
     this.end = resolve;
   });
@@ -158,4 +159,26 @@ test("LineSet.discard() ends a running line's successor while that line is the o
   await set.discard(prepared, "the new configuration was refused");
   assert.deepEqual([made?.stops.length, made?.place.isCurrent], [1, false]);
   assert.deepEqual([running?.stops, running?.place.isCurrent], [[], true]);
+});
+
+test("LineSet hands on what a line knew of its device to the next one there, whatever its name, when it has ended", async () => {
+  const set = setOf();
+  take(set, shared("a"));
+  const [first] = set.all;
+  const known = [{ service: "bank", contract: "bank", isProven: true, answersProbes: false }] as const;
+  if (first !== undefined) first.known = known;
+  take(set, shared("a", 9_600));
+  const [second] = set.all;
+  assert.equal(second?.place.known, undefined, "it may learn more yet");
+  first?.end();
+  await ended();
+  assert.equal(second?.place.known, known);
+  // One that was replaced before it had the device knows nothing.
+  take(set, shared("a", 19_200), shared("c"), { ...shared("b"), config: shared("a").config });
+  second?.end();
+  await ended();
+  assert.deepEqual(
+    set.all.map(({ place }) => place.known),
+    [known, undefined, known],
+  );
 });

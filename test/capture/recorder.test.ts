@@ -265,3 +265,15 @@ test("LineRecorder keeps until when a burst may last, so that a replay sends the
   const bursts = same(life.recording).flatMap((event) => (event.at === "received" ? [event.receiving.burstUntilMs] : []));
   assert.deepEqual(bursts, [burstUntilMs]);
 });
+
+test("LineRecorder keeps what a line was handed by the one before it", () => {
+  const life = new Recorded();
+  const known = [{ service: "bank", isProven: true, answersProbes: false }];
+  life.give({ at: "opened", known });
+  life.give({ at: "drained" });
+  life.give({ at: "tick" }, 2_000);
+  assert.deepEqual(
+    same(life.recording).flatMap((event) => (event.at === "opened" ? [event.known] : [])),
+    [known],
+  );
+});

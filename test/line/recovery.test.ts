@@ -991,3 +991,22 @@ test("Recovery.proven leaves out who was silent beside others until it is heard,
   assert.ok(wrong.recovery.settleBySilence(wrong.now));
   assert.deepEqual(asked(wrong), ["bank", "fiscal"], "it answers, if wrongly");
 });
+
+test("Recovery.inherit() makes it as patient as the line before was, with whom it can ask, and once with whom it can't any more", () => {
+  const bank = { service: "bank", isProven: true, answersProbes: false };
+  const silentFor = (proof: Proof, service: ContractName) => {
+    const { now } = proof;
+    proof.fail(service);
+    while (!proof.recovery.settleBySilence(proof.now) && proof.now < now + 1e6) proof.now += 1_000;
+    return proof.now - now;
+  };
+  const asked = new Proof(["bank"]);
+  asked.recovery.inherit([bank, { ...bank, service: "gone" }]);
+  assert.deepEqual([asked.recovery.known, silentFor(asked, "bank"), silentFor(asked, "bank")], [[bank], 300_000, 300_000]);
+  const unsigned = new Proof(["fiscal"], false);
+  unsigned.recovery.inherit([{ ...bank, service: "fiscal" }]);
+  assert.deepEqual([silentFor(unsigned, "fiscal"), silentFor(unsigned, "fiscal")], [300_000, lateReplyMs]);
+  const wrong = new Proof(["bank"]);
+  wrong.recovery.inherit([{ ...bank, isProven: false, answersProbes: true }]);
+  assert.deepEqual([silentFor(wrong, "bank"), silentFor(wrong, "bank")], [300_000, lateReplyMs]);
+});

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { type BridgeLine, bridgeLine } from "../../src/app/bridge-line.ts";
+import { LineSet } from "../../src/app/line-set.ts";
+import type { Served, SharedLine } from "../../src/app/served.ts";
+import { serviceDefaults } from "../../src/config/limits.ts";
+import type { ContractName } from "../../src/core/call.ts";
+import type { LineReport } from "../../src/line/line.ts";
+import { configOf } from "../line/lines.ts";
+import { FakeDevice } from "../support/fake-device.ts";
+import { probeReply } from "../support/terminal.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+const report: LineReport = {
+  state: () => {},
+  discard: () => {},
+  late: () => {},
+  probeAnswered: () => {},
+  unheard: () => {},
+  heardAgain: () => {},
+};
+
+test("bridgeLine() in a LineSet: a silence that a proven service had to keep is as long after a reload, where it has its contract yet", async () => {
+  const device = new FakeDevice((framing, text) => {
+    const answer = isOn ? probeReply({ framing, text, number: 0 }) : undefined;
+    if (answer !== undefined) device.reply(framing, answer);
+  });
+  let isOn = true;
+  const set = new LineSet<BridgeLine>({
+    make: (line, place) => bridgeLine(line, place, { open: device.open }, report, []),
+    lasting: ({ config }) => config.contract,
+  });
+  const settings = { ...serviceDefaults, merchantId: undefined, replyTimeoutMs: {} };
+  const served = (contract: ContractName, baudRate: number): SharedLine => ({
+    name: "a",
+    config: configOf({ baudRate }),
+    // What a line takes of it.
+    served: [{ service: "till", config: { ...settings, contract, line: "a", port: 1 } as unknown as Served["config"] }],
+  });
+  const stateAfter = async (ms: number) => {
+    await time.advance(ms);
+    return set.all[0]?.line.state;
+  };
+  const reload = (line: SharedLine) => set.take(set.prepare([line]));
+  reload(served("bank", 115_200));
+  assert.equal(await stateAfter(5_000), "idle");
+  isOn = false;
+  reload(served("bank", 9_600));
+  assert.equal(await stateAfter(5_000), "recovering");
+  // Before it was proven again, too.
+  reload(served("bank", 19_200));
+  assert.equal(await stateAfter(200_000), "recovering");
+  assert.equal(await stateAfter(110_000), "idle");
+  reload(served("qr", 19_200));
+  assert.equal(await stateAfter(20_000), "recovering");
+  assert.equal(await stateAfter(20_000), "idle", "what is known of bank says nothing of it");
+  await set.stop();
+});
