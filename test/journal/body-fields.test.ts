@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
 import { amountIn, bodyFields } from "../../src/journal/body-fields.ts";
+import { routeTo } from "./records.ts";
 
 test("amountIn() gives the digits as they were written, of the object itself alone", () => {
   assert.equal(amountIn('{"pay_id":"1","amount":9007199254740993}'), "9007199254740993");
@@ -38,6 +39,12 @@ test("bodyFields() reads bank and qr bodies in pieces, and the data of a fiscal 
   const data = encodeURIComponent(Buffer.from(text).toString("base64"));
   const form = [Buffer.from("data="), Buffer.from(data), Buffer.from("&sign=abc")];
   assert.deepEqual(bodyFields(contracts.fiscal, "documentExtID", form), { amount: "12345", key: "D-1" });
+});
+
+test("bodyFields() keeps for a question a key that is a number, and none that is a string: the record has it already", () => {
+  const askOf = (text: string) => bodyFields(contracts.bank, undefined, [Buffer.from(text)], routeTo()).ask;
+  assert.deepEqual(askOf('{"pay_id":"7"}'), {});
+  assert.deepEqual(askOf('{"pay_id":7}'), { pay_id: 7 });
 });
 
 test("bodyFields() takes whatever a body is where nothing is checked", () => {

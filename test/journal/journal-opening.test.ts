@@ -45,6 +45,19 @@ test("openJournal() goes on without a disk at its start, and begins when there i
   assert.deepEqual(await lostOn(disk), ["B"]);
 });
 
+test("openJournal() writes nothing into a new file before that has its name, which a power cut leaves it", async () => {
+  const disk = new SimDisk();
+  const { rename } = disk;
+  disk.rename = async (from, to) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    await rename(from, to);
+  };
+  const { journal, told } = await opened({}, disk);
+  await begin(journal, "A").sent();
+  assert.deepEqual([told.notices, told.failures], [[], []]);
+  assert.deepEqual(keysOf((await opened({}, disk.afterCut([], false))).journal.unknown()), ["A"]);
+});
+
 /** A slot of another version, with its checksum right. */
 function laterSlot(): Buffer {
   const slot = writeSlot(0, "{}", 128);

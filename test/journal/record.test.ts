@@ -65,6 +65,16 @@ test("readRecord() leaves out what an operation is asked by where a question cou
   for (const field of ["1e999", "9007199254740993", "1.5", "null"]) assert.equal(askIn(field), undefined, field);
 });
 
+test("readRecord() reads all that writeRecord() keeps of an outcome and of a start", () => {
+  const outcome = { kind: "outcome", timeMs: 1, sent: 7, outcome: "answered", status: "error" } as const;
+  const back = (more: { readonly code: number; readonly left?: boolean }) => readRecord(writeRecord({ ...outcome, ...more }));
+  assert.deepEqual(back({ code: -3, left: true }), { ...outcome, code: -3, left: true });
+  assert.deepEqual(back({ code: 15, left: false }), { ...outcome, code: 15 });
+  assert.deepEqual(back({ code: 2 ** 31 }), { ...outcome, code: undefined }, "no contract has such a code");
+  const start = { kind: "start", timeMs: 1, version: "1.2.3" } as const;
+  assert.deepEqual(readRecord(writeRecord(start)), start);
+});
+
 test("readRecord() knows no record in another text, and leaves out what a later posline may write", () => {
   for (const other of ["", "[]", "null", "{}", '{"kind":"sent"}', '{"kind":"new","time":"2026-01-01T00:00:00.000Z"}']) {
     assert.equal(readRecord(other), undefined);

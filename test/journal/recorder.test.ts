@@ -96,6 +96,32 @@ test("Journal tries no more after its end", async () => {
   assert.deepEqual([disk.syncs, disk.locked], [syncs, false]);
 });
 
+test("Journal tries no more where its disk fails only at its end", async () => {
+  const { journal, disk } = await opened({ onFailure: "relay" });
+  disk.trouble = { error: systemError("EIO") };
+  void begin(journal, "A").sent();
+  await journal.close();
+  disk.trouble = undefined;
+  const { syncs } = disk;
+  await time.advance(600_000);
+  assert.deepEqual([disk.syncs, disk.locked], [syncs, false]);
+});
+
+test("Journal.close() writes what a failed disk left waiting, once more", async () => {
+  const { journal, disk } = await opened({ onFailure: "relay" });
+  disk.trouble = { error: systemError("EIO") };
+  await begin(journal, "A").sent();
+  await time.settle();
+  disk.trouble = undefined;
+  await journal.close();
+  assert.equal(disk.locked, false);
+  const next = await opened({}, disk.afterCut([], true));
+  assert.deepEqual(
+    next.journal.unknown().map(({ key }) => key),
+    ["A"],
+  );
+});
+
 test("Journal under refuse keeps a real outcome however many calls it refuses, and nothing of these", async () => {
   const { journal, disk, told } = await opened({ bytes: manyBytes });
   const real = begin(journal, "REAL");
@@ -128,6 +154,7 @@ test("Journal drops what was not sent first, when it can keep no more", async ()
   assert.match(told.recoveries.join(), /, and \d+ records were lost in the meantime$/);
   const next = await opened({ bytes: manyBytes }, disk.afterCut([], true));
   assert.deepEqual(next.journal.unknown(), [], "no outcome of what was sent is missing");
+  for (const key of ["A0", "A599"]) assert.ok(next.journal.find("bank", "/sale", key), `${key} was sent`);
 });
 
 test("Journal tries a record that comes while it gives a failed file back", async () => {

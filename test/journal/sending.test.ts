@@ -57,6 +57,9 @@ test("knownOf() knows whether a code of another name may be paid", () => {
   assert.deepEqual(names([code(1, "T-1"), code(2, undefined)]), ["T-1", true], "its answer is lost");
   assert.deepEqual(names([code(1, undefined), code(2, undefined)]), [undefined, true]);
   assert.deepEqual(names([code(1, "T-1", { settled: "failed" }), code(2, "T-2")]), ["T-2", false]);
+  const nameless = { said: nothingSaid };
+  const failed = [code(1, undefined, nameless), code(2, undefined, { ...nameless, settled: "failed" })];
+  assert.deepEqual(names([...failed, code(3, "T-3")]), ["T-3", false], "it begins anew");
   assert.deepEqual(names([code(1, "T-1", { digest: "B" }), code(2, "T-2")]), ["T-2", true], "another body");
   assert.deepEqual(names([code(1, "T-1", { digest: "B", settled: "failed" }), code(2, "T-2")]), ["T-2", false]);
 });

@@ -6,6 +6,7 @@ import { bodyDigest } from "../../src/envelope/body-digest.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { joinOperations, readRecord, writeRecord } from "../../src/journal/record.ts";
+import { recordMs } from "../../src/journal/recorder.ts";
 import { slotBytes, textBytesMax } from "../../src/journal/slot.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
@@ -351,6 +352,22 @@ test("Journal refuses to send once more what was on the line when the process be
   assert.equal(await isSent("A"), true);
 });
 
+test("Journal.refuseCopy() refuses what was on the line when the process before ended, for a minute", async () => {
+  const { journal: before, disk } = await opened();
+  void before.begin(callOf("A"), routeTo()).sent();
+  await time.settle();
+  const { journal } = await opened(disk.afterCut([], true));
+  const came = (more: object = {}) => journal.refuseCopy({ ...callOf("A"), ...more }, routeTo());
+  assert.throws(
+    came,
+    (error) => error instanceof Fault && error.outcome === "unknown" && error.details.reason === "sent-before",
+  );
+  came({ body: [Buffer.from('{"pay_id":"A","amount":200}')] });
+  came({ followMs: 1_000 });
+  await time.advance(60_001);
+  came();
+});
+
 test("Journal tells which was sent last under a key by its records, whatever the clock was, and after one that wasn't sent", async (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
   const sends = async (journal: Journal, route: "/preauth" | "/refund", ending: typeof success | typeof notSent) => {
@@ -401,17 +418,19 @@ test("Journal takes nothing for the last under a key where what was sent before 
 });
 
 test("Journal takes a fiscal document for the last under a key of others only while none of them stands", async () => {
-  const { journal } = await opened();
-  const refund = journal.begin({ ...callOf("A", { service: "fiscal" }), route: "/refund" }, routeTo("/refund", "fiscal"));
-  await refund.sent();
-  await refund.ended({ ...success, code: 0 });
-  journal.settled("fiscal", "/refund", "A", "closed", journal.lastOrder("fiscal", "A"));
-  const deposit = journal.begin({ ...callOf("A", { service: "fiscal" }), route: "/deposit" }, routeTo("/deposit", "fiscal"));
-  await deposit.sent();
-  // It goes on; once it is rolled back, the refund's document is found under its key.
-  await deposit.ended({ outcome: "answered", status: "error", code: 44 });
-  assert.equal(journal.find("fiscal", "/deposit", "A")?.isAccepted, true);
-  assert.equal(journal.find("fiscal", "/deposit", "A")?.isLast, false);
+  for (const route of ["/deposit", "/sale"]) {
+    const { journal } = await opened();
+    const refund = journal.begin({ ...callOf("A", { service: "fiscal" }), route: "/refund" }, routeTo("/refund", "fiscal"));
+    await refund.sent();
+    await refund.ended({ ...success, code: 0 });
+    journal.settled("fiscal", "/refund", "A", "closed", journal.lastOrder("fiscal", "A"));
+    const document = journal.begin({ ...callOf("A", { service: "fiscal" }), route }, routeTo(route, "fiscal"));
+    await document.sent();
+    // It goes on; once it is rolled back or aborted, the refund's document is found under its key.
+    await document.ended({ outcome: "answered", status: "error", code: 44 });
+    assert.equal(journal.find("fiscal", route, "A")?.isAccepted, true);
+    assert.equal(journal.find("fiscal", route, "A")?.isLast, false, route);
+  }
 });
 
 test("Journal knows what this process sent also when a full journal is read late", async () => {
@@ -671,4 +690,136 @@ test("Journal.unended() has what its tills may send again to learn how it ended,
   await inFlight.ended({ outcome: "unknown" });
   await time.advance(recentMs + 1);
   assert.deepEqual(keys(), ["bank /sale OUT"], "its repetition isn't recognised any more");
+});
+
+test("Journal takes a success about another key for no word of the call's own operation, over a restart as well", async () => {
+  const { journal, disk } = await opened();
+  const entry = await send(journal, "A");
+  await entry.ended({ ...success, payload: [Buffer.from('{"status":"success","pay_id":"B"}')] });
+  const accepted = (at: Journal) => at.find("bank", "/sale", "A")?.isAccepted;
+  assert.deepEqual([accepted(journal), accepted((await opened(disk.afterCut([], true))).journal)], [false, false]);
+});
+
+test("Journal.begun() is about the body that was asked about, and no other one under its key", async () => {
+  const { journal } = await opened();
+  await send(journal, "A", "unknown");
+  await send(journal, "A", "unknown", '{"pay_id":"A","amount":200}');
+  const [first] = journal.open;
+  assert.ok(first);
+  journal.begun(first);
+  assert.equal(journal.find("bank", "/sale", "A")?.isAccepted, false);
+});
+
+test("Journal lists an operation again, and has it asked about, once the terminal has what was settled as failed", async () => {
+  const { journal } = await opened();
+  let calls = 0;
+  journal.onOpened = () => {
+    calls++;
+  };
+  await send(journal, "A", "unknown");
+  const [open] = journal.open;
+  assert.ok(open);
+  await journal.settle(open, { result: "failed", by: "operator", note: "nothing printed" });
+  assert.deepEqual([keysOf(journal), calls], [[], 1]);
+  journal.accepted("bank", "/sale", "A", journal.lastOrder("bank", "A"));
+  assert.deepEqual([keysOf(journal), calls], [["A"], 2]);
+});
+
+/** The answer to a question by a fiscal or bank key, about the operation of a route. */
+const hear = (journal: Journal, service: string, route: string, said: ReturnType<Parameters<Journal["heardOf"]>[4]>) =>
+  journal.heardOf(service, "A", [route], { askedMs: time.nowMs + 1, device: undefined }, () => said);
+
+test("Journal.heardOf() proves nothing by an answer that says nothing of the operation", async () => {
+  const { journal, told } = await opened();
+  await send(journal, "A", "unknown");
+  hear(journal, "bank", "/sale", undefined);
+  assert.deepEqual([keysOf(journal), told.settlings], [["A"], []]);
+  hear(journal, "bank", "/sale", "approved");
+  assert.deepEqual([keysOf(journal), told.settlings], [[], ["bank /sale A approved answer"]]);
+});
+
+test("Journal.heardOf() replaces a failed end of what the terminal has, and records no other end of an answered sale", async () => {
+  const { journal, told } = await opened();
+  await (await send(journal, "A")).ended(success);
+  hear(journal, "bank", "/sale", "approved");
+  assert.deepEqual(told.settlings, [], "its caller was answered");
+  journal.settled("bank", "/sale", "A", "failed", journal.lastOrder("bank", "A"));
+  assert.equal(journal.find("bank", "/sale", "A")?.end, "failed");
+  hear(journal, "bank", "/sale", "approved");
+  assert.equal(journal.find("bank", "/sale", "A")?.end, "approved");
+});
+
+test("Journal.heardOf() records the end of a document that may be rolled back, as unprinted where its printing failed", async () => {
+  for (const [code, end] of [
+    [44, "closed"],
+    [15, "unprinted"],
+  ] as const) {
+    const { journal } = await opened();
+    const deposit = { ...callOf("A", { service: "fiscal" }), route: "/deposit" } as const;
+    const entry = journal.begin(deposit, routeTo("/deposit", "fiscal"));
+    await entry.sent();
+    await entry.ended({ outcome: "answered", status: "error", code });
+    hear(journal, "fiscal", "/deposit", "closed");
+    assert.equal(journal.find("fiscal", "/deposit", "A")?.end, end);
+  }
+});
+
+test("Journal.settle() has a good answer also for the same operation sent once more and answered, and for nothing else", async () => {
+  const same = '{"pay_id":"A","amount":100}';
+  const other = '{"pay_id":"A","amount":200}';
+  for (const [body, result, by, end] of [
+    [same, "approved", "answer", "approved"],
+    [same, "declined", "answer", undefined],
+    [same, "approved", "operator", undefined],
+    [other, "approved", "answer", undefined],
+  ] as const) {
+    const { journal } = await opened();
+    await send(journal, "A", "unknown", same);
+    const [open] = journal.open;
+    assert.ok(open);
+    await (await send(journal, "A", undefined, body)).ended(success);
+    await journal.settle(open, { result, by });
+    assert.equal(journal.find("bank", "/sale", "A")?.end, end, `${body} ${result} by ${by}`);
+  }
+});
+
+test("Journal.settle() is false where one of the sendings that it settles can't be recorded", async () => {
+  const { journal, disk } = await opened(new SimDisk(), { bytes: 16 * bytes });
+  // More than are written at once.
+  for (let n = 0; n < 50; n++) await send(journal, "A", "unknown");
+  const [open] = journal.open;
+  assert.ok(open);
+  // One write with its sync; then the disk hangs.
+  disk.fuse = 3;
+  const settled = journal.settle(open, { result: "approved", by: "operator", note: "seen" });
+  await time.advance(recordMs + 1);
+  assert.equal(await settled, false);
+});
+
+test("Journal.settle() leaves the same request to another service as it is, and another one without a key", async () => {
+  const { journal } = await opened();
+  for (const service of ["bank", "second"]) {
+    const entry = journal.begin({ ...callOf("A"), service }, routeTo());
+    await entry.sent();
+    await entry.ended(lost);
+  }
+  const [first] = journal.open;
+  assert.ok(first);
+  await journal.settle(first, { result: "approved", by: "answer" });
+  assert.deepEqual(
+    journal.unknown().map(({ service }) => service),
+    ["second"],
+  );
+  for (const requestId of ["r-1", "r-2"]) {
+    const entry = journal.begin({ ...callOf("A", { body: '{"amount":100}' }), key: undefined, requestId }, routeTo());
+    await entry.sent();
+    await entry.ended(lost);
+  }
+  const unnamed = journal.open.find(({ sent }) => sent.requestId === "r-1");
+  assert.ok(unnamed);
+  await journal.settle(unnamed, { result: "failed", by: "operator", note: "looked" });
+  assert.deepEqual(
+    journal.unknown().map(({ requestId }) => requestId),
+    ["r-A", "r-2"],
+  );
 });
