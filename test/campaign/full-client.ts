@@ -3,7 +3,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { recoveryOf } from "../../src/contract/recovery.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
-import type { Followed } from "../../src/core/followed.ts";
+import { type Followed, isGoodEnd } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { faultBody } from "../../src/envelope/fault.ts";
 import { textOf } from "../../src/envelope/json.ts";
@@ -73,14 +73,14 @@ export class FullClients {
     const path = takesBack ? back : sale;
     const name = nameOf(till, path, key);
     // Nobody takes back what isn't sold yet: what is asked before would be outdated then.
-    if (takesBack && this.#clients.get(nameOf(till, sale, key))?.hasEnded !== true) return;
+    if (takesBack && this.#clients.get(nameOf(till, sale, key))?.isSold !== true) return;
     const client = this.#clients.get(name) ?? new FullClient({ till, path, key, isByBridge, amount: this.#options.amount });
     this.#clients.set(name, client);
     if (client.isRunning) return;
     client.run(windowS * 1_000).then(
       (settled) => {
         if (settled === undefined) return;
-        client.hasEnded ||= settled.result !== "unknown";
+        client.isSold ||= settled.result !== "not-sent" && settled.result !== "unknown" && isGoodEnd(settled.result);
         this.#ended(client, name, settled.result);
       },
       (error: unknown) => this.#options.fail(error),
@@ -147,8 +147,8 @@ class FullClient {
   readonly #remote: RemoteService;
   /** Calls that wait for the process that runs, to be cut off. */
   readonly #waiting = new Set<() => void>();
-  /** It was settled. */
-  hasEnded = false;
+  /** It ended well. */
+  isSold = false;
   /** Of the till's process. */
   #life: AbortController | undefined;
   /** As its storage has it. */

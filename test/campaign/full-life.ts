@@ -486,8 +486,8 @@ export class FullLife {
   }
 
   /**
-   * What posline knows by then that the terminal had is forgotten, with what refers to it: of anything else "there is none" would be the
-   * terminal's own word that it never came, and of a payment by QR code that it failed.
+   * What posline knows by then that the terminal had is forgotten, with what refers to it, and once: of anything else "there is none" would
+   * be the terminal's own word that it never came, and of a payment by QR code that it failed.
    */
   #closeBatch(index: number): void {
     const [terminal, name] = [this.#terminals[index], serviceNames[index]];

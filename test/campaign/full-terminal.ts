@@ -86,10 +86,10 @@ export class FullTerminal {
     return this.#entries(path, key).filter((entry) => this.#stand(entry) !== "gone").length;
   }
 
-  /** Keys under which all that was carried out has ended. */
+  /** Keys of which nothing was forgotten yet, and under which all that was carried out has ended. */
   get ended(): readonly string[] {
     const isOpen = (key: string) => this.#ledger.some((entry) => entry.key === key && this.#stand(entry) === "in progress");
-    return [...new Set(this.#ledger.map(({ key }) => key))].filter((key) => !isOpen(key));
+    return [...new Set(this.#ledger.map(({ key }) => key))].filter((key) => !this.#forgotten.has(key) && !isOpen(key));
   }
 
   forget(key: string): void {
