@@ -10,7 +10,7 @@ import { Presence } from "../core/presence.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
-import { parseExactObject } from "../settle/exact-json.ts";
+import { isInexact, parseExactObject } from "../settle/exact-json.ts";
 import { nameField, newToken, type Token } from "../settle/token.ts";
 import { configurationChanged, Operation } from "./operation.ts";
 import type { Turns } from "./turns.ts";
@@ -287,9 +287,6 @@ const namesIn = (route: Route, recovery: RecoveryRules, body: JsonObject): reado
   [nameField(route, recovery, body), route.key, recovery.learns, ...(route.polling?.keys ?? [])].filter(
     (name) => name !== undefined,
   );
-
-/** Whether a question can't hold a number as it came: the digits of an integer are kept as a bigint, those of 1e20 are not. */
-const isInexact = (value: unknown) => typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
 
 /** What is known of an operation that is about to be sent. Of its body only what names it: the rest goes out as it came. */
 function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: RecoveryRules, body: JsonObject): Token {

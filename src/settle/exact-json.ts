@@ -32,11 +32,14 @@ export function writeExactObject(value: object): string {
   return text;
 }
 
+/** Whether it is a number that may have lost digits as it was read: of integers a bigint keeps them, of 1e20 nothing does. */
+export const isInexact = (value: unknown): boolean => typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
+
 /** `NaN` would be written as a word that is not JSON, and an integer beyond 2^53 has lost digits already. */
 function refuseOddNumbers(key: string, value: unknown): unknown {
   if (typeof value !== "number") return value;
   if (!Number.isFinite(value)) throw new TypeError(`Cannot write the body: ${key} must be a finite number`);
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+  if (isInexact(value)) {
     throw new TypeError(`Cannot write the body: ${key} is beyond 2^53: use a bigint`);
   }
   return value;

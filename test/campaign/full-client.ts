@@ -3,7 +3,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import { recoveryOf } from "../../src/contract/recovery.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
-import { type Followed, isGoodEnd } from "../../src/core/followed.ts";
+import { type Followed, isGoodEnd, isOperationEnd } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { faultBody } from "../../src/envelope/fault.ts";
 import { textOf } from "../../src/envelope/json.ts";
@@ -80,7 +80,7 @@ export class FullClients {
     client.run(windowS * 1_000).then(
       (settled) => {
         if (settled === undefined) return;
-        client.isSold ||= settled.result !== "not-sent" && settled.result !== "unknown" && isGoodEnd(settled.result);
+        client.isSold ||= isOperationEnd(settled.result) && isGoodEnd(settled.result);
         this.#ended(client, name, settled.result);
       },
       (error: unknown) => this.#options.fail(error),

@@ -85,15 +85,20 @@ test("Journal proves by a write that its disk works, and not by opening it", asy
   await journal.close();
 });
 
+/** Its journal has ended, and leaves the disk alone now that it works. */
+async function triesNoMore(disk: SimDisk): Promise<void> {
+  disk.trouble = undefined;
+  const { syncs } = disk;
+  await time.advance(600_000);
+  assert.deepEqual([disk.syncs, disk.locked], [syncs, false]);
+}
+
 test("Journal tries no more after its end", async () => {
   const { journal, disk } = await opened();
   disk.trouble = { error: systemError("EIO") };
   await refused(journal, "A");
   await journal.close();
-  disk.trouble = undefined;
-  const { syncs } = disk;
-  await time.advance(600_000);
-  assert.deepEqual([disk.syncs, disk.locked], [syncs, false]);
+  await triesNoMore(disk);
 });
 
 test("Journal tries no more where its disk fails only at its end", async () => {
@@ -101,10 +106,7 @@ test("Journal tries no more where its disk fails only at its end", async () => {
   disk.trouble = { error: systemError("EIO") };
   void begin(journal, "A").sent();
   await journal.close();
-  disk.trouble = undefined;
-  const { syncs } = disk;
-  await time.advance(600_000);
-  assert.deepEqual([disk.syncs, disk.locked], [syncs, false]);
+  await triesNoMore(disk);
 });
 
 test("Journal.close() writes what a failed disk left waiting, once more", async () => {
