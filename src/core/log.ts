@@ -179,15 +179,16 @@ function wasGood({ key, httpStatus }: ExchangeRecord): boolean {
   return key !== undefined || httpStatus === undefined || httpStatus === 503;
 }
 
-let isoAtMs = 0;
-let iso = "";
+let secondAt = 0;
+let second = "";
 
-/** The time of day, to the millisecond; made once a millisecond. */
+/** The time of day, to the millisecond; what stands before the milliseconds is made once a second, since each line has it. */
 function isoNow(): string {
   const now = Date.now();
-  if (now !== isoAtMs) {
-    isoAtMs = now;
-    iso = new Date(now).toISOString();
+  const at = Math.floor(now / 1000);
+  if (at !== secondAt) {
+    secondAt = at;
+    second = new Date(at * 1000).toISOString().slice(0, -4);
   }
-  return iso;
+  return `${second}${String(now - at * 1000).padStart(3, "0")}Z`;
 }

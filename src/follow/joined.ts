@@ -25,8 +25,7 @@ export function joined(contract: Contract, handler: Handler, inFlight: InFlight 
     const effect = routeOf(contract, call.route)?.effect;
     if (effect === undefined || (effect !== "none" && call.key === undefined)) return handler(call);
     const name = `${call.route} ${call.key}`;
-    const others = () => inFlight.get(name) ?? [];
-    const same = others().find((each) => isSame(each.call, call));
+    const same = inFlight.get(name)?.find((each) => isSame(each.call, call));
     if (same !== undefined) {
       same.call.caller.join(call.caller);
       // Before its own caller goes on from the answer.
@@ -37,15 +36,11 @@ export function joined(contract: Contract, handler: Handler, inFlight: InFlight 
       same.reply.then(noteOrder, noteOrder);
       return same.reply.then(asJoined, rejectJoined);
     }
-    let order: number | undefined;
-    const onSent = (given: number) => {
-      order = given;
-      call.onSent?.(given);
-    };
-    const entry = { call, reply: handler({ ...call, onSent }), order: () => order };
-    inFlight.set(name, [...others(), entry]);
+    // What has no effect has no place in that order.
+    const entry = effect === "none" ? { call, reply: handler(call), order: noOrder } : ordered(handler, call);
+    inFlight.set(name, [...(inFlight.get(name) ?? []), entry]);
     const end = () => {
-      const left = others().filter((each) => each !== entry);
+      const left = inFlight.get(name)?.filter((each) => each !== entry) ?? [];
       if (left.length > 0) inFlight.set(name, left);
       else inFlight.delete(name);
     };
@@ -53,6 +48,18 @@ export function joined(contract: Contract, handler: Handler, inFlight: InFlight 
     return entry.reply;
   };
 }
+
+/** A call with its place in the order of all that is sent, from when it is sent. */
+function ordered(handler: Handler, call: Call): OutCall {
+  let order: number | undefined;
+  const onSent = (given: number) => {
+    order = given;
+    call.onSent?.(given);
+  };
+  return { call, reply: handler({ ...call, onSent }), order: () => order };
+}
+
+const noOrder = () => undefined;
 
 function isSame(one: Call, other: Call): boolean {
   return (

@@ -31,6 +31,29 @@ test("HttpListener answers with the handler's bytes, the outcome, the request's 
   assert.equal(record?.left, false);
 });
 
+test("HttpListener writes an answer byte for byte, short or long, whole or in pieces", async () => {
+  const replies: string[] = [];
+  let cuts = 1;
+  const { port } = await serve("bank", {
+    handler: async () => {
+      const whole = Buffer.from(replies.at(-1) ?? "");
+      const size = Math.ceil(whole.length / cuts);
+      const payload = Array.from({ length: cuts }, (_, i) => whole.subarray(i * size, (i + 1) * size));
+      return { ...replyOf(""), payload };
+    },
+  });
+  const client = new Client(port);
+  // Characters of one to four bytes, so that a piece ends within one.
+  for (const text of ["", "я", "чек €😀 ".repeat(20), "я".repeat(2048), `${"я".repeat(2048)}.`, "€".repeat(20_000)]) {
+    for (cuts of [1, 2, 3]) {
+      replies.push(text);
+      const answer = await client.ask("POST", "/sale", sale).answer();
+      assert.equal(answer?.text, replies.at(-1));
+      assert.equal(answer?.headers.get("content-length"), String(Buffer.byteLength(replies.at(-1) ?? "")));
+    }
+  }
+});
+
 test("HttpListener makes an id of its own where the sender's could forge a log line", async () => {
   const { port } = await serve("bank");
   for (const id of ["a b", 'x"y', "a".repeat(65), ""]) {
