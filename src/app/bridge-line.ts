@@ -67,12 +67,18 @@ export function bridgeLine(
     config,
     services,
     open: place.open(transport.open),
-    inherited: () => place.known?.filter((each) => contractOf.get(each.service) === each.contract),
+    inherited: () =>
+      place.known.flatMap((each) =>
+        services.flatMap(({ service, contract }) => (contract === each.contract ? { ...each, service } : [])),
+      ),
     report,
     observe: observedBy(watchers, { name, config, services, secrets }),
   });
   return {
     line,
+    get lastDevice() {
+      return line.lastDevice;
+    },
     get known() {
       return line.known?.flatMap((each) => {
         const contract = contractOf.get(each.service);

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ContractName } from "../core/call.ts";
 import { within } from "../core/clock.ts";
 import { OpenError, type OpenTransport } from "../device/transport.ts";
-import type { KnownAnswers } from "../line/recovery.ts";
+import { type KnownService, KnownTerminals } from "./known-terminals.ts";
 import type { Served, SharedLine } from "./served.ts";
 
 /**
@@ -28,13 +27,10 @@ export interface OnLine {
    * @param graceMs Milliseconds for that, beside its own timeouts. If called again, the earlier deadline wins.
    */
   stop(why: string, graceMs: number): Promise<void>;
+  /** The real node that it had open last. */
+  readonly lastDevice?: string | undefined;
   /** What the line that follows it on the same device must know; absent where there is nothing. */
   readonly known?: readonly KnownService[] | undefined;
-}
-
-/** How a service answers its probes, by the contract that it was asked by. */
-export interface KnownService extends KnownAnswers {
-  readonly contract: ContractName;
 }
 
 /** What a line's maker is given by the set. */
@@ -46,8 +42,8 @@ export interface Place {
    * other one's state.
    */
   readonly isCurrent: boolean;
-  /** What the line knew that had the device last, in this process, once it has ended. */
-  readonly known: readonly KnownService[] | undefined;
+  /** What the lines knew that had its device before, in this process, and have ended. */
+  readonly known: readonly KnownService[];
 }
 
 export interface LineSetOptions<L extends OnLine> {
@@ -71,9 +67,7 @@ export class LineSet<L extends OnLine> {
   #running: PreparedLines<L> = new Map();
   /** Lines whose place was taken, or that are to stop, until they have ended. */
   readonly #ending = new Map<string, { readonly lines: readonly L[]; readonly ended: Promise<void> }>();
-
-  /** What the lines knew that had each device last, by its path. */
-  readonly #known = new Map<string, readonly KnownService[]>();
+  readonly #known = new KnownTerminals();
 
   constructor(options: LineSetOptions<L>) {
     this.#options = options;
@@ -125,7 +119,7 @@ export class LineSet<L extends OnLine> {
 
   #make(shared: SharedLine): Running<L> {
     const isCurrent = () => this.#running.get(shared.name) === running;
-    const known = () => this.#known.get(shared.config.path);
+    const known = () => this.#known.at(placesOf(running));
     const place: Place = {
       open: (open) => async (handler) => {
         await this.#handedOver(shared.name);
@@ -154,13 +148,18 @@ export class LineSet<L extends OnLine> {
 
   #end(name: string, running: Running<L>, why: string, graceMs: number): void {
     running.hasEnded = true;
-    const { onLine: line, shared } = running;
+    const { onLine: line } = running;
     const before = this.#ending.get(name);
     const ended = Promise.all([before?.ended, line.stop(why, graceMs)]).then(() => {
       // One that never had the device knows nothing of it.
-      if (line.known !== undefined) this.#known.set(shared.config.path, line.known);
+      if (line.known !== undefined) this.#known.learn(placesOf(running), line.known);
       if (this.#ending.get(name)?.ended === ended) this.#ending.delete(name);
     });
     this.#ending.set(name, { lines: [...(before?.lines ?? []), line], ended });
   }
+}
+
+/** By what its device is known again. */
+function placesOf({ shared: { config }, onLine: { lastDevice } }: Running<OnLine>): readonly string[] {
+  return lastDevice === undefined || lastDevice === config.path ? [config.path] : [config.path, lastDevice];
 }

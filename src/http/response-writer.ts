@@ -165,7 +165,7 @@ const shortBytes = 4096;
 function writePayload(response: ServerResponse, payload: readonly Buffer[], bytes: number): void {
   const [only] = payload;
   if (only !== undefined && payload.length === 1 && bytes <= shortBytes) {
-    response.end(only.latin1Slice(), "latin1");
+    response.end(only.toString("latin1"), "latin1");
     return;
   }
   const last = payload.length - 1;

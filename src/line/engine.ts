@@ -12,7 +12,7 @@ import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
-import { probeReplyMs } from "./limits.ts";
+import { babbleMsMax, leftOutProbeMs, probeReplyMs } from "./limits.ts";
 import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "./liveness.ts";
 import { type KnownAnswers, type LineService, Recovery, type RecoveryState } from "./recovery.ts";
 import { SendQueue } from "./send-queue.ts";
@@ -136,9 +136,11 @@ export class LineEngine {
   #isIdleProbe = false;
   /** Whose probe was sent last. */
   #probed: LineService | undefined;
+  /** Since when bytes have come without letting a call out between them. */
+  #babblesSinceMs = 0;
   /** When a call, an opening or a recovery was last under way. */
   #lastBusyMs = 0;
-  /** When each service was last probed on an idle line. */
+  /** When each service was last probed on an idle line, or one that can prove itself was given up. */
   readonly #idleProbedMs = new Map<ServiceName, number>();
   #whyStopping: string | undefined;
   #stopDueMs = never;
@@ -210,10 +212,15 @@ export class LineEngine {
   /** Why it is in its state, for people; while a service is silent, or refuses to prove it clean, that, and what to do. */
   reason(now: number): string {
     const isOpen = this.#state !== "down" && this.#state !== "closed";
-    const trouble = isOpen ? this.#liveness.trouble(now) : undefined;
+    const trouble = isOpen ? this.#trouble(now) : undefined;
     const refusal = this.#isRecovering ? this.#liveness.refusal(this.#recovery.owing) : undefined;
     const cause = trouble ?? refusal;
     return cause === undefined ? this.#reason : wordsOf(cause);
+  }
+
+  /** Why a service is silent. Of a recovery those are the cause that it waits for. */
+  #trouble(now: number): Cause | undefined {
+    return this.#liveness.trouble(now, this.#isRecovering ? this.#recovery.owing : undefined);
   }
 
   /** How each service of the line does. */
@@ -407,9 +414,13 @@ export class LineEngine {
 
   /** Clean, nothing in flight, no byte of an unknown frame pending, and none about to come. */
   #maySend(now: number): boolean {
-    if (this.#state !== "idle" || !this.#isStill || this.isStopping) return false;
+    return this.#state === "idle" && this.#isPausing(now) && !this.isStopping;
+  }
+
+  /** No byte of an unknown frame is pending, and none is about to come. */
+  #isPausing(now: number): boolean {
     const { burstUntilMs } = this.#receiving;
-    return burstUntilMs === 0 || now >= burstUntilMs;
+    return this.#isStill && (burstUntilMs === 0 || now >= burstUntilMs);
   }
 
   /** Past the first silence, nothing is being written, and no byte of an unfinished frame is pending. */
@@ -452,6 +463,7 @@ export class LineEngine {
   // --- frames
 
   #received(items: readonly Decoded[], receiving: Receiving, now: number): void {
+    if (this.#isPausing(now)) this.#babblesSinceMs = now;
     this.#receiving = receiving;
     if (this.#isRecovering) this.#recovery.heardBytes(now);
     if (items.length > 1) this.#receivedAtOnce(items, now);
@@ -464,6 +476,7 @@ export class LineEngine {
     if (isBetween && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
     // Bytes that never pause become no discard.
     if (receiving.phase === "garbage") this.#liveness.strayed("babble", now);
+    if (this.#state === "idle" && !this.#isPausing(now) && now >= this.#babblesSinceMs + babbleMsMax) this.#babbles(now);
     this.#afterBytes(now);
   }
 
@@ -521,6 +534,7 @@ export class LineEngine {
   #replied(current: Exchange, frame: Frame, read: ReadReply, now: number): void {
     const { service, probeShaped } = current.request;
     this.#current = undefined;
+    this.#babblesSinceMs = now;
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (!probeShaped) this.#recovery.replied(service);
@@ -593,6 +607,12 @@ export class LineEngine {
     this.#outOfStep(now);
   }
 
+  /** A line that lets no call out isn't ready, whatever it was. */
+  #babbles(now: number): void {
+    this.#take("stray", "bytes come without a pause, and none of them is an answer: wrong speed, or another device?");
+    this.#recovery.awaitPause(now);
+  }
+
   #outOfStep(now: number): void {
     this.#take("stray", "a frame came that was not requested");
     this.#recovery.begin(now);
@@ -661,7 +681,7 @@ export class LineEngine {
   #whyWaiting(now: number): Failure {
     if (this.#state === "down") return { reason: "line-down", why: "its device is still being opened" };
     if (!this.#isRecovering) return { reason: "waited-too-long", why: "it is busy with other calls" };
-    const trouble = this.#liveness.trouble(now);
+    const trouble = this.#trouble(now);
     const why = trouble === undefined ? [this.#reason, ...this.#awaited()].join("; ") : wordsOf(trouble);
     return { reason: "recovering", why: `it is recovering (${why})` };
   }
@@ -684,6 +704,8 @@ export class LineEngine {
     if (this.#receiving.phase === "in-frame") return;
     const { answered, owing } = this.#recovery;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
+      // Asked at once again, they would say no more.
+      for (const service of owing) if (this.#recovery.isProven(service)) this.#idleProbedMs.set(service, now);
       this.#lookClean(
         now,
         this.#whyClean(
@@ -744,13 +766,17 @@ export class LineEngine {
     const isProven = this.#recovery.isProven(service);
     if (!isProven && idleProbeMs === 0) return never;
     if (probedMs === undefined && !(isProven && this.#liveness.wasHeard(service))) return this.#lastBusyMs;
-    return idleProbeMs === 0 ? never : Math.max(this.#lastBusyMs, probedMs ?? this.#lastBusyMs) + idleProbeMs;
+    if (idleProbeMs === 0) return never;
+    const everyMs = this.#recovery.isLeftOut(service) ? Math.max(idleProbeMs, leftOutProbeMs) : idleProbeMs;
+    return Math.max(this.#lastBusyMs + idleProbeMs, (probedMs ?? this.#lastBusyMs) + everyMs);
   }
 
   /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */
   #probeIdle(now: number): void {
     if (now < this.#idleProbeDueMs) return;
-    const lineService = this.#recovery.proven.find(({ service }) => now >= this.#idleProbeOf(service));
+    const due = this.#recovery.proven.filter(({ service }) => now >= this.#idleProbeOf(service));
+    // Who replies says of the others that they are silent alone.
+    const lineService = due.find(({ service }) => !this.#recovery.isSilent(service)) ?? due[0];
     if (lineService?.probe === undefined) return;
     this.#idleProbedMs.set(lineService.service, now);
     this.#send(new Exchange(this.#name, probeOf(lineService), lineService.probe, { cameMs: now, waitUntilMs: now }), true, now);

@@ -39,6 +39,18 @@ export const evidenceMs = 10_000;
  */
 export const probeReplyMs = 5_000;
 
+/**
+ * Milliseconds between two idle probes of a service that is silent beside others: each holds those up for `lateReplyMs`, and by nothing
+ * else would it be known that it is on again, where nobody calls it.
+ */
+export const leftOutProbeMs = 3_600_000;
+
+/**
+ * Milliseconds for which bytes that nobody asked for may keep an idle line from sending: calls would be refused one by one, of a line
+ * that counts as ready. A late answer of 5 kB takes as long at 9600 baud.
+ */
+export const babbleMsMax = 5_000;
+
 /** Milliseconds the kernel may take at least to accept a frame; long ones get twice their time on the wire more. */
 export const writeMsMin = 5_000;
 

@@ -73,6 +73,7 @@ export class Line {
   readonly #pending: LineEvent[] = [];
   #isFeeding = false;
   #hasOpened = false;
+  #lastDevice: string | undefined;
   /** When the engine was last given an event. */
   #fedMs = 0;
   #stopped: Promise<void> | undefined;
@@ -90,6 +91,7 @@ export class Line {
     };
     this.#link = new FramedLink(config, traffic, open, {
       opened: () => {
+        this.#lastDevice = this.#link.device;
         const known = this.#hasOpened ? undefined : inherited?.();
         this.#hasOpened = true;
         this.#feed(known === undefined ? { at: "opened" } : { at: "opened", known });
@@ -128,6 +130,11 @@ export class Line {
   /** The device's real node while it is open, where that is known. */
   get device(): string | undefined {
     return this.#link.device;
+  }
+
+  /** The real node that it had open last. */
+  get lastDevice(): string | undefined {
+    return this.#lastDevice;
   }
 
   /**

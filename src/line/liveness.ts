@@ -49,6 +49,8 @@ export interface LivenessSnapshot {
     readonly heardMs?: number | undefined;
     readonly silentSinceMs?: number | undefined;
     readonly isReported: boolean;
+    /** Absent where it wasn't, as in recordings made before it was noted. */
+    readonly wasReported?: boolean | undefined;
     readonly refusedWith?: string | undefined;
   }[];
   /** When each kind came last. */
@@ -63,6 +65,8 @@ interface Service {
   /** Since when it owes the answer to a question of posline's, or to a call that timed out; undefined while it doesn't. */
   silentSinceMs: number | undefined;
   isReported: boolean;
+  /** It was reported before the opening, and hasn't replied since. */
+  wasReported: boolean;
   /** What came in place of the answer to posline's question, in words. */
   refusedWith: string | undefined;
 }
@@ -95,6 +99,7 @@ export class Liveness {
       heardMs: undefined,
       silentSinceMs: undefined,
       isReported: false,
+      wasReported: false,
       refusedWith: undefined,
     }));
   }
@@ -102,11 +107,12 @@ export class Liveness {
   /** All that it knows, as data from which another goes on: a recording begins with it. */
   get state(): LivenessSnapshot {
     return {
-      services: this.#services.map(({ name, heardMs, silentSinceMs, isReported, refusedWith }) => ({
+      services: this.#services.map(({ name, heardMs, silentSinceMs, isReported, wasReported, refusedWith }) => ({
         name,
         heardMs,
         silentSinceMs,
         isReported,
+        ...(wasReported ? { wasReported } : {}),
         refusedWith,
       })),
       evidence: [...this.#evidence],
@@ -114,9 +120,9 @@ export class Liveness {
   }
 
   set state({ services, evidence }: LivenessSnapshot) {
-    for (const { name, heardMs, silentSinceMs, isReported, refusedWith } of services) {
+    for (const { name, heardMs, silentSinceMs, isReported, wasReported = false, refusedWith } of services) {
       const service = this.#serviceOf(name);
-      if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported, refusedWith });
+      if (service !== undefined) Object.assign(service, { heardMs, silentSinceMs, isReported, wasReported, refusedWith });
     }
     this.#evidence.clear();
     for (const [kind, lastMs] of evidence) this.#evidence.set(kind, lastMs);
@@ -128,6 +134,7 @@ export class Liveness {
     for (const service of this.#services) {
       service.heardMs = undefined;
       service.silentSinceMs = undefined;
+      service.wasReported ||= service.isReported;
       service.isReported = false;
       service.refusedWith = undefined;
     }
@@ -140,8 +147,9 @@ export class Liveness {
     service.heardMs = now;
     service.silentSinceMs = undefined;
     if (this.#evidence.size > 0) this.#evidence.clear();
-    if (!service.isReported) return;
+    if (!service.isReported && !service.wasReported) return;
     service.isReported = false;
+    service.wasReported = false;
     this.#report.heardAgain(name);
   }
 
@@ -230,9 +238,12 @@ export class Liveness {
     return `${name} has not answered for ${durationText(now - silentSinceMs)}: ${doctorFor(this.#line.name)} says why`;
   }
 
-  /** The cause that was reported of a service that is still silent, as it is now; undefined while there is none. */
-  trouble(now: number): Cause | undefined {
-    const service = this.#services.find(({ isReported }) => isReported);
+  /**
+   * The cause that was reported of a service that is still silent, as it is now; undefined while there is none.
+   * @param among Only of these; of all where absent.
+   */
+  trouble(now: number, among?: readonly ServiceName[]): Cause | undefined {
+    const service = this.#services.find(({ isReported, name }) => isReported && (among?.includes(name) ?? true));
     return service === undefined ? undefined : this.#causeOf(service, now);
   }
 

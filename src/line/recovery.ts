@@ -77,10 +77,10 @@ export type Heard =
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
 
 /** How a service answers its probes, as the line knows it that had the device before: what it takes to believe its silence. */
-export interface KnownAnswers {
-  readonly service: ServiceName;
-  readonly isProven: boolean;
-  readonly answersProbes: boolean;
+export interface KnownAnswers
+  extends Pick<ProbeAccount, "service" | "isProven" | "isOdd" | "answersProbes" | "answeredProbes" | "isGivenUp"> {
+  /** Answers to its probes that may still come. */
+  readonly stillOut: number;
 }
 
 /** One service's probes as numbers, for a recording. */
@@ -101,6 +101,8 @@ export interface ProbeAccountState {
   readonly answersProbes?: boolean | undefined;
   readonly answeredProbes?: boolean | undefined;
   readonly isSilent?: boolean | undefined;
+  readonly isGivenUp?: boolean | undefined;
+  readonly isBesideOthers?: boolean | undefined;
   readonly isTried?: boolean | undefined;
   readonly isAsked?: boolean | undefined;
   readonly evidence?: number | undefined;
@@ -130,6 +132,8 @@ const usual: Readonly<Record<string, unknown>> = {
   answersProbes: false,
   answeredProbes: false,
   isSilent: false,
+  isGivenUp: false,
+  isBesideOthers: false,
   isTried: false,
   isAsked: false,
   evidence: 0,
@@ -168,6 +172,10 @@ class ProbeAccount implements ProbeAccountState {
   answeredProbes = false;
   /** Silence settled it last, not an answer, and it has replied to no call since. */
   isSilent = false;
+  /** Silence settled it last, and only posline has asked it since: so it waits for nobody's card, and one silence more says as much. */
+  isGivenUp = false;
+  /** Since silence settled it last, another service replied, and none was settled so. */
+  isBesideOthers = false;
   /** It replied after such a silence, and so was, or is, asked once more while the line is idle. */
   isTried = false;
   /**
@@ -223,6 +231,7 @@ class ProbeAccount implements ProbeAccountState {
   take(now: number, limits: RecoveryLimits): void {
     const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < limits.probeIntervalMs;
     this.isProven = true;
+    this.isGivenUp = false;
     this.isOdd = false;
     this.isAsked = false;
     this.answered++;
@@ -257,6 +266,7 @@ class ProbeAccount implements ProbeAccountState {
   answerWrongly(now: number, { isError, isAlone }: { isError: boolean; isAlone: boolean }): void {
     if (isError) this.refusals++;
     else this.odd++;
+    this.isGivenUp = false;
     if (isError && isAlone && this.refusals > 1) {
       this.errors++;
       this.unanswered = this.unanswered.slice(1);
@@ -301,7 +311,7 @@ class ProbeAccount implements ProbeAccountState {
 
   /** How many times more is borne of it than of a service that never answered a probe. */
   get patience(): number {
-    return this.isProven ? patience : 1;
+    return this.isProven && !this.isGivenUp ? patience : 1;
   }
 
   /** What came in this recovery in place of an answer. */
@@ -416,16 +426,25 @@ export class Recovery {
 
   /** What the line that follows on the same device must know. */
   get known(): readonly KnownAnswers[] {
-    return [...this.#accounts.values()].map(({ service, isProven, answersProbes }) => ({ service, isProven, answersProbes }));
+    return [...this.#accounts.values()].map((account) => {
+      const { service, isProven, isOdd, answersProbes, answeredProbes, stillOutKnown: stillOut } = account;
+      const isGivenUp = account.isGivenUp && !this.#owing.has(service);
+      return { service, isProven, isOdd, answersProbes, answeredProbes, isGivenUp, stillOut };
+    });
   }
 
-  /** The line before knew this. What can't be asked any more is waited for as long, once. */
+  /** The line before knew this, or several. What can't be asked any more is waited for as long, once. */
   inherit(known: readonly KnownAnswers[]): void {
-    for (const { service, isProven, answersProbes } of known) {
+    for (const { service, isProven, isOdd, answersProbes, answeredProbes, stillOut } of known) {
       const account = this.#accounts.get(service);
       if (account === undefined) continue;
+      account.isOdd ||= isOdd;
+      account.answeredProbes ||= answeredProbes;
+      account.staleKnown = Math.max(account.staleKnown, stillOut);
+      account.isGivenUp = known.every((each) => each.service !== service || each.isGivenUp);
       if (isProven && account.lineService.probe !== undefined) account.isProven = true;
       else if (isProven || answersProbes) account.answersProbes = true;
+      if (account.isProven && !account.isOdd) this.#list(account);
     }
   }
 
@@ -457,6 +476,8 @@ export class Recovery {
     if (account === undefined) return;
     if (probeShaped) account.setStale(account.stale + 1);
     if (probeShaped && !account.isProven) this.#unlist(account);
+    // It may wait for a customer's card.
+    if (!probeShaped) account.isGivenUp = false;
     if (this.#owing.has(service)) return;
     account.renew();
     this.#owing.set(service, account);
@@ -483,6 +504,12 @@ export class Recovery {
     this.#probeAtMs = now;
   }
 
+  /** Bytes come without an end, though nobody is known to owe: starts afresh, until they pause. */
+  awaitPause(now: number): void {
+    this.begin(now);
+    this.#awaitsStale = true;
+  }
+
   /** A call's own reply came, and it wasn't of a probe's shape: the service has answered all that it was asked before. */
   replied(service: ServiceName): void {
     const account = this.#accounts.get(service);
@@ -490,9 +517,9 @@ export class Recovery {
     account.setStale(0);
     if (account.isSilent && account.isUnknown) {
       account.isTried = true;
-      this.#proven.push(account.lineService);
+      this.#list(account);
     }
-    this.#heardAgain(account);
+    this.#isThere(account);
     if (account.answeredProbes) account.answersProbes = true;
   }
 
@@ -500,7 +527,7 @@ export class Recovery {
   repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
-    this.#heardAgain(account);
+    this.#isThere(account);
     if (account.isProven) return;
     account.isProven = account.lineService.isProbeAnswer(reply);
     if (account.isProven) return;
@@ -540,10 +567,10 @@ export class Recovery {
       account.staleCame();
       return { kind: "late", service };
     }
-    if (!this.#proven.includes(account.lineService)) this.#proven.push(account.lineService);
+    this.#list(account);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
-    if (account.hasAnswered) this.#heardAgain(account);
+    if (account.hasAnswered) this.#isThere(account);
     if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
       account.setStale(account.stillOut);
       this.#settle(account);
@@ -565,15 +592,26 @@ export class Recovery {
   }
 
   /**
-   * It replied. After a silence that may mean that the terminal is on again, so all who were left out are asked once more while the
-   * line is idle: those whose answers prove something.
+   * It replied. Those that are silent beside it are left out then, but for its first reply after a silence of its own, which may mean that
+   * the terminal is on again.
    */
-  #heardAgain(account: ProbeAccount): void {
-    if (!account.isSilent) return;
+  #isThere(account: ProbeAccount): void {
+    for (const other of this.#accounts.values()) other.isBesideOthers = other.isSilent && !account.isSilent;
     account.isSilent = false;
-    for (const { isProven, isOdd, lineService } of this.#accounts.values()) {
-      if (isProven && !isOdd && !this.#proven.includes(lineService)) this.#proven.push(lineService);
-    }
+    account.isGivenUp = false;
+    account.isBesideOthers = false;
+  }
+
+  /** Silence settled it. Who replied before that may be off as well. */
+  #giveUp(account: ProbeAccount): void {
+    account.isSilent = true;
+    account.isGivenUp = account.wrong === 0;
+    for (const each of this.#accounts.values()) each.isBesideOthers = false;
+  }
+
+  /** It is asked while the line is idle. */
+  #list({ lineService }: ProbeAccount): void {
+    if (!this.#proven.includes(lineService)) this.#proven.push(lineService);
   }
 
   /** It isn't asked while the line is idle. */
@@ -605,11 +643,24 @@ export class Recovery {
   }
 
   /**
-   * Whom to ask while the line is idle: who has answered a probe in this process, and nothing else to probes since, and isn't silent
-   * beside others that aren't; and once, who was silent when it was asked, and replied to a call since.
+   * Whom to ask while the line is idle: who has answered a probe in this process, and nothing else to probes since; and once, who was
+   * silent when it was asked, and replied to a call since.
    */
   get proven(): readonly LineService[] {
     return this.#proven;
+  }
+
+  /**
+   * Whether it is asked only now and then while the line is idle: it is silent beside others that aren't, and would hold those up each
+   * time. Where all are silent, nobody is held up.
+   */
+  isLeftOut(service: ServiceName): boolean {
+    return this.isSilent(service) && this.#accounts.get(service)?.isBesideOthers === true;
+  }
+
+  /** Whether silence settled it last, and it has replied to nothing since. */
+  isSilent(service: ServiceName): boolean {
+    return this.#accounts.get(service)?.isSilent ?? false;
   }
 
   /** Whether it has answered a probe in this process. */
@@ -640,10 +691,7 @@ export class Recovery {
     }
     for (const account of settled) {
       const sinceMs = now - this.#limits.lateReplyMs;
-      account.isSilent = !account.hasAnswered;
-      // Asked on, it would hold up those beside it each time, for as long as this silence was. Where all are silent, nobody is held up.
-      const isBesideOthers = [...this.#accounts.values()].some(({ isSilent }) => !isSilent);
-      if (account.isSilent && account.wrong === 0 && isBesideOthers) this.#unlist(account);
+      if (!account.hasAnswered) this.#giveUp(account);
       if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
       else account.setStale(account.stillOut);
       if (account.wrong === 0) account.answersProbes = false;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type KnownService, LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
+import type { KnownService } from "../../src/app/known-terminals.ts";
+import { LineSet, type OnLine, type Place } from "../../src/app/line-set.ts";
 import type { SharedLine } from "../../src/app/served.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
 import type { Connection, ConnectionHandler } from "../../src/device/transport.ts";
@@ -12,6 +13,7 @@ class Noted implements OnLine {
   readonly place: Place;
   end = () => {};
   known: readonly KnownService[] | undefined;
+  lastDevice: string | undefined;
   readonly #ended = new Promise<void>((resolve) => {
     this.end = resolve;
   });
@@ -165,20 +167,37 @@ test("LineSet hands on what a line knew of its device to the next one there, wha
   const set = setOf();
   take(set, shared("a"));
   const [first] = set.all;
-  const known = [{ service: "bank", contract: "bank", isProven: true, answersProbes: false }] as const;
+  const told = { isProven: true, isOdd: false, answersProbes: false, answeredProbes: false, isGivenUp: false, stillOut: 3 };
+  const known = [{ service: "bank", contract: "bank", ...told }] as const;
   if (first !== undefined) first.known = known;
   take(set, shared("a", 9_600));
   const [second] = set.all;
-  assert.equal(second?.place.known, undefined, "it may learn more yet");
+  assert.deepEqual(second?.place.known, [], "it may learn more yet");
   first?.end();
   await ended();
-  assert.equal(second?.place.known, known);
+  assert.deepEqual(second?.place.known, known);
   // One that was replaced before it had the device knows nothing.
   take(set, shared("a", 19_200), shared("c"), { ...shared("b"), config: shared("a").config });
   second?.end();
   await ended();
   assert.deepEqual(
     set.all.map(({ place }) => place.known),
-    [known, undefined, known],
+    [known, [], known],
   );
+});
+
+test("LineSet hands on what a line knew of its device by the real node, too, where the path is another one", async () => {
+  const set = setOf();
+  take(set, shared("a"));
+  const [first] = set.all;
+  const told = { isProven: true, isOdd: false, answersProbes: false, answeredProbes: false, isGivenUp: false, stillOut: 3 };
+  if (first !== undefined)
+    Object.assign(first, { lastDevice: "/dev/ttyUSB0", known: [{ service: "bank", contract: "bank", ...told }] });
+  take(set, shared("b"));
+  const [second] = set.all;
+  first?.end();
+  await ended();
+  assert.deepEqual(second?.place.known, [], "it has another device, as far as is known");
+  if (second !== undefined) second.lastDevice = "/dev/ttyUSB0";
+  assert.deepEqual(second?.place.known, first?.known);
 });

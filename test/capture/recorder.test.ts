@@ -268,7 +268,8 @@ test("LineRecorder keeps until when a burst may last, so that a replay sends the
 
 test("LineRecorder keeps what a line was handed by the one before it", () => {
   const life = new Recorded();
-  const known = [{ service: "bank", isProven: true, answersProbes: false }];
+  const told = { isProven: true, isOdd: false, answersProbes: false, answeredProbes: false, isGivenUp: false, stillOut: 3 };
+  const known = [{ service: "bank", ...told }];
   life.give({ at: "opened", known });
   life.give({ at: "drained" });
   life.give({ at: "tick" }, 2_000);

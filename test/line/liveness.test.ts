@@ -480,6 +480,34 @@ function watched(crc16: "arc" | "umts" = "arc", names: readonly ContractName[] =
 
 const noise: Discard = { kind: "discard", reason: "noise", wireBytes: 4, head: "fe9ce000" };
 
+test("Liveness says that a service replies again, also where the device was opened anew meanwhile", () => {
+  const { liveness, told } = watched();
+  liveness.unanswered("bank", 0);
+  liveness.reportDue(silentWarnMs);
+  liveness.opened();
+  assert.equal(liveness.trouble(silentWarnMs), undefined, "nothing is known of this opening");
+  const { state } = liveness;
+  liveness.heard("bank", 20_000);
+  liveness.heard("bank", 21_000);
+  liveness.opened();
+  liveness.heard("bank", 22_000);
+  assert.deepEqual(told.slice(1), ["bank heard again"]);
+  const another = watched();
+  another.liveness.state = state;
+  another.liveness.heard("bank", 20_000);
+  assert.deepEqual(another.told, ["bank heard again"]);
+});
+
+test("Liveness.trouble() is that of the services that are asked about", () => {
+  const { liveness } = watched();
+  liveness.unanswered("bank", 0);
+  liveness.reportDue(silentWarnMs);
+  assert.deepEqual(
+    [liveness.trouble(0), liveness.trouble(0, ["bank"]), liveness.trouble(0, ["qr"])].map((trouble) => trouble !== undefined),
+    [true, true, false],
+  );
+});
+
 test("Liveness reports each silent service once, silentWarnMs after the first question, and again after an answer", () => {
   const { liveness, told } = watched();
   assert.equal(liveness.reportDueMs, Number.POSITIVE_INFINITY);

@@ -4,7 +4,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { lineService } from "../../src/line/caller.ts";
 import { drainMs, staleProbesMax as leftOver } from "../../src/line/limits.ts";
-import { Recovery } from "../../src/line/recovery.ts";
+import { type KnownAnswers, Recovery } from "../../src/line/recovery.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { probeReplies } from "../support/terminal.ts";
 import { merchantId } from "./lines.ts";
@@ -967,24 +967,30 @@ test("Recovery.proven has a service that was silent from its first reply on, unt
   assert.deepEqual(asked(proven), ["bank"], "an error of one that is proven may pass");
 });
 
-test("Recovery.proven leaves out who was silent beside others until it is heard, or another one after a silence", () => {
-  const asked = ({ recovery }: Proof) => recovery.proven.map(({ service }) => service).sort();
+test("Recovery.isLeftOut() of who is silent beside others, until it is heard, or another one is silent or back after a silence", () => {
+  const asked = ({ recovery }: Proof) => {
+    const listed = recovery.proven.map(({ service }) => service);
+    return listed.filter((service) => !recovery.isLeftOut(service)).sort();
+  };
   const silent = (proof: Proof, service: ContractName) => {
     proof.fail(service).now += 10 * lateReplyMs;
     assert.ok(proof.recovery.settleBySilence(proof.now));
     return proof;
   };
   const proof = silent(new Proof(["fiscal", "bank"]).prove(), "bank");
-  assert.deepEqual(asked(proof), ["fiscal"]);
+  assert.deepEqual(asked(proof), ["bank", "fiscal"], "the other one replied before that, and may be off as well");
   proof.recovery.replied("fiscal");
-  assert.deepEqual(asked(proof), ["fiscal"], "that one was never silent");
+  assert.deepEqual(asked(proof), ["fiscal"]);
   proof.recovery.replied("bank");
   assert.deepEqual(asked(proof), ["bank", "fiscal"]);
-  // All are silent: the one that is asked on says when the terminal is on again.
-  silent(silent(proof, "bank"), "fiscal");
+  silent(proof, "bank").recovery.replied("fiscal");
   assert.deepEqual(asked(proof), ["fiscal"]);
+  silent(proof, "fiscal");
+  assert.deepEqual(asked(proof), ["bank", "fiscal"], "all are silent");
   proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
-  assert.deepEqual(asked(proof), ["bank", "fiscal"]);
+  assert.deepEqual(asked(proof), ["bank", "fiscal"], "the terminal may be on again");
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
+  assert.deepEqual(asked(proof), ["fiscal"]);
   assert.deepEqual(asked(silent(new Proof(["bank"]).prove(), "bank")), ["bank"], "it is alone");
   const wrong = answeredSo(new Proof(["fiscal", "bank"]).prove().fail("bank"), '{"status":"error"}', 1);
   wrong.now += 11 * lateReplyMs;
@@ -992,8 +998,18 @@ test("Recovery.proven leaves out who was silent beside others until it is heard,
   assert.deepEqual(asked(wrong), ["bank", "fiscal"], "it answers, if wrongly");
 });
 
+/** What a line hands on of a service that answered nothing. */
+const knowsNothing = {
+  isProven: false,
+  isOdd: false,
+  answersProbes: false,
+  answeredProbes: false,
+  isGivenUp: false,
+  stillOut: 0,
+} as const;
+
 test("Recovery.inherit() makes it as patient as the line before was, with whom it can ask, and once with whom it can't any more", () => {
-  const bank = { service: "bank", isProven: true, answersProbes: false };
+  const bank = { ...knowsNothing, service: "bank", isProven: true };
   const silentFor = (proof: Proof, service: ContractName) => {
     const { now } = proof;
     proof.fail(service);
@@ -1009,4 +1025,54 @@ test("Recovery.inherit() makes it as patient as the line before was, with whom i
   const wrong = new Proof(["bank"]);
   wrong.recovery.inherit([{ ...bank, isProven: false, answersProbes: true }]);
   assert.deepEqual([silentFor(wrong, "bank"), silentFor(wrong, "bank")], [300_000, lateReplyMs]);
+});
+
+test("Recovery.inherit() counts what may still come to the line before, and knows who answers with something else, and who was given up", () => {
+  const bank = { ...knowsNothing, service: "bank", isProven: true };
+  const left = new Proof(["bank"]);
+  left.recovery.inherit([{ ...bank, stillOut: 3 }]);
+  left.recovery.begin(left.now);
+  let answers = 0;
+  for (; !left.recovery.answered.includes("bank") && left.recovery.owes; answers++) left.exchange("bank");
+  assert.equal(answers, leftOver + 3 + 1, "each may be one of those");
+  const odd = new Proof(["bank"]);
+  odd.recovery.inherit([{ ...bank, isOdd: true, answeredProbes: true }]);
+  assert.deepEqual([odd.recovery.proven, odd.recovery.known[0]?.isOdd], [[], true], "it isn't asked while the line is idle");
+  odd.ask();
+  const askedMs = odd.now;
+  odd.now += 10 * lateReplyMs - 1;
+  assert.equal(odd.recovery.settleBySilence(odd.now), false);
+  odd.ask();
+  assert.ok(odd.now > askedMs);
+  odd.now += lateReplyMs - 1;
+  assert.equal(odd.recovery.settleBySilence(odd.now), false, "its answer to the last probe would pass for a call's");
+  const silentMs = (known: readonly KnownAnswers[]) => {
+    const proof = new Proof(["bank"]);
+    const { now } = proof;
+    proof.recovery.inherit(known);
+    while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+    return proof.now - now;
+  };
+  const givenUp = { ...bank, isGivenUp: true };
+  assert.deepEqual([silentMs([givenUp]), silentMs([givenUp, bank])], [lateReplyMs, 10 * lateReplyMs]);
+});
+
+test("Recovery believes one silence of who was given up, until a call of it is lost, or it answers", () => {
+  const proof = new Proof(["bank"]).prove();
+  const silentMs = (owe: () => void) => {
+    owe();
+    proof.recovery.begin(proof.now);
+    const { now } = proof;
+    while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+    return proof.now - now;
+  };
+  const lost = () => proof.recovery.owe("bank");
+  const unanswered = () => proof.recovery.owe("bank", true);
+  assert.deepEqual([silentMs(unanswered), silentMs(unanswered)], [10 * lateReplyMs, lateReplyMs]);
+  assert.equal(proof.recovery.known[0]?.isGivenUp, true);
+  assert.deepEqual([silentMs(lost), silentMs(unanswered)], [10 * lateReplyMs, lateReplyMs]);
+  proof.recovery.replied("bank");
+  assert.equal(silentMs(unanswered), 10 * lateReplyMs);
+  proof.recovery.owe("bank", true);
+  assert.equal(proof.recovery.known[0]?.isGivenUp, false, "while it owes, nobody has given it up");
 });

@@ -112,6 +112,11 @@ export class SimulatedLine {
     return this.#engine.state;
   }
 
+  /** Why it is in its state, for people. */
+  get reason(): string {
+    return this.#engine.reason(this.#options.time.now);
+  }
+
   /** How many calls wait. */
   get waiting(): number {
     return this.#engine.waiting;

@@ -38,8 +38,8 @@ class OddTerminal {
   readonly #device: SimulatedDevice;
   #freeMs = 0;
 
-  constructor(services: readonly ContractName[], lateReplyMs = 30_000) {
-    const rules = { crc16: "arc", quiet: false, merchantId } as const;
+  constructor(services: readonly ContractName[], lateReplyMs = 30_000, isSigned = true) {
+    const rules = { crc16: "arc", quiet: false, merchantId: isSigned ? merchantId : undefined } as const;
     const device: SimulatedDevice = new SimulatedDevice(this.time, (framing, text) => {
       const answer = this.isOn ? this.#answerTo(framing, text) : undefined;
       if (answer === undefined) return;
@@ -347,22 +347,25 @@ test("Line asks one that was silent at the start once more, behind its first rep
   assert.equal(terminal.probes, probes);
 });
 
-test("Line isn't held up again and again by a service that answers no more, says so, and asks it again once it is heard", () => {
+test("Line is held up half a minute an hour by a service that answers no more, says so, and finds it again by itself", () => {
   const terminal = new OddTerminal(["fiscal", "bank"]);
   terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
   terminal.cleanAfterS();
   terminal.odd.set("bank", undefined);
   const isReady = () => terminal.line.state === "idle";
-  // Its silence, once.
+  // Its silence, once, in which it might wait for a customer.
   terminal.time.advance(60_000 + 310_000);
-  for (let second = 0; second < 3_600; second++) {
-    assert.ok(isReady());
+  let heldUpS = 0;
+  for (let second = 0; second < 3 * 3_600; second++) {
+    if (!isReady()) heldUpS++;
     terminal.time.advance(1_000);
   }
+  // Each time for the five seconds of a probe, and for a silence.
+  assert.ok(heldUpS <= 3 * 36, `${heldUpS} s`);
   const stateOf = () => terminal.line.liveness(terminal.time.now).find(({ service }) => service === "bank")?.state;
   assert.equal(stateOf(), "unheard");
   terminal.odd.delete("bank");
-  assert.equal(terminal.sell("A"), `{"status":"success","id":"A"}`);
+  terminal.time.advance(3_700_000);
   assert.equal(stateOf(), "heard");
   const { probes } = terminal;
   terminal.time.advance(600_000);
@@ -381,4 +384,57 @@ test("Line whose terminal is off at night finds both of its services again in th
     terminal.line.liveness(terminal.time.now).map(({ state }) => state),
     ["heard", "heard"],
   );
+});
+
+test("Line isn't ready while bytes leave no pause for a call, says so, and is once they pause", () => {
+  const terminal = new OddTerminal(["bank"]);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  terminal.cleanAfterS();
+  // Noise; zeros that read as empty frames, one byte out of step; and both so far apart that a call goes out between them.
+  for (const [bytes, everyMs, isBabble] of [
+    [Buffer.from([0xff]), 50, true],
+    [Buffer.alloc(6), 1_000, true],
+    [Buffer.from([0xff]), 500, false],
+  ] as const) {
+    if (bytes.length > 1) terminal.send(Buffer.alloc(1));
+    for (let ms = 0; ms < 4_000; ms += everyMs) {
+      terminal.send(bytes);
+      terminal.time.advance(everyMs);
+    }
+    assert.equal(terminal.line.state, "idle", "it may be a late answer's rest");
+    for (let ms = 0; ms < 60_000; ms += everyMs) {
+      terminal.send(bytes);
+      terminal.time.advance(everyMs);
+    }
+    assert.equal(terminal.line.state, isBabble ? "recovering" : "idle");
+    if (isBabble) assert.match(terminal.line.reason, /^bytes come without a pause/);
+    terminal.time.advance(10_000);
+    assert.equal(terminal.line.state, "idle");
+    assert.equal(terminal.sell("A"), `{"status":"success","id":"A"}`);
+  }
+});
+
+test("Line whose other service can't be asked finds the one that was off at night by itself", () => {
+  const terminal = new OddTerminal(["bank", "fiscal"], 30_000, false);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  terminal.cleanAfterS();
+  terminal.time.advance(120_000);
+  terminal.isOn = false;
+  terminal.time.advance(36_000_000);
+  terminal.isOn = true;
+  terminal.time.advance(600_000);
+  assert.equal(terminal.line.liveness(terminal.time.now)[0]?.state, "heard");
+});
+
+test("Line names the service that it waits for as the cause, not one beside it that has been silent for long", () => {
+  const terminal = new OddTerminal(["bank", "fiscal"]);
+  terminal.cleanAfterS();
+  terminal.odd.set("fiscal", undefined);
+  terminal.time.advance(1_000_000);
+  assert.match(terminal.line.reason, /fiscal does not answer/);
+  terminal.onCall = () => undefined;
+  terminal.odd.set("bank", undefined);
+  assert.equal(terminal.sell("A", 31_000), "no-reply");
+  assert.equal(terminal.line.state, "recovering");
+  assert.equal(terminal.line.reason, "the terminal did not answer within 30 s");
 });
