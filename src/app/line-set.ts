@@ -42,7 +42,7 @@ export interface Place {
    * other one's state.
    */
   readonly isCurrent: boolean;
-  /** What the lines knew that had its device before, in this process, and have ended. */
+  /** What the lines knew that had its device before, in this process. */
   readonly known: readonly KnownService[];
 }
 
@@ -66,7 +66,7 @@ export class LineSet<L extends OnLine> {
   readonly #options: LineSetOptions<L>;
   #running: PreparedLines<L> = new Map();
   /** Lines whose place was taken, or that are to stop, until they have ended. */
-  readonly #ending = new Map<string, { readonly lines: readonly L[]; readonly ended: Promise<void> }>();
+  readonly #ending = new Map<string, { readonly all: readonly Running<L>[]; readonly ended: Promise<void> }>();
   readonly #known = new KnownTerminals();
 
   constructor(options: LineSetOptions<L>) {
@@ -107,7 +107,7 @@ export class LineSet<L extends OnLine> {
 
   async stop(): Promise<void> {
     const why = "posline is shutting down";
-    for (const { lines } of this.#ending.values()) for (const line of lines) void line.stop(why, stopGraceMs);
+    for (const { all } of this.#ending.values()) for (const { onLine } of all) void onLine.stop(why, stopGraceMs);
     for (const [name, running] of this.#running) this.#end(name, running, why, stopGraceMs);
     await Promise.all([...this.#ending.values()].map(({ ended }) => ended));
   }
@@ -119,7 +119,7 @@ export class LineSet<L extends OnLine> {
 
   #make(shared: SharedLine): Running<L> {
     const isCurrent = () => this.#running.get(shared.name) === running;
-    const known = () => this.#known.at(placesOf(running));
+    const known = () => this.#knownAt(placesOf(running));
     const place: Place = {
       open: (open) => async (handler) => {
         await this.#handedOver(shared.name);
@@ -140,6 +140,13 @@ export class LineSet<L extends OnLine> {
     return running;
   }
 
+  /** Also what those know that have given their device back, and have not quite ended. */
+  #knownAt(places: readonly string[]): readonly KnownService[] {
+    const ending = [...this.#ending.values()].flatMap(({ all }) => all);
+    const there = ending.filter((each) => placesOf(each).some((place) => places.includes(place)));
+    return [...this.#known.at(places), ...there.flatMap(({ onLine }) => onLine.known ?? [])];
+  }
+
   /** Waits until a line's predecessor has ended, for a moment at most. */
   async #handedOver(name: string): Promise<void> {
     const ending = this.#ending.get(name);
@@ -155,7 +162,7 @@ export class LineSet<L extends OnLine> {
       if (line.known !== undefined) this.#known.learn(placesOf(running), line.known);
       if (this.#ending.get(name)?.ended === ended) this.#ending.delete(name);
     });
-    this.#ending.set(name, { lines: [...(before?.lines ?? []), line], ended });
+    this.#ending.set(name, { all: [...(before?.all ?? []), running], ended });
   }
 }
 
