@@ -93,6 +93,8 @@ export interface OperationHistory {
    * `recent`: less than a minute after its sending, or in flight, so that it may be carried out yet.
    */
   othersOpen(service: string, route: string, key: string): "recent" | "old" | undefined;
+  /** Whether the terminal is known to have had an operation under this key: that it knows of none now proves nothing of another one. */
+  hadAny(service: string, key: string): boolean;
   /** The last operation of this service and route under this key is followed: its till sends it again to learn how it ended. */
   followed(service: string, route: string, key: string): void;
   /**

@@ -248,6 +248,7 @@ export class Follower {
         now: () => history?.find(service, route.path, key),
         lastOrder: () => history?.lastOrder(service, key),
         othersOpen: () => history?.othersOpen(service, route.path, key),
+        hadAny: () => history?.hadAny(service, key) ?? false,
         accepted: (order) => history?.accepted(service, route.path, key, order),
       },
       requestId: call.requestId,

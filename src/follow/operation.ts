@@ -29,6 +29,8 @@ export interface HistoryOfOne {
   readonly lastOrder: () => number | undefined;
   /** Whether another one under its key has no known end, and whether that may be carried out yet. */
   readonly othersOpen: () => "recent" | "old" | undefined;
+  /** Whether the terminal is known to have had any operation under its key. */
+  readonly hadAny: () => boolean;
   /** An answer said that the terminal has it, which was the last under its key until this order. */
   readonly accepted: (order: number) => void;
 }
@@ -113,6 +115,8 @@ export class Operation {
   /** What was asked before its sending was asked over this device, when this was the last order under its key. */
   #askedOver: string | undefined;
   #askedAtOrder: number | undefined;
+  /** Right before its sending the terminal denied what it is known to have had under its key. */
+  #wasDenied = false;
   #known: SettleState;
   #startEnded = () => {};
   #start: Reply | Fault | undefined;
@@ -179,7 +183,8 @@ export class Operation {
   /** The terminal has it. Where what was known under its key before isn't known, that may be what the terminal has. */
   get #isAccepted(): boolean {
     const { phase, baseline } = this.#known;
-    return (phase === "accepted" || this.#now?.isAccepted === true) && baseline !== undefined && this.#isLast;
+    const isBeforeKnown = baseline !== undefined && !this.#wasDenied;
+    return (phase === "accepted" || this.#now?.isAccepted === true) && isBeforeKnown && this.#isLast;
   }
 
   /** What the journal has of it by now: others may have asked about it, or aborted it. */
@@ -268,8 +273,9 @@ export class Operation {
     const service = new RemoteService({ contract, name, transport, merchantId, timeoutMs });
     const onProgress = ({ type, token: { known } }: SettleEvent) => {
       this.#known = known;
-      // What it refers to goes on, for longer than anybody waits for this.
-      if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= this.#untilMs) this.#giveUp.abort();
+      // What it refers to goes on, for longer than anybody waits for this. That there is none takes two questions more, and is waited for.
+      const goesOn = type === "waiting" && known.phase === "baseline" && known.absents === 0;
+      if (goesOn && clock.nowMs() >= this.#untilMs) this.#giveUp.abort();
       if (known.phase === "accepted" && this.mayHaveBegun && this.#isAccepted) this.#options.history.accepted(this.order);
     };
     const settled = await settleFrom(service, token, call !== undefined, {
@@ -290,7 +296,8 @@ export class Operation {
     if (isGoodEnd(this.#recordedEnd)) return this.#recordedEnd;
     const { contract, recovery, route } = this.#options;
     const isOwnAnswer = this.#last?.route === route.path;
-    if (this.mayHaveBegun && !this.#isLast && !isOwnAnswer) return undefined;
+    // What is found may be what was denied, and what isn't may be denied as well.
+    if (this.mayHaveBegun && (!this.#isLast || this.#wasDenied) && !isOwnAnswer) return undefined;
     const code = this.#last?.reply.code;
     if (result !== recovery.refused || !isAbsent(contract, code))
       return this.#now?.mayEndWell === true && !isGoodEnd(result) ? undefined : result;
@@ -314,12 +321,13 @@ export class Operation {
   /** The sending goes out as its till wrote it; a question as the machine wrote it, behind all that wait. */
   async #send({ route, body }: TransportRequest): Promise<Answer> {
     const call = this.#call;
+    const { contract, history } = this.#options;
     if (route === this.#options.route.path) {
       if (call === undefined) throw new Error(`Cannot send ${route} again: it was sent before`);
       return this.#sendStart(call);
     }
     this.#polls++;
-    const order = this.#options.history.lastOrder();
+    const order = history.lastOrder();
     const { ending, device } = await this.#ask(route, body);
     if (!(ending instanceof Fault) && this.#provesNothing(ending, device)) {
       this.#lastFault = unprovenElsewhere(this.#options.route.path);
@@ -328,6 +336,7 @@ export class Operation {
     if (call !== undefined) {
       this.#askedOver = device;
       this.#askedAtOrder = order;
+      this.#wasDenied = !(ending instanceof Fault) && isAbsent(contract, ending.code) && history.hadAny();
     }
     if (this.#now?.isStopped === true) this.#aborted.abort();
     if (ending instanceof Fault) this.#lastFault = ending;
@@ -355,7 +364,7 @@ export class Operation {
     this.#call = undefined;
     this.#sentOver = device;
     // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
-    const isFresh = recovery.baseline && this.#known.baseline === "";
+    const isFresh = recovery.baseline && this.#known.baseline === "" && !this.#wasDenied;
     // What was asked before it proves nothing of its end.
     this.#last = undefined;
     const onSent = (order: number) => {

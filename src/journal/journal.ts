@@ -247,6 +247,10 @@ export class Journal implements OperationHistory {
     return this.#recent.othersOpen({ service, route, key: storedKey(key) });
   }
 
+  hadAny(service: string, key: string): boolean {
+    return this.#recent.hadAny({ service, key: storedKey(key) });
+  }
+
   followed(service: string, route: string, key: string): void {
     const recent = this.#recent.find({ service, route, key: storedKey(key) });
     if (recent !== undefined) recent.sending.isFollowed = true;

@@ -1,6 +1,6 @@
 import { recoveries } from "../contract/recovery.ts";
 import { nowMs } from "../core/clock.ts";
-import type { OperationEnd, PastOperation } from "../core/followed.ts";
+import { isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
 import type { SentRecord } from "./record.ts";
 import {
   isAskedBefore,
@@ -76,11 +76,16 @@ function requestsOf(sendings: readonly Sending[]): readonly SentRequest[] {
 
 /** Whether one of its recent sendings may be carried out yet, also where another one was. */
 const mayCome = ({ sendings, end }: SentRequest, isRecent: (sending: Sending) => boolean) =>
-  sendings.some((each) => (each.endedMs === undefined || isRecent(each)) && (end === undefined || mayBeOnItsWay(each)));
+  sendings.some(
+    (each) => (each.endedMs === undefined || isRecent(each)) && (end === undefined || mayBeOnItsWay(each, sendings.length > 1)),
+  );
 
-/** Whether nothing says that the terminal has begun it. */
-const mayBeOnItsWay = ({ said, isFound, settled }: Sending) =>
-  (settled ?? said.end) === undefined && said.begun !== true && !isFound;
+/**
+ * Whether nothing says that the terminal has begun it. Of a request that was sent several times what was found may be another sending, so
+ * only its own answer says that, or that there is none at all.
+ */
+const mayBeOnItsWay = ({ said, isFound, settled }: Sending, isRepeated: boolean) =>
+  said.end === undefined && said.begun !== true && (isRepeated ? settled !== "failed" : settled === undefined && !isFound);
 
 const lastOf = (sendings: UnderKey) => sendings.at(-1)?.order ?? 0;
 
@@ -246,6 +251,13 @@ export class RecentOperations {
     const others = requestsOf(this.#under(sent).filter(({ route }) => route !== sent.route));
     if (others.some((each) => mayCome(each, (other) => nowMs() < mayRunUntilMs(other)))) return "recent";
     return others.some(({ end }) => end === undefined) ? "old" : undefined;
+  }
+
+  /** Whether the terminal is known to have had an operation under this key: that it knows of none proves nothing of another one. */
+  hadAny(sent: Key): boolean {
+    return requestsOf(this.#under(sent)).some(
+      ({ sendings, end }) => isGoodEnd(end) || sendings.some(({ said, isFound }) => said.begun === true || isFound),
+    );
   }
 
   /** What is in flight, or is followed by this process and has no known end. */

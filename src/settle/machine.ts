@@ -129,18 +129,28 @@ const nothingToAsk =
 
 // --- the query
 
-/** What is known under the key before anything is sent. Whatever runs there must have ended, or its end would be taken for ours. */
+/**
+ * What is known under the key before anything is sent. Whatever runs there must have ended, or its end would be taken for ours. That there
+ * is nothing counts as often as after a start: who has lost sight of it in passing, as a gateway may, would let it pass for ours as well.
+ */
 function afterBaseline(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
   if (result.outcome === "answered" && !namesOtherKey(operation, result.reply)) {
+    const { recovery } = operation;
     const { reply, summary } = result;
-    const before = saysAbsent(operation, result) ? "" : fingerprintOf(operation, reply);
-    if (before !== undefined) return { state: { ...state, phase: "ready", baseline: before }, pause: "none" };
-    if (hasCode(operation.recovery.refusals, summary.code)) return { verdict: operation.recovery.refused, reply, summary };
-  } else if (result.outcome === "not-sent") {
-    if (!result.passing) return doneRefused(operation.recovery, result.summary);
-    return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
+    if (saysAbsent(operation, result)) {
+      const absents = state.absents + 1;
+      if (absents < recovery.absentsMin) return { state: { ...state, absents }, pause: "interval" };
+      return { state: { ...state, phase: "ready", baseline: "", absents: 0 }, pause: "none" };
+    }
+    const seen = { ...state, absents: 0 };
+    const before = fingerprintOf(operation, reply);
+    if (before !== undefined) return { state: { ...seen, phase: "ready", baseline: before }, pause: "none" };
+    if (hasCode(recovery.refusals, summary.code)) return { verdict: recovery.refused, reply, summary };
+    return { state: seen, pause: "interval" };
   }
-  return { state, pause: "interval" };
+  if (result.outcome !== "not-sent") return { state, pause: "interval" };
+  if (!result.passing) return doneRefused(operation.recovery, result.summary);
+  return { state, pause: "back-off", retryAfterMs: result.retryAfterMs };
 }
 
 function afterQuery(operation: FollowedOperation, state: SettleState, result: CallResult, sinceStartMs: number): NextStep {

@@ -75,6 +75,9 @@ export class History implements OperationHistory {
   }
 
   othersOpen(): undefined {}
+  hadAny(): boolean {
+    return false;
+  }
 
   followed(): void {}
 

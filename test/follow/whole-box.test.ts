@@ -760,6 +760,8 @@ test("a refund isn't sent where a sale came under its key between the question b
     false,
   ).start();
   const refund = box.call("/refund", sale, 60);
+  // The last of the three by which nothing is known under its key.
+  await time.until(() => box.count("/check") === 3, 10_000);
   await time.advance(5);
   box.call("/sale", sale);
   await time.advance(5_000);
@@ -799,4 +801,57 @@ test("a followed sale that is joined to the same one in the queue isn't taken fo
   const again = box.call("/sale", other, 30);
   await time.advance(60_000);
   assert.deepEqual([joined.word, again.word, box.count("/sale")], ["unknown", "approved", 3]);
+});
+
+for (const [name, denials] of [
+  ["in passing", 1],
+  ["for as long as it is asked before", 3],
+  ["from then on", Number.POSITIVE_INFINITY],
+] as const) {
+  test(`a cancel whose sale the terminal denies ${name} is given neither that sale's end nor "failed"`, async () => {
+    let left = 0;
+    const box = await new WholeBox(time, ({ route }) => {
+      if (route === "/sale") return success;
+      if (route !== "/check") return undefined;
+      return left-- > 0 ? absent : final("APPROVED", "T-1");
+    }).start();
+    const sold = box.call("/sale", sale, 30);
+    await time.advance(100_000);
+    left = denials;
+    const words: unknown[] = [];
+    for (let times = 0; times < 2; times++) {
+      const cancel = box.call("/cancel", sale, 120);
+      await time.advance(300_000);
+      words.push(cancel.word);
+    }
+    await box.kill();
+    const afterwards = box.call("/cancel", sale, 120);
+    await time.advance(300_000);
+    assert.deepEqual([sold.word, ...words, afterwards.word], ["approved", "unknown", "unknown", "unknown"]);
+    assert.equal(box.count("/cancel"), 1);
+  });
+}
+
+test("a cancel isn't given the end of its sale's repetition that is on its way, though a question found the first", async () => {
+  let ran = 0;
+  const box = await new WholeBox(time, ({ route }) => {
+    if (route === "/check") return ran === 0 ? absent : final("APPROVED", `T-${ran}`);
+    if (route === "/cancel") return { status: "error", code: -3 };
+    ran++;
+    if (ran === 1) return undefined;
+    // A gateway lost its answer, and it is carried out behind that.
+    ran--;
+    time.after(8_000, () => ran++);
+    return { status: "error", code: -3 };
+  }).start();
+  box.call("/sale", sale);
+  await time.advance(31_000);
+  box.call("/sale", sale);
+  await time.advance(100);
+  const check = box.call("/check", { pay_id: "P-1" });
+  await time.advance(100);
+  assert.match(check.text ?? "", /T-1/);
+  const cancel = box.call("/cancel", sale, 120);
+  await time.advance(150_000);
+  assert.notEqual(cancel.word, "approved", "T-2 is the sale's second");
 });

@@ -9,6 +9,8 @@ export const declined = error(-20, { data: data("ERROR") });
 export const reversed = error(-1, { data: data("REVERSED") });
 export const absent = error(-15);
 
+/** Nothing is known under its key before it is sent. */
+export const absentBefore: Script = repeat(3, ["/check", absent]);
 /** "Not found" each second, from 1 s to 30 s after a start: only then is its time-out over (Limits). */
 export const absentTo30s = repeat(30, ["/check", absent]);
 /** The same of one that is resumed, which asks at once. */

@@ -12,7 +12,7 @@ export const goneTo30s: Script = repeat(30, ["/check_status", absent]);
 
 /** A refund asks first what is known under its key: nothing here, unless a test says otherwise. */
 export async function settled(operation: "sale" | "refund" | "deposit" | "withdraw", script: Script, windowMs = 20_000) {
-  const first: Script = operation === "refund" ? [["/check_status", absent]] : [];
+  const first: Script = operation === "refund" ? repeat(3, ["/check_status", absent]) : [];
   const world = over([...first, ...script]);
   const options = { ...world.options, windowMs, intervalMs: 1000 };
   const result = await (operation === "sale" || operation === "refund"

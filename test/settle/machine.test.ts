@@ -192,7 +192,14 @@ test("nextStep() takes the till's own name for the right one after a success wit
 
 test("nextStep() sends once it knows what has ended under its key, or that nothing is there", () => {
   const asked = { phase: "baseline", baseline: undefined } as const;
-  assert.deepEqual(goesOn(cancel, asked, bad(-15)), { phase: "ready", baseline: "", pause: "none" });
+  for (const absents of [0, 1]) {
+    assert.deepEqual(goesOn(cancel, { ...asked, absents }, bad(-15)), { absents: absents + 1, pause: "interval" });
+  }
+  const denied = { ...asked, absents: 2 } as const;
+  assert.deepEqual(goesOn(cancel, denied, bad(-15)), { phase: "ready", baseline: "", absents: 0, pause: "none" });
+  // Three times in a row: it runs, and a lost question says nothing.
+  assert.deepEqual(goesOn(cancel, denied, good()), { absents: 0, pause: "interval" });
+  assert.deepEqual(goesOn(cancel, denied, lostCall), { pause: "interval" });
   const known = good({ data: { txn_id: "7", status: "APPROVED" } });
   assert.deepEqual(goesOn(cancel, asked, known), {
     phase: "ready",

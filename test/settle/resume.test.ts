@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readToken } from "../../src/settle/token.ts";
 import type { SettleEvent } from "../../src/settle/types.ts";
-import { absentFrom0To30s } from "./bank-settling.ts";
+import { absentBefore, absentFrom0To30s } from "./bank-settling.ts";
 import { busy, error, kept, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
 /** Tests src/settle/settle.ts, src/settle/token.ts. */
@@ -109,12 +109,12 @@ test("resume() says declined for a start that was refused and then isn't found, 
 });
 
 test('resume() counts the 30 s in which "not found" proves nothing anew: no clock outlives its process', async () => {
-  const script: Script = [["/cancel", lost], ...repeat(29, ["/check", absent])];
-  const first = over([["/check", absent], ...script]);
+  const script: Script = [...absentBefore, ["/cancel", lost], ...repeat(29, ["/check", absent])];
+  const first = over(script);
   const gone = new AbortController();
   const { send } = first.service;
   first.service.send = async (request) => {
-    if (first.service.seen.length === script.length) gone.abort();
+    if (first.service.seen.length === script.length - 1) gone.abort();
     return send.call(first.service, request);
   };
   const options = { clock: first.clock, signal: gone.signal, intervalMs: 1000 };
@@ -166,18 +166,14 @@ test("resume() of /cancel that has its baseline doesn't send when its token can'
 });
 
 test('resume() never sends /cancel again by the token that was given with "sent", nor by any later one', async () => {
-  const first: Script = [
-    ["/check", absent],
-    ["/cancel", lost],
-    ["/check", error(-3)],
-  ];
+  const first: Script = [...absentBefore, ["/cancel", lost], ["/check", error(-3)]];
   const world = over(first);
-  await world.client.bank.settle("cancel", body, { ...world.options, windowMs: 1_500 });
+  await world.client.bank.settle("cancel", body, { ...world.options, windowMs: 3_500, intervalMs: 1000 });
   world.done();
   const sent = world.events.findIndex(({ type }) => type === "sent");
   assert.deepEqual(
     world.events.map(({ token }) => token.known.phase),
-    ["baseline", "ready", "lost", "lost", "lost"],
+    ["baseline", "baseline", "baseline", "baseline", "baseline", "ready", "lost", "lost", "lost"],
   );
   for (const { token } of world.events.slice(sent)) {
     const again = over(absentFrom0To30s);
@@ -197,17 +193,9 @@ async function endedInNothing(script: Script, options: { readonly signal?: Abort
 }
 
 for (const [name, script, options, words] of [
-  ["the window's end", [["/check", absent], ...repeat(3, ["/cancel", busy])], {}, "the line is down"],
+  ["the window's end", [...absentBefore, ...repeat(2, ["/cancel", busy])], {}, "the line is down"],
   ["the end of a baseline that never came", repeat(3, ["/check", busy]), {}, "the line is down"],
-  [
-    "a refusal for good",
-    [
-      ["/check", absent],
-      ["/cancel", wrong],
-    ],
-    {},
-    "mend it",
-  ],
+  ["a refusal for good", [...absentBefore, ["/cancel", wrong]], {}, "mend it"],
   ["a refusal of its baseline", [["/check", error(-29)]], {}, "code -29"],
   ["its caller's leaving", [], { signal: AbortSignal.abort() }, "it was stopped before it was sent"],
   ["a stop", [], { askOnly: AbortSignal.abort() }, "it was stopped before it was sent"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { absent, absentTo30s, approved, body, data, reversed, settled } from "./bank-settling.ts";
+import { absent, absentBefore, absentTo30s, approved, body, data, reversed, settled } from "./bank-settling.ts";
 import { error, lost, ok, over, repeat, type Script } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts, src/settle/proof.ts. */
@@ -8,14 +8,14 @@ import { error, lost, ok, over, repeat, type Script } from "./scripted.ts";
 for (const operation of ["confirm", "cancel"] as const) {
   const route = `/${operation}`;
   test(`bank.settle never resends ${route} after a lost start (rule 4), and believes "not found" once its time-out is over`, async () => {
-    const { result, done } = await settled(operation, [["/check", absent], [route, lost], ...absentTo30s], 60_000);
+    const { result, done } = await settled(operation, [...absentBefore, [route, lost], ...absentTo30s], 60_000);
     assert.equal(result, "declined");
     done();
   });
   test(`bank.settle finds a lost ${route} that begins just before the start's time-out of 30 s is over (Limits)`, async () => {
     const { result, done } = await settled(
       operation,
-      [["/check", absent], [route, lost], ...absentTo30s.slice(1), ["/check", approved]],
+      [...absentBefore, [route, lost], ...absentTo30s.slice(1), ["/check", approved]],
       60_000,
     );
     assert.equal(result, "approved");
@@ -65,6 +65,17 @@ test("bank.settle takes the same rrn with another txn_id as another transaction,
   assert.equal(result, "unknown");
 });
 
+test("bank.settle never takes the original for /cancel's own end that was denied once before it, in passing", async () => {
+  const { result, done } = await settled("cancel", [
+    ["/check", absent],
+    ["/check", approved],
+    ["/cancel", lost],
+    ...repeat(19, ["/check", approved]),
+  ]);
+  assert.equal(result, "unknown");
+  done();
+});
+
 test("bank.settle asks no baseline for a key that it made itself", async () => {
   const world = over([
     ["/cancel", ok()],
@@ -79,7 +90,7 @@ test("bank.settle asks no baseline for a key that it made itself", async () => {
 
 test("bank.settle asks a baseline before /refund, which refers to an original as well, and resends it by the rule of /sale", async () => {
   const { result, done } = await settled("refund", [
-    ["/check", absent],
+    ...absentBefore,
     ["/refund", lost],
     ["/check", absent],
     ["/refund", ok()],

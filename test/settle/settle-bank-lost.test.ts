@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { absent, absentTo30s, approved, settled } from "./bank-settling.ts";
+import { absent, absentBefore, absentTo30s, approved, settled } from "./bank-settling.ts";
 import { busy, error, lost, ok, repeat, type Script } from "./scripted.ts";
 
 /** Tests src/settle/machine.ts. */
@@ -62,7 +62,7 @@ test('bank.settle counts "not found" in a row: another answer between begins ane
   const { result, done } = await settled(
     "confirm",
     [
-      ["/check", absent],
+      ...absentBefore,
       ["/confirm", lost],
       ...repeat(28, ["/check", absent]),
       ["/check", error(-3)],
@@ -76,7 +76,7 @@ test('bank.settle counts "not found" in a row: another answer between begins ane
 
 for (const operation of ["sale", "preauth", "refund", "confirm", "cancel"] as const) {
   test(`bank: after an error that leaves ${operation} open nothing is resent, and -15 must come three times in a row`, async () => {
-    const before: Script = ["sale", "preauth"].includes(operation) ? [] : [["/check", absent]];
+    const before: Script = ["sale", "preauth"].includes(operation) ? [] : absentBefore;
     const script: Script = [
       ...before,
       [`/${operation}`, error(-3)],

@@ -51,15 +51,23 @@ test("fiscal: a refund whose start is answered with the sale's own document isn'
   world.done();
 });
 
-test("fiscal: a body that names its operation by documentID gets no documentExtID, and its baseline is asked", async () => {
+test("fiscal: a refund that was lost isn't closed by the sale's own document, which was denied once before it", async () => {
   const world = over([
     ["/check_status", absent],
-    ["/refund", closed],
+    ["/check_status", closed],
+    ["/refund", lost],
+    ...repeat(19, ["/check_status", closed]),
   ]);
+  const { result } = await world.client.fiscal.settle("refund", sale, { ...world.options, windowMs: 20_000, intervalMs: 1000 });
+  assert.equal(result, "unknown");
+});
+
+test("fiscal: a body that names its operation by documentID gets no documentExtID, and its baseline is asked", async () => {
+  const world = over([...repeat(3, ["/check_status", absent]), ["/refund", closed]]);
   const body = { documentID: 12, items: [{ itemAmount: 150 }] };
-  assert.equal((await world.client.fiscal.settle("refund", body, world.options)).result, "closed");
+  assert.equal((await world.client.fiscal.settle("refund", body, { ...world.options, windowMs: 20_000 })).result, "closed");
   assert.deepEqual(
     world.service.seen.map((seen) => seen.body),
-    [{ documentID: 12 }, body],
+    [...Array.from({ length: 3 }, () => ({ documentID: 12 })), body],
   );
 });

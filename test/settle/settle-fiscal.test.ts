@@ -40,7 +40,9 @@ for (const operation of ["sale", "refund"] as const) {
   }
 
   test(`fiscal.settle goes on asking when ${route} was accepted and then isn't found, and says unknown`, async () => {
-    const { result, done } = await settled(operation, [[route, error(44)], ...repeat(20, ["/check_status", absent])]);
+    // Of a refund's 20 s two are over before it is sent.
+    const asked = operation === "refund" ? 18 : 20;
+    const { result, done } = await settled(operation, [[route, error(44)], ...repeat(asked, ["/check_status", absent])]);
     assert.equal(result, "unknown");
     done();
   });
@@ -128,7 +130,7 @@ for (const operation of ["sale", "refund"] as const) {
     ]);
     assert.equal(result, "closed");
     assert.deepEqual(service.seen[0], service.seen[2]);
-    assert.deepEqual(clock.slept, [1000, 1000]);
+    assert.deepEqual(clock.slept.slice(operation === "refund" ? 2 : 0), [1000, 1000]);
     done();
   });
 
