@@ -104,6 +104,7 @@ export interface EngineRest {
   readonly receiving: Receiving;
   readonly probed?: ServiceName | undefined;
   readonly lastBusyMs: number;
+  readonly babblesSinceMs?: number | undefined;
   readonly idleProbedMs: readonly (readonly [ServiceName, number])[];
   readonly recovery: RecoveryState;
   readonly liveness: LivenessSnapshot;
@@ -136,8 +137,8 @@ export class LineEngine {
   #isIdleProbe = false;
   /** Whose probe was sent last. */
   #probed: LineService | undefined;
-  /** Since when bytes have come without letting a call out between them. */
-  #babblesSinceMs = 0;
+  /** Since when bytes have let no call out, though the line is idle. */
+  #babblesSinceMs: number | undefined;
   /** When a call, an opening or a recovery was last under way. */
   #lastBusyMs = 0;
   /** When each service was last probed on an idle line, or one that can prove itself was given up. */
@@ -171,6 +172,7 @@ export class LineEngine {
       receiving: this.#receiving,
       probed: this.#probed?.service,
       lastBusyMs: this.#lastBusyMs,
+      babblesSinceMs: this.#babblesSinceMs,
       idleProbedMs: [...this.#idleProbedMs],
       recovery: this.#recovery.state,
       liveness: this.#liveness.state,
@@ -186,6 +188,7 @@ export class LineEngine {
     this.#receiving = rest.receiving;
     this.#probed = services.find(({ service }) => service === rest.probed);
     this.#lastBusyMs = rest.lastBusyMs;
+    this.#babblesSinceMs = rest.babblesSinceMs;
     for (const [service, probedMs] of rest.idleProbedMs) this.#idleProbedMs.set(service, probedMs);
     this.#recovery.state = rest.recovery;
     this.#liveness.state = rest.liveness;
@@ -463,7 +466,7 @@ export class LineEngine {
   // --- frames
 
   #received(items: readonly Decoded[], receiving: Receiving, now: number): void {
-    if (this.#isPausing(now)) this.#babblesSinceMs = now;
+    if (this.#isPausing(now)) this.#babblesSinceMs = undefined;
     this.#receiving = receiving;
     if (this.#isRecovering) this.#recovery.heardBytes(now);
     if (items.length > 1) this.#receivedAtOnce(items, now);
@@ -476,8 +479,20 @@ export class LineEngine {
     if (isBetween && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
     // Bytes that never pause become no discard.
     if (receiving.phase === "garbage") this.#liveness.strayed("babble", now);
-    if (this.#state === "idle" && !this.#isPausing(now) && now >= this.#babblesSinceMs + babbleMsMax) this.#babbles(now);
+    this.#noteBabble(now);
     this.#afterBytes(now);
+  }
+
+  /** A line that lets no call out isn't ready, whatever it was. */
+  #noteBabble(now: number): void {
+    if (this.#state !== "idle" || this.#isPausing(now)) {
+      this.#babblesSinceMs = undefined;
+      return;
+    }
+    this.#babblesSinceMs ??= now;
+    if (now < this.#babblesSinceMs + babbleMsMax) return;
+    this.#take("stray", "bytes come without a pause, and none of them is an answer: wrong speed, or another device?");
+    this.#recovery.awaitPause(now);
   }
 
   /** Two replies in one read, and not the same one twice: which is the call's isn't known. Zeros behind one read as empty frames. */
@@ -534,7 +549,6 @@ export class LineEngine {
   #replied(current: Exchange, frame: Frame, read: ReadReply, now: number): void {
     const { service, probeShaped } = current.request;
     this.#current = undefined;
-    this.#babblesSinceMs = now;
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (!probeShaped) this.#recovery.replied(service);
@@ -605,12 +619,6 @@ export class LineEngine {
     // As good a stray as a whole one: it answered something.
     this.#recovery.suspectFraming(discard.checksum.crc32 === undefined ? "length" : "stx");
     this.#outOfStep(now);
-  }
-
-  /** A line that lets no call out isn't ready, whatever it was. */
-  #babbles(now: number): void {
-    this.#take("stray", "bytes come without a pause, and none of them is an answer: wrong speed, or another device?");
-    this.#recovery.awaitPause(now);
   }
 
   #outOfStep(now: number): void {
