@@ -85,6 +85,9 @@ const idCharsMax = 48;
  */
 const turnMs = 30_000;
 
+/** Milliseconds beyond its caller's wait that an operation may be asked about before it is sent, once that was answered by "there is none". */
+const countMs = 5_000;
+
 /** How a question ended, and over which device it was asked. */
 interface Asked {
   readonly ending: Reply | Fault;
@@ -273,9 +276,9 @@ export class Operation {
     const service = new RemoteService({ contract, name, transport, merchantId, timeoutMs });
     const onProgress = ({ type, token: { known } }: SettleEvent) => {
       this.#known = known;
-      // What it refers to goes on, for longer than anybody waits for this. That there is none takes two questions more, and is waited for.
-      const goesOn = type === "waiting" && known.phase === "baseline" && known.absents === 0;
-      if (goesOn && clock.nowMs() >= this.#untilMs) this.#giveUp.abort();
+      // What it refers to goes on, for longer than anybody waits for this. Once there is none, two questions more are waited for.
+      const giveUpMs = known.absents > 0 ? this.#untilMs + countMs : this.#untilMs;
+      if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= giveUpMs) this.#giveUp.abort();
       if (known.phase === "accepted" && this.mayHaveBegun && this.#isAccepted) this.#options.history.accepted(this.order);
     };
     const settled = await settleFrom(service, token, call !== undefined, {
