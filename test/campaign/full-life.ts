@@ -114,6 +114,7 @@ const fate: fc.Arbitrary<FullFate> = fc.record({
           "refused",
           "behind",
           "other key",
+          "denied",
         ] as const satisfies readonly FullFate["kind"][]),
       ),
     },

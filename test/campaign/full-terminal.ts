@@ -19,7 +19,16 @@ import {
  */
 
 export interface FullFate {
-  readonly kind: "answered" | "reply lost" | "request lost" | "corrupt" | "late" | "refused" | "behind" | "other key";
+  readonly kind:
+    | "answered"
+    | "reply lost"
+    | "request lost"
+    | "corrupt"
+    | "late"
+    | "refused"
+    | "behind"
+    | "other key"
+    | "denied";
   /** How the operation ends, and how long that takes. */
   readonly end: keyof Trade["ends"];
   readonly takesMs: number;
@@ -47,6 +56,8 @@ export class FullTerminal {
   readonly heard: string[] = [];
   /** All requests of callers, and posline's own questions about operations. */
   requests = 0;
+  /** Keys that were denied in passing: each once. */
+  readonly #denied = new Set<string>();
   isHealthy = false;
   device: FakeDevice;
   readonly trade: Trade;
@@ -140,6 +151,11 @@ export class FullTerminal {
   #carryOut(request: Request, fate: FullFate | undefined): readonly [string | undefined, number] {
     const { trade } = this;
     if (request.path === trade.question) {
+      // By the contracts one denial ends a QR payment, and cash that was accepted: who loses sight of those says something false.
+      if (fate?.kind === "denied" && trade.sale === "/sale" && !this.#denied.has(request.key)) {
+        this.#denied.add(request.key);
+        return [trade.absent, answerMs];
+      }
       return [fate?.kind === "other key" ? foundOther(trade) : this.#found(request), answerMs];
     }
     if (request.path === "/abort") return [this.#abort(request), answerMs];
