@@ -5,23 +5,13 @@ import { LineSet } from "../../src/app/line-set.ts";
 import type { Served, SharedLine } from "../../src/app/served.ts";
 import { serviceDefaults } from "../../src/config/limits.ts";
 import type { ContractName } from "../../src/core/call.ts";
-import type { LineReport } from "../../src/line/line.ts";
-import { configOf } from "../line/lines.ts";
+import { configOf, silentReport } from "../line/lines.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 
 const time = new VirtualTime();
 after(() => time.restore());
-
-const report: LineReport = {
-  state: () => {},
-  discard: () => {},
-  late: () => {},
-  probeAnswered: () => {},
-  unheard: () => {},
-  heardAgain: () => {},
-};
 
 test("bridgeLine() in a LineSet: a silence that a proven service had to keep is as long after a reload, where it has its contract yet", async () => {
   const device = new FakeDevice((framing, text) => {
@@ -30,7 +20,7 @@ test("bridgeLine() in a LineSet: a silence that a proven service had to keep is 
   });
   let isOn = true;
   const set = new LineSet<BridgeLine>({
-    make: (line, place) => bridgeLine(line, place, { open: device.open }, report, []),
+    make: (line, place) => bridgeLine(line, place, { open: device.open }, silentReport, []),
     lasting: ({ config }) => config.contract,
   });
   const settings = { ...serviceDefaults, merchantId: undefined, replyTimeoutMs: {} };

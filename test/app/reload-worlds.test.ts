@@ -8,9 +8,8 @@ import { serviceDefaults } from "../../src/config/limits.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { Fault, type Outcome } from "../../src/core/fault.ts";
 import { type Connection, OpenError, type OpenTransport } from "../../src/device/transport.ts";
-import type { LineReport } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
-import { configOf, idOf, requestFor } from "../line/lines.ts";
+import { configOf, idOf, requestFor, silentReport } from "../line/lines.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -34,15 +33,6 @@ after(() => time.restore());
 
 /** Longer than all recoveries that a life can leave behind. */
 const hourMs = 3_600_000;
-
-const report: LineReport = {
-  state: () => {},
-  discard: () => {},
-  late: () => {},
-  probeAnswered: () => {},
-  unheard: () => {},
-  heardAgain: () => {},
-};
 
 /** How a terminal does with what it is asked. */
 interface Habits {
@@ -230,7 +220,7 @@ class Box {
   constructor(habits: Habits) {
     this.terminals = [new Terminal(habits), new Terminal(habits)];
     this.#set = new LineSet<BridgeLine>({
-      make: (line, place) => bridgeLine(line, place, { open: this.#open(line.config.path) }, report, []),
+      make: (line, place) => bridgeLine(line, place, { open: this.#open(line.config.path) }, silentReport, []),
       lasting: ({ config }) => config.contract,
     });
   }

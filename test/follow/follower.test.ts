@@ -222,7 +222,7 @@ for (const route of ["/refund", "/confirm", "/cancel"] as const) {
   });
 }
 
-test("Follower gives up asking what stands under a key a moment after its caller's wait, though it was told once that there is none", async () => {
+test("Follower gives up asking what stands under a key a moment after its caller's wait, though it was answered once that there is none", async () => {
   const cancel = following((_, __, count) => (count === 1 ? absent : lost), { route: "/cancel" });
   const { fault, stands } = await ended(cancel.ask({ pay_id: "P-1" }, 10_000), 10_000 + 5_000 + 2_000 + 30_000);
   assert.deepEqual([fault?.outcome, fault?.reason], ["not-sent", "waited-too-long"]);

@@ -49,6 +49,16 @@ export class Told implements LineReport {
   }
 }
 
+/** Nobody listens. */
+export const silentReport: LineReport = {
+  state: () => {},
+  discard: () => {},
+  late: () => {},
+  probeAnswered: () => {},
+  unheard: () => {},
+  heardAgain: () => {},
+};
+
 export interface LineSetup {
   readonly services?: readonly ContractName[];
   readonly config?: Partial<LineConfig>;

@@ -68,6 +68,15 @@ class OddTerminal {
     this.#device.send(bytes);
   }
 
+  /** Is off for ten hours, and on again for ten minutes. */
+  spendNight(): void {
+    this.time.advance(120_000);
+    this.isOn = false;
+    this.time.advance(36_000_000);
+    this.isOn = true;
+    this.time.advance(600_000);
+  }
+
   #answerTo(framing: Framing, text: string): string | Buffer | undefined {
     const id = idOf(text);
     if (id !== "") return this.onCall(id);
@@ -375,11 +384,7 @@ test("Line is held up half a minute an hour by a service that answers no more, s
 test("Line whose terminal is off at night finds both of its services again in the morning", () => {
   const terminal = new OddTerminal(["fiscal", "bank"]);
   terminal.cleanAfterS();
-  terminal.time.advance(120_000);
-  terminal.isOn = false;
-  terminal.time.advance(36_000_000);
-  terminal.isOn = true;
-  terminal.time.advance(600_000);
+  terminal.spendNight();
   assert.deepEqual(
     terminal.line.liveness(terminal.time.now).map(({ state }) => state),
     ["heard", "heard"],
@@ -418,11 +423,7 @@ test("Line whose other service can't be asked finds the one that was off at nigh
   const terminal = new OddTerminal(["bank", "fiscal"], 30_000, false);
   terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
   terminal.cleanAfterS();
-  terminal.time.advance(120_000);
-  terminal.isOn = false;
-  terminal.time.advance(36_000_000);
-  terminal.isOn = true;
-  terminal.time.advance(600_000);
+  terminal.spendNight();
   assert.equal(terminal.line.liveness(terminal.time.now)[0]?.state, "heard");
 });
 
