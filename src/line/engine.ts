@@ -460,7 +460,10 @@ export class LineEngine {
   #wrote(now: number): void {
     this.#isWriting = false;
     if (this.#current !== undefined) this.#current.wrote(now, this.#msPerByte);
-    else this.#afterBytes(now);
+    else {
+      if (this.#isRecovering) this.#recovery.wrote(now);
+      this.#afterBytes(now);
+    }
   }
 
   // --- frames

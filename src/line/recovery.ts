@@ -223,6 +223,11 @@ class ProbeAccount implements ProbeAccountState {
     this.#wait(now, limits);
   }
 
+  /** The last byte of the probe is out that was asked at `askedMs`, if this service was. */
+  wrote(askedMs: number, now: number): void {
+    if (this.unanswered.at(-1) === askedMs) this.unanswered = [...this.unanswered.slice(0, -1), now];
+  }
+
   /**
    * An answer came, to a probe of this recovery or to a stale one. One that came promptly is the last probe's, and those before that
    * were lost; otherwise it is the oldest one's, and the terminal works off the others. Only a terminal that has nothing left to work
@@ -385,7 +390,7 @@ export class Recovery {
   readonly #proven: LineService[] = [];
   #silentSinceMs = 0;
   #probeAtMs = 0;
-  /** When a probe was sent last. */
+  /** When a probe was sent last: its last byte, or where that isn't out yet, its first. */
   #probedMs = 0;
   /** True when nobody owes and stale answers may still be on their way. */
   #awaitsStale = false;
@@ -464,7 +469,12 @@ export class Recovery {
 
   /** Whether nobody owes an answer any more, and no stale one comes. */
   isClean(now: number): boolean {
-    return !this.owes && (!this.#awaitsStale || now >= this.#silentSinceMs + drainMs);
+    return !this.owes && (!this.#awaitsStale || now >= this.#drainedMs);
+  }
+
+  /** No answer can come to a probe before the whole of it is out, which may take seconds: what is silent until then says nothing. */
+  get #drainedMs(): number {
+    return Math.max(this.#silentSinceMs, this.#probedMs) + drainMs;
   }
 
   /**
@@ -679,6 +689,12 @@ export class Recovery {
     return account.lineService;
   }
 
+  /** The last byte of the probe is out: only from now on can it be answered. */
+  wrote(now: number): void {
+    for (const account of this.#owing.values()) account.wrote(this.#probedMs, now);
+    this.#probedMs = now;
+  }
+
   /** Settles by silence those for whom it lasted long enough; true when it settled any. */
   settleBySilence(now: number): boolean {
     // Who is settled first says nothing of the others.
@@ -709,7 +725,7 @@ export class Recovery {
     for (const account of this.#owing.values()) if (account.isAskable) due = Math.min(due, this.#askMs(account));
     due = Math.max(due, this.#probeAtMs);
     if (!still) return due;
-    if (!this.owes) return this.#silentSinceMs + (this.#awaitsStale ? drainMs : 0);
+    if (!this.owes) return this.#awaitsStale ? this.#drainedMs : this.#silentSinceMs;
     for (const account of this.#owing.values()) due = Math.min(due, this.#silentAtMs(account));
     return due;
   }

@@ -113,6 +113,37 @@ test("Recovery waits for left-over answers before it is clean, and anew after ea
   assert.equal(proof.clean, true);
 });
 
+test("Recovery waits for left-over answers from the last byte of its last probe on, which a slow device may accept late", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank").ask();
+  assert.notEqual(proof.askAfter(probeIntervalMs), undefined);
+  proof.answer("bank");
+  proof.now += drainMs * 10;
+  proof.recovery.wrote(proof.now);
+  assert.equal(proof.clean, false);
+  proof.now += drainMs - 1;
+  assert.equal(proof.clean, false);
+  proof.now += 1;
+  assert.equal(proof.clean, true);
+});
+
+test("Recovery settles by silence no sooner than lateReplyMs after the last byte of the last probe, where answers come otherwise", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank");
+  // Until it is asked no more: so many of its answers may still come.
+  while (proof.ask() !== undefined) {
+    proof.hear("length", '{"status":"success"}');
+    proof.now += 4_000;
+    proof.recovery.wrote(proof.now);
+  }
+  proof.now += lateReplyMs - 1;
+  assert.equal(proof.recovery.settleBySilence(proof.now), false);
+  proof.now += 1;
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+});
+
 test("Recovery is clean at once when each probe was answered", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");

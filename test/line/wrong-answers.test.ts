@@ -34,6 +34,8 @@ class OddTerminal {
   behind: Buffer = Buffer.alloc(0);
   /** After how many milliseconds that comes; 0: in the same read. */
   behindMs = 0;
+  /** Milliseconds that the kernel takes to accept the next write, where not at once. */
+  acceptsMs = 0;
   probes = 0;
   readonly #device: SimulatedDevice;
   #freeMs = 0;
@@ -59,6 +61,11 @@ class OddTerminal {
       config: configOf({ lateReplyMs }),
       services: services.map((service) => lineService(contracts[service], rules)),
       ...{ time: this.time, device, record: (_request, done) => done(undefined) },
+      acceptance: () => {
+        const restMs = this.acceptsMs;
+        this.acceptsMs = 0;
+        return restMs === 0 ? undefined : { share: 0, restMs };
+      },
     });
     this.line.start();
   }
@@ -354,6 +361,23 @@ test("Line asks one that was silent at the start once more, behind its first rep
   assert.equal(terminal.line.state, "idle");
   for (let n = 0; n < 10; n++) assert.equal(terminal.sell(`S-${n}`, 60_000), `{"status":"success","id":"S-${n}"}`);
   assert.equal(terminal.probes, probes);
+});
+
+test("Line sends no call right behind a probe that the kernel accepted late, whose answer has another shape than those before", () => {
+  const terminal = new OddTerminal(["bank"]);
+  assert.ok(terminal.time.until(() => terminal.line.state === "idle"));
+  terminal.onCall = (id) => (id === "LOST" ? undefined : `{"status":"success","id":"${id}"}`);
+  assert.match(terminal.sell("FIRST") ?? "", /FIRST/);
+  terminal.line.call(requestFor("LOST", { replyTimeoutMs: 4_000 }), () => {});
+  // The first probe is answered while the second one is written, and by that the line is proven.
+  terminal.answerMs = () => 2_500;
+  assert.ok(terminal.time.until(() => terminal.line.state === "recovering"));
+  terminal.time.advance(1_000);
+  terminal.acceptsMs = 4_000;
+  terminal.time.advance(2_000);
+  terminal.odd.set("bank", success);
+  terminal.answerMs = () => 5;
+  assert.equal(terminal.sell("NEXT", 100_000), "recovering");
 });
 
 test("Line is held up half a minute an hour by a service that answers no more, says so, and finds it again by itself", () => {
