@@ -5,13 +5,15 @@ import { Fault } from "../core/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 
 /** Calls that wait or are out, with their replies, by what tells most of them apart: so one of 512 costs no more than one alone. */
-export type InFlight = Map<string, readonly OutCall[]>;
+export type InFlight = Map<string | undefined, OutCall>;
 
 interface OutCall {
   readonly call: Call;
   readonly reply: Promise<Reply>;
   /** Its place in the order of all that is sent, once it is sent. */
   readonly order: () => number | undefined;
+  /** Another one of the same key, that came later. */
+  next: OutCall | undefined;
 }
 
 /**
@@ -24,8 +26,12 @@ export function joined(contract: Contract, handler: Handler, inFlight: InFlight 
   return (call) => {
     const effect = routeOf(contract, call.route)?.effect;
     if (effect === undefined || (effect !== "none" && call.key === undefined)) return handler(call);
-    const name = `${call.route} ${call.key}`;
-    const same = inFlight.get(name)?.find((each) => isSame(each.call, call));
+    let last: OutCall | undefined;
+    let same = inFlight.get(call.key);
+    while (same !== undefined && !isSame(same.call, call)) {
+      last = same;
+      same = same.next;
+    }
     if (same !== undefined) {
       same.call.caller.join(call.caller);
       // Before its own caller goes on from the answer.
@@ -37,13 +43,11 @@ export function joined(contract: Contract, handler: Handler, inFlight: InFlight 
       return same.reply.then(asJoined, rejectJoined);
     }
     // What has no effect has no place in that order.
-    const entry = effect === "none" ? { call, reply: handler(call), order: noOrder } : ordered(handler, call);
-    inFlight.set(name, [...(inFlight.get(name) ?? []), entry]);
-    const end = () => {
-      const left = inFlight.get(name)?.filter((each) => each !== entry) ?? [];
-      if (left.length > 0) inFlight.set(name, left);
-      else inFlight.delete(name);
-    };
+    const entry: OutCall =
+      effect === "none" ? { call, reply: handler(call), order: noOrder, next: undefined } : ordered(handler, call);
+    if (last === undefined) inFlight.set(call.key, entry);
+    else last.next = entry;
+    const end = () => leave(inFlight, entry);
     entry.reply.then(end, end);
     return entry.reply;
   };
@@ -56,7 +60,18 @@ function ordered(handler: Handler, call: Call): OutCall {
     order = given;
     call.onSent?.(given);
   };
-  return { call, reply: handler({ ...call, onSent }), order: () => order };
+  return { call, reply: handler({ ...call, onSent }), order: () => order, next: undefined };
+}
+
+/** It has ended: the others of its key close up. */
+function leave(inFlight: InFlight, entry: OutCall): void {
+  const { next } = entry;
+  const { key } = entry.call;
+  const first = inFlight.get(key);
+  if (first !== entry) {
+    for (let each = first; each !== undefined; each = each.next) if (each.next === entry) each.next = next;
+  } else if (next === undefined) inFlight.delete(key);
+  else inFlight.set(key, next);
 }
 
 const noOrder = () => undefined;

@@ -165,7 +165,12 @@ const shortBytes = 4096;
 function writePayload(response: ServerResponse, payload: readonly Buffer[], bytes: number): void {
   const [only] = payload;
   if (only !== undefined && payload.length === 1 && bytes <= shortBytes) {
-    response.end(only.toString("latin1"), "latin1");
+    const { socket } = response;
+    // Written before the end is, or Node makes a list of it and of an empty text behind it.
+    socket?.cork();
+    response.write(only.toString("latin1"), "latin1");
+    socket?.uncork();
+    response.end();
     return;
   }
   const last = payload.length - 1;

@@ -105,6 +105,28 @@ test("joined() still joins a call that is out when another, which came before it
   assert.equal(asked.length, 2);
 });
 
+for (const order of [
+  [0, 1, 2],
+  [1, 0, 2],
+  [1, 2, 0],
+  [2, 0, 1],
+]) {
+  test(`joined() joins what is out yet of one key's calls, which end in the order ${order.join(", ")}`, async () => {
+    const { asked, handler, call } = held();
+    const routes = ["/sale", "/refund", "/check"];
+    const replies = routes.map((route) => handler(call(route, body, "P-1")));
+    for (const [count, ended] of order.entries()) {
+      asked[ended]?.reply(good);
+      await replies[ended];
+      await Promise.resolve();
+      for (const index of order.slice(count + 1)) void handler(call(routes[index] ?? "", body, "P-1"));
+    }
+    assert.equal(asked.length, routes.length);
+    for (const route of routes) void handler(call(route, body, "P-1"));
+    assert.equal(asked.length, 2 * routes.length, "none is out");
+  });
+}
+
 test("joined() joins a call to one that came by the handler whose place it takes", async () => {
   const asked: Call[] = [];
   const inFlight: InFlight = new Map();
