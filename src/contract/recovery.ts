@@ -40,15 +40,15 @@ export interface RecoveryRules {
   readonly resendCodesInDoubt: readonly number[];
   /** What the question's "there is no such operation" means after a lost delivery: send the same again, or that nothing was begun. */
   readonly absentWhenLost: "resend" | "refused";
-  /** What it means once the operation was accepted: nothing, so that asking goes on, or that it was rolled back. */
+  /** What it means once the operation was accepted: nothing, so that asking goes on, or that it was rolled back; said `absentsMin` times. */
   readonly absentWhenAccepted: "ask" | "refused";
   /** What it means of one that was accepted and then aborted (`/abort`); it must be said `absentsMin` times. */
   readonly absentWhenAborted: "ask" | "refused";
-  /** How often it must be said, one question after the other, of a lost delivery that may not be sent again. */
+  /** How often it must be said, one question after the other, to prove anything: before a start as after one. */
   readonly absentsMin: number;
-  /** The same after a start that was answered with an error which leaves it open. */
+  /** The same after an error of the terminal's own, which says by itself that it came to nothing, where no time is to be waited for. */
   readonly absentsMinAfterError: number;
-  /** Milliseconds after the last start in which it proves nothing, however often it is said: that start may be on its way still. */
+  /** Milliseconds after the last start in which it doesn't count, however often it is said: that start may be on its way still. */
   readonly absentsAfterMs: number;
   /** The same after an error of the terminal's own; one of `resendCodes` may be a gateway's word for an answer that it lost. */
   readonly absentsAfterErrorMs: number;

@@ -28,7 +28,7 @@ export function isElsewhere(sent: string | undefined, asked: string | undefined)
 }
 
 /** A mark of the version before has none. */
-function contractIn(mark: string | undefined): string | undefined {
+export function contractIn(mark: string | undefined): string | undefined {
   const [contract, path] = mark?.split(" ") ?? [];
   return path === undefined ? undefined : contract;
 }

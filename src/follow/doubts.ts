@@ -74,8 +74,10 @@ interface Doubt {
   state: SettleState;
   /** As by the journal, when the state was begun: a later sending under the key begins it anew. */
   aloneSinceMs: number;
-  /** When "there is none" last counted, on `nowMs`'s scale. */
+  /** When the question was asked whose "there is none" was last judged, on `nowMs`'s scale. */
   absentMs: number;
+  /** That was the last answer. */
+  isDenied: boolean;
   asked: number;
   lastAsked: string | undefined;
   lastAnswer: string | undefined;
@@ -144,17 +146,27 @@ export class Doubts {
     return { route: polling.route, text: writeExactObject(Object.fromEntries(fields)) };
   }
 
-  /** When asking once more could prove that there is none, on `nowMs`'s scale, where only time is missing; else undefined. */
+  /**
+   * When "there is none", said once more, could count towards a proof, on `nowMs`'s scale; undefined where it wasn't the last answer, or
+   * proves nothing.
+   */
   absenceDueMs(operation: OpenOperation): number | undefined {
     const doubt = this.#doubts.get(operation);
     const rules = this.#rulesOf(operation);
-    if (doubt === undefined || rules === undefined || doubt.state.absents < rules.recovery.absentsMin - 1) return undefined;
-    return doubt.aloneSinceMs + rules.recovery.absentsAfterMs;
+    if (doubt?.isDenied !== true || rules === undefined) return undefined;
+    const { recovery, polling } = rules;
+    const { phase, isAborted } = doubt.state;
+    const proves =
+      phase === "lost" || recovery.absentWhenAccepted === "refused" || (isAborted && recovery.absentWhenAborted === "refused");
+    if (!proves) return undefined;
+    return Math.max(doubt.aloneSinceMs + recovery.absentsAfterMs, doubt.absentMs + polling.intervalMs.min);
   }
 
   /** posline asked by itself, and got no answer. */
   unanswered(operation: OpenOperation, reason: string): void {
-    this.#doubtOf(operation).lastAnswer = reason;
+    const doubt = this.#doubtOf(operation);
+    doubt.lastAnswer = reason;
+    doubt.isDenied = false;
   }
 
   /** posline asks by itself. */
@@ -225,6 +237,7 @@ export class Doubts {
     }
     const isAbsent = !answer.success && hasCode(followed.contract.finals.absentCodes, answer.summary.code);
     if (isAbsent && !this.#absenceCounts(operation, rules, doubt, asked, askedMs)) return;
+    doubt.isDenied = isAbsent;
     const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
     // What was proven of one name is not proven of another.
     const learnedProven = doubt.state.learnedProven && doubt.state.learned === learned;
@@ -264,7 +277,13 @@ export class Doubts {
   #doubtOf(operation: OpenOperation): Doubt {
     let doubt = this.#doubts.get(operation);
     if (doubt === undefined) {
-      const none = { absentMs: Number.NEGATIVE_INFINITY, asked: 0, lastAsked: undefined, lastAnswer: undefined };
+      const none = {
+        absentMs: Number.NEGATIVE_INFINITY,
+        isDenied: false,
+        asked: 0,
+        lastAsked: undefined,
+        lastAnswer: undefined,
+      };
       doubt = { state: lost, aloneSinceMs: operation.sinceMs, ...none };
       this.#doubts.set(operation, doubt);
     }

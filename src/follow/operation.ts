@@ -85,8 +85,11 @@ const idCharsMax = 48;
  */
 const turnMs = 30_000;
 
-/** Milliseconds beyond its caller's wait that an operation may be asked about before it is sent, once that was answered by "there is none". */
-const countMs = 5_000;
+/**
+ * Milliseconds beyond its caller's wait that an operation may be asked about before it is sent, once that was answered by "there is none":
+ * for two questions more to a terminal that takes some seconds for each. A short wait would never send it otherwise.
+ */
+const countMs = 15_000;
 
 /** How a question ended, and over which device it was asked. */
 interface Asked {

@@ -1,6 +1,7 @@
 import { recoveries } from "../contract/recovery.ts";
 import { nowMs } from "../core/clock.ts";
-import { isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
+import { contractIn } from "../core/device-mark.ts";
+import type { OperationEnd, PastOperation } from "../core/followed.ts";
 import type { SentRecord } from "./record.ts";
 import {
   isAskedBefore,
@@ -225,11 +226,11 @@ export class RecentOperations {
    */
   isLast(sent: Key, sending: Sending): boolean {
     const sendings = this.#under(sent);
-    const { route, order, atMs, said } = sending;
+    const { route, order, atMs, said, device } = sending;
     if (sendings.some((each) => each.order > order)) return false;
     const others = requestsOf(sendings.filter((each) => !isSameRequest(each, sending)));
     // Of what the terminal took for a new one it says how that goes on, unless it may forget that.
-    const isKnownApart = isAskedBefore(route) || (said.begun === true && !mayBeForgotten(route));
+    const isKnownApart = isAskedBefore(route) || (said.begun === true && !mayBeForgotten(route, contractIn(device)));
     return !others.some(
       (each) => (!isKnownApart && each.end !== "failed") || mayCome(each, (other) => other.atMs > atMs - onItsWayMs),
     );
@@ -256,7 +257,8 @@ export class RecentOperations {
   /** Whether the terminal is known to have had an operation under this key: that it knows of none proves nothing of another one. */
   hadAny(sent: Key): boolean {
     return requestsOf(this.#under(sent)).some(
-      ({ sendings, end }) => isGoodEnd(end) || sendings.some(({ said, isFound }) => said.begun === true || isFound),
+      ({ sendings, end }) =>
+        end !== "failed" && (end !== undefined || sendings.some(({ said, isFound }) => said.begun === true || isFound)),
     );
   }
 

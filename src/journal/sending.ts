@@ -90,8 +90,12 @@ export const mayBeRolledBack = (route: string): boolean =>
   rulesOf(route).some(({ recovery }) => recovery.absentWhenAccepted === "refused");
 
 /** Whether the service may take an operation back that it had, and find an older one under its key then. */
-export const mayBeForgotten = (route: string): boolean =>
-  mayBeRolledBack(route) || rulesOf(route).some(({ recovery }) => recovery.absentWhenAborted === "refused");
+export const mayBeForgotten = (route: string, contract?: string): boolean =>
+  rulesOf(route).some(
+    (each) =>
+      (contract === undefined || each.contract.service === contract) &&
+      (each.recovery.absentWhenAccepted === "refused" || each.recovery.absentWhenAborted === "refused"),
+  );
 
 /** Whether what stands under its key is asked before it is sent: then what the terminal says later is compared with that. */
 export const isAskedBefore = (route: string): boolean => rulesOf(route).some(({ recovery }) => recovery.baseline);

@@ -106,6 +106,7 @@ export interface ProbeAccountState {
   readonly isTried?: boolean | undefined;
   readonly isAsked?: boolean | undefined;
   readonly evidence?: number | undefined;
+  readonly wasProven?: boolean | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -137,6 +138,7 @@ const usual: Readonly<Record<string, unknown>> = {
   isTried: false,
   isAsked: false,
   evidence: 0,
+  wasProven: false,
 };
 
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
@@ -166,6 +168,8 @@ class ProbeAccount implements ProbeAccountState {
   isOdd = false;
   /** It has answered a probe in this process. */
   isProven = false;
+  /** It had answered one before this line had the device, which may be one that isn't asked. */
+  wasProven = false;
   /** It has answered probes, if wrongly, and no silence has settled it since: when it is silent, it may wait for a customer's card. */
   answersProbes = false;
   /** It has answered them so, whatever came since: its next reply to a call says that it is there again. */
@@ -223,9 +227,11 @@ class ProbeAccount implements ProbeAccountState {
     this.#wait(now, limits);
   }
 
-  /** The last byte of the probe is out that was asked at `askedMs`, if this service was. */
-  wrote(askedMs: number, now: number): void {
-    if (this.unanswered.at(-1) === askedMs) this.unanswered = [...this.unanswered.slice(0, -1), now];
+  /** The last byte of the probe is out that was asked at `askedMs`; false where this service wasn't asked then. */
+  wrote(askedMs: number, now: number): boolean {
+    if (this.unanswered.at(-1) !== askedMs) return false;
+    this.unanswered = [...this.unanswered.slice(0, -1), now];
+    return true;
   }
 
   /**
@@ -354,10 +360,15 @@ class ProbeAccount implements ProbeAccountState {
     this.staleKnown = count - this.staleAssumed;
   }
 
-  /** No byte came after `sinceMs`: no answer is expected to what was asked before it, nor to what the process before asked. */
+  /**
+   * No byte came after `sinceMs`: no answer is expected to what was asked before it, nor to what the process before asked. But one that has
+   * answered before, and nothing now, may hang and work off all of that when it wakes, behind a call.
+   */
   wasSilent(sinceMs: number): void {
-    this.staleKnown = Math.min(this.stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
-    this.staleAssumed = 0;
+    const { stillOut } = this;
+    this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
+    this.staleAssumed = this.isProven && !this.hasAnswered ? Math.min(stillOut - this.staleKnown, unansweredMax) : 0;
+    this.isAssumedRight = false;
   }
 
   /** One came. A terminal answers in order, so those of the process before come first. */
@@ -432,8 +443,8 @@ export class Recovery {
   /** What the line that follows on the same device must know. */
   get known(): readonly KnownAnswers[] {
     return [...this.#accounts.values()].map((account) => {
-      const { service, isProven, isOdd, answersProbes, answeredProbes, stillOutKnown: stillOut } = account;
-      const isGivenUp = account.isGivenUp && !this.#owing.has(service);
+      const { service, isOdd, answersProbes, answeredProbes, isGivenUp, stillOutKnown: stillOut } = account;
+      const isProven = account.isProven || account.wasProven;
       return { service, isProven, isOdd, answersProbes, answeredProbes, isGivenUp, stillOut };
     });
   }
@@ -447,6 +458,7 @@ export class Recovery {
       account.answeredProbes ||= answeredProbes;
       account.staleKnown = Math.max(account.staleKnown, stillOut);
       account.isGivenUp = known.every((each) => each.service !== service || each.isGivenUp);
+      account.wasProven ||= isProven;
       if (isProven && account.lineService.probe !== undefined) account.isProven = true;
       else if (isProven || answersProbes) account.answersProbes = true;
       if (account.isProven && !account.isOdd) this.#list(account);
@@ -689,10 +701,11 @@ export class Recovery {
     return account.lineService;
   }
 
-  /** The last byte of the probe is out: only from now on can it be answered. */
+  /** The last byte is out of a probe, or of a call that failed while it was written: only from now on can it be answered. */
   wrote(now: number): void {
-    for (const account of this.#owing.values()) account.wrote(this.#probedMs, now);
-    this.#probedMs = now;
+    const asked = [...this.#owing.values()].filter((account) => account.wrote(this.#probedMs, now));
+    if (asked.length > 0) this.#probedMs = now;
+    else this.#silentSinceMs = now;
   }
 
   /** Settles by silence those for whom it lasted long enough; true when it settled any. */

@@ -195,20 +195,24 @@ function afterAbsent(
   if (state.hasEnded || state.baseline !== "") return askAgain(state);
   const seen = { ...state, absents: state.absents + 1 };
   const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
-  const endAfter = (times: number, afterMs = recovery.absentsAfterMs) =>
-    seen.absents >= times && sinceStartMs >= afterMs ? end : askAgain(seen);
+  // What is said while it may be on its way doesn't count: it would leave one answer to decide later, which may be a passing one.
+  const endAfter = (times: number, afterMs = recovery.absentsAfterMs) => {
+    if (sinceStartMs < afterMs) return askAgain({ ...state, absents: 0 });
+    return seen.absents >= times ? end : askAgain(seen);
+  };
   switch (state.phase) {
     case "refused": {
       const { absentsMinAfterError, absentsAfterMs, absentsAfterErrorMs, resendCodes } = recovery;
       // An earlier delivery may be on its way, or the one that was answered so.
       const mayCome = state.earlierInDoubt || hasCode(resendCodes, state.refusal?.code);
-      return endAfter(absentsMinAfterError, mayCome ? absentsAfterMs : absentsAfterErrorMs);
+      const afterMs = mayCome ? absentsAfterMs : absentsAfterErrorMs;
+      return endAfter(afterMs > 0 ? recovery.absentsMin : absentsMinAfterError, afterMs);
     }
     case "lost":
       if (recovery.absentWhenLost === "resend" && mayResend(state)) return resend(recovery, seen);
       return endAfter(recovery.absentsMin);
     default:
-      if (recovery.absentWhenAccepted === "refused") return endAfter(1);
+      if (recovery.absentWhenAccepted === "refused") return endAfter(recovery.absentsMin);
       if (!state.isAborted || recovery.absentWhenAborted === "ask") return askAgain(seen);
       return endAfter(recovery.absentsMin);
   }

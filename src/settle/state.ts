@@ -94,6 +94,9 @@ export function stateAtResume(state: SettleState): SettleState {
     case "printing":
       // What became of the copy isn't known, so it isn't asked for again; the document is asked about for its data
       return { ...state, phase: "accepted", copied: true };
+    case "baseline":
+      // What was denied long ago may be there by now
+      return { ...state, absents: 0 };
     default:
       return state;
   }

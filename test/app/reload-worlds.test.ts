@@ -129,6 +129,8 @@ interface Wish {
   readonly baudRate: number;
   readonly bankName: string;
   readonly hasFiscal: boolean;
+  /** Nothing is asked, and only silence proves it. */
+  readonly isQuiet: boolean;
 }
 
 type Step =
@@ -155,6 +157,7 @@ const first: Wish = {
   baudRate: 115_200,
   bankName: "bank",
   hasFiscal: true,
+  isQuiet: false,
 };
 
 const wishes: fc.Arbitrary<Wish> = fc.record({
@@ -168,6 +171,7 @@ const wishes: fc.Arbitrary<Wish> = fc.record({
   baudRate: fc.constantFrom(9_600, 115_200),
   bankName: fc.constantFrom("bank", "card"),
   hasFiscal: fc.boolean(),
+  isQuiet: fc.boolean(),
 });
 
 const steps: fc.Arbitrary<Step> = fc.oneof(
@@ -236,8 +240,9 @@ class Box {
   }
 
   #line(at: 0 | 1): SharedLine {
-    const { paths, names, baudRate, bankName, hasFiscal } = this.#wish;
+    const { paths, names, baudRate, bankName, hasFiscal, isQuiet } = this.#wish;
     const name = names[at];
+    const recovery = isQuiet ? "quiet" : "barrier";
     const served = (service: string, contract: ContractName) => {
       const settings = { ...serviceDefaults, merchantId: contract === "fiscal" ? "M" : undefined, replyTimeoutMs: {} };
       // What a line takes of it.
@@ -245,7 +250,7 @@ class Box {
     };
     return {
       name,
-      config: configOf({ path: paths[at], baudRate, lateReplyMs: 30_000, queueWaitMs: 60_000 }),
+      config: configOf({ path: paths[at], baudRate, recovery, lateReplyMs: 30_000, queueWaitMs: 60_000 }),
       served: [served(bankName, "bank"), ...(hasFiscal ? [served("fiscal", "fiscal")] : [])],
     };
   }
@@ -343,6 +348,17 @@ const otherPath: Life = {
   lastTakesMs: 5,
 };
 
+/** A sale times out on a line that asks nothing; the one that follows asks again, and knows from before that it may. */
+const quietMeanwhile: Life = {
+  habits: { probeMs: 5, odd: undefined },
+  steps: [
+    { step: reload({ isQuiet: true }), waitMs: 310_000 },
+    { step: call(85_000), waitMs: 31_000 },
+    { step: reload({}), waitMs: 0 },
+  ],
+  lastTakesMs: 60_000,
+};
+
 /** Each line leaves probes behind that have no answer yet, more together than one process may. */
 const manyReloads: Life = {
   habits: { probeMs: 1_500, odd: undefined },
@@ -354,6 +370,6 @@ const manyReloads: Life = {
 };
 
 test("LineSet gives no call another's answer, whatever reloads change meanwhile, in random lives", async () => {
-  const examples = [otherPath, manyReloads].map((each): [Life] => [each]);
+  const examples = [otherPath, quietMeanwhile, manyReloads].map((each): [Life] => [each]);
   await fc.assert(fc.asyncProperty(lives, live), { numRuns, ...seed, examples });
 });

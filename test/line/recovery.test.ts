@@ -1104,6 +1104,9 @@ test("Recovery believes one silence of who was given up, until a call of it is l
   assert.deepEqual([silentMs(lost), silentMs(unanswered)], [10 * lateReplyMs, lateReplyMs]);
   proof.recovery.replied("bank");
   assert.equal(silentMs(unanswered), 10 * lateReplyMs);
+  silentMs(unanswered);
   proof.recovery.owe("bank", true);
-  assert.equal(proof.recovery.known[0]?.isGivenUp, false, "while it owes, nobody has given it up");
+  assert.equal(proof.recovery.known[0]?.isGivenUp, true, "only posline has asked it since");
+  proof.recovery.owe("bank");
+  assert.equal(proof.recovery.known[0]?.isGivenUp, false, "a customer's card may be waited for");
 });

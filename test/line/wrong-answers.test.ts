@@ -40,8 +40,8 @@ class OddTerminal {
   readonly #device: SimulatedDevice;
   #freeMs = 0;
 
-  constructor(services: readonly ContractName[], lateReplyMs = 30_000, isSigned = true) {
-    const rules = { crc16: "arc", quiet: false, merchantId: isSigned ? merchantId : undefined } as const;
+  constructor(services: readonly ContractName[], lateReplyMs = 30_000, isSigned = true, quiet = false) {
+    const rules = { crc16: "arc", quiet, merchantId: isSigned ? merchantId : undefined } as const;
     const device: SimulatedDevice = new SimulatedDevice(this.time, (framing, text) => {
       const answer = this.isOn ? this.#answerTo(framing, text) : undefined;
       if (answer === undefined) return;
@@ -73,6 +73,11 @@ class OddTerminal {
   /** Bytes come by themselves. */
   send(bytes: Buffer): void {
     this.#device.send(bytes);
+  }
+
+  /** Answers nothing for so long, and then all that it was asked. */
+  hang(ms: number): void {
+    this.#freeMs = this.time.now + ms;
   }
 
   /** Is off for ten hours, and on again for ten minutes. */
@@ -378,6 +383,40 @@ test("Line sends no call right behind a probe that the kernel accepted late, who
   terminal.odd.set("bank", success);
   terminal.answerMs = () => 5;
   assert.equal(terminal.sell("NEXT", 100_000), "recovering");
+});
+
+for (const isQuiet of [true, false]) {
+  test(`Line waits for the late answer of a call that failed while it was written from its last byte on, ${isQuiet ? "where nothing may be asked" : "of a terminal that answers no probe"}`, () => {
+    const terminal = new OddTerminal(["bank"], 30_000, true, isQuiet);
+    terminal.odd.set("bank", undefined);
+    terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+    terminal.cleanAfterS();
+    terminal.acceptsMs = 4_000;
+    terminal.nextMs = 29_000;
+    terminal.line.call(requestFor("FIRST", { replyTimeoutMs: 30_000 }), () => {});
+    terminal.time.advance(100);
+    // A copy of an answer from before: whose is what comes now isn't known.
+    terminal.send(frame("length", '{"status":"success","id":"OLD"}'));
+    terminal.time.advance(20_000);
+    assert.equal(terminal.sell("SECOND", 100_000), "recovering");
+  });
+}
+
+test("Line of a terminal that hung for ten minutes, and works off all that it was asked, gives no call the answer of another", () => {
+  const hangs = [310, 450, 600, 900].flatMap((hangS) => [1, 10, 29].map((beforeS) => [hangS, beforeS] as const));
+  for (const [hangS, beforeS] of hangs) {
+    const terminal = new OddTerminal(["bank"]);
+    terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+    terminal.cleanAfterS();
+    terminal.time.advance(10_000);
+    terminal.answerMs = () => 700;
+    terminal.hang(hangS * 1_000);
+    terminal.time.advance((hangS - beforeS) * 1_000);
+    for (const id of ["A", "B", "C", "D", "E", "F"]) {
+      const answer = terminal.sell(id, 31_000);
+      assert.ok(answer === undefined || !answer.includes("id") || answer.includes(`"${id}"`), `${id} was answered ${answer}`);
+    }
+  }
 });
 
 test("Line is held up half a minute an hour by a service that answers no more, says so, and finds it again by itself", () => {

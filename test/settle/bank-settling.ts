@@ -11,10 +11,10 @@ export const absent = error(-15);
 
 /** Nothing is known under its key before it is sent. */
 export const absentBefore: Script = repeat(3, ["/check", absent]);
-/** "Not found" each second, from 1 s to 30 s after a start: only then is its time-out over (Limits). */
-export const absentTo30s = repeat(30, ["/check", absent]);
+/** "Not found" each second from the first after a start to the third that counts: from 30 s on, when its time-out is over (Limits). */
+export const absentTo30s = repeat(32, ["/check", absent]);
 /** The same of one that is resumed, which asks at once. */
-export const absentFrom0To30s = repeat(31, ["/check", absent]);
+export const absentFrom0To30s = repeat(33, ["/check", absent]);
 
 export async function settled(
   operation: "sale" | "preauth" | "confirm" | "cancel" | "refund" | "xreport" | "closeShift",

@@ -7,8 +7,8 @@ export const cash = { documentExtID: "CASH-1", amount: 500 };
 export const closed = ok({ code: 0, documentID: 12, docStatus: 1 });
 export const open = ok({ code: 0, documentID: 12, docStatus: 0 });
 export const absent = error(9);
-/** It isn't found, from the first second after its start to the thirtieth. */
-export const goneTo30s: Script = repeat(30, ["/check_status", absent]);
+/** It isn't found each second, from the first after its start to the third that counts: from 30 s on. */
+export const goneTo30s: Script = repeat(32, ["/check_status", absent]);
 
 /** A refund asks first what is known under its key: nothing here, unless a test says otherwise. */
 export async function settled(operation: "sale" | "refund" | "deposit" | "withdraw", script: Script, windowMs = 20_000) {

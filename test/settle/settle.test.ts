@@ -227,7 +227,7 @@ test("settle() counts the times of its steps from its beginning, whatever its cl
 });
 
 test('settle() counts the 30 s in which "not found" proves nothing from the end of its start', async () => {
-  const world = over([["/sale", error(-3)], ...repeat(30, ["/check", absent])]);
+  const world = over([["/sale", error(-3)], ...repeat(32, ["/check", absent])]);
   world.clock.ms = 5_000;
   const send = world.service.send.bind(world.service);
   world.service.send = (request) => {
