@@ -786,7 +786,7 @@ test("Follower takes note of an abort while it asks", async () => {
   const past = box.history.past.get("fiscal /sale F-2");
   assert.ok(past);
   box.history.past.set("fiscal /sale F-2", { ...past, isStopped: true });
-  const answered = await askedFor(25_000, asking);
+  const answered = await askedFor(40_000, asking);
   assert.ok(answered !== "still waiting");
   assert.match(answered.stands, /^failed by \/check_status/);
 });
