@@ -2,7 +2,7 @@ import { contracts } from "../contract/contracts.ts";
 import type { Handler, ServiceName } from "../core/call.ts";
 import type { OperationHistory } from "../core/followed.ts";
 import { Follower, type FollowerOptions } from "../follow/follower.ts";
-import { type InFlight, joined } from "../follow/joined.ts";
+import { InFlight, joined } from "../follow/joined.ts";
 import { Turns } from "../follow/turns.ts";
 import type { Served } from "./served.ts";
 
@@ -28,7 +28,7 @@ export class Followers {
    */
   prepare({ service, config: { contract: name, line, merchantId } }: Served, caller: Handler, device?: string): Handler {
     const contract = contracts[name];
-    const inFlight: InFlight = this.#inFlight.get(service) ?? new Map();
+    const inFlight = this.#inFlight.get(service) ?? new InFlight();
     this.#inFlight.set(service, inFlight);
     const options: FollowerOptions = {
       contract,

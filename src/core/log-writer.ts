@@ -29,6 +29,8 @@ export interface LogWriterOptions {
   readonly fd: number;
   /** Bytes held while the reader takes none. */
   readonly heldBytesMax: number;
+  /** Called before what is held is written: whoever holds lines back gives them now. */
+  readonly gather?: () => void;
   /** Makes the line that tells how many were dropped, once there is room again. */
   readonly droppedLine: (dropped: number) => string;
 }
@@ -64,7 +66,12 @@ export class LogWriter {
     this.#lines.push(line);
     this.#linesBytes += line.length;
     if (this.#rest.length === 0 && this.#linesBytes >= writeBytes) this.#drain();
-    else this.#timer ??= setTimeout(() => this.#drain(), holdMs);
+    else this.expect();
+  }
+
+  /** A line is held back elsewhere: `gather` is called as soon as one that is held here would be written. */
+  expect(): void {
+    if (!this.#readerGone) this.#timer ??= setTimeout(() => this.#drain(), holdMs);
   }
 
   /** Lines dropped since it was opened. */
@@ -86,6 +93,7 @@ export class LogWriter {
 
   /** Writes all that is held; false while the reader takes none. */
   #drain(): boolean {
+    this.#options.gather?.();
     clearTimeout(this.#timer);
     this.#timer = undefined;
     while (!this.#readerGone && (this.#rest.length > 0 || this.#lines.length > 0)) {

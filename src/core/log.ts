@@ -52,6 +52,12 @@ export interface Log {
 /** Bytes held while the reader takes none (a stopped terminal, a frozen journal); what comes then is dropped, and counted. */
 const heldBytesMax = 1024 * 1024;
 
+/**
+ * So many answered exchanges are made into lines together. One behind the other they take a quarter of the time that each takes alone,
+ * after the processor has done other work; many more would hold up the call that comes next.
+ */
+const exchangesTogether = 8;
+
 /** What is written of each kind: enough to see what goes on, and with all of them used up some 4 kB a second. */
 const budgets = {
   /** A service's requests that were refused by what they are: a wrong path, key, Host, body. */
@@ -82,12 +88,16 @@ export interface LogOptions {
  * Opens the log on a file descriptor. What it holds back goes out with `flush`, which must come before the process ends.
  */
 export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOptions = {}): Log {
+  let held: HeldExchange[] = [];
+  /** The time of the held exchange that is being written. */
+  let heldMs: number | undefined;
   const prefixed = render === undefined && (journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]));
   const writer = new LogWriter({
     fd,
     heldBytesMax,
+    gather: () => writeHeld(),
     droppedLine: (dropped) => {
-      const line = `{"level":"warn","time":"${isoNow()}","dropped":${dropped},"msg":"log lines were dropped: the reader took none"}`;
+      const line = `{"level":"warn","time":"${isoOf(Date.now())}","dropped":${dropped},"msg":"log lines were dropped: the reader took none"}`;
       return render === undefined ? `${prefixed ? priorityPrefix(40) : ""}${line}\n` : render(line);
     },
   });
@@ -96,15 +106,25 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${isoNow()}"`,
+      timestamp: () => `,"time":"${isoOf(heldMs ?? Date.now())}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
     prefixed ? Object.assign(lines, { [Symbol.for("pino.metadata")]: true }) : lines,
   );
   let exchanges = logger.isLevelEnabled("info");
   let leftOutEver = 0;
+  const writeHeld = () => {
+    const those = held;
+    held = [];
+    for (const { record, endedMs } of those) {
+      heldMs = endedMs;
+      logger.info(exchangeFields(record), "exchange");
+    }
+    heldMs = undefined;
+  };
   const put = ({ level: at, fields, message }: Line, leftOut: number) => {
     leftOutEver += leftOut;
+    writeHeld();
     logger[at](leftOut > 0 ? { ...fields, leftOut } : fields, message);
   };
   const kinds = new LogBudgets(put);
@@ -112,9 +132,14 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
   return {
     exchange(record) {
       // What went over the line is never left out, and is a warning where nobody knows what became of it.
-      if (record.outcome === "answered" && exchanges) logger.info(exchangeFields(record), "exchange");
-      if (record.outcome === "unknown") logger.warn(exchangeFields(record), "exchange");
-      if (record.outcome !== "not-sent" || !exchanges) return;
+      if (record.outcome === "unknown") put({ level: "warn", fields: exchangeFields(record), message: "exchange" }, 0);
+      if (record.outcome === "unknown" || !exchanges) return;
+      if (record.outcome === "answered") {
+        held.push({ record, endedMs: Date.now() });
+        if (held.length < exchangesTogether) writer.expect();
+        else writeHeld();
+        return;
+      }
       const kind = wasGood(record) ? "unsent" : "refused";
       const line: Line = { level: "info", fields: exchangeFields(record), message: "exchange" };
       kinds.add(`${kind} ${record.service}`, budgets[kind], line);
@@ -131,9 +156,11 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
       texts.add(message, budgets.process, line);
     },
     get dropped() {
+      writeHeld();
       return { budget: leftOutEver, reader: writer.droppedEver };
     },
     setLevel(now) {
+      writeHeld();
       logger.level = now;
       exchanges = logger.isLevelEnabled("info");
     },
@@ -145,7 +172,13 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
   };
 }
 
-/** A line that may be left out. */
+/** An answered exchange that isn't a line yet, with its time of day in milliseconds. */
+interface HeldExchange {
+  readonly record: ExchangeRecord;
+  readonly endedMs: number;
+}
+
+/** A line of the log before it is written. */
 interface Line {
   readonly level: "info" | "warn" | "error";
   readonly fields: object;
@@ -182,13 +215,12 @@ function wasGood({ key, httpStatus }: ExchangeRecord): boolean {
 let secondAt = 0;
 let second = "";
 
-/** The time of day, to the millisecond; what stands before the milliseconds is made once a second, since each line has it. */
-function isoNow(): string {
-  const now = Date.now();
-  const at = Math.floor(now / 1000);
+/** A time of day, to the millisecond; what stands before the milliseconds is made once a second, since each line has it. */
+function isoOf(ms: number): string {
+  const at = Math.floor(ms / 1000);
   if (at !== secondAt) {
     secondAt = at;
     second = new Date(at * 1000).toISOString().slice(0, -4);
   }
-  return `${second}${String(now - at * 1000).padStart(3, "0")}Z`;
+  return `${second}${String(ms - at * 1000).padStart(3, "0")}Z`;
 }

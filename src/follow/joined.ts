@@ -4,15 +4,54 @@ import type { Call, Handler, Reply } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 
-/** Calls that wait or are out, with their replies, by what tells most of them apart: so one of 512 costs no more than one alone. */
-export type InFlight = Map<string | undefined, OutCall>;
+/**
+ * Calls that wait or are out, with their replies, by what tells most of them apart: so one of 512 costs no more than one alone.
+ *
+ * It is a plain object without a prototype, and no Map. A Map from which entries go as fast as others come is copied again and again, and
+ * each table that V8 gave up keeps the next one alive, with all that it holds, until the whole heap is collected: with eight callers a
+ * third of all objects outlived their call so, and V8 took pauses of 6 ms to move them.
+ */
+export class InFlight {
+  /** Those of one key follow each other. */
+  readonly #byKey: Record<string, OutCall | undefined> = Object.create(null);
+
+  /** The identical call that waits or is out; undefined where there is none. */
+  find(call: Call): OutCall | undefined {
+    let each = this.#byKey[nameOf(call)];
+    while (each !== undefined && !isSame(each.call, call)) each = each.next;
+    return each;
+  }
+
+  add(entry: OutCall): void {
+    const name = nameOf(entry.call);
+    entry.next = this.#byKey[name];
+    this.#byKey[name] = entry;
+  }
+
+  remove(entry: OutCall): void {
+    const name = nameOf(entry.call);
+    const { next } = entry;
+    entry.next = undefined;
+    let each = this.#byKey[name];
+    if (each === entry) {
+      if (next === undefined) delete this.#byKey[name];
+      else this.#byKey[name] = next;
+      return;
+    }
+    while (each !== undefined && each.next !== entry) each = each.next;
+    if (each !== undefined) each.next = next;
+  }
+}
+
+/** What has no key stands under the empty one. */
+const nameOf = ({ key = "" }: Call) => key;
 
 interface OutCall {
   readonly call: Call;
   readonly reply: Promise<Reply>;
   /** Its place in the order of all that is sent, once it is sent. */
   readonly order: () => number | undefined;
-  /** Another one of the same key, that came later. */
+  /** Another one of the same key. */
   next: OutCall | undefined;
 }
 
@@ -22,16 +61,11 @@ interface OutCall {
  * sales without one may be two sales.
  * @param inFlight Of the handler whose place it takes, so that a call is joined to one that came before.
  */
-export function joined(contract: Contract, handler: Handler, inFlight: InFlight = new Map()): Handler {
+export function joined(contract: Contract, handler: Handler, inFlight = new InFlight()): Handler {
   return (call) => {
     const effect = routeOf(contract, call.route)?.effect;
     if (effect === undefined || (effect !== "none" && call.key === undefined)) return handler(call);
-    let last: OutCall | undefined;
-    let same = inFlight.get(call.key);
-    while (same !== undefined && !isSame(same.call, call)) {
-      last = same;
-      same = same.next;
-    }
+    const same = inFlight.find(call);
     if (same !== undefined) {
       same.call.caller.join(call.caller);
       // Before its own caller goes on from the answer.
@@ -45,9 +79,8 @@ export function joined(contract: Contract, handler: Handler, inFlight: InFlight 
     // What has no effect has no place in that order.
     const entry: OutCall =
       effect === "none" ? { call, reply: handler(call), order: noOrder, next: undefined } : ordered(handler, call);
-    if (last === undefined) inFlight.set(call.key, entry);
-    else last.next = entry;
-    const end = () => leave(inFlight, entry);
+    inFlight.add(entry);
+    const end = () => inFlight.remove(entry);
     entry.reply.then(end, end);
     return entry.reply;
   };
@@ -61,17 +94,6 @@ function ordered(handler: Handler, call: Call): OutCall {
     call.onSent?.(given);
   };
   return { call, reply: handler({ ...call, onSent }), order: () => order, next: undefined };
-}
-
-/** It has ended: the others of its key close up. */
-function leave(inFlight: InFlight, entry: OutCall): void {
-  const { next } = entry;
-  const { key } = entry.call;
-  const first = inFlight.get(key);
-  if (first !== entry) {
-    for (let each = first; each !== undefined; each = each.next) if (each.next === entry) each.next = next;
-  } else if (next === undefined) inFlight.delete(key);
-  else inFlight.set(key, next);
 }
 
 const noOrder = () => undefined;

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { blockFor } from "../../src/core/clock.ts";
 import type { LineFields, Log, ProcessFields } from "../../src/core/log.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { record, textOf, written } from "./written.ts";
@@ -79,6 +80,34 @@ test("Log writes one line of JSON whatever characters a key holds", () => {
   const lines = written("info", (log) => log.exchange({ ...record, key }));
   assert.equal(lines.length, 1);
   assert.equal(lines[0]?.["level"], "info");
+});
+
+test("Log.exchange() keeps each line's place and time, though answered ones are made into lines together", () => {
+  const apartMs = 30;
+  const lines = written("info", (log) => {
+    for (let i = 0; i < 20; i++) {
+      log.exchange({ ...record, requestId: `a${i}` });
+      if (i % 6 === 1) log.line("warn", `after a${i}`, { line: "till" });
+      if (i % 6 === 3) log.exchange({ ...record, requestId: `u${i}`, outcome: "unknown" });
+      if (i % 6 === 5) log.exchange({ ...record, requestId: `n${i}`, outcome: "not-sent" });
+      blockFor(apartMs);
+    }
+    log.setLevel("warn");
+    log.exchange({ ...record, requestId: "below the level" });
+  });
+  const names = lines.map(({ requestId, msg }) => requestId ?? msg);
+  const behind = (i: number) => [[], [`after a${i}`], [], [`u${i}`], [], [`n${i}`]][i % 6] ?? [];
+  assert.deepEqual(names, Array.from({ length: 20 }, (_, i) => [`a${i}`, ...behind(i)]).flat());
+  const times = lines.filter(({ outcome }) => outcome === "answered").map(({ time }) => Date.parse(String(time)));
+  for (let i = 1; i < times.length; i++) assert.ok((times[i] ?? 0) - (times[i - 1] ?? 0) >= apartMs - 1, `${times}`);
+});
+
+test("Log writes an answered exchange soon, though nothing follows it", async () => {
+  const child = logging("serve", "1");
+  const [first] = await once(child.stdout, "data");
+  assert.match(String(first), /"requestId":"line 0"/);
+  child.stdin.end();
+  await once(child, "exit");
 });
 
 test("Log writes nothing below its level", () => {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { type InFlight, joined } from "../../src/follow/joined.ts";
+import { InFlight, joined } from "../../src/follow/joined.ts";
 import { replyOf } from "./following.ts";
 
 /** A handler whose replies a test gives, and what it was asked. */
@@ -21,6 +23,17 @@ function held() {
     caller: new Presence(),
   });
   return { asked, handler, call };
+}
+
+/** Collects the whole heap. */
+function collect(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+}
+
+/** Bytes of objects that outlived V8's quick collections. */
+function oldSpaceBytes(): number {
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")?.space_used_size ?? 0;
 }
 
 const body = '{"pay_id":"P-1","amount":1500}';
@@ -127,9 +140,41 @@ for (const order of [
   });
 }
 
+test("joined() takes any text for a key", async () => {
+  const { asked, handler, call } = held();
+  const keys = ["__proto__", "constructor", "toString", "17", "undefined", undefined];
+  for (const key of keys) void handler(call("/check", body, key));
+  assert.equal(asked.length, keys.length);
+  for (const key of keys) void handler(call("/check", body, key));
+  assert.equal(asked.length, keys.length);
+});
+
+test("joined() keeps nothing alive of calls that have ended, as a Map's old tables do", async () => {
+  const { asked, handler, call } = held();
+  const numbers = 1_000;
+  const calls = 8_000;
+  let number = 0;
+  const ask = () => {
+    const weight = new Array<number>(numbers).fill(number);
+    void handler(Object.assign(call("/check", body, `P-${number++}`), { weight }));
+  };
+  const endFirst = async () => {
+    asked.shift()?.reply(good);
+    await Promise.resolve();
+    ask();
+  };
+  for (let i = 0; i < 8; i++) ask();
+  for (let i = 0; i < 100; i++) await endFirst();
+  collect();
+  const before = oldSpaceBytes();
+  for (let i = 0; i < calls; i++) await endFirst();
+  const share = (oldSpaceBytes() - before) / (calls * numbers * 8);
+  assert.ok(share < 0.1, `${Math.round(100 * share)} % of what calls held outlived them`);
+});
+
 test("joined() joins a call to one that came by the handler whose place it takes", async () => {
   const asked: Call[] = [];
-  const inFlight: InFlight = new Map();
+  const inFlight = new InFlight();
   const never = (call: Call) => {
     asked.push(call);
     return new Promise<Reply>(() => {});
