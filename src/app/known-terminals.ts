@@ -1,5 +1,5 @@
 import type { ContractName } from "../core/call.ts";
-import type { KnownAnswers } from "../line/recovery.ts";
+import type { KnownAnswers } from "../recovery/probe-account.ts";
 
 /** How a service answers its probes, by the contract that it was asked by. */
 export interface KnownService extends KnownAnswers {

@@ -4,7 +4,7 @@ import { readReply } from "../envelope/reply.ts";
 import type { LineEffect, LineEvent } from "../line/engine.ts";
 import type { LineObserve } from "../line/line.ts";
 import type { LineListenerReport } from "../line/listener.ts";
-import type { LineService } from "../line/recovery.ts";
+import type { LineService } from "../recovery/probe-account.ts";
 import type { Decoded, Frame, Framing } from "../wire/decoded.ts";
 
 /**

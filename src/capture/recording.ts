@@ -4,7 +4,7 @@ import type { FaultKind, FaultReason } from "../core/fault.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { EngineRest } from "../line/engine.ts";
 import type { Receiving } from "../line/frame-reader.ts";
-import type { KnownAnswers } from "../line/recovery.ts";
+import type { KnownAnswers } from "../recovery/probe-account.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import type { Decision } from "./decision.ts";
 

@@ -5,7 +5,7 @@ import { Presence } from "../core/presence.ts";
 import { depthMax, entriesMax, notAnObject } from "../envelope/bounded-json.ts";
 import { LineEngine, type LineEngineOptions, type LineEvent } from "../line/engine.ts";
 import { Exchange } from "../line/exchange.ts";
-import type { LineService } from "../line/recovery.ts";
+import type { LineService } from "../recovery/probe-account.ts";
 import type { Decoded } from "../wire/decoded.ts";
 import { type Decision, decisionOf } from "./decision.ts";
 import {

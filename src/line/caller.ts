@@ -5,11 +5,11 @@ import type { OperationLog, OperationLogEntry } from "../contract/operation-log.
 import type { Call, ContractName, Handler, Reply, ServiceName } from "../core/call.ts";
 import { askAgain, checkByEye, checkFirst, Fault } from "../core/fault.ts";
 import { toLine } from "../envelope/request.ts";
+import type { LineService } from "../recovery/probe-account.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { LineRequest } from "./exchange.ts";
 import type { Line } from "./line.ts";
-import type { LineService } from "./recovery.ts";
 
 /** Where calls leave for a terminal: writes a call as a request, and gives it to its line. */
 

@@ -9,12 +9,13 @@ import { Presence } from "../core/presence.ts";
 import { type Cause, wordsOf } from "../device/open-errors.ts";
 import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
+import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "../recovery/liveness.ts";
+import type { KnownAnswers, LineService } from "../recovery/probe-account.ts";
+import { Recovery, type RecoveryState } from "../recovery/recovery.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
 import { babbleMsMax, leftOutProbeMs, probeReplyMs } from "./limits.ts";
-import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "./liveness.ts";
-import { type KnownAnswers, type LineService, Recovery, type RecoveryState } from "./recovery.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 

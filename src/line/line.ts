@@ -5,13 +5,13 @@ import { Fault } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Cause } from "../device/open-errors.ts";
 import type { OpenTransport } from "../device/transport.ts";
+import type { ServiceLiveness } from "../recovery/liveness.ts";
+import type { KnownAnswers, LineService } from "../recovery/probe-account.ts";
 import type { Discard, Frame } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import { type LineEffect, LineEngine, type LineEvent, type LineReported } from "./engine.ts";
 import { type Ending, Exchange, type LineRequest, unavailable } from "./exchange.ts";
 import { FramedLink } from "./framed-link.ts";
-import type { ServiceLiveness } from "./liveness.ts";
-import type { KnownAnswers, LineService } from "./recovery.ts";
 import type { LineState } from "./states.ts";
 
 /** What a line reports of itself, for the log and the status. */

@@ -5,16 +5,14 @@ import { msPerByte } from "../../src/device/transport.ts";
 import {
   burstMsMax,
   corruptQuietMs,
-  drainMs,
-  evidenceMs,
   fullBytesMin,
   probeReplyMs,
   reopenMs,
   restBytesMax,
   restMsMax,
   silenceMsMax,
-  silentWarnMs,
 } from "../../src/line/limits.ts";
+import { drainMs, evidenceMs, silentWarnMs } from "../../src/recovery/limits.ts";
 import { configOf } from "./lines.ts";
 
 /** The fixed numbers, held against the reasons that stand beside them. */

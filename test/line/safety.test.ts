@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { garbling, Life, oddFirmware, recordedStep, type World, worldOf } from "./worlds.ts";
 
 /**
- * Tests src/line/engine.ts, src/line/recovery.ts.
+ * Tests src/line/engine.ts, src/recovery/recovery.ts.
  *
  * * The one promise that everything hangs on, tried against a terminal that does its worst within what a terminal may do: it
  * answers in order, and while it owes an answer it is never silent for as long as `lateReplyMs`. It may hang and answer all at

@@ -6,9 +6,9 @@ import { type Ending, Exchange, type LineRequest } from "../../src/line/exchange
 import { FrameReader } from "../../src/line/frame-reader.ts";
 import { reopenMs, silenceMsMax } from "../../src/line/limits.ts";
 import type { LineObserve } from "../../src/line/line.ts";
-import type { ServiceLiveness } from "../../src/line/liveness.ts";
-import type { LineService } from "../../src/line/recovery.ts";
 import type { LineState } from "../../src/line/states.ts";
+import type { ServiceLiveness } from "../../src/recovery/liveness.ts";
+import type { LineService } from "../../src/recovery/probe-account.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { frameOf } from "../../src/wire/framing.ts";

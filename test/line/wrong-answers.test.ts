@@ -13,7 +13,7 @@ import { SimulatedDevice, SimulatedLine } from "./simulated-line.ts";
 import { Timeline } from "./timeline.ts";
 
 /**
- * Tests src/line/engine.ts, src/line/recovery.ts.
+ * Tests src/line/engine.ts, src/recovery/recovery.ts.
  *
  * Whole lives of lines whose terminal answers posline's probe with something other than its contract says: of another version, or busy. It
  * answers every request, one after the other.

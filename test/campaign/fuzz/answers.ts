@@ -10,7 +10,7 @@ import { Presence } from "../../../src/core/presence.ts";
 import { readReply } from "../../../src/envelope/reply.ts";
 import { Doubts } from "../../../src/follow/doubts.ts";
 import type { OpenOperation } from "../../../src/journal/journal.ts";
-import { Liveness } from "../../../src/line/liveness.ts";
+import { Liveness } from "../../../src/recovery/liveness.ts";
 import { nextStep } from "../../../src/settle/machine.ts";
 import { RemoteService } from "../../../src/settle/remote-service.ts";
 import { stateAfterStop } from "../../../src/settle/state.ts";
@@ -37,7 +37,7 @@ const linesOf = (input: Buffer) => input.toString("utf8").split("\n");
 
 const probes: Target = {
   name: "answers to probes",
-  sources: ["admin/capabilities.ts", "line/liveness.ts", "contract/bank.ts", "contract/fiscal.ts", "contract/qr.ts"],
+  sources: ["admin/capabilities.ts", "recovery/liveness.ts", "contract/bank.ts", "contract/fiscal.ts", "contract/qr.ts"],
   unit: "answers",
   make: answersText,
   check: (input, random) => {

@@ -3,11 +3,12 @@ import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { drainMs, staleProbesMax as leftOver } from "../../src/line/limits.ts";
-import { type KnownAnswers, Recovery } from "../../src/line/recovery.ts";
+import { drainMs, staleProbesMax as leftOver } from "../../src/recovery/limits.ts";
+import type { KnownAnswers } from "../../src/recovery/probe-account.ts";
+import { Recovery } from "../../src/recovery/recovery.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
+import { merchantId } from "../line/lines.ts";
 import { probeReplies } from "../support/terminal.ts";
-import { merchantId } from "./lines.ts";
 
 const lateReplyMs = 30_000;
 const probeIntervalMs = 2_000;

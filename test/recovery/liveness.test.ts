@@ -4,15 +4,16 @@ import { idleProbeMsMin, lineDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { evidenceMs, probeReplyMs, silentWarnMs } from "../../src/line/limits.ts";
+import { probeReplyMs } from "../../src/line/limits.ts";
 import type { Line } from "../../src/line/line.ts";
-import { isConsole, Liveness } from "../../src/line/liveness.ts";
+import { evidenceMs, silentWarnMs } from "../../src/recovery/limits.ts";
+import { isConsole, Liveness } from "../../src/recovery/liveness.ts";
 import type { Discard, Framing } from "../../src/wire/decoded.ts";
 import { encodeLength } from "../../src/wire/length.ts";
+import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "../line/lines.ts";
 import { FakeDevice } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { ending, hasEnded, type LineSetup, lineOver, merchantId, requestFor, type Told } from "./lines.ts";
 
 /** Which terminals a line takes for present, why it says that one isn't, and what an idle line asks. */
 

@@ -1,6 +1,15 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
 import { drainMs, staleProbesMax } from "./limits.ts";
+import {
+  type KnownAnswers,
+  type LineService,
+  oddMin,
+  ProbeAccount,
+  type ProbeAccountState,
+  patience,
+  type RecoveryLimits,
+} from "./probe-account.ts";
 
 /**
  * How a line is proven clean: who owes it an answer, what to ask, and what an answer proves. It sends nothing and has no clock;
@@ -27,46 +36,11 @@ import { drainMs, staleProbesMax } from "./limits.ts";
  * call is sent while more than `staleProbesMax` answers are known to be possible, for so many the next process takes for left over.
  */
 
-/** A service on a line, as far as recovery needs it. */
-export interface LineService {
-  readonly service: ServiceName;
-  readonly framing: Framing;
-  /** Bytes of the largest reply that is taken for one of its requests. */
-  readonly replyBytesMax: number;
-  /** The probe, framed and ready to send; undefined when there is none, and only silence settles the service. */
-  readonly probe: readonly Buffer[] | undefined;
-  /** Whether a reply can only be the answer to this service's probe. */
-  isProbeAnswer(reply: Readonly<Record<string, unknown>>): boolean;
-}
-
-export interface RecoveryLimits {
-  /** Milliseconds without a byte after which a service that answers no probe stops owing. */
-  readonly lateReplyMs: number;
-  /** Milliseconds between two probes, at least. */
-  readonly probeIntervalMs: number;
-}
-
-/** After so many wrong answers instead of its own, a service isn't probed any more: it would never fall silent. */
-const refusalsMax = 3;
-
-/**
- * How many times longer the silence must last, and how many times more wrong answers are borne, of a service that has answered a
- * probe before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove itself,
- * it should.
- */
-const patience = 10;
-
-/** Times of unanswered probes that are kept: most of an hour's worth, of a line that hums and has nobody who answers. */
-const unansweredMax = 100;
-
 /**
  * How many silences long left-over answers are waited for on a line that is never silent: a few of them may come corrupt, and then
  * nobody knows whose they were.
  */
 const humPatience = 3;
-
-/** So many frames that are neither an error nor of a probe's shape, in one recovery, answer probes: a call's late answer is one. */
-const oddMin = 2;
 
 /**
  * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's probe, an error that may
@@ -75,43 +49,6 @@ const oddMin = 2;
 export type Heard =
   | { readonly kind: "answer" | "refusal" | "odd"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
-
-/** How a service answers its probes, as the line knows it that had the device before: what it takes to believe its silence. */
-export interface KnownAnswers
-  extends Pick<ProbeAccount, "service" | "isProven" | "isOdd" | "answersProbes" | "answeredProbes" | "isGivenUp"> {
-  /** Answers to its probes that may still come. */
-  readonly stillOut: number;
-}
-
-/** One service's probes as numbers, for a recording. */
-export interface ProbeAccountState {
-  readonly service: ServiceName;
-  readonly sent: number;
-  readonly answered: number;
-  readonly sentAtMs: number;
-  readonly answeredAtMs: number;
-  readonly errors: number;
-  readonly dueMs: number;
-  readonly waitsSinceMs: number;
-  readonly unanswered: readonly number[];
-  readonly refusals: number;
-  /** Absent where there is none, as in recordings made before it was counted. */
-  readonly odd?: number | undefined;
-  readonly isOdd?: boolean | undefined;
-  readonly answersProbes?: boolean | undefined;
-  readonly answeredProbes?: boolean | undefined;
-  readonly isSilent?: boolean | undefined;
-  readonly isGivenUp?: boolean | undefined;
-  readonly isBesideOthers?: boolean | undefined;
-  readonly isTried?: boolean | undefined;
-  readonly isAsked?: boolean | undefined;
-  readonly evidence?: number | undefined;
-  readonly wasProven?: boolean | undefined;
-  readonly isProven: boolean;
-  readonly staleKnown: number;
-  readonly staleAssumed: number;
-  readonly isAssumedRight: boolean;
-}
 
 /** All that a recovery knows, as data; its services and limits come from elsewhere. */
 export interface RecoveryState {
@@ -124,272 +61,6 @@ export interface RecoveryState {
   readonly probeAtMs: number;
   readonly probedMs: number;
   readonly awaitsStale: boolean;
-}
-
-/** What a state leaves out where it is so, as recordings do that were made before it was noted. */
-const usual: Readonly<Record<string, unknown>> = {
-  odd: 0,
-  isOdd: false,
-  answersProbes: false,
-  answeredProbes: false,
-  isSilent: false,
-  isGivenUp: false,
-  isBesideOthers: false,
-  isTried: false,
-  isAsked: false,
-  evidence: 0,
-  wasProven: false,
-};
-
-/** One service's probes: what was asked and what came of it, in this recovery and before. */
-class ProbeAccount implements ProbeAccountState {
-  readonly lineService: LineService;
-  /** Probes sent in this recovery, and answers that came in it; which answer is to which probe isn't known. */
-  sent = 0;
-  answered = 0;
-  /** When it was probed last in this recovery; 0 when an answer came since. */
-  sentAtMs = 0;
-  /** When its last answer in this recovery came. */
-  answeredAtMs = 0;
-  /** Errors that came in this recovery in place of answers, and can be no call's. */
-  errors = 0;
-  /** When its next probe may be sent, and since when it has kept the line waiting, which says how soon that is. */
-  dueMs = 0;
-  waitsSinceMs = 0;
-  /** When probes of this recovery were sent, the latest ones, oldest first; whatever came in answer takes the oldest away. */
-  unanswered: readonly number[] = [];
-  /** Errors that came in this recovery, and frames that are neither an error nor an answer in its probe's shape. */
-  refusals = 0;
-  odd = 0;
-  /** A probe was sent since any of these came; and how many of them came so, in this recovery: more than one call's late answer. */
-  isAsked = false;
-  evidence = 0;
-  /** It has answered probes with something of another shape, and with nothing in shape since. */
-  isOdd = false;
-  /** It has answered a probe in this process. */
-  isProven = false;
-  /** It had answered one before this line had the device, which may be one that isn't asked. */
-  wasProven = false;
-  /** It has answered probes, if wrongly, and no silence has settled it since: when it is silent, it may wait for a customer's card. */
-  answersProbes = false;
-  /** It has answered them so, whatever came since: its next reply to a call says that it is there again. */
-  answeredProbes = false;
-  /** Silence settled it last, not an answer, and it has replied to no call since. */
-  isSilent = false;
-  /** Silence settled it last, and only posline has asked it since: so it waits for nobody's card, and one silence more says as much. */
-  isGivenUp = false;
-  /** Since silence settled it last, another service replied, and none was settled so. */
-  isBesideOthers = false;
-  /** It replied after such a silence, and so was, or is, asked once more while the line is idle. */
-  isTried = false;
-  /**
-   * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
-   * assumed, of the process before, until an answer too many shows that there were such.
-   */
-  staleKnown = 0;
-  staleAssumed = 0;
-  isAssumedRight = false;
-
-  constructor(lineService: LineService) {
-    this.lineService = lineService;
-    if (lineService.probe !== undefined) this.staleAssumed = staleProbesMax;
-  }
-
-  get service(): ServiceName {
-    return this.lineService.service;
-  }
-
-  get framing(): Framing {
-    return this.lineService.framing;
-  }
-
-  /** Nothing is asked of it yet in this recovery. */
-  renew(): void {
-    this.sent = 0;
-    this.answered = 0;
-    this.sentAtMs = 0;
-    this.errors = 0;
-    this.dueMs = 0;
-    this.unanswered = [];
-    this.refusals = 0;
-    this.odd = 0;
-    this.isAsked = false;
-    this.evidence = 0;
-  }
-
-  /** A probe is sent. */
-  ask(now: number, limits: RecoveryLimits): void {
-    if (this.unanswered.length === 0) this.waitsSinceMs = now;
-    this.sent++;
-    this.sentAtMs = now;
-    this.isAsked = true;
-    this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
-    this.#wait(now, limits);
-  }
-
-  /** The last byte of the probe is out that was asked at `askedMs`; false where this service wasn't asked then. */
-  wrote(askedMs: number, now: number): boolean {
-    if (this.unanswered.at(-1) !== askedMs) return false;
-    this.unanswered = [...this.unanswered.slice(0, -1), now];
-    return true;
-  }
-
-  /**
-   * An answer came, to a probe of this recovery or to a stale one. One that came promptly is the last probe's, and those before that
-   * were lost; otherwise it is the oldest one's, and the terminal works off the others. Only a terminal that has nothing left to work
-   * off is asked again at once.
-   */
-  take(now: number, limits: RecoveryLimits): void {
-    const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < limits.probeIntervalMs;
-    this.isProven = true;
-    this.isGivenUp = false;
-    this.isOdd = false;
-    this.isAsked = false;
-    this.answered++;
-    this.sentAtMs = 0;
-    this.answeredAtMs = now;
-    this.unanswered = this.unanswered.slice(1);
-    const [oldest] = this.unanswered;
-    if (isPrompt || oldest === undefined) {
-      this.waitsSinceMs = now;
-      this.dueMs = now;
-    } else {
-      this.waitsSinceMs = oldest;
-      this.#wait(now, limits);
-    }
-  }
-
-  /**
-   * The next probe may follow after half the time that the line has waited, within these bounds; and after the longest while nearly as
-   * many answers may come as the next process takes for left over. Nearly: a recovery that begins asks once at once, and so does a
-   * prompt answer.
-   */
-  #wait(now: number, { probeIntervalMs, lateReplyMs }: RecoveryLimits): void {
-    const waitMs = this.isFull ? lateReplyMs : Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
-    this.dueMs = now + waitMs;
-  }
-
-  /**
-   * Something else came in place of its answer. One error may be the late answer to a call; the others answer probes, of this service
-   * where it is alone: no other of its framing owes, or has left-over answers. What isn't an error may be anything, and counts nothing
-   * off. Who answers, if wrongly, isn't swamped: it is asked as often as before.
-   */
-  answerWrongly(now: number, { isError, isAlone }: { isError: boolean; isAlone: boolean }): void {
-    if (isError) this.refusals++;
-    else this.odd++;
-    this.isGivenUp = false;
-    if (isError && isAlone && this.refusals > 1) {
-      this.errors++;
-      this.unanswered = this.unanswered.slice(1);
-    }
-    if (this.odd >= oddMin) this.isOdd = true;
-    // A call's late answer may come twice, and a terminal may send of its own accord: so two say it only if each was asked for.
-    if (this.isAsked) this.evidence++;
-    this.isAsked = false;
-    if (this.evidence >= oddMin) this.answersWrongly();
-    this.waitsSinceMs = now;
-  }
-
-  answersWrongly(): void {
-    this.answersProbes = true;
-    this.answeredProbes = true;
-  }
-
-  /** More answers came than could be stale: one belongs to a probe of this recovery. */
-  get hasAnswered(): boolean {
-    return this.answered > this.stale;
-  }
-
-  /** How many answers to its probes may still come. */
-  get stillOut(): number {
-    return Math.max(0, this.stale + this.sent - this.answered - this.errors);
-  }
-
-  /** Of those, how many are known of; a process that starts assumes more, of the one before. */
-  get stillOutKnown(): number {
-    return Math.max(0, this.stillOut - this.staleAssumed);
-  }
-
-  /** It can be asked, and whether it answers isn't known: it may have been off when it was asked. */
-  get isUnknown(): boolean {
-    return this.lineService.probe !== undefined && !this.isProven && !this.answeredProbes && !this.isTried;
-  }
-
-  /** Whether asking it says anything: it can be asked, and has not answered yet. */
-  get isAskable(): boolean {
-    return this.lineService.probe !== undefined && !this.hasAnswered;
-  }
-
-  /** How many times more is borne of it than of a service that never answered a probe. */
-  get patience(): number {
-    return this.isProven && !this.isGivenUp ? patience : 1;
-  }
-
-  /** What came in this recovery in place of an answer. */
-  get wrong(): number {
-    return this.refusals + this.odd;
-  }
-
-  /**
-   * Asking it is given up, while a silence may settle it. However patient, also where wrong answers can't be counted off those that may
-   * come, so that it would be asked only once in `lateReplyMs` from now on, for minutes.
-   */
-  get isRefused(): boolean {
-    const isEvident = this.wrong >= refusalsMax * this.patience && this.evidence >= oddMin;
-    return isEvident || (this.wrong >= refusalsMax && this.isFull);
-  }
-
-  /** Nearly as many answers may come as the next process takes for left over. */
-  get isFull(): boolean {
-    return this.stillOutKnown >= staleProbesMax - 2;
-  }
-
-  /** How many stale answers may come. */
-  get stale(): number {
-    return this.staleKnown + this.staleAssumed;
-  }
-
-  /** Some are known of, or those that were assumed began to come. */
-  get isStaleKnown(): boolean {
-    return this.staleKnown > 0 || (this.isAssumedRight && this.staleAssumed > 0);
-  }
-
-  /** So many may come now. Those that were merely assumed and weren't contradicted are still merely assumed. */
-  setStale(count: number): void {
-    this.staleAssumed = Math.min(this.staleAssumed, count);
-    this.staleKnown = count - this.staleAssumed;
-  }
-
-  /**
-   * No byte came after `sinceMs`: no answer is expected to what was asked before it, nor to what the process before asked. But one that has
-   * answered before, and nothing now, may hang and work off all of that when it wakes, behind a call.
-   */
-  wasSilent(sinceMs: number): void {
-    const { stillOut } = this;
-    this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
-    this.staleAssumed = this.isProven && !this.hasAnswered ? Math.min(stillOut - this.staleKnown, unansweredMax) : 0;
-    this.isAssumedRight = false;
-  }
-
-  /** One came. A terminal answers in order, so those of the process before come first. */
-  staleCame(): void {
-    if (this.staleAssumed > 0) {
-      this.isAssumedRight = true;
-      this.staleAssumed--;
-    } else this.staleKnown = Math.max(0, this.staleKnown - 1);
-  }
-
-  get state(): ProbeAccountState {
-    const { lineService, ...noted } = this;
-    const all: ProbeAccountState = { ...noted, service: lineService.service };
-    return Object.fromEntries(
-      Object.entries(all).filter(([key, value]) => value !== usual[key]),
-    ) as unknown as ProbeAccountState;
-  }
-
-  set state({ service, ...noted }: ProbeAccountState) {
-    Object.assign(this, usual, noted);
-  }
 }
 
 export class Recovery {

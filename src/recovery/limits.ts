@@ -1,0 +1,19 @@
+/** What bounds a recovery beside the settings: fixed numbers, each with its unit and its reason. */
+
+/**
+ * Answers to a service's probes that are known to be possible when a call is sent, at most: the next process takes so many for left
+ * over. As many are asked in the ten silences (of 30 s) that a service is waited for at most.
+ */
+export const staleProbesMax = 17;
+
+/**
+ * Milliseconds of silence that end a recovery in which more probes were asked than were answered. A terminal that answers
+ * again answers what has piled up without a pause, so this outlasts the pause between two answers.
+ */
+export const drainMs = 200;
+
+/** Milliseconds without an answer after which a silent service is reported: five probes. Within a minute for all that can be seen. */
+export const silentWarnMs = 10_000;
+
+/** Milliseconds for which what came in place of an answer counts as its cause: five probes were sent since, and nothing more came. */
+export const evidenceMs = 10_000;
