@@ -2,7 +2,7 @@ import type { ServiceName } from "../core/call.ts";
 import { Fault, type FaultOutcome, type FaultReason } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { wordsOf } from "../device/open-errors.ts";
-import type { LineEffect, LineReported } from "../line/engine.ts";
+import type { LineEffect, LineReported } from "../line/events.ts";
 import type { Ending } from "../line/exchange.ts";
 import type { LineState } from "../line/states.ts";
 import type { DiscardReason, Framing } from "../wire/decoded.ts";

@@ -4,7 +4,7 @@ import { Fault } from "../core/fault.ts";
 import type { ExchangeRecord } from "../core/log-fields.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { msPerByte } from "../device/transport.ts";
-import type { LineEffect, LineEvent } from "../line/engine.ts";
+import type { LineEffect, LineEvent } from "../line/events.ts";
 import type { Ending, Exchange, LineRequest } from "../line/exchange.ts";
 import type { LineObserve } from "../line/line.ts";
 

@@ -3,7 +3,7 @@ import { Fault } from "../core/fault.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { readReply } from "../envelope/reply.ts";
-import type { LineEffect } from "../line/engine.ts";
+import type { LineEffect } from "../line/events.ts";
 import { isConsole } from "../recovery/liveness.ts";
 import type { LineService } from "../recovery/probe-account.ts";
 import type { Discard, Frame, Framing } from "../wire/decoded.ts";

@@ -3,7 +3,7 @@ import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
 import { Fault } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
-import type { LineEffect, LineEvent } from "../line/engine.ts";
+import type { LineEffect, LineEvent } from "../line/events.ts";
 import type { Exchange } from "../line/exchange.ts";
 import type { LineObserve } from "../line/line.ts";
 import type { Discard, Frame } from "../wire/decoded.ts";

@@ -1,7 +1,7 @@
 import type { ServiceName } from "../core/call.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { readReply } from "../envelope/reply.ts";
-import type { LineEffect, LineEvent } from "../line/engine.ts";
+import type { LineEffect, LineEvent } from "../line/events.ts";
 import type { LineObserve } from "../line/line.ts";
 import type { LineListenerReport } from "../line/listener.ts";
 import type { LineService } from "../recovery/probe-account.ts";

@@ -5,7 +5,7 @@ import { Fault } from "../core/fault.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { version } from "../core/version.ts";
 import type { ContractService } from "../line/caller.ts";
-import type { LineEffect, LineEvent } from "../line/engine.ts";
+import type { LineEffect, LineEvent } from "../line/events.ts";
 import type { Exchange } from "../line/exchange.ts";
 import type { Receiving } from "../line/frame-reader.ts";
 import type { LineObserve } from "../line/line.ts";

@@ -8,7 +8,7 @@ import { Fault } from "../../src/core/fault.ts";
 import { bytesOf } from "../../src/core/pieces.ts";
 import { msPerByte } from "../../src/device/transport.ts";
 import { type ContractService, lineService } from "../../src/line/caller.ts";
-import type { LineEffect } from "../../src/line/engine.ts";
+import type { LineEffect } from "../../src/line/events.ts";
 import type { Ending, LineRequest } from "../../src/line/exchange.ts";
 import { corruptQuietMs, payloadMsMax } from "../../src/line/limits.ts";
 import type { LineObserve } from "../../src/line/line.ts";

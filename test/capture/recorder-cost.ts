@@ -1,7 +1,8 @@
 import { LineRecorder } from "../../src/capture/recorder.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { type LineEffect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
+import { LineEngine } from "../../src/line/engine.ts";
+import type { LineEffect, LineEvent } from "../../src/line/events.ts";
 import { Exchange } from "../../src/line/exchange.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, requestFor } from "../line/lines.ts";

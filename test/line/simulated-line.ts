@@ -1,7 +1,8 @@
 import type { LineConfig } from "../../src/config/config.ts";
 import { silenceMs } from "../../src/config/limits.ts";
 import type { Fault } from "../../src/core/fault.ts";
-import { type LineEffect, LineEngine, type LineEvent } from "../../src/line/engine.ts";
+import { LineEngine } from "../../src/line/engine.ts";
+import type { LineEffect, LineEvent } from "../../src/line/events.ts";
 import { type Ending, Exchange, type LineRequest } from "../../src/line/exchange.ts";
 import { FrameReader } from "../../src/line/frame-reader.ts";
 import { reopenMs, silenceMsMax } from "../../src/line/limits.ts";
