@@ -16,7 +16,7 @@ import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import type { LineEffect, LineEvent, LineReported } from "./events.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
-import { babbleMsMax, leftOutProbeMs, probeReplyMs } from "./limits.ts";
+import { babbleMsMax, probeReplyMs, silentAloneProbeMs } from "./limits.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 
@@ -424,9 +424,9 @@ export class LineEngine {
       if (item.kind === "frame") this.#framed(item, now);
       else this.#discarded(item, now);
     }
-    // A frame that began behind these, or begins before a timer can run, holds a call up no longer whose reply is due.
-    const isBetween = items.at(-1)?.kind === "frame" || (items.length > 0 && receiving.phase === "in-frame");
-    if (isBetween && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
+    // After a whole frame, a call whose reply is overdue fails at once, even if another frame has begun.
+    const isBetweenFrames = items.at(-1)?.kind === "frame" || (items.length > 0 && receiving.phase === "in-frame");
+    if (isBetweenFrames && this.#current !== undefined && !this.#isWriting) this.#replyDue(this.#current, false, now);
     // Bytes that never pause become no discard.
     if (receiving.phase === "garbage") this.#liveness.strayed("babble", now);
     this.#noteBabble(now);
@@ -477,7 +477,7 @@ export class LineEngine {
       this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the whole request was sent" }, now);
     } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
     else if (typeof read === "string") this.#fail(current, { reason: "reply-corrupt", why: `the reply is ${read}` }, now);
-    else if (this.#mayAnswerStaleProbe(frame, read, current, now)) {
+    else if (this.#isAmbiguous(frame, read, current, now)) {
       const isSuccess = read.status === "success";
       const why = isSuccess
         ? "a success came that may be the answer to an earlier request"
@@ -487,8 +487,8 @@ export class LineEngine {
     } else this.#replied(current, frame, read, now);
   }
 
-  #mayAnswerStaleProbe({ framing }: Frame, { status }: ReadReply, { request }: Exchange, now: number): boolean {
-    return this.#recovery.mayAnswerStaleProbe(framing, request.service, now, status === "success");
+  #isAmbiguous({ framing }: Frame, { status }: ReadReply, { request }: Exchange, now: number): boolean {
+    return this.#recovery.takeAmbiguous(framing, request.service, now, status === "success");
   }
 
   /** On a shared line a reply may be larger than its own service allows. */
@@ -662,7 +662,7 @@ export class LineEngine {
     if (this.#receiving.phase === "in-frame") return;
     const { answered, owing } = this.#recovery;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
-      // Asked at once again, they would say no more.
+      // They were silent just now: asking them again at once would say no more.
       for (const service of owing) if (this.#recovery.isProven(service)) this.#idleProbedMs.set(service, now);
       this.#lookClean(
         now,
@@ -714,7 +714,7 @@ export class LineEngine {
   get #idleProbeDueMs(): number {
     let due = never;
     if (this.#state !== "idle") return due;
-    for (const { service } of this.#recovery.proven) due = Math.min(due, this.#idleProbeOf(service));
+    for (const { service } of this.#recovery.idleProbed) due = Math.min(due, this.#idleProbeOf(service));
     return due;
   }
 
@@ -725,14 +725,14 @@ export class LineEngine {
     if (!isProven && idleProbeMs === 0) return never;
     if (probedMs === undefined && !(isProven && this.#liveness.wasHeard(service))) return this.#lastBusyMs;
     if (idleProbeMs === 0) return never;
-    const everyMs = this.#recovery.isLeftOut(service) ? Math.max(idleProbeMs, leftOutProbeMs) : idleProbeMs;
+    const everyMs = this.#recovery.isSilentAlone(service) ? Math.max(idleProbeMs, silentAloneProbeMs) : idleProbeMs;
     return Math.max(this.#lastBusyMs + idleProbeMs, (probedMs ?? this.#lastBusyMs) + everyMs);
   }
 
   /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */
   #probeIdle(now: number): void {
     if (now < this.#idleProbeDueMs) return;
-    const due = this.#recovery.proven.filter(({ service }) => now >= this.#idleProbeOf(service));
+    const due = this.#recovery.idleProbed.filter(({ service }) => now >= this.#idleProbeOf(service));
     // Who replies says of the others that they are silent alone.
     const lineService = due.find(({ service }) => !this.#recovery.isSilent(service)) ?? due[0];
     if (lineService?.probe === undefined) return;

@@ -25,7 +25,7 @@ export const probeReplyMs = 5_000;
  * Milliseconds between two idle probes of a service that is silent beside others: each holds those up for `lateReplyMs`, and by nothing
  * else would it be known that it is on again, where nobody calls it.
  */
-export const leftOutProbeMs = 3_600_000;
+export const silentAloneProbeMs = 3_600_000;
 
 /**
  * Milliseconds for which bytes that nobody asked for may keep an idle line from sending: calls would be refused one by one, of a line

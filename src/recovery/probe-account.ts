@@ -21,7 +21,7 @@ export interface RecoveryLimits {
   readonly probeIntervalMs: number;
 }
 
-/** After so many wrong answers instead of its own, a service isn't probed any more: it would never fall silent. */
+/** After so many wrong answers a service isn't probed until a silence settles it: asked on, it would never fall silent. */
 const refusalsMax = 3;
 
 /**
@@ -31,7 +31,7 @@ const refusalsMax = 3;
  */
 export const patience = 10;
 
-/** Times of unanswered probes that are kept: most of an hour's worth, of a line that hums and has nobody who answers. */
+/** Unanswered probes that are remembered: most of an hour's worth, of a line that hums and has nobody who answers. */
 const unansweredMax = 100;
 
 /** So many frames that are neither an error nor of a probe's shape, in one recovery, answer probes: a call's late answer is one. */
@@ -99,18 +99,20 @@ export class ProbeAccount implements ProbeAccountState {
   sentAtMs = 0;
   /** When its last answer in this recovery came. */
   answeredAtMs = 0;
-  /** Errors that came in this recovery in place of answers, and can be no call's. */
+  /** Of `refusals`, those that were counted off the answers that may still come, since they can be no call's. */
   errors = 0;
   /** When its next probe may be sent, and since when it has kept the line waiting, which says how soon that is. */
   dueMs = 0;
   waitsSinceMs = 0;
   /** When probes of this recovery were sent, the latest ones, oldest first; whatever came in answer takes the oldest away. */
   unanswered: readonly number[] = [];
-  /** Errors that came in this recovery, and frames that are neither an error nor an answer in its probe's shape. */
+  /** Error frames that came in this recovery, whosever they are. */
   refusals = 0;
+  /** Frames that came in this recovery and are neither an error nor an answer in its probe's shape. */
   odd = 0;
-  /** A probe was sent since any of these came; and how many of them came so, in this recovery: more than one call's late answer. */
+  /** A probe was sent since an answer, right or wrong, came. */
   isAsked = false;
+  /** Wrong answers in this recovery that came behind a probe of their own: one alone may be a call's late answer. */
   evidence = 0;
   /** It has answered probes with something of another shape, and with nothing in shape since. */
   isOdd = false;
@@ -118,17 +120,17 @@ export class ProbeAccount implements ProbeAccountState {
   isProven = false;
   /** It had answered one before this line had the device, which may be one that isn't asked. */
   wasProven = false;
-  /** It has answered probes, if wrongly, and no silence has settled it since: when it is silent, it may wait for a customer's card. */
+  /** It answers probes wrongly, so a silence of it may mean a customer's card: it must last longer. A silence that settles it ends this. */
   answersProbes = false;
-  /** It has answered them so, whatever came since: its next reply to a call says that it is there again. */
+  /** It has ever answered probes wrongly: its next reply to a call makes `answersProbes` true again. */
   answeredProbes = false;
-  /** Silence settled it last, not an answer, and it has replied to no call since. */
+  /** A silence settled it last, and it has replied to nothing since. */
   isSilent = false;
-  /** Silence settled it last, and only posline has asked it since: so it waits for nobody's card, and one silence more says as much. */
+  /** A silence settled it last, and since then only posline has asked it: it waits for nobody's card, so one more silence is enough. */
   isGivenUp = false;
-  /** Since silence settled it last, another service replied, and none was settled so. */
+  /** It is silent alone: since a silence settled it, another service of its line replied, and none fell silent. */
   isBesideOthers = false;
-  /** It replied after such a silence, and so was, or is, asked once more while the line is idle. */
+  /** It never answered a probe, and replied to a call after a silence: it is asked once more while the line is idle. */
   isTried = false;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
@@ -279,10 +281,10 @@ export class ProbeAccount implements ProbeAccountState {
   }
 
   /**
-   * Asking it is given up, while a silence may settle it. However patient, also where wrong answers can't be counted off those that may
-   * come, so that it would be asked only once in `lateReplyMs` from now on, for minutes.
+   * It isn't asked any more, so that a silence may settle it: after enough wrong answers, two of them behind a probe of their own; or after
+   * `refusalsMax` where so many answers may come that it would be asked only once in `lateReplyMs`.
    */
-  get isRefused(): boolean {
+  get isProbingStopped(): boolean {
     const isEvident = this.wrong >= refusalsMax * this.patience && this.evidence >= oddMin;
     return isEvident || (this.wrong >= refusalsMax && this.isFull);
   }
@@ -309,10 +311,10 @@ export class ProbeAccount implements ProbeAccountState {
   }
 
   /**
-   * No byte came after `sinceMs`: no answer is expected to what was asked before it, nor to what the process before asked. But one that has
-   * answered before, and nothing now, may hang and work off all of that when it wakes, behind a call.
+   * No byte came after `sinceMs`: no answer is expected any more to what was asked before, by this process or the one before. But a service
+   * that was proven and answers nothing now may hang, and answer all of it once it wakes, behind a call: those stay assumed.
    */
-  wasSilent(sinceMs: number): void {
+  expectNothingBefore(sinceMs: number): void {
     const { stillOut } = this;
     this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
     this.staleAssumed = this.isProven && !this.hasAnswered ? Math.min(stillOut - this.staleKnown, unansweredMax) : 0;

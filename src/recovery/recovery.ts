@@ -55,7 +55,7 @@ export interface RecoveryState {
   readonly accounts: readonly ProbeAccountState[];
   /** Longest first. */
   readonly owing: readonly ServiceName[];
-  /** In the order in which they were proven. */
+  /** Whom to ask while the line is idle. */
   readonly proven: readonly ServiceName[];
   readonly silentSinceMs: number;
   readonly probeAtMs: number;
@@ -68,8 +68,8 @@ export class Recovery {
   readonly #limits: RecoveryLimits;
   /** The services that owe, longest first. */
   readonly #owing = new Map<ServiceName, ProbeAccount>();
-  /** Kept as a list, since it is looked at after each exchange. */
-  readonly #proven: LineService[] = [];
+  /** Whom to ask while the line is idle. A list, since it is looked at after each exchange; called `proven` in recordings. */
+  readonly #idleProbed: LineService[] = [];
   #silentSinceMs = 0;
   #probeAtMs = 0;
   /** When a probe was sent last: its last byte, or where that isn't out yet, its first. */
@@ -88,7 +88,7 @@ export class Recovery {
     return {
       accounts: [...this.#accounts.values()].map(({ state }) => state),
       owing: this.owing,
-      proven: this.#proven.map(({ service }) => service),
+      proven: this.#idleProbed.map(({ service }) => service),
       silentSinceMs: this.#silentSinceMs,
       probeAtMs: this.#probeAtMs,
       probedMs: this.#probedMs,
@@ -104,7 +104,7 @@ export class Recovery {
     const known = (names: readonly ServiceName[]) => names.flatMap((name) => this.#accounts.get(name) ?? []);
     this.#owing.clear();
     for (const account of known(owing)) this.#owing.set(account.service, account);
-    this.#proven.splice(0, this.#proven.length, ...known(proven).map(({ lineService }) => lineService));
+    this.#idleProbed.splice(0, this.#idleProbed.length, ...known(proven).map(({ lineService }) => lineService));
     this.#silentSinceMs = silentSinceMs;
     this.#probeAtMs = probeAtMs;
     this.#probedMs = probedMs;
@@ -120,7 +120,7 @@ export class Recovery {
     });
   }
 
-  /** The line before knew this, or several. What can't be asked any more is waited for as long, once. */
+  /** The line before knew this, or several lines did. A proven service that has no probe any more gets one long silence. */
   inherit(known: readonly KnownAnswers[]): void {
     for (const { service, isProven, isOdd, answersProbes, answeredProbes, stillOut } of known) {
       const account = this.#accounts.get(service);
@@ -132,7 +132,7 @@ export class Recovery {
       account.wasProven ||= isProven;
       if (isProven && account.lineService.probe !== undefined) account.isProven = true;
       else if (isProven || answersProbes) account.answersProbes = true;
-      if (account.isProven && !account.isOdd) this.#list(account);
+      if (account.isProven && !account.isOdd) this.#probeWhileIdle(account);
     }
   }
 
@@ -168,7 +168,7 @@ export class Recovery {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
     if (probeShaped) account.setStale(account.stale + 1);
-    if (probeShaped && !account.isProven) this.#unlist(account);
+    if (probeShaped && !account.isProven) this.#stopIdleProbes(account);
     // It may wait for a customer's card.
     if (!probeShaped) account.isGivenUp = false;
     if (this.#owing.has(service)) return;
@@ -210,9 +210,9 @@ export class Recovery {
     account.setStale(0);
     if (account.isSilent && account.isUnknown) {
       account.isTried = true;
-      this.#list(account);
+      this.#probeWhileIdle(account);
     }
-    this.#isThere(account);
+    this.#noteReply(account);
     if (account.answeredProbes) account.answersProbes = true;
   }
 
@@ -220,21 +220,20 @@ export class Recovery {
   repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
-    this.#isThere(account);
+    this.#noteReply(account);
     if (account.isProven) return;
     account.isProven = account.lineService.isProbeAnswer(reply);
     if (account.isProven) return;
     account.answersWrongly();
-    this.#unlist(account);
+    this.#stopIdleProbes(account);
   }
 
   /**
    * A reply came while a call of this service awaited its own: true when it may as well answer a stale probe, of this service or of
-   * another of its framing. Of a success that is so where that service answers its probes with something of another shape. Where only its
-   * own service can have such an answer out, there is one less of them either way: a terminal answers in order, so a reply of the
-   * call's own would say that none is left at all.
+   * another of its framing. A success may where that service answers its probes with something of another shape. Where only the call's
+   * own service is suspected, one answer is counted off: it was this frame, or none is left, since a terminal answers in order.
    */
-  mayAnswerStaleProbe(framing: Framing, service: ServiceName, now: number, isSuccess = false): boolean {
+  takeAmbiguous(framing: Framing, service: ServiceName, now: number, isSuccess: boolean): boolean {
     if (now >= Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) return false;
     const suspects = this.#accountsOf(framing).filter(({ isStaleKnown, isOdd }) => isStaleKnown && (isOdd || !isSuccess));
     const [suspect, another] = suspects;
@@ -260,10 +259,10 @@ export class Recovery {
       account.staleCame();
       return { kind: "late", service };
     }
-    this.#list(account);
+    this.#probeWhileIdle(account);
     account.take(now, this.#limits);
     this.#probeAtMs = now;
-    if (account.hasAnswered) this.#isThere(account);
+    if (account.hasAnswered) this.#noteReply(account);
     if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
       account.setStale(account.stillOut);
       this.#settle(account);
@@ -280,37 +279,37 @@ export class Recovery {
     if (isError) return account.refusals > 1 ? { kind: "refusal", service } : { kind: "late", service: undefined };
     if (account.odd < oddMin) return { kind: "late", service: undefined };
     // Asked while the line is idle, it would begin a recovery that it can't end by an answer.
-    this.#unlist(account);
+    this.#stopIdleProbes(account);
     return { kind: "odd", service };
   }
 
   /**
-   * It replied. Those that are silent beside it are left out then, but for its first reply after a silence of its own, which may mean that
-   * the terminal is on again.
+   * It replied, so services that are still silent are silent alone, and are asked only once an hour. Not by its first reply after a silence of
+   * its own: the terminal may just have been switched on.
    */
-  #isThere(account: ProbeAccount): void {
+  #noteReply(account: ProbeAccount): void {
     for (const other of this.#accounts.values()) other.isBesideOthers = other.isSilent && !account.isSilent;
     account.isSilent = false;
     account.isGivenUp = false;
     account.isBesideOthers = false;
   }
 
-  /** Silence settled it. Who replied before that may be off as well. */
-  #giveUp(account: ProbeAccount): void {
+  /** A silence settled it. Services that replied before may be off as well. */
+  #noteSilence(account: ProbeAccount): void {
     account.isSilent = true;
     account.isGivenUp = account.wrong === 0;
     for (const each of this.#accounts.values()) each.isBesideOthers = false;
   }
 
   /** It is asked while the line is idle. */
-  #list({ lineService }: ProbeAccount): void {
-    if (!this.#proven.includes(lineService)) this.#proven.push(lineService);
+  #probeWhileIdle({ lineService }: ProbeAccount): void {
+    if (!this.#idleProbed.includes(lineService)) this.#idleProbed.push(lineService);
   }
 
   /** It isn't asked while the line is idle. */
-  #unlist({ lineService }: ProbeAccount): void {
-    const index = this.#proven.indexOf(lineService);
-    if (index !== -1) this.#proven.splice(index, 1);
+  #stopIdleProbes({ lineService }: ProbeAccount): void {
+    const index = this.#idleProbed.indexOf(lineService);
+    if (index !== -1) this.#idleProbed.splice(index, 1);
   }
 
   /** Whether a reply can only be the answer to a probe, and not to this request. */
@@ -339,15 +338,15 @@ export class Recovery {
    * Whom to ask while the line is idle: who has answered a probe in this process, and nothing else to probes since; and once, who was
    * silent when it was asked, and replied to a call since.
    */
-  get proven(): readonly LineService[] {
-    return this.#proven;
+  get idleProbed(): readonly LineService[] {
+    return this.#idleProbed;
   }
 
   /**
-   * Whether it is asked only now and then while the line is idle: it is silent beside others that aren't, and would hold those up each
-   * time. Where all are silent, nobody is held up.
+   * Whether it is asked only once an hour while the line is idle: it is silent alone, and each question would hold up the others. Where all
+   * are silent, nobody is held up.
    */
-  isLeftOut(service: ServiceName): boolean {
+  isSilentAlone(service: ServiceName): boolean {
     return this.isSilent(service) && this.#accounts.get(service)?.isBesideOthers === true;
   }
 
@@ -383,16 +382,16 @@ export class Recovery {
   settleBySilence(now: number): boolean {
     // Who is settled first says nothing of the others.
     const owing = [...this.#owing.values()];
-    const settled = owing.filter((account) => now >= this.#silentAtMs(account));
+    const settled = owing.filter((account) => now >= this.#settlesAtMs(account));
     for (const account of owing) {
-      const silentAtMs = this.#silentAtMs(account);
-      // Its last probe is all that is waited for; another one would be waited for in turn.
-      if (now < silentAtMs && now >= this.#silenceEndsMs(account)) account.dueMs = Math.max(account.dueMs, silentAtMs);
+      const settlesAtMs = this.#settlesAtMs(account);
+      // Silent for long enough, but not since its last probe: another one would begin that wait again.
+      if (now < settlesAtMs && now >= this.#quietEnoughMs(account)) account.dueMs = Math.max(account.dueMs, settlesAtMs);
     }
     for (const account of settled) {
       const sinceMs = now - this.#limits.lateReplyMs;
-      if (!account.hasAnswered) this.#giveUp(account);
-      if (this.#silentSinceMs <= sinceMs) account.wasSilent(sinceMs);
+      if (!account.hasAnswered) this.#noteSilence(account);
+      if (this.#silentSinceMs <= sinceMs) account.expectNothingBefore(sinceMs);
       else account.setStale(account.stillOut);
       if (account.wrong === 0) account.answersProbes = false;
       this.#settle(account);
@@ -410,7 +409,7 @@ export class Recovery {
     due = Math.max(due, this.#probeAtMs);
     if (!still) return due;
     if (!this.owes) return this.#awaitsStale ? this.#drainedMs : this.#silentSinceMs;
-    for (const account of this.#owing.values()) due = Math.min(due, this.#silentAtMs(account));
+    for (const account of this.#owing.values()) due = Math.min(due, this.#settlesAtMs(account));
     return due;
   }
 
@@ -418,7 +417,7 @@ export class Recovery {
    * When silence settles it. One that has answered has only left-over answers to send: it isn't waited for longer than for others, nor
    * for ever. Where a service of its framing answers wrongly, so may it answer its last probe: what comes would be taken for a call's.
    */
-  #silentAtMs(account: ProbeAccount): number {
+  #settlesAtMs(account: ProbeAccount): number {
     const { lateReplyMs } = this.#limits;
     if (account.hasAnswered) {
       return Math.min(this.#silentSinceMs + lateReplyMs, account.answeredAtMs + lateReplyMs * humPatience);
@@ -427,12 +426,12 @@ export class Recovery {
     const answersWrongly =
       this.#accountsOf(account.framing).some(({ isOdd }) => isOdd) ||
       this.#owingOf(account.framing).some(({ wrong }) => wrong > 0);
-    const silenceEndsMs = this.#silenceEndsMs(account);
-    return probedMs === undefined || !answersWrongly ? silenceEndsMs : Math.max(silenceEndsMs, probedMs + lateReplyMs);
+    const quietEnoughMs = this.#quietEnoughMs(account);
+    return probedMs === undefined || !answersWrongly ? quietEnoughMs : Math.max(quietEnoughMs, probedMs + lateReplyMs);
   }
 
   /** When it has been silent for long enough. */
-  #silenceEndsMs(account: ProbeAccount): number {
+  #quietEnoughMs(account: ProbeAccount): number {
     return this.#silentSinceMs + this.#limits.lateReplyMs * this.#silencesOf(account);
   }
 
@@ -442,7 +441,7 @@ export class Recovery {
    * may have been. One that answers probes otherwise, and is silent now, may wait for a card, whatever it answers them.
    */
   #silencesOf(account: ProbeAccount): number {
-    if (!account.isRefused) return account.answersProbes ? patience : account.patience;
+    if (!account.isProbingStopped) return account.answersProbes ? patience : account.patience;
     return account.isOdd && this.#owingOf(account.framing).length === 1 ? 1 : account.patience;
   }
 
@@ -451,7 +450,7 @@ export class Recovery {
    * wrong answers may have been nobody's, of a line that is never silent.
    */
   #askMs(account: ProbeAccount): number {
-    if (!account.isRefused) return account.dueMs;
+    if (!account.isProbingStopped) return account.dueMs;
     const most = Math.max(...[...this.#owing.values()].map((each) => each.patience));
     return this.#probedMs + 2 * this.#limits.lateReplyMs * most;
   }

@@ -359,10 +359,10 @@ test("Recovery.isDoubtful() is true of an error while an answer to a probe of th
   proof.answer("bank");
   proof.now += drainMs;
   assert.equal(proof.clean, true);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("stx", "fiscal", proof.now), false, "of another framing");
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true, "the first of two");
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true, "the second");
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), false, "both are accounted for");
+  assert.equal(proof.recovery.takeAmbiguous("stx", "fiscal", proof.now, false), false, "of another framing");
+  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true, "the first of two");
+  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true, "the second");
+  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false, "both are accounted for");
 });
 
 test("Recovery.isDoubtful() counts nothing off while either of two services may be meant", () => {
@@ -372,7 +372,7 @@ test("Recovery.isDoubtful() counts nothing off while either of two services may 
   for (const ms of [0, probeIntervalMs, probeIntervalMs, probeIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("bank");
   proof.answer("qr");
-  for (let time = 0; time < 4; time++) assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true);
+  for (let time = 0; time < 4; time++) assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true);
 });
 
 test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs without a byte", () => {
@@ -384,15 +384,15 @@ test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs w
     proof.answer("bank");
     if (reply) proof.recovery.replied("bank");
     proof.now += reply ? drainMs : lateReplyMs;
-    assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), false);
+    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
   }
 });
 
 test("Recovery.isDoubtful() is false after a start whose every probe was answered, and true once one answer too many came", () => {
   const proof = new Proof(["bank"]).prove();
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), false);
+  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
   assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), true);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true);
+  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true);
 });
 
 test("Recovery takes a silence's worth of answers for left over until a call's own reply came", () => {
@@ -466,7 +466,7 @@ test("Recovery.heard() says whose answer came before it was asked", () => {
   assert.deepEqual(recovery.heard("length", JSON.parse(probeReplies.bankSupported), now), { kind: "late", service: "bank" });
 });
 
-test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the last stale answer", () => {
+test("Recovery.takeAmbiguous() is true for less than lateReplyMs after the last stale answer", () => {
   for (const [ms, may] of [
     [lateReplyMs - 1, true],
     [lateReplyMs, false],
@@ -475,15 +475,15 @@ test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the
     proof.now += 20_000;
     assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), true);
     proof.now += ms;
-    assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), may);
+    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), may);
   }
 });
 
-test("Recovery.mayAnswerStaleProbe() is false after an answer that nothing was left over for", () => {
+test("Recovery.takeAmbiguous() is false after an answer that nothing was left over for", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), false);
+  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
   assert.equal(proof.recovery.heardStale("length", { status: "success" }, proof.now), false, "no probe's answer");
 });
 
@@ -558,7 +558,7 @@ test("Recovery goes on asking who answers until it is proven, whoever is silent 
   assert.deepEqual(proof.recovery.owing, ["bank"]);
 });
 
-test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the last probe that silence settled", () => {
+test("Recovery.takeAmbiguous() is true for less than lateReplyMs after the last probe that silence settled", () => {
   for (const [ms, may] of [
     [lateReplyMs - 1, true],
     [lateReplyMs, false],
@@ -574,7 +574,7 @@ test("Recovery.mayAnswerStaleProbe() is true for less than lateReplyMs after the
     proof.now += 500;
     assert.equal(proof.recovery.settleBySilence(proof.now), true);
     proof.now = lastMs + ms;
-    assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), may);
+    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), may);
   }
 });
 
@@ -756,9 +756,9 @@ test("Recovery knows that probes of the silence which settled a service may stil
   assert.ok(proof.ask());
   proof.now = beganMs + lateReplyMs;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true, "the second");
+  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true, "the second");
   assert.equal(
-    proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now),
+    proof.recovery.takeAmbiguous("length", "bank", proof.now, false),
     false,
     "the first was asked before the silence",
   );
@@ -794,17 +794,17 @@ test("Recovery asks a terminal that works off its answers slowly once a silence'
   assert.ok(proof.ask(), "it answers at once, so it has nothing left to work off");
 });
 
-test("Recovery.mayAnswerStaleProbe() counts nothing off another service's answers: the error may be the call's own", () => {
+test("Recovery.takeAmbiguous() counts nothing off another service's answers: the error may be the call's own", () => {
   const proof = new Proof(["bank", "qr"]).prove();
   for (const service of ["bank", "qr"] as const) proof.recovery.replied(service);
   proof.fail("qr");
   for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("qr");
   for (let errors = 0; errors < 3; errors++) {
-    assert.equal(proof.recovery.mayAnswerStaleProbe("length", "bank", proof.now), true);
+    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true);
   }
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "qr", proof.now), true);
-  assert.equal(proof.recovery.mayAnswerStaleProbe("length", "qr", proof.now), false, "its one is accounted for");
+  assert.equal(proof.recovery.takeAmbiguous("length", "qr", proof.now, false), true);
+  assert.equal(proof.recovery.takeAmbiguous("length", "qr", proof.now, false), false, "its one is accounted for");
 });
 
 test("Recovery counts no error as an answer of a service while another of its framing has left-over answers", () => {
@@ -944,18 +944,18 @@ test("Recovery asks again who was given up, where the line isn't silent all the 
   assert.equal(proof.recovery.owes, false);
 });
 
-test("Recovery.mayAnswerStaleProbe() is true of a success where a service with left-over answers answers oddly, until one in shape", () => {
-  const may = ({ recovery, now }: Proof) => recovery.mayAnswerStaleProbe("length", "bank", now, true);
+test("Recovery.takeAmbiguous() is true of a success where a service with left-over answers answers oddly, until one in shape", () => {
+  const may = ({ recovery, now }: Proof) => recovery.takeAmbiguous("length", "bank", now, true);
   const proof = withOneTooMany();
   assert.equal(may(proof), false);
   for (let time = 0; time < 2; time++) proof.hear("length", odd);
   assert.equal(may(proof), true);
   assert.equal(proof.recovery.state.accounts[0]?.isOdd, true);
-  assert.deepEqual(proof.recovery.proven, [], "it isn't asked while the line is idle");
+  assert.deepEqual(proof.recovery.idleProbed, [], "it isn't asked while the line is idle");
   proof.answer("bank");
   assert.equal(may(proof), false);
   assert.deepEqual(
-    proof.recovery.proven.map(({ service }) => service),
+    proof.recovery.idleProbed.map(({ service }) => service),
     ["bank"],
   );
 });
@@ -971,8 +971,8 @@ test("Recovery.state has nothing of odd answers where there were none, and forge
   assert.deepEqual(JSON.parse(JSON.stringify(proof.recovery.state)), old);
 });
 
-test("Recovery.proven has a service that was silent from its first reply on, until it leaves a question unanswered or answers wrongly", () => {
-  const asked = ({ recovery }: Proof) => recovery.proven.map(({ service }) => service);
+test("Recovery.idleProbed has a service that was silent from its first reply on, until it leaves a question unanswered or answers wrongly", () => {
+  const asked = ({ recovery }: Proof) => recovery.idleProbed.map(({ service }) => service);
   const replied = () => {
     const proof = new Proof(["bank"]);
     proof.now += lateReplyMs;
@@ -999,10 +999,10 @@ test("Recovery.proven has a service that was silent from its first reply on, unt
   assert.deepEqual(asked(proven), ["bank"], "an error of one that is proven may pass");
 });
 
-test("Recovery.isLeftOut() of who is silent beside others, until it is heard, or another one is silent or back after a silence", () => {
+test("Recovery.isSilentAlone() of who is silent beside others, until it is heard, or another one is silent or back after a silence", () => {
   const asked = ({ recovery }: Proof) => {
-    const listed = recovery.proven.map(({ service }) => service);
-    return listed.filter((service) => !recovery.isLeftOut(service)).sort();
+    const listed = recovery.idleProbed.map(({ service }) => service);
+    return listed.filter((service) => !recovery.isSilentAlone(service)).sort();
   };
   const silent = (proof: Proof, service: ContractName) => {
     proof.fail(service).now += 10 * lateReplyMs;
@@ -1069,7 +1069,11 @@ test("Recovery.inherit() counts what may still come to the line before, and know
   assert.equal(answers, leftOver + 3 + 1, "each may be one of those");
   const odd = new Proof(["bank"]);
   odd.recovery.inherit([{ ...bank, isOdd: true, answeredProbes: true }]);
-  assert.deepEqual([odd.recovery.proven, odd.recovery.known[0]?.isOdd], [[], true], "it isn't asked while the line is idle");
+  assert.deepEqual(
+    [odd.recovery.idleProbed, odd.recovery.known[0]?.isOdd],
+    [[], true],
+    "it isn't asked while the line is idle",
+  );
   odd.ask();
   const askedMs = odd.now;
   odd.now += 10 * lateReplyMs - 1;
