@@ -1,5 +1,5 @@
 import { contracts } from "../contract/contracts.ts";
-import { recoveries } from "../contract/recovery.ts";
+import { settlingRules } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { settleByBridge } from "../settle/by-bridge.ts";
 import { newKey } from "../settle/key.ts";
@@ -161,7 +161,7 @@ function clientOver(transport: Transport, all: readonly NamedService[], by: Sett
 function typedClient<S extends ContractName>(service: RemoteService, by: SettleBy): ServiceClient<S> {
   const { service: name } = service.contract;
   const settleBy = by === "bridge" ? settleByBridge : settle;
-  const routes = new Map(recoveries[name].map(({ route }) => [methodName(route), route]));
+  const routes = new Map(settlingRules[name].map(({ route }) => [methodName(route), route]));
   const made = {
     ...methodsOf(service),
     settle: async (operation: string, body: object, options: SettleOptions = {}) =>

@@ -1,6 +1,6 @@
 import type { Contract, Polling, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery.ts";
+import { type SettlingRules, settlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { isByOtherContract, isElsewhere, sentElsewhere } from "../core/device-mark.ts";
@@ -87,7 +87,7 @@ interface Doubt {
 interface Rules {
   readonly route: Route;
   readonly polling: Polling;
-  readonly recovery: RecoveryRules;
+  readonly recovery: SettlingRules;
   readonly followed: FollowedOperation;
 }
 
@@ -298,7 +298,7 @@ export class Doubts {
 
 /** The operations that a question names by a key of their own. */
 function askedBy(contract: Contract, question: string): readonly string[] {
-  return recoveries[contract.service]
+  return settlingRules[contract.service]
     .filter(({ route, baseline }) => !baseline && routeOf(contract, route)?.polling?.route === question)
     .map(({ route }) => route);
 }
@@ -314,7 +314,7 @@ function saidOf(
   asked: JsonObject | undefined,
   answer: AnsweredCall | undefined,
 ): ReturnType<SaidOf> {
-  const recovery = recoveryOf(contract.service, path);
+  const recovery = settlingRulesOf(contract.service, path);
   const route = routeOf(contract, path);
   const keyField = route?.key;
   if (recovery === undefined || keyField === undefined || asked === undefined || answer === undefined) return undefined;
@@ -347,7 +347,7 @@ function isOld({ sent, place, sinceMs }: OpenOperation): boolean {
 
 function rulesOf(contract: Contract, operation: OpenOperation): Rules | undefined {
   const route = routeOf(contract, operation.sent.route);
-  const recovery = recoveryOf(contract.service, operation.sent.route);
+  const recovery = settlingRulesOf(contract.service, operation.sent.route);
   if (recovery === undefined || route?.key === undefined || route.polling === undefined) return undefined;
   const followed = { contract, recovery, keyField: route.key, key: fieldOf(operation, route, route.key), asks: true };
   return { route, polling: route.polling, recovery, followed };

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import { type RecoveryRules, recoveries, recoveryOf } from "../contract/recovery.ts";
+import { type SettlingRules, settlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
@@ -55,7 +55,7 @@ interface Asked {
   readonly call: Call;
   readonly contract: Contract;
   readonly route: Route;
-  readonly recovery: RecoveryRules;
+  readonly recovery: SettlingRules;
   readonly key: string;
   readonly digest: string;
   /** Its body as JSON. */
@@ -164,7 +164,7 @@ export class Follower {
     const { service, history } = this.#options;
     const isKnown = this.#active.has(nameOf(path, key)) || history?.find(service, path, key)?.digest === digest;
     if (!recovery.baseline || isKnown) return;
-    for (const former of recoveries[contract.service]) {
+    for (const former of settlingRules[contract.service]) {
       const route = routeOf(contract, former.route);
       if (route === undefined || former.route === path || route.key === undefined) continue;
       // Its answer may prove more than any question.
@@ -193,7 +193,7 @@ export class Follower {
   #asked(call: Call): Asked | undefined {
     const { contract, merchantId } = this.#options;
     const route = routeOf(contract, call.route);
-    const recovery = recoveryOf(contract.service, call.route);
+    const recovery = settlingRulesOf(contract.service, call.route);
     if (call.contract !== contract.service) throw configurationChanged(call.route);
     if (route === undefined || recovery === undefined) return undefined;
     const { key } = call;
@@ -284,13 +284,13 @@ export class Follower {
 const nameOf = (route: string, key: string) => `${route} ${key}`;
 
 /** The fields of a body that name its operation, in a question too. */
-const namesIn = (route: Route, recovery: RecoveryRules, body: JsonObject): readonly string[] =>
+const namesIn = (route: Route, recovery: SettlingRules, body: JsonObject): readonly string[] =>
   [nameField(route, recovery, body), route.key, recovery.learns, ...(route.polling?.keys ?? [])].filter(
     (name) => name !== undefined,
   );
 
 /** What is known of an operation that is about to be sent. Of its body only what names it: the rest goes out as it came. */
-function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: RecoveryRules, body: JsonObject): Token {
+function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: SettlingRules, body: JsonObject): Token {
   const names = namesIn(route, recovery, body);
   const named = Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
   const token = newToken(contract, route.path, named, service);

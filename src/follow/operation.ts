@@ -1,5 +1,5 @@
 import type { Contract, Route } from "../contract/contract.ts";
-import type { RecoveryRules } from "../contract/recovery.ts";
+import type { SettlingRules } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
@@ -51,7 +51,7 @@ export interface OperationOptions {
   readonly contract: Contract;
   readonly service: ServiceName;
   readonly route: Route;
-  readonly recovery: RecoveryRules;
+  readonly recovery: SettlingRules;
   /** How its service is asked now: a new configuration may have brought another line, or even another contract. */
   readonly present: () => Present;
   readonly clock: Clock;

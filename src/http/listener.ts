@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { noSuchRoute, routeOf } from "../contract/contracts.ts";
-import { recoveryOf } from "../contract/recovery.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { readTraceparent } from "../core/traceparent.ts";
@@ -129,7 +129,7 @@ export class HttpListener {
     const route = routeOf(contract, path);
     if (route === undefined) throw new Fault("route", `Cannot accept the request: ${noSuchRoute(contract, path)}`);
     context.route = route;
-    if (isFollowed === true && recoveryOf(contract.service, route.path) !== undefined) {
+    if (isFollowed === true && settlingRulesOf(contract.service, route.path) !== undefined) {
       context.followMs = followMsOf(request.headers["prefer"]);
     }
     if (route.methods.some((method) => method === request.method)) return true;

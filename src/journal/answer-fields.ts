@@ -1,6 +1,6 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { OperationLogEnding } from "../contract/operation-log.ts";
-import { recoveryOf } from "../contract/recovery.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import type { QuestionFields } from "../core/followed.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
@@ -16,7 +16,7 @@ export type AnswerFields = Pick<OutcomeRecord, "begun" | "learned" | "end">;
 export function answerFields(call: Call, ending: OperationLogEnding, ask: QuestionFields | undefined): AnswerFields {
   const { outcome, status, code, payload = [] } = ending;
   const contract = contracts[call.contract];
-  const recovery = recoveryOf(call.contract, call.route);
+  const recovery = settlingRulesOf(call.contract, call.route);
   if (outcome !== "answered" || recovery === undefined) return {};
   if (status === "success") {
     const reply = parseObject(textOf(payload)) ?? {};

@@ -1,4 +1,4 @@
-import { recoveryOf } from "../contract/recovery.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
 import type { ContractName } from "../core/call.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import { isObject } from "../core/json-object.ts";
@@ -78,7 +78,7 @@ export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly
 /** The result that is recorded: the contract's good end, or that nothing was carried out. */
 export function endBy(as: OperatorSettle["as"], { route }: SentRecord, contract: ContractName | undefined): OperationEnd {
   if (as === "not-done") return "failed";
-  const ends = contract === undefined ? [] : Object.values(recoveryOf(contract, route)?.ends ?? {});
+  const ends = contract === undefined ? [] : Object.values(settlingRulesOf(contract, route)?.ends ?? {});
   // Reports and shifts of the fiscal service have no end of their own to ask for.
   if (ends.includes("closed") || contract === "fiscal") return "closed";
   return "approved";

@@ -1,4 +1,4 @@
-import { recoveries } from "../contract/recovery.ts";
+import { settlingRules } from "../contract/settling.ts";
 import { nowMs } from "../core/clock.ts";
 import { contractIn } from "../core/device-mark.ts";
 import type { OperationEnd, PastOperation } from "../core/followed.ts";
@@ -31,7 +31,9 @@ export interface RecentOperation extends Known, Pick<PastOperation, "mayEndWell"
 type UnderKey = readonly Sending[];
 
 /** Paths of the operations that have an end of their own to ask for; /abort bears the key of another one. */
-const followable: ReadonlySet<string> = new Set(Object.values(recoveries).flatMap((rules) => rules.map(({ route }) => route)));
+const followable: ReadonlySet<string> = new Set(
+  Object.values(settlingRules).flatMap((rules) => rules.map(({ route }) => route)),
+);
 
 /**
  * Milliseconds after its sending for which an operation may not be carried out yet: as long as its answer is awaited, and as long once more

@@ -1,5 +1,5 @@
 import { contracts } from "../contract/contracts.ts";
-import { recoveries } from "../contract/recovery.ts";
+import { settlingRules } from "../contract/settling.ts";
 import { contractNames } from "../core/call.ts";
 import { isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
 import type { OutcomeRecord } from "./record.ts";
@@ -103,7 +103,7 @@ export const isAskedBefore = (route: string): boolean => rulesOf(route).some(({ 
 /** The rules of all contracts that have the route: a record doesn't say which contract its service has. */
 const rulesOf = (route: string) =>
   contractNames.flatMap((name) =>
-    recoveries[name].filter((each) => each.route === route).map((recovery) => ({ contract: contracts[name], recovery })),
+    settlingRules[name].filter((each) => each.route === route).map((recovery) => ({ contract: contracts[name], recovery })),
   );
 
 /**

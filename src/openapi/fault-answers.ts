@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { Contract, Route } from "../contract/contract.ts";
-import { recoveryOf } from "../contract/recovery.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
 import { Fault, type FaultKind, type FaultReason, faultClasses, faultReasons, type Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type FaultBody, faultBody, faultHttpStatus } from "../envelope/fault.ts";
@@ -97,7 +97,7 @@ export function faultAnswers(
  */
 function occurs(contract: Contract, route: Route, kind: FaultKind): boolean {
   if (kind === "route" || kind === "method") return false;
-  if (kind === "reused") return recoveryOf(contract.service, route.path) !== undefined;
+  if (kind === "reused") return settlingRulesOf(contract.service, route.path) !== undefined;
   if (kind === "key") return contract.service === "bank";
   return kind !== "sign" || contract.envelope === "form";
 }

@@ -2,8 +2,8 @@ import { STATUS_CODES } from "node:http";
 import type { ServiceConfig } from "../config/config.ts";
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
-import { recoveryOf } from "../contract/recovery.ts";
 import { schemasOf } from "../contract/schema.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
 import type { TSchema } from "../contract/typebox.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
@@ -138,7 +138,7 @@ class RouteWriter {
 
   /** Whether it can be followed to its end. */
   get #isFollowed(): boolean {
-    return recoveryOf(this.#described.contract.service, this.#route.path) !== undefined;
+    return settlingRulesOf(this.#described.contract.service, this.#route.path) !== undefined;
   }
 
   #operation(method: "GET" | "POST"): JsonObject {

@@ -1,5 +1,5 @@
 import type { Route } from "../contract/contract.ts";
-import type { RecoveryRules } from "../contract/recovery.ts";
+import type { SettlingRules } from "../contract/settling.ts";
 import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import type { CallResult } from "./call-result.ts";
 import { checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
@@ -34,7 +34,7 @@ class BridgeRun {
   readonly #service: RemoteService;
   readonly #options: SettleOptions;
   readonly #route: Route;
-  readonly #recovery: RecoveryRules;
+  readonly #recovery: SettlingRules;
   readonly #operation: FollowedOperation;
   readonly #steps: SettleStep[] = [];
   /** What is known before the answer to the start: whether an earlier one may have arrived. */

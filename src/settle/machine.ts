@@ -1,4 +1,4 @@
-import type { RecoveryRules, Verdict } from "../contract/recovery.ts";
+import type { SettlingRules, Verdict } from "../contract/settling.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { scalarText } from "./exact-json.ts";
@@ -19,7 +19,7 @@ import { actionOf, mayResend, nothingBegun, type SettleState, stateToAskAbout } 
 
 /**
  * The settle machine: follows an operation to its end without a clock and without sending. State and answer go in, the next step
- * comes out. The contracts' rules are data (`contract/recovery.ts`); here is their interpreter.
+ * comes out. The contracts' rules are data (`contract/settling.ts`); here is their interpreter.
  */
 
 /** The operation goes on, after a pause. */
@@ -83,7 +83,7 @@ function afterNotSent(
   return nothingBegun(state) ? doneRefused(recovery, summary) : askAgain(stateToAskAbout(state));
 }
 
-const doneRefused = ({ refused: verdict }: RecoveryRules, summary: AnswerSummary): NextStep => ({
+const doneRefused = ({ refused: verdict }: SettlingRules, summary: AnswerSummary): NextStep => ({
   verdict,
   reply: undefined,
   summary,
@@ -232,7 +232,7 @@ function afterFinalError({ recovery }: FollowedOperation, state: SettleState, { 
 }
 
 /** The same request once more, if it may be. */
-function resend(recovery: RecoveryRules, state: SettleState): NextStep {
+function resend(recovery: SettlingRules, state: SettleState): NextStep {
   if (!mayResend(state) || state.resends >= recovery.resendsMax) return askAgain(state);
   return { state: { ...state, phase: "ready", resends: state.resends + 1 }, pause: "none" };
 }

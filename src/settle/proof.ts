@@ -1,5 +1,5 @@
 import type { Contract } from "../contract/contract.ts";
-import { type RecoveryRules, recoveries, recoveryOf, type Verdict } from "../contract/recovery.ts";
+import { type SettlingRules, settlingRules, settlingRulesOf, type Verdict } from "../contract/settling.ts";
 import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { parseExactObject, scalarText } from "./exact-json.ts";
@@ -9,7 +9,7 @@ import { parseExactObject, scalarText } from "./exact-json.ts";
 /** An operation under its rules. */
 export interface FollowedOperation {
   readonly contract: Contract;
-  readonly recovery: RecoveryRules;
+  readonly recovery: SettlingRules;
   /** The field that names it, the key's or one in its place, and its value, as they stand in the body. */
   readonly keyField: string;
   readonly key: unknown;
@@ -41,7 +41,7 @@ function finalStateIn({ contract }: UnderRules, reply: JsonObject): string | und
 }
 
 /** The end that a value stands for; `constructor`, which every object has, stands for none. */
-function endOf({ ends }: RecoveryRules, value: string): Verdict | undefined {
+function endOf({ ends }: SettlingRules, value: string): Verdict | undefined {
   return Object.hasOwn(ends, value) ? ends[value] : undefined;
 }
 
@@ -70,10 +70,10 @@ export function isQuestion({ routes }: Contract, path: string): boolean {
  * and asked about by nobody; what more may be proven of it, the machine knows.
  */
 export function leavesOpen(contract: Contract, path: string, reply: JsonObject, code: number | undefined): boolean {
-  const own = recoveryOf(contract.service, path);
+  const own = settlingRulesOf(contract.service, path);
   if (own === undefined && (!isQuestion(contract, path) || contract.finals.errorIsFinal)) return false;
   if (hasCode(own?.refusals ?? [], code) || hasCode(own?.signCodes ?? [], code)) return false;
-  const recovery = own ?? recoveries[contract.service][0];
+  const recovery = own ?? settlingRules[contract.service][0];
   const verdict = recovery === undefined ? undefined : verdictIn({ contract, recovery }, reply, false);
   // A document that is closed and not printed is neither refused nor done.
   return verdict === undefined || verdict === "closed";
@@ -81,10 +81,10 @@ export function leavesOpen(contract: Contract, path: string, reply: JsonObject, 
 
 /** Whether a success to an operation that was sent, or to a question about one, leaves open how it ends. */
 export function goesOn(contract: Contract, path: string, reply: JsonObject): boolean {
-  const recovery = recoveryOf(contract.service, path);
+  const recovery = settlingRulesOf(contract.service, path);
   if (recovery === undefined) {
     // Where an end stands in its answer, and in which words, is the same for all operations of a contract.
-    const [any] = recoveries[contract.service];
+    const [any] = settlingRules[contract.service];
     return isQuestion(contract, path) && any !== undefined && verdictIn({ contract, recovery: any }, reply, true) === undefined;
   }
   const operation = { contract, recovery };

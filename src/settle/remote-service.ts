@@ -1,5 +1,5 @@
 import type { Contract, Route } from "../contract/contract.ts";
-import { adviceAfter } from "../contract/recovery.ts";
+import { adviceAfter } from "../contract/settling.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";

@@ -1,6 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import type { RecoveryRules } from "../contract/recovery.ts";
+import type { SettlingRules } from "../contract/settling.ts";
 import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
@@ -66,7 +66,7 @@ class SettleRun {
   readonly #options: SettleOptions;
   readonly #clock: Clock;
   readonly #route: Route;
-  readonly #recovery: RecoveryRules;
+  readonly #recovery: SettlingRules;
   readonly #body: JsonObject;
   readonly #operation: FollowedOperation;
   readonly #pauses: Pauses;

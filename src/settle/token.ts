@@ -1,6 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
-import { type RecoveryRules, recoveryOf } from "../contract/recovery.ts";
+import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
@@ -31,7 +31,7 @@ export interface Token {
  */
 export function newToken(contract: Contract, path: string, body: object, name: ServiceName = contract.service): Token {
   const route = routeOf(contract, path);
-  const recovery = recoveryOf(contract.service, path);
+  const recovery = settlingRulesOf(contract.service, path);
   if (route === undefined || recovery === undefined) {
     throw new TypeError(`Cannot settle ${path}: ${contract.service} has no operation of this name that can be followed`);
   }
@@ -54,7 +54,7 @@ function keyFieldOf(route: Route): string {
 }
 
 /** The field by which a body names its operation: the key's, or one in its place. */
-export function nameField(route: Route, recovery: RecoveryRules, body: object): string {
+export function nameField(route: Route, recovery: SettlingRules, body: object): string {
   const given = new Map<string, unknown>(Object.entries(body));
   const keyField = keyFieldOf(route);
   return [keyField, ...recovery.aliases].find((field) => scalarText(given.get(field)) !== undefined) ?? keyField;
@@ -73,7 +73,7 @@ export function contractOfToken({ service, contract }: Token): ContractName | un
 export interface ParsedToken {
   readonly token: Token;
   readonly route: Route;
-  readonly recovery: RecoveryRules;
+  readonly recovery: SettlingRules;
   readonly body: JsonObject;
 }
 
@@ -88,7 +88,7 @@ export function readToken(value: unknown): ParsedToken {
   const contract = contractNames.find((each) => each === (spoken ?? service));
   if (contract === undefined || typeof service !== "string") throw tokenError(`there is no service ${String(service)}`);
   const route = typeof path === "string" ? routeOf(contracts[contract], path) : undefined;
-  const recovery = route === undefined ? undefined : recoveryOf(contract, route.path);
+  const recovery = route === undefined ? undefined : settlingRulesOf(contract, route.path);
   if (route === undefined || recovery === undefined)
     throw tokenError(`${service} has no operation ${String(path)} to be followed`);
   const body = typeof text === "string" ? parseExactObject(text) : undefined;

@@ -1,4 +1,4 @@
-import type { Verdict } from "../contract/recovery.ts";
+import type { Verdict } from "../contract/settling.ts";
 import type { Outcome } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { Clock } from "./clock.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { contracts } from "../../src/contract/contracts.ts";
-import { recoveryOf } from "../../src/contract/recovery.ts";
+import { settlingRulesOf } from "../../src/contract/settling.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { type Followed, isGoodEnd, isOperationEnd } from "../../src/core/followed.ts";
@@ -187,7 +187,7 @@ class FullClient {
     if (result === "unknown") return true;
     if (result === "not-sent") return !terminal.heard.includes(`${this.#path} ${this.#key}`);
     // It wasn't carried out: so the contract calls it.
-    if (result === recoveryOf(trade.contract, this.#path)?.refused) return !this.stands.some((stand) => isGood(stand));
+    if (result === settlingRulesOf(trade.contract, this.#path)?.refused) return !this.stands.some((stand) => isGood(stand));
     return isAllowed(result, this.stands) || (result === "closed" && terminal.isCopied(this.#path, this.#key));
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver, createHttpClient } from "../../src/client/client.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { recoveries, recoveryOf } from "../../src/contract/recovery.ts";
+import { settlingRules, settlingRulesOf } from "../../src/contract/settling.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { NotSentError, RejectedError, UnknownError } from "../../src/settle/errors.ts";
 import { methodName } from "../../src/settle/remote-service.ts";
@@ -18,20 +18,20 @@ test("a client has one method for each route of each contract, and settle", () =
   assert.equal(methodName("/close-shift"), "closeShift");
 });
 
-test("recoveries has exactly the routes that are polled or may not be resent after a lost answer", () => {
+test("settlingRules has exactly the routes that are polled or may not be resent after a lost answer", () => {
   for (const service of contractNames) {
     const money = contracts[service].routes.filter(({ effect, polling }) => effect === "money" || polling !== undefined);
-    const routes = recoveries[service].map(({ route }) => route);
+    const routes = settlingRules[service].map(({ route }) => route);
     const expected = money.map(({ path }) => path).concat(service === "qr" ? ["/final_confirm"] : []);
     assert.deepEqual([...routes].sort(), expected.sort());
   }
-  assert.equal(recoveryOf("bank", "/terminals"), undefined);
+  assert.equal(settlingRulesOf("bank", "/terminals"), undefined);
 });
 
-test("recoveries names only codes that its contract has", () => {
+test("settlingRules names only codes that its contract has", () => {
   for (const service of contractNames) {
     const codes = contracts[service].codes.map(({ code }) => code);
-    for (const { refusals, resendCodes, signCodes, print } of recoveries[service]) {
+    for (const { refusals, resendCodes, signCodes, print } of settlingRules[service]) {
       const named = [...refusals, ...resendCodes, ...signCodes, ...(print === undefined ? [] : [print.code])];
       assert.deepEqual(
         named.filter((code) => !codes.includes(code)),

@@ -5,8 +5,8 @@ import type { Contract } from "../../src/contract/contract.ts";
 import { contracts, noSuchRoute, routeOf } from "../../src/contract/contracts.ts";
 import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
-import { recoveries } from "../../src/contract/recovery.ts";
 import { schemas } from "../../src/contract/schema.ts";
+import { settlingRules } from "../../src/contract/settling.ts";
 import { isObject } from "../../src/core/json-object.ts";
 import { packagesLoadedBy } from "./imports.ts";
 
@@ -105,8 +105,8 @@ test("polling and probes lead to read-only routes of the same contract", () => {
   }
 });
 
-test("recoveries believe no bank operation to be absent before the reply time-out of its start is over", () => {
-  for (const { route, absentsAfterMs } of recoveries.bank) {
+test("settlingRules believe no bank operation to be absent before the reply time-out of its start is over", () => {
+  for (const { route, absentsAfterMs } of settlingRules.bank) {
     assert.equal(absentsAfterMs, routeOf(bank, route)?.replyTimeoutMs, route);
   }
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import { recoveries } from "../../src/contract/recovery.ts";
+import { settlingRules } from "../../src/contract/settling.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { absent, askedOver, type Bench, benchOf, ended, inProgress, type LostSettings } from "./doubtful.ts";
@@ -154,7 +154,7 @@ for (const [service, route, code, done, word] of [
 
 test("Doubts has no question for each operation with a baseline, and one for every other that can be polled", async () => {
   for (const service of ["bank", "fiscal", "qr"] as const) {
-    for (const { route, baseline } of recoveries[service]) {
+    for (const { route, baseline } of settlingRules[service]) {
       const bench = await benchOf(time, () => inProgress);
       const isPolled = contracts[service].routes.find(({ path }) => path === route)?.polling !== undefined;
       await bench.lose("Q", { service, route, ...(service === "qr" ? { body: qrBody } : {}) });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recoveries } from "../../src/contract/recovery.ts";
+import { settlingRules } from "../../src/contract/settling.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { chosenBy, endBy, readOperatorSettle } from "../../src/journal/operator-settle.ts";
 import type { SentRecord } from "../../src/journal/record.ts";
@@ -39,7 +39,7 @@ test("endBy() records the contract's good end for what was done, and failed for 
     ["approved", "approved", "closed", "approved"],
   );
   for (const contract of contractNames) {
-    for (const { route, ends } of recoveries[contract]) {
+    for (const { route, ends } of settlingRules[contract]) {
       const end = endBy("done", { ...sent, route }, contract);
       assert.ok(Object.values<string>(ends).includes(end), `${contract} ${route} ends as ${end}`);
       assert.equal(endBy("not-done", { ...sent, route }, contract), "failed");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import type { ServiceConfig } from "../../src/config/config.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import { recoveryOf } from "../../src/contract/recovery.ts";
+import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { checkFirst, Fault, type FaultKind, faultClasses, faultReasons } from "../../src/core/fault.ts";
 import { isObject } from "../../src/core/json-object.ts";
@@ -65,7 +65,7 @@ for (const service of contractNames) {
       for (const { path, body } of contracts[service].routes) {
         const sent = body === "none" ? "" : service === "fiscal" ? "data=e30%3D&sign=AAAA" : "{}";
         for (const kind of kinds) {
-          if (kind === "reused" && recoveryOf(service, path) === undefined) continue;
+          if (kind === "reused" && settlingRulesOf(service, path) === undefined) continue;
           for (const reason of reasonsOf[kind]) {
             thrown = new Fault(kind, "Cannot do it: a test", { reason, retryAfterS: 3 });
             const { status, headers, text } = await ask(port, "POST", path, sent);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Verdict } from "../../src/contract/recovery.ts";
+import type { Verdict } from "../../src/contract/settling.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { isObject, type JsonObject } from "../../src/core/json-object.ts";
 import { methodName } from "../../src/settle/remote-service.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
-import { recoveryOf } from "../../src/contract/recovery.ts";
+import { settlingRulesOf } from "../../src/contract/settling.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { looseInteger } from "../../src/core/json-object.ts";
@@ -14,7 +14,7 @@ import type { SettleState } from "../../src/settle/state.ts";
 export function operationOf(service: ContractName, path: string, key: unknown = "K-1"): FollowedOperation {
   const contract = contracts[service];
   const route = routeOf(contract, path);
-  const recovery = recoveryOf(service, path);
+  const recovery = settlingRulesOf(service, path);
   assert.ok(route?.key !== undefined && recovery !== undefined);
   return { contract, recovery, keyField: route.key, key, asks: route.polling !== undefined };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
-import { recoveryOf } from "../../src/contract/recovery.ts";
+import { settlingRulesOf } from "../../src/contract/settling.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import {
   type FollowedOperation,
@@ -18,7 +18,7 @@ import {
 } from "../../src/settle/proof.ts";
 import { bad, good, operationOf } from "./judged.ts";
 
-const recovery = recoveryOf("bank", "/sale");
+const recovery = settlingRulesOf("bank", "/sale");
 assert.ok(recovery);
 const sale: FollowedOperation = { contract: contracts.bank, recovery, keyField: "pay_id", key: "A-1", asks: true };
 

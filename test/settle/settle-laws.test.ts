@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { recoveries } from "../../src/contract/recovery.ts";
+import { settlingRules } from "../../src/contract/settling.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { methodName } from "../../src/settle/remote-service.ts";
 import type { Settled } from "../../src/settle/types.ts";
@@ -10,7 +10,7 @@ import { bodyOf, reply, TestClock } from "./scripted.ts";
 import { Fateful, follow, schedule, scheduleWithDelays } from "./tills.ts";
 
 /**
- * Tests src/settle/machine.ts, src/contract/recovery.ts.
+ * Tests src/settle/machine.ts, src/contract/settling.ts.
  *
  * How many schedules each law is held against for each operation; a campaign sets more.
  */
@@ -45,7 +45,7 @@ function holds(result: Settled["result"], model: Model, { end }: Fate): void {
 }
 
 for (const service of contractNames) {
-  for (const { route, baseline, ownKey } of recoveries[service]) {
+  for (const { route, baseline, ownKey } of settlingRules[service]) {
     test(`settle() of ${service} ${route} is carried out once at most and tells what happened or "unknown"`, async () => {
       let known = 0;
       const schedules = service === "fiscal" ? schedule : scheduleWithDelays;
@@ -73,7 +73,7 @@ for (const service of contractNames) {
 
 test("settle() comes to the true end of every operation when nothing goes wrong on the way", async () => {
   for (const service of contractNames) {
-    for (const { route, refused, ownKey } of recoveries[service]) {
+    for (const { route, refused, ownKey } of settlingRules[service]) {
       for (const end of ["good", "bad"] as const) {
         const given: Fate = { end, checks: 1, start: "true", tells: "each", opens: false, unprinted: false };
         const model = modelOf(service, route, given, false);

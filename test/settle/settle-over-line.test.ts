@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { lineDefaults } from "../../src/config/limits.ts";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
-import { recoveryOf } from "../../src/contract/recovery.ts";
+import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
 import { parseWireFault, type WireFault, wireFaultKinds } from "../../src/emulator/faults/wire-fault.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -123,7 +123,7 @@ function force({ emulator }: Terminal, { operation }: Job, befalling: Befalling)
   const routes = {
     start: route,
     question: routeOf(contracts[service], route)?.polling?.route ?? route,
-    print: recoveryOf(service, route)?.print?.route ?? route,
+    print: settlingRulesOf(service, route)?.print?.route ?? route,
     probe: contracts[service].probe.route,
   };
   emulator.plan.force({ service, route: routes[befalling.asked], effect: { fault: befalling.fault } });

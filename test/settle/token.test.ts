@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
-import { recoveryOf } from "../../src/contract/recovery.ts";
+import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { contractOfToken, nameField, newToken, readToken } from "../../src/settle/token.ts";
 import { fresh } from "./judged.ts";
 import { kept } from "./scripted.ts";
@@ -54,7 +54,7 @@ test("newToken() of a service of another name says its contract, and of the cont
 
 test("nameField() is the field that the body has, the key's first", () => {
   const route = routeOf(fiscal, "/sale");
-  const recovery = recoveryOf("fiscal", "/sale");
+  const recovery = settlingRulesOf("fiscal", "/sale");
   const terminals = routeOf(bank, "/terminals");
   assert.ok(route !== undefined && recovery !== undefined && terminals !== undefined);
   assert.equal(nameField(route, recovery, { documentExtID: "A", documentID: 12 }), "documentExtID");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readCapabilities } from "../../../src/admin/capabilities.ts";
 import { contracts, routeOf } from "../../../src/contract/contracts.ts";
-import { recoveries } from "../../../src/contract/recovery.ts";
+import { settlingRules } from "../../../src/contract/settling.ts";
 import { contractNames, type Reply } from "../../../src/core/call.ts";
 import { nowMs } from "../../../src/core/clock.ts";
 import { isOperationEnd } from "../../../src/core/followed.ts";
@@ -72,7 +72,7 @@ const probes: Target = {
 };
 
 const operations = contractNames.flatMap((name) =>
-  recoveries[name].map((recovery) => ({ contract: contracts[name], recovery })),
+  settlingRules[name].map((recovery) => ({ contract: contracts[name], recovery })),
 );
 
 const verdicts: readonly unknown[] = ["approved", "declined", "reversed", "closed", "failed", "unprinted", "unknown"];

@@ -13,7 +13,7 @@ import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
 /** How an operation may be proven to have ended. Bank and qr: approved, declined, reversed. Fiscal: closed, failed, unprinted. */
 export type Verdict = "approved" | "declined" | "reversed" | "closed" | "failed" | "unprinted";
 
-export interface RecoveryRules {
+export interface SettlingRules {
   readonly route: string;
   /**
    * What status "success" at the start means: that it is `followed` by questions, unless the answer holds a final state already,
@@ -156,7 +156,7 @@ const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "
 const qrOnce = { ...qrPayment, ownKey: false, success: "approved", resendsMax: 0, learns: undefined } as const;
 
 /** Every operation that can be followed, by service. */
-export const recoveries: Readonly<Record<ContractName, readonly RecoveryRules[]>> = {
+export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules[]>> = {
   fiscal: [
     { ...fiscalDocument, route: "/sale" },
     // Some tills give the refund the order's number as well, under which /check_status would find the sale
@@ -183,13 +183,13 @@ export const recoveries: Readonly<Record<ContractName, readonly RecoveryRules[]>
 };
 
 /** The rules of a route, or undefined where it is not an operation that can be followed. */
-export function recoveryOf(service: ContractName, route: string): RecoveryRules | undefined {
-  return recoveries[service].find((recovery) => recovery.route === route);
+export function settlingRulesOf(service: ContractName, route: string): SettlingRules | undefined {
+  return settlingRules[service].find((recovery) => recovery.route === route);
 }
 
 /** What to do after an answer with status "error", in a sentence for people. */
 export function adviceAfter(service: ContractName, route: string, code: number | undefined): string {
-  const recovery = recoveryOf(service, route);
+  const recovery = settlingRulesOf(service, route);
   if (recovery === undefined || code === undefined) return advice[service].other;
   if (recovery.refusals.includes(code)) return "nothing was started: fix what the code says, then send it again";
   if (recovery.signCodes.includes(code)) return "nothing was started: rebuild the sign and send it once more";
