@@ -116,11 +116,18 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
   const writeHeld = () => {
     const those = held;
     held = [];
+    let failure: unknown;
     for (const { record, endedMs } of those) {
       heldMs = endedMs;
-      logger.info(exchangeFields(record), "exchange");
+      try {
+        logger.info(exchangeFields(record), "exchange");
+      } catch (error) {
+        // A bug, of which no other line and no call must be the worse.
+        failure ??= error;
+      }
     }
     heldMs = undefined;
+    if (failure !== undefined) logger.error({ error: loggedSentence(String(failure)) }, "an exchange could not be logged");
   };
   const put = ({ level: at, fields, message }: Line, leftOut: number) => {
     leftOutEver += leftOut;

@@ -12,7 +12,7 @@ import { wholeOf } from "../envelope/json.ts";
  * third of all objects outlived their call so, and V8 took pauses of 6 ms to move them.
  */
 export class InFlight {
-  /** Those of one key follow each other. */
+  /** Those of one key follow each other, in the order in which they came: a call is joined to the first one like it. */
   readonly #byKey: Record<string, OutCall | undefined> = Object.create(null);
 
   /** The identical call that waits or is out; undefined where there is none. */
@@ -24,8 +24,13 @@ export class InFlight {
 
   add(entry: OutCall): void {
     const name = nameOf(entry.call);
-    entry.next = this.#byKey[name];
-    this.#byKey[name] = entry;
+    let last = this.#byKey[name];
+    if (last === undefined) {
+      this.#byKey[name] = entry;
+      return;
+    }
+    while (last.next !== undefined) last = last.next;
+    last.next = entry;
   }
 
   remove(entry: OutCall): void {
@@ -51,7 +56,7 @@ interface OutCall {
   readonly reply: Promise<Reply>;
   /** Its place in the order of all that is sent, once it is sent. */
   readonly order: () => number | undefined;
-  /** Another one of the same key. */
+  /** The next one of the same key, that came later. */
   next: OutCall | undefined;
 }
 

@@ -340,6 +340,7 @@ export class Operation {
       return answerOf(this.#lastFault);
     }
     if (call !== undefined) {
+      if (isElsewhere(this.#askedOver, device)) return this.#terminalChanged();
       this.#askedOver = device;
       this.#askedAtOrder = order;
       this.#wasDenied = !(ending instanceof Fault) && isAbsent(contract, ending.code) && history.hadAny();
@@ -361,12 +362,7 @@ export class Operation {
     const { contract, recovery, route, present } = this.#options;
     const now = present();
     const { handler, device } = now;
-    if (now.contract !== contract || isElsewhere(this.#askedOver, device)) {
-      // What is known under its key is another terminal's: it ends unsent, and the next try asks anew.
-      this.#lastFault = configurationChanged(route.path);
-      this.#giveUp.abort();
-      return answerOf(this.#lastFault);
-    }
+    if (now.contract !== contract || isElsewhere(this.#askedOver, device)) return this.#terminalChanged();
     this.#call = undefined;
     this.#sentOver = device;
     // Asked about a moment ago: what is found under its key from now on is its own, and its record says so.
@@ -383,6 +379,13 @@ export class Operation {
     else if (this.#start.outcome === "not-sent" && this.#known.doubt) this.#giveUp.abort();
     this.#startEnded();
     return answerOf(this.#start);
+  }
+
+  /** What is known under its key is another terminal's: it ends unsent, and the next try asks anew. */
+  #terminalChanged(): Answer {
+    this.#lastFault = configurationChanged(this.#options.route.path);
+    this.#giveUp.abort();
+    return answerOf(this.#lastFault);
   }
 
   /** @returns how the question ended, and over which device it was asked. */

@@ -196,6 +196,10 @@ export class Journal implements OperationHistory {
         isResent = this.#isCopy(call, route, () => record);
         if (isResent) throw resent(call);
         refuseOutdated(call, this.#recent.lastOrderOf(record));
+        // It waited with nothing known under its key; what was learned meanwhile would be taken for its own end.
+        if (call.isFresh === true && this.#recent.hadAny(record)) {
+          throw notRecorded(route.path, "the terminal is known by now to have another operation under its key");
+        }
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         sending = isOver ? undefined : this.#recent.add(record, sent);
         if (sending !== undefined) call.onSent?.(sending.order);

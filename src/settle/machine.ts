@@ -213,7 +213,7 @@ function afterAbsent(
       return endAfter(recovery.absentsMin);
     default:
       if (recovery.absentWhenAccepted === "refused") return endAfter(recovery.absentsMin);
-      if (!state.isAborted || recovery.absentWhenAborted === "ask") return askAgain(seen);
+      if (!state.isAborted || recovery.absentWhenAborted === "ask") return askAgain({ ...state, absents: 0 });
       return endAfter(recovery.absentsMin);
   }
 }

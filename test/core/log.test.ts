@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { blockFor } from "../../src/core/clock.ts";
-import type { LineFields, Log, ProcessFields } from "../../src/core/log.ts";
+import { type LineFields, type Log, openLog, type ProcessFields } from "../../src/core/log.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { record, textOf, written } from "./written.ts";
 
@@ -100,6 +103,29 @@ test("Log.exchange() keeps each line's place and time, though answered ones are 
   assert.deepEqual(names, Array.from({ length: 20 }, (_, i) => [`a${i}`, ...behind(i)]).flat());
   const times = lines.filter(({ outcome }) => outcome === "answered").map(({ time }) => Date.parse(String(time)));
   for (let i = 1; i < times.length; i++) assert.ok((times[i] ?? 0) - (times[i - 1] ?? 0) >= apartMs - 1, `${times}`);
+});
+
+test("Log.exchange() costs no other line where one can't be made, and says so", () => {
+  const folder = mkdtempSync(join(tmpdir(), "posline-log-"));
+  const path = join(folder, "log");
+  const fd = openSync(path, "w");
+  try {
+    const render = (line: string) => {
+      if (line.includes('"requestId":"bad"')) throw new Error("a bug");
+      return line;
+    };
+    const log = openLog("info", { fd, render });
+    for (const requestId of ["a", "bad", "b"]) log.exchange({ ...record, requestId });
+    log.flush();
+    assert.deepEqual(readFileSync(path, "utf8").match(/"requestId":"\w+"|"error":"[^"]+"/g), [
+      '"requestId":"a"',
+      '"requestId":"b"',
+      '"error":"Error: a bug"',
+    ]);
+  } finally {
+    closeSync(fd);
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("Log writes an answered exchange soon, though nothing follows it", async () => {

@@ -516,8 +516,9 @@ test("Follower takes what the terminal on another device knows for proof, and no
 });
 
 test("Follower sends what waits for a question, though its line gets another device meanwhile", async () => {
-  const late = new Promise<Answered>((resolve) => time.after(500, () => resolve(absent)));
-  const box = following(() => late, { route: "/cancel", device: "old" });
+  const turns = new Turns();
+  void turns.take(() => new Promise<void>((resolve) => time.after(500, resolve)));
+  const box = following(() => absent, { route: "/cancel", device: "old", turns });
   const asking = box.ask({ pay_id: "P-1" });
   await time.advance(100);
   const { history } = box;
@@ -526,10 +527,26 @@ test("Follower sends what waits for a question, though its line gets another dev
     sent.push(route);
     return replyOf(route === "/check" ? absent : approved);
   };
-  const options = { contract: contracts.bank, service: "bank", merchantId: undefined, history, turns: new Turns() };
+  const options = { contract: contracts.bank, service: "bank", merchantId: undefined, history, turns };
   box.follower.use({ ...options, handler, device: "new" });
   await ended(asking);
   assert.ok(sent.includes("/cancel"), String(sent));
+  assert.deepEqual(box.sent, [], "nothing went to the old one");
+});
+
+test("Follower sends nothing where it would count one terminal's answers for another's", async () => {
+  const box = following(() => absent, { route: "/cancel", device: "old" });
+  const asking = box.ask({ pay_id: "P-1" });
+  await time.until(() => box.sent.length === 2, 10_000);
+  await time.advance(takesMs);
+  const { history } = box;
+  const sent: string[] = [];
+  // It has the sale, and denies it once, in passing.
+  const handler = async ({ route }: Call) => replyOf(sent.push(route) === 1 ? absent : approved);
+  const options = { contract: contracts.bank, service: "bank", merchantId: undefined, history, turns: new Turns() };
+  box.follower.use({ ...options, handler, device: "new" });
+  const { fault } = await ended(asking);
+  assert.deepEqual([fault?.outcome, fault?.reason, sent], ["not-sent", "stopping", ["/check"]]);
 });
 
 test("Follower sends nothing by another contract than a call was made for, though its service gets that while it waits", async () => {

@@ -140,6 +140,19 @@ for (const order of [
   });
 }
 
+test("joined() joins a call to the first one like it, not to one behind that waits by other rules", async () => {
+  const { asked, handler, call } = held();
+  void handler(call("/refund", body, "P-1"));
+  // It was asked about before the first one came, so it isn't joined, and may be refused when its turn comes.
+  handler({ ...call("/refund", body, "P-1"), askedAtOrder: 0 }).catch(() => {});
+  assert.equal(asked.length, 2);
+  const third = handler(call("/refund", body, "P-1"));
+  assert.equal(asked.length, 2);
+  asked[1]?.fail(new Fault("unavailable", "refused"));
+  asked[0]?.reply(good);
+  assert.equal((await third).isJoined, true);
+});
+
 test("joined() takes any text for a key", async () => {
   const { asked, handler, call } = held();
   const keys = ["__proto__", "constructor", "toString", "17", "undefined", undefined];

@@ -4,7 +4,7 @@ import { VirtualTime } from "../support/virtual-time.ts";
 import { absent, final, success, WholeBox } from "./whole-box.ts";
 
 /**
- * Tests src/follow/follower.ts, src/follow/joined.ts, src/settle/machine.ts.
+ * Tests src/follow/follower.ts, src/follow/joined.ts, src/journal/journal.ts, src/settle/machine.ts.
  *
  * Over a whole box: a cancel or a refund under its sale's key is never taken for that sale, and what the terminal forgets proves nothing
  * of it.
@@ -121,4 +121,50 @@ test("a sale that was accepted under a key of over 64 characters is known to hav
   const again = box.call("/sale", long, 120);
   await time.advance(130_000);
   assert.deepEqual([again.word, box.count("/sale")], ["pending", 1]);
+});
+
+test("a second click of a refund gets the first one's answer, though the same with the header waits behind that", async () => {
+  const refund = { pay_id: "R-1", amount: 100, currency_name: "EUR" };
+  const box = await new WholeBox(time, ({ route }) => (route === "/refund" ? success : absent)).start();
+  box.answerMs = 300;
+  box.call("/refund", refund, 60);
+  await time.until(() => box.count("/check") === 3, 10_000);
+  await time.advance(100);
+  // While the third "there is none" is on its way: the same without the header, clicked twice.
+  box.answerMs = 8_000;
+  const first = box.call("/refund", refund);
+  await time.advance(300);
+  const second = box.call("/refund", refund);
+  await time.advance(30_000);
+  assert.deepEqual([first.outcome, second.outcome], ["answered", "answered"], second.text);
+  assert.equal(box.count("/refund"), 1);
+});
+
+test("a cancel isn't sent, nor approved by its sale, where that sale turns up while the cancel waits for the line", async () => {
+  let hasSale = false;
+  const box = await new WholeBox(time, ({ route, body }) => {
+    if (body.pay_id === "Q-1") return success;
+    if (route !== "/check") return undefined;
+    return hasSale ? final("APPROVED", "T-1") : absent;
+  }).start();
+  const first = box.call("/sale", sale, 120);
+  await time.until(() => first.word !== undefined, 200_000);
+  assert.equal(first.word, "failed");
+  await time.advance(60_000);
+  box.answerMs = 500;
+  const before = box.count("/check");
+  const cancel = box.call("/cancel", sale, 60);
+  await time.until(() => box.count("/check") === before + 3, 30_000);
+  // The third "there is none" is on its way; another till sells, and somebody asks about the sale.
+  await time.advance(100);
+  box.call("/sale", { pay_id: "Q-1", amount: 100 });
+  box.call("/check", { pay_id: "P-1" });
+  await time.advance(600);
+  box.answerMs = 10;
+  // Carried out behind its gateway only now.
+  hasSale = true;
+  await time.advance(100_000);
+  assert.equal(box.journal.find("bank", "/sale", "P-1")?.end, "approved");
+  assert.equal(box.count("/cancel"), 0);
+  assert.notEqual(cancel.word, "approved");
 });
