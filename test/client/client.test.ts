@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClientOver, createHttpClient } from "../../src/client/client.ts";
+import type { OperationOf } from "../../src/client/types.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { settlingRules, settlingRulesOf } from "../../src/contract/settling.ts";
-import { contractNames } from "../../src/core/call.ts";
+import { type ContractName, contractNames } from "../../src/core/call.ts";
 import { NotSentError, RejectedError, UnknownError } from "../../src/settle/errors.ts";
 import { methodName } from "../../src/settle/remote-service.ts";
 import { error, lost, ok, over, reply, Scripted } from "../settle/scripted.ts";
@@ -26,6 +27,19 @@ test("settlingRules has exactly the routes that are polled or may not be resent 
     assert.deepEqual([...routes].sort(), expected.sort());
   }
   assert.equal(settlingRulesOf("bank", "/terminals"), undefined);
+});
+
+test("OperationOf has exactly the operations that settlingRules has", () => {
+  // The type makes a name that is missing or too many an error of the compiler.
+  const operations: { readonly [S in ContractName]: Readonly<Record<OperationOf<S>, true>> } = {
+    fiscal: { sale: true, refund: true, deposit: true, withdraw: true },
+    bank: { sale: true, preauth: true, confirm: true, cancel: true, refund: true, xreport: true, closeShift: true },
+    qr: { showqrcode: true, cancel: true, refund: true, finalConfirm: true },
+  };
+  for (const service of contractNames) {
+    const names = settlingRules[service].map(({ route }) => methodName(route));
+    assert.deepEqual(Object.keys(operations[service]).sort(), names.sort());
+  }
 });
 
 test("settlingRules names only codes that its contract has", () => {
