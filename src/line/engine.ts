@@ -502,7 +502,7 @@ export class LineEngine {
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (!probeShaped) this.#recovery.replied(service);
-    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json);
+    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json, now);
     else this.#lastBusyMs = now;
     this.#settle(current, current.reply(frame, read, now));
     // An answer may be owed all the same, by a frame that strayed in before this one.
@@ -660,17 +660,11 @@ export class LineEngine {
   /** Settles by silence what can be; otherwise probes, if it is time for it. */
   #recoveryDue(now: number): void {
     if (this.#receiving.phase === "in-frame") return;
-    const { answered, owing } = this.#recovery;
+    const { owing, silent } = this.#recovery;
     if (this.#isStill && this.#recovery.settleBySilence(now)) {
       // They were silent just now: asking them again at once would say no more.
       for (const service of owing) if (this.#recovery.isProven(service)) this.#idleProbedMs.set(service, now);
-      this.#lookClean(
-        now,
-        this.#whyClean(
-          owing.filter((service) => !answered.includes(service)),
-          now,
-        ),
-      );
+      this.#lookClean(now, this.#whyClean(silent, now));
       return;
     }
     const lineService = this.#recovery.probeDue(now);

@@ -34,14 +34,19 @@ export const patience = 10;
 /** Unanswered probes that are remembered: most of an hour's worth, of a line that hums and has nobody who answers. */
 const unansweredMax = 100;
 
+/** So many answers are nearly as many as the next process takes for left over. */
+const fullMin = staleProbesMax - 2;
+
 /** So many frames that are neither an error nor of a probe's shape, in one recovery, answer probes: a call's late answer is one. */
 export const oddMin = 2;
 
 /** How a service answers its probes, as the line knows it that had the device before: what it takes to believe its silence. */
 export interface KnownAnswers
   extends Pick<ProbeAccount, "service" | "isProven" | "isOdd" | "answersProbes" | "answeredProbes" | "isGivenUp"> {
-  /** Answers to its probes that may still come. */
+  /** Answers to its probes that are known to be possible still. */
   readonly stillOut: number;
+  /** Those that are merely assumed to be; absent where there are none, as in recordings made before it was noted. */
+  readonly assumed?: number | undefined;
 }
 
 /** One service's probes as numbers, for a recording. */
@@ -66,6 +71,7 @@ export interface ProbeAccountState {
   readonly isBesideOthers?: boolean | undefined;
   readonly isTried?: boolean | undefined;
   readonly isAsked?: boolean | undefined;
+  readonly answersIdleSinceMs?: number | undefined;
   readonly evidence?: number | undefined;
   readonly wasProven?: boolean | undefined;
   readonly isProven: boolean;
@@ -85,6 +91,7 @@ const usual: Readonly<Record<string, unknown>> = {
   isBesideOthers: false,
   isTried: false,
   isAsked: false,
+  answersIdleSinceMs: 0,
   evidence: 0,
   wasProven: false,
 };
@@ -132,6 +139,8 @@ export class ProbeAccount implements ProbeAccountState {
   isBesideOthers = false;
   /** It never answered a probe, and replied to a call after a silence: it is asked once more while the line is idle. */
   isTried = false;
+  /** Since when it has answered each question of an idle line; 0 while it is silent, or hasn't been asked one since it was. */
+  answersIdleSinceMs = 0;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
@@ -187,12 +196,12 @@ export class ProbeAccount implements ProbeAccountState {
   /**
    * An answer came, to a probe of this recovery or to a stale one. One that came promptly is the last probe's, and those before that
    * were lost; otherwise it is the oldest one's, and the terminal works off the others. Only a terminal that has nothing left to work
-   * off is asked again at once.
+   * off is asked again at once; and one that only posline has asked, all night perhaps, isn't asked until all of that was answered: a silence
+   * then says as much.
    */
   take(now: number, limits: RecoveryLimits): void {
     const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < limits.probeIntervalMs;
     this.isProven = true;
-    this.isGivenUp = false;
     this.isOdd = false;
     this.isAsked = false;
     this.answered++;
@@ -207,15 +216,19 @@ export class ProbeAccount implements ProbeAccountState {
       this.waitsSinceMs = oldest;
       this.#wait(now, limits);
     }
+    if (this.isGivenUp && this.stale > staleProbesMax) this.dueMs = now + limits.lateReplyMs;
   }
 
   /**
-   * The next probe may follow after half the time that the line has waited, within these bounds; and after the longest while nearly as
-   * many answers may come as the next process takes for left over. Nearly: a recovery that begins asks once at once, and so does a
-   * prompt answer.
+   * The next probe may follow after half the time that the line has waited, within these bounds. It follows after the longest while nearly
+   * as many answers may come as the next process takes for left over (nearly: a recovery that begins asks once at once, and so does a
+   * prompt answer), and while only posline asks a service that is silent: more questions would only be more answers to count later.
    */
   #wait(now: number, { probeIntervalMs, lateReplyMs }: RecoveryLimits): void {
-    const waitMs = this.isFull ? lateReplyMs : Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
+    const waitMs =
+      this.isFull || this.isGivenUp
+        ? lateReplyMs
+        : Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
     this.dueMs = now + waitMs;
   }
 
@@ -248,6 +261,11 @@ export class ProbeAccount implements ProbeAccountState {
   /** More answers came than could be stale: one belongs to a probe of this recovery. */
   get hasAnswered(): boolean {
     return this.answered > this.stale;
+  }
+
+  /** It answered in this recovery, and was asked nothing since. */
+  get isAnswering(): boolean {
+    return this.answered > 0 && this.sentAtMs === 0;
   }
 
   /** How many answers to its probes may still come. */
@@ -286,12 +304,13 @@ export class ProbeAccount implements ProbeAccountState {
    */
   get isProbingStopped(): boolean {
     const isEvident = this.wrong >= refusalsMax * this.patience && this.evidence >= oddMin;
-    return isEvident || (this.wrong >= refusalsMax && this.isFull);
+    // An error that is counted off leaves one less than full.
+    return isEvident || (this.wrong >= refusalsMax && this.stillOutKnown >= fullMin - 1);
   }
 
   /** Nearly as many answers may come as the next process takes for left over. */
   get isFull(): boolean {
-    return this.stillOutKnown >= staleProbesMax - 2;
+    return this.stillOutKnown >= fullMin;
   }
 
   /** How many stale answers may come. */
@@ -317,7 +336,7 @@ export class ProbeAccount implements ProbeAccountState {
   expectNothingBefore(sinceMs: number): void {
     const { stillOut } = this;
     this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
-    this.staleAssumed = this.isProven && !this.hasAnswered ? Math.min(stillOut - this.staleKnown, unansweredMax) : 0;
+    this.staleAssumed = this.isProven && !this.hasAnswered ? stillOut - this.staleKnown : 0;
     this.isAssumedRight = false;
   }
 

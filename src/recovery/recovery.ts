@@ -115,19 +115,21 @@ export class Recovery {
   get known(): readonly KnownAnswers[] {
     return [...this.#accounts.values()].map((account) => {
       const { service, isOdd, answersProbes, answeredProbes, isGivenUp, stillOutKnown: stillOut } = account;
+      const { staleAssumed: assumed } = account;
       const isProven = account.isProven || account.wasProven;
-      return { service, isProven, isOdd, answersProbes, answeredProbes, isGivenUp, stillOut };
+      return { service, isProven, isOdd, answersProbes, answeredProbes, isGivenUp, stillOut, assumed };
     });
   }
 
   /** The line before knew this, or several lines did. A proven service that has no probe any more gets one long silence. */
   inherit(known: readonly KnownAnswers[]): void {
-    for (const { service, isProven, isOdd, answersProbes, answeredProbes, stillOut } of known) {
+    for (const { service, isProven, isOdd, answersProbes, answeredProbes, stillOut, assumed = 0 } of known) {
       const account = this.#accounts.get(service);
       if (account === undefined) continue;
       account.isOdd ||= isOdd;
       account.answeredProbes ||= answeredProbes;
       account.staleKnown = Math.max(account.staleKnown, stillOut);
+      account.staleAssumed = Math.max(account.staleAssumed, assumed);
       account.isGivenUp = known.every((each) => each.service !== service || each.isGivenUp);
       account.wasProven ||= isProven;
       if (isProven && account.lineService.probe !== undefined) account.isProven = true;
@@ -143,6 +145,11 @@ export class Recovery {
   /** Those that owe no more than left-over answers: their probes were answered. */
   get answered(): readonly ServiceName[] {
     return [...this.#owing.values()].filter(({ hasAnswered }) => hasAnswered).map(({ service }) => service);
+  }
+
+  /** Those that answered nothing of what they were asked last. */
+  get silent(): readonly ServiceName[] {
+    return [...this.#owing.values()].filter(({ isAnswering }) => !isAnswering).map(({ service }) => service);
   }
 
   /** Whether anybody owes. */
@@ -217,15 +224,26 @@ export class Recovery {
   }
 
   /** An idle line's question was answered. One that wasn't known to answer any is known from now on, as it answers. */
-  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>): void {
+  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>, now: number): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
+    this.#noteIdleReply(account, now);
     this.#noteReply(account);
     if (account.isProven) return;
     account.isProven = account.lineService.isProbeAnswer(reply);
     if (account.isProven) return;
     account.answersWrongly();
     this.#stopIdleProbes(account);
+  }
+
+  /**
+   * What had piled up while it was silent would come without such a pause: where it has answered each question of an idle line for as long
+   * as a proven service is waited for, and nothing else came, none of that is left.
+   */
+  #noteIdleReply(account: ProbeAccount, now: number): void {
+    if (account.answersIdleSinceMs === 0) account.answersIdleSinceMs = now;
+    const sinceMs = Math.max(account.answersIdleSinceMs, this.#silentSinceMs);
+    if (now >= sinceMs + this.#limits.lateReplyMs * patience) account.setStale(0);
   }
 
   /**
@@ -294,11 +312,12 @@ export class Recovery {
     account.isBesideOthers = false;
   }
 
-  /** A silence settled it. Services that replied before may be off as well. */
+  /** A silence settled it. Others that are silent may be off with it, so they aren't silent alone any more. */
   #noteSilence(account: ProbeAccount): void {
     account.isSilent = true;
+    account.answersIdleSinceMs = 0;
     account.isGivenUp = account.wrong === 0;
-    for (const each of this.#accounts.values()) each.isBesideOthers = false;
+    for (const each of this.#accounts.values()) if (each !== account) each.isBesideOthers = false;
   }
 
   /** It is asked while the line is idle. */
@@ -390,7 +409,8 @@ export class Recovery {
     }
     for (const account of settled) {
       const sinceMs = now - this.#limits.lateReplyMs;
-      if (!account.hasAnswered) this.#noteSilence(account);
+      if (account.isAnswering) this.#noteReply(account);
+      else this.#noteSilence(account);
       if (this.#silentSinceMs <= sinceMs) account.expectNothingBefore(sinceMs);
       else account.setStale(account.stillOut);
       if (account.wrong === 0) account.answersProbes = false;

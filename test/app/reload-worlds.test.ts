@@ -72,6 +72,11 @@ class Terminal {
     };
   }
 
+  /** Answers nothing for so long, and then all that it was asked. */
+  hang(ms: number): void {
+    this.#freeMs = time.nowMs + ms;
+  }
+
   switch(isOn: boolean): void {
     this.#isOn = isOn;
     if (isOn) return;
@@ -142,6 +147,8 @@ type Step =
       readonly timeoutMs: number;
     }
   | { readonly do: "reload"; readonly wish: Wish }
+  /** Of the first terminal; random lives have none, since one of over five minutes with a sale in it can't be told from a terminal that is off. */
+  | { readonly do: "hang"; readonly hangMs: number }
   | { readonly do: "unplug" | "switch off" | "switch on"; readonly terminal: number };
 
 interface Life {
@@ -297,6 +304,7 @@ async function live({ habits, steps: all, lastTakesMs }: Life): Promise<void> {
   for (const { step, waitMs } of all) {
     if (step.do === "call") box.call(step);
     else if (step.do === "reload") box.load(step.wish);
+    else if (step.do === "hang") box.terminals[0]?.hang(step.hangMs);
     else if (step.do !== "unplug") box.terminals[step.terminal]?.switch(step.do === "switch on");
     else {
       const device = box.terminals[step.terminal]?.device;
@@ -369,7 +377,21 @@ const manyReloads: Life = {
   lastTakesMs: 35_000,
 };
 
+/** It hangs for ten minutes and answers all it was asked; somebody has reloaded meanwhile, and the sales begin right before it wakes. */
+const hangOver = (probeMs: number, beforeMs: number): Life => ({
+  habits: { probeMs, odd: undefined },
+  steps: [
+    { step: reload({ hasFiscal: false }), waitMs: 10_000 },
+    { step: { do: "hang", hangMs: 600_000 }, waitMs: 560_000 },
+    { step: reload({ hasFiscal: false, baudRate: 9_600 }), waitMs: 40_000 - beforeMs },
+    ...Array.from({ length: 8 }, () => ({ step: call(700), waitMs: 31_000 })),
+  ],
+  lastTakesMs: 5,
+});
+
+const hangs = [700, 1_500].flatMap((probeMs) => [1_000, 10_000, 29_000].map((beforeMs) => hangOver(probeMs, beforeMs)));
+
 test("LineSet gives no call another's answer, whatever reloads change meanwhile, in random lives", async () => {
-  const examples = [otherPath, quietMeanwhile, manyReloads].map((each): [Life] => [each]);
+  const examples = [otherPath, quietMeanwhile, manyReloads, ...hangs].map((each): [Life] => [each]);
   await fc.assert(fc.asyncProperty(lives, live), { numRuns, ...seed, examples });
 });

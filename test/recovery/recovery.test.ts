@@ -926,7 +926,7 @@ test("Recovery gives up on who is proven after ten times as many, or as soon as 
   };
   const erring = answeredSo(failed(), '{"status":"error"}', 30);
   assert.equal(erring.askAfter(probeIntervalMs), undefined);
-  const odder = answeredSo(failed(), odd, leftOver - 2);
+  const odder = answeredSo(failed(), odd, leftOver - 3);
   assert.equal(odder.askAfter(probeIntervalMs), undefined);
   assert.equal(odder.askAfter(lateReplyMs), undefined);
   assert.equal(odder.recovery.settleBySilence(odder.now), true);
@@ -989,13 +989,13 @@ test("Recovery.idleProbed has a service that was silent from its first reply on,
   silent.recovery.replied("bank");
   assert.deepEqual(asked(silent), [], "it was asked once");
   const wrong = replied();
-  wrong.recovery.repliedIdle("bank", { status: "error" });
+  wrong.recovery.repliedIdle("bank", { status: "error" }, wrong.now);
   assert.deepEqual(asked(wrong), []);
   assert.equal(wrong.recovery.state.accounts[0]?.answersProbes, true);
   const proven = replied();
-  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]));
+  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]), proven.now);
   assert.deepEqual([asked(proven), proven.recovery.isProven("bank")], [["bank"], true]);
-  proven.recovery.repliedIdle("bank", { status: "error" });
+  proven.recovery.repliedIdle("bank", { status: "error" }, proven.now);
   assert.deepEqual(asked(proven), ["bank"], "an error of one that is proven may pass");
 });
 
@@ -1019,9 +1019,9 @@ test("Recovery.isSilentAlone() of who is silent beside others, until it is heard
   assert.deepEqual(asked(proof), ["fiscal"]);
   silent(proof, "fiscal");
   assert.deepEqual(asked(proof), ["bank", "fiscal"], "all are silent");
-  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now);
   assert.deepEqual(asked(proof), ["bank", "fiscal"], "the terminal may be on again");
-  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now);
   assert.deepEqual(asked(proof), ["fiscal"]);
   assert.deepEqual(asked(silent(new Proof(["bank"]).prove(), "bank")), ["bank"], "it is alone");
   const wrong = answeredSo(new Proof(["fiscal", "bank"]).prove().fail("bank"), '{"status":"error"}', 1);
@@ -1050,7 +1050,10 @@ test("Recovery.inherit() makes it as patient as the line before was, with whom i
   };
   const asked = new Proof(["bank"]);
   asked.recovery.inherit([bank, { ...bank, service: "gone" }]);
-  assert.deepEqual([asked.recovery.known, silentFor(asked, "bank"), silentFor(asked, "bank")], [[bank], 300_000, 300_000]);
+  assert.deepEqual(
+    [asked.recovery.known, silentFor(asked, "bank"), silentFor(asked, "bank")],
+    [[{ ...bank, assumed: leftOver }], 300_000, 300_000],
+  );
   const unsigned = new Proof(["fiscal"], false);
   unsigned.recovery.inherit([{ ...bank, service: "fiscal" }]);
   assert.deepEqual([silentFor(unsigned, "fiscal"), silentFor(unsigned, "fiscal")], [300_000, lateReplyMs]);

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { requestFor } from "./lines.ts";
+import { OddTerminal } from "./odd-terminal.ts";
+
+/**
+ * Tests src/line/engine.ts, src/recovery/recovery.ts, src/recovery/probe-account.ts.
+ *
+ * Whole lives of lines whose terminal is silent for long: it hangs and answers everything later, or it was off and heard nothing. Nobody can
+ * tell one from the other while it lasts.
+ */
+
+const minuteMs = 60_000;
+
+/** A terminal that has proven itself. */
+function proven(...services: ConstructorParameters<typeof OddTerminal>[0]): OddTerminal {
+  const terminal = new OddTerminal(services);
+  terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+  terminal.cleanAfterS();
+  terminal.time.advance(10_000);
+  return terminal;
+}
+
+for (const hangMinutes of [15, 25, 60]) {
+  test(`Line gives no call another's answer, over a terminal that hung for ${hangMinutes} minutes and answers all it was asked`, () => {
+    for (const answerMs of [300, 700]) {
+      for (const beforeMs of [1_000, 10_000, 29_000]) {
+        const terminal = proven("bank");
+        terminal.answerMs = () => answerMs;
+        terminal.hang(hangMinutes * minuteMs);
+        terminal.time.advance(hangMinutes * minuteMs - beforeMs);
+        for (let n = 0; n < 12; n++) {
+          const told = terminal.sell(`S-${n}`, 31_000);
+          if (told?.includes('"id"')) assert.ok(told.includes(`"S-${n}"`), `S-${n} was answered ${told}`);
+        }
+      }
+    }
+  });
+}
+
+for (const answerMs of [150, 300, 1_000, 2_500]) {
+  for (const offHours of [1, 10]) {
+    test(`Line is clean soon after its terminal is switched on after ${offHours} h, where a probe takes ${answerMs} ms`, () => {
+      for (let moreS = 0; moreS < 96; moreS += 6) {
+        const terminal = proven("bank");
+        terminal.answerMs = () => answerMs;
+        terminal.sell("FIRST");
+        terminal.time.advance(2 * minuteMs);
+        terminal.isOffFor(offHours * 60 * minuteMs + moreS * 1_000);
+        const seconds = terminal.cleanAfterS();
+        assert.ok(seconds <= 40, `${seconds} s`);
+      }
+    });
+  }
+
+  test(`Line is clean soon after a slow sale, ten minutes after its terminal was switched on, where a probe takes ${answerMs} ms`, () => {
+    const terminal = proven("bank");
+    terminal.answerMs = () => answerMs;
+    terminal.sell("FIRST");
+    terminal.time.advance(2 * minuteMs);
+    terminal.isOffFor(60 * minuteMs);
+    terminal.time.advance(10 * minuteMs);
+    terminal.nextMs = 31_000;
+    terminal.sell("SLOW", 31_000);
+    const seconds = terminal.cleanAfterS();
+    assert.ok(seconds <= Math.max(5, answerMs / 100), `${seconds} s`);
+  });
+}
+
+test("Line is held up by errors in place of probes' answers for little over seven minutes, however long it was silent before", () => {
+  for (let offS = 60; offS < 300; offS += 10) {
+    const terminal = proven("bank", "fiscal");
+    terminal.sell("A");
+    terminal.onCall = (id) => (id === "LOST" ? undefined : `{"status":"success","id":"${id}"}`);
+    terminal.sell("LOST");
+    terminal.isOffFor(offS * 1_000);
+    terminal.odd.set("bank", '{"status":"error","code":-3}');
+    const seconds = terminal.cleanAfterS();
+    assert.ok(seconds < 435, `off for ${offS} s: ${seconds} s`);
+  }
+});
+
+test("Line is held up by a dead service for half a minute an hour, beside one that can't be asked and is called now and then", () => {
+  const terminal = new OddTerminal(["bank", "fiscal"], 30_000, false);
+  terminal.onCall = (id) => (id === "B" ? undefined : `{"status":"success","id":"${id}"}`);
+  terminal.cleanAfterS();
+  terminal.odd.set("bank", undefined);
+  terminal.sell("B");
+  terminal.time.advance(20 * minuteMs);
+  let refused = 0;
+  const calls = 48;
+  for (let n = 0; n < calls; n++) {
+    let isAnswered = false;
+    terminal.line.call(requestFor(`F-${n}`, { service: "fiscal", replyTimeoutMs: 30_000 }), (ending) => {
+      isAnswered = "payload" in ending;
+    });
+    // At another moment of the minute each time.
+    terminal.time.advance(30 * minuteMs + ((n * 7_919) % 30_000));
+    if (!isAnswered) refused++;
+  }
+  assert.ok(refused <= 4, `${refused} of ${calls} calls were refused`);
+});
