@@ -16,7 +16,7 @@ import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import type { LineEffect, LineEvent, LineReported } from "./events.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
-import { babbleMsMax, probeReplyMs, silentAloneProbeMs } from "./limits.ts";
+import { ambiguousMax, babbleMsMax, probeReplyMs, silentAloneProbeMs } from "./limits.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 
@@ -53,6 +53,8 @@ export interface EngineRest {
   readonly lastBusyMs: number;
   readonly babblesSinceMs?: number | undefined;
   readonly idleProbedMs: readonly (readonly [ServiceName, number])[];
+  /** Absent where none was, as in recordings made before it was noted. */
+  readonly ambiguous?: number | undefined;
   readonly recovery: RecoveryState;
   readonly liveness: LivenessSnapshot;
 }
@@ -90,6 +92,8 @@ export class LineEngine {
   #lastBusyMs = 0;
   /** When each service was last probed on an idle line, or one that can prove itself was given up. */
   readonly #idleProbedMs = new Map<ServiceName, number>();
+  /** Replies in a row that may have been answers to earlier requests. */
+  #ambiguous = 0;
   #whyStopping: string | undefined;
   #stopDueMs = never;
 
@@ -121,6 +125,7 @@ export class LineEngine {
       lastBusyMs: this.#lastBusyMs,
       babblesSinceMs: this.#babblesSinceMs,
       idleProbedMs: [...this.#idleProbedMs],
+      ...(this.#ambiguous === 0 ? {} : { ambiguous: this.#ambiguous }),
       recovery: this.#recovery.state,
       liveness: this.#liveness.state,
     };
@@ -137,6 +142,7 @@ export class LineEngine {
     this.#lastBusyMs = rest.lastBusyMs;
     this.#babblesSinceMs = rest.babblesSinceMs;
     for (const [service, probedMs] of rest.idleProbedMs) this.#idleProbedMs.set(service, probedMs);
+    this.#ambiguous = rest.ambiguous ?? 0;
     this.#recovery.state = rest.recovery;
     this.#liveness.state = rest.liveness;
   }
@@ -499,6 +505,7 @@ export class LineEngine {
   #replied(current: Exchange, frame: Frame, read: ReadReply, now: number): void {
     const { service, probeShaped } = current.request;
     this.#current = undefined;
+    this.#ambiguous = 0;
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (!probeShaped) this.#recovery.replied(service);
@@ -585,9 +592,11 @@ export class LineEngine {
     const silence = isTimeout ? this.#liveness.silence(service, now) : undefined;
     if (isTimeout) this.#liveness.unanswered(service, now);
     this.#take("fail", failure.why);
-    this.#recovery.begin(now);
+    this.#ambiguous = failure.reason === "reply-ambiguous" ? this.#ambiguous + 1 : 0;
+    if (this.#ambiguous < ambiguousMax) this.#recovery.begin(now);
+    else this.#recovery.outlastStale(now);
     if (!isTimeout && exchange.isRepeatable && !this.isStopping) {
-      exchange.waitUntilMs = now + this.#config.queueWaitMs;
+      exchange.waitsAgain(failure, now + this.#config.queueWaitMs);
       this.#queue.putFirst(exchange);
     } else this.#settle(exchange, exchange.failure(failure, now, silence));
   }

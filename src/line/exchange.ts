@@ -72,6 +72,8 @@ export class Exchange implements Queued {
   #replyDueMs = Number.POSITIVE_INFINITY;
   /** Why what came is not a reply; undefined while nothing like one came. */
   #corrupt: DiscardReason | undefined;
+  /** Why its first sending had no good reply, where it waits for its second. */
+  #former: Failure | undefined;
   /** How often it was sent; a second time only what changes nothing. */
   #sendings = 0;
 
@@ -120,6 +122,12 @@ export class Exchange implements Queued {
     this.#replyDueMs = now + this.request.replyTimeoutMs + this.#frameBytes * msPerByte;
   }
 
+  /** It had no good reply, and may wait for its second sending until then. */
+  waitsAgain(failure: Failure, untilMs: number): void {
+    this.#former = failure;
+    this.waitUntilMs = untilMs;
+  }
+
   /** The kernel accepted no byte of this sending after all. */
   unsent(): void {
     this.#sendings--;
@@ -149,11 +157,9 @@ export class Exchange implements Queued {
 
   /** The ending of what waits: nothing was sent, unless it waits for its second sending. */
   refusal(reason: FaultReason, state: string, now: number): Fault {
-    if (this.#sendings > 0) {
-      return this.failure(
-        { reason: "reply-corrupt", why: `the reply was corrupt, and the request was not sent once more (${state})` },
-        now,
-      );
+    const former = this.#former;
+    if (former !== undefined) {
+      return this.failure({ ...former, why: `${former.why}, and the request was not sent once more (${state})` }, now);
     }
     return unavailable(this.#line, reason, state, { queueMs: now - this.cameMs });
   }

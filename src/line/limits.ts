@@ -28,6 +28,12 @@ export const probeReplyMs = 5_000;
 export const silentAloneProbeMs = 3_600_000;
 
 /**
+ * Replies in a row that may be answers to earlier requests, after which the line waits until none of those can come any more: each is told
+ * as unknown and begins the doubt anew, and a till that asks each second would never get an answer.
+ */
+export const ambiguousMax = 3;
+
+/**
  * Milliseconds for which bytes that nobody asked for may keep an idle line from sending: calls would be refused one by one, of a line
  * that counts as ready. A late answer of 5 kB takes as long at 9600 baud.
  */

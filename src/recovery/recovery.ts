@@ -61,6 +61,8 @@ export interface RecoveryState {
   readonly probeAtMs: number;
   readonly probedMs: number;
   readonly awaitsStale: boolean;
+  /** Absent where it is the usual one, as in recordings made before it was noted. */
+  readonly drainMs?: number | undefined;
 }
 
 export class Recovery {
@@ -76,6 +78,8 @@ export class Recovery {
   #probedMs = 0;
   /** True when nobody owes and stale answers may still be on their way. */
   #awaitsStale = false;
+  /** How long the silence must last for that. */
+  #drainMs = drainMs;
 
   constructor(services: readonly LineService[], limits: RecoveryLimits) {
     this.#limits = limits;
@@ -93,10 +97,11 @@ export class Recovery {
       probeAtMs: this.#probeAtMs,
       probedMs: this.#probedMs,
       awaitsStale: this.#awaitsStale,
+      ...(this.#drainMs === drainMs ? {} : { drainMs: this.#drainMs }),
     };
   }
 
-  set state({ accounts, owing, proven, silentSinceMs, probeAtMs, probedMs, awaitsStale }: RecoveryState) {
+  set state({ accounts, owing, proven, silentSinceMs, probeAtMs, probedMs, awaitsStale, ...rest }: RecoveryState) {
     for (const each of accounts) {
       const account = this.#accounts.get(each.service);
       if (account !== undefined) account.state = each;
@@ -109,6 +114,7 @@ export class Recovery {
     this.#probeAtMs = probeAtMs;
     this.#probedMs = probedMs;
     this.#awaitsStale = awaitsStale;
+    this.#drainMs = rest.drainMs ?? drainMs;
   }
 
   /** What the line that follows on the same device must know. */
@@ -164,7 +170,7 @@ export class Recovery {
 
   /** No answer can come to a probe before the whole of it is out, which may take seconds: what is silent until then says nothing. */
   get #drainedMs(): number {
-    return Math.max(this.#silentSinceMs, this.#probedMs) + drainMs;
+    return Math.max(this.#silentSinceMs, this.#probedMs) + this.#drainMs;
   }
 
   /**
@@ -200,8 +206,19 @@ export class Recovery {
       account.renew();
     }
     this.#awaitsStale = false;
+    this.#drainMs = drainMs;
     this.#silentSinceMs = now;
     this.#probeAtMs = now;
+  }
+
+  /**
+   * Errors come again and again that may be left-over ones, and each begins that doubt anew: starts afresh, and ends only once nothing came
+   * for so long that none is left.
+   */
+  outlastStale(now: number): void {
+    this.begin(now);
+    this.#awaitsStale = true;
+    this.#drainMs = this.#limits.lateReplyMs;
   }
 
   /** Bytes come without an end, though nobody is known to owe: starts afresh, until they pause. */

@@ -103,9 +103,15 @@ test("Exchange.refusal() says that nothing was sent, unless it waits for its sec
   const unsent = exchangeOf().refusal("line-down", "it is down (unplugged)", 3_000);
   assert.deepEqual([unsent.outcome, unsent.reason], ["not-sent", "line-down"]);
   assert.deepEqual([unsent.details.queueMs, unsent.retryAfterS], [2_000, 2]);
-  const sent = written().refusal("line-down", "it is down (unplugged)", 3_000);
-  assert.deepEqual([sent.outcome, sent.reason], ["unknown", "reply-corrupt"]);
-  assert.match(sent.message, /was not sent once more \(it is down \(unplugged\)\)\. Outcome unknown, call \/check/);
+  const again = written();
+  again.waitsAgain({ reason: "reply-ambiguous", why: "two replies came at once" }, 9_000);
+  assert.equal(again.waitUntilMs, 9_000);
+  const sent = again.refusal("line-down", "it is down (unplugged)", 3_000);
+  assert.deepEqual([sent.outcome, sent.reason], ["unknown", "reply-ambiguous"]);
+  assert.match(
+    sent.message,
+    /two replies came at once, and the request was not sent once more \(it is down \(unplugged\)\)\. Outcome unknown, call \/check/,
+  );
   assert.deepEqual([sent.details.queueMs, sent.details.lineMs], [500, 1_500]);
 });
 

@@ -80,6 +80,25 @@ test("Line is held up by errors in place of probes' answers for little over seve
   }
 });
 
+for (const offS of [1, 5, 25]) {
+  test(`Line gives a till that asks each second its errors soon, where its terminal was on ${offS} s later than posline`, () => {
+    const terminal = new OddTerminal(["bank", "qr"]);
+    terminal.onCall = (id) => `{"status":"error","code":-15,"id":"${id}"}`;
+    terminal.isOffFor(offS * 1_000);
+    terminal.cleanAfterS();
+    const told: string[] = [];
+    for (let n = 0; n < 60; n++) {
+      const request = { ...requestFor(`C-${n}`, { service: "bank" }), repeatable: true };
+      terminal.line.call(request, (ending) => told.push("payload" in ending ? "answered" : String(ending.reason)));
+      terminal.time.advance(1_000);
+    }
+    assert.equal(told.length, 60);
+    const ambiguous = told.filter((each) => each === "reply-ambiguous").length;
+    const answered = told.filter((each) => each === "answered").length;
+    assert.ok(ambiguous <= 3 && answered >= 25, told.join(" "));
+  });
+}
+
 test("Line is held up by a dead service for half a minute an hour, beside one that can't be asked and is called now and then", () => {
   const terminal = new OddTerminal(["bank", "fiscal"], 30_000, false);
   terminal.onCall = (id) => (id === "B" ? undefined : `{"status":"success","id":"${id}"}`);
