@@ -34,6 +34,14 @@ export const patience = 10;
 /** Unanswered probes that are remembered: most of an hour's worth, of a line that hums and has nobody who answers. */
 const unansweredMax = 100;
 
+/**
+ * Answers that are assumed to come of a terminal that was silent for long, at most: as many questions as it is asked in an hour and a half.
+ * One
+ * that was off must answer more than these where a call is owed, in half a minute at 300 ms each; of one that hung for longer, and kept them all,
+ * a call could get the answer of another.
+ */
+const assumedMax = 100;
+
 /** So many answers are nearly as many as the next process takes for left over. */
 const fullMin = staleProbesMax - 2;
 
@@ -334,9 +342,9 @@ export class ProbeAccount implements ProbeAccountState {
    * that was proven and answers nothing now may hang, and answer all of it once it wakes, behind a call: those stay assumed.
    */
   expectNothingBefore(sinceMs: number): void {
-    const { stillOut } = this;
+    const { stillOut, hasAnswered } = this;
     this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
-    this.staleAssumed = this.isProven && !this.hasAnswered ? stillOut - this.staleKnown : 0;
+    this.staleAssumed = this.isProven && !hasAnswered ? Math.min(stillOut - this.staleKnown, assumedMax) : 0;
     this.isAssumedRight = false;
   }
 
