@@ -569,6 +569,7 @@ export class LineEngine {
     this.#report({ is: "discard", discard });
     this.#current?.discarded(discard.reason);
     this.#liveness.discarded(discard, now);
+    if (this.#isRecovering) this.#recovery.disturbed();
     if (this.#state !== "idle") return;
     // What was torn may have been a left-over answer, so the terminal hasn't been silent.
     this.#recovery.heardBytes(now);

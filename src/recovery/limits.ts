@@ -12,6 +12,15 @@ export const staleProbesMax = 17;
  */
 export const drainMs = 200;
 
+/**
+ * Milliseconds of a pause before a question, in turns once and twice as long, and until its answer at most: a terminal that works off what
+ * it was asked before would answer in such a pause unasked, or too late, whatever time it takes for each.
+ */
+export const stepMs = 3_000;
+
+/** So many answers in a row that came in step with such questions prove that nothing was left over: half a minute's worth. */
+export const stepsMin = 6;
+
 /** Milliseconds without an answer after which a silent service is reported: five probes. Within a minute for all that can be seen. */
 export const silentWarnMs = 10_000;
 

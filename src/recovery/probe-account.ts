@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { staleProbesMax } from "./limits.ts";
+import { staleProbesMax, stepMs, stepsMin } from "./limits.ts";
 
 /** A service on a line, as far as recovery needs it. */
 export interface LineService {
@@ -34,13 +34,11 @@ export const patience = 10;
 /** Unanswered probes that are remembered: most of an hour's worth, of a line that hums and has nobody who answers. */
 const unansweredMax = 100;
 
-/**
- * Answers that are assumed to come of a terminal that was silent for long, at most: as many questions as it is asked in an hour and a half.
- * One
- * that was off must answer more than these where a call is owed, in half a minute at 300 ms each; of one that hung for longer, and kept them all,
- * a call could get the answer of another.
- */
-const assumedMax = 100;
+/** Answers that are assumed to come of a terminal that was silent for long, at most: more than are asked in a night and a day. */
+const assumedMax = 2_000;
+
+/** Milliseconds that asking in step takes. */
+const stepsMs = stepsMin * stepMs * 1.5;
 
 /** So many answers are nearly as many as the next process takes for left over. */
 const fullMin = staleProbesMax - 2;
@@ -80,6 +78,8 @@ export interface ProbeAccountState {
   readonly isTried?: boolean | undefined;
   readonly isAsked?: boolean | undefined;
   readonly answersIdleSinceMs?: number | undefined;
+  readonly steps?: number | undefined;
+  readonly asks?: number | undefined;
   readonly evidence?: number | undefined;
   readonly wasProven?: boolean | undefined;
   readonly isProven: boolean;
@@ -100,6 +100,8 @@ const usual: Readonly<Record<string, unknown>> = {
   isTried: false,
   isAsked: false,
   answersIdleSinceMs: 0,
+  steps: 0,
+  asks: 0,
   evidence: 0,
   wasProven: false,
 };
@@ -149,6 +151,10 @@ export class ProbeAccount implements ProbeAccountState {
   isTried = false;
   /** Since when it has answered each question of an idle line; 0 while it is silent, or hasn't been asked one since it was. */
   answersIdleSinceMs = 0;
+  /** Questions in this recovery since its last answer. */
+  asks = 0;
+  /** Answers in a row, in this recovery, each to a question that was asked after a pause, while nothing else came. */
+  steps = 0;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
@@ -182,12 +188,15 @@ export class ProbeAccount implements ProbeAccountState {
     this.odd = 0;
     this.isAsked = false;
     this.evidence = 0;
+    this.steps = 0;
+    this.asks = 0;
   }
 
   /** A probe is sent. */
   ask(now: number, limits: RecoveryLimits): void {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
+    this.asks++;
     this.sentAtMs = now;
     this.isAsked = true;
     this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
@@ -204,15 +213,20 @@ export class ProbeAccount implements ProbeAccountState {
   /**
    * An answer came, to a probe of this recovery or to a stale one. One that came promptly is the last probe's, and those before that
    * were lost; otherwise it is the oldest one's, and the terminal works off the others. Only a terminal that has nothing left to work
-   * off is asked again at once; and one that only posline has asked, all night perhaps, isn't asked until all of that was answered: a silence
-   * then says as much.
+   * off is asked again at once. One that only posline has asked, all night perhaps, isn't asked until all of that was answered: a silence
+   * then says as much. Where a call is owed and counting would take longer than to ask in step, it is asked so.
    */
   take(now: number, limits: RecoveryLimits): void {
-    const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < limits.probeIntervalMs;
+    const tookMs = this.sentAtMs > 0 ? now - this.sentAtMs : Number.POSITIVE_INFINITY;
+    const isPrompt = tookMs < limits.probeIntervalMs;
+    const isInStep = this.asks === 1 && tookMs < stepMs && this.sentAtMs - this.answeredAtMs >= this.#pauseMs;
+    this.steps = isInStep ? this.steps + 1 : 0;
+    if (this.steps >= stepsMin) this.setStale(0);
     this.isProven = true;
     this.isOdd = false;
     this.isAsked = false;
     this.answered++;
+    this.asks = 0;
     this.sentAtMs = 0;
     this.answeredAtMs = now;
     this.unanswered = this.unanswered.slice(1);
@@ -224,7 +238,15 @@ export class ProbeAccount implements ProbeAccountState {
       this.waitsSinceMs = oldest;
       this.#wait(now, limits);
     }
-    if (this.isGivenUp && this.stale > staleProbesMax) this.dueMs = now + limits.lateReplyMs;
+    if (this.stale <= staleProbesMax) return;
+    const isCountedSooner = (this.stale - this.answered) * tookMs <= stepsMs;
+    if (this.isGivenUp) this.dueMs = now + limits.lateReplyMs;
+    else if (tookMs < stepMs && !isCountedSooner) this.dueMs = now + this.#pauseMs;
+  }
+
+  /** How long the pause before its next question must be, to be in step. */
+  get #pauseMs(): number {
+    return this.steps % 2 === 0 ? stepMs : 2 * stepMs;
   }
 
   /**
@@ -249,6 +271,7 @@ export class ProbeAccount implements ProbeAccountState {
     if (isError) this.refusals++;
     else this.odd++;
     this.isGivenUp = false;
+    this.steps = 0;
     if (isError && isAlone && this.refusals > 1) {
       this.errors++;
       this.unanswered = this.unanswered.slice(1);

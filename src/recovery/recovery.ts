@@ -285,6 +285,7 @@ export class Recovery {
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
+      this.disturbed();
       const heard = this.#heardWrong(this.#probedLast(framing), reply?.["status"] === "error", now);
       this.suspectFraming(framing);
       return heard;
@@ -303,6 +304,11 @@ export class Recovery {
       this.#settle(account);
     }
     return { kind: "answer", service };
+  }
+
+  /** Something came that is no answer, or a part of one: whoever was asked in step is asked so from the beginning. */
+  disturbed(): void {
+    for (const account of this.#accounts.values()) account.steps = 0;
   }
 
   /** Not an answer in shape: it may be what the service answers to its probe, or late. */

@@ -53,6 +53,24 @@ for (const answerMs of [150, 300, 1_000, 2_500]) {
     });
   }
 
+  for (const offHours of [1, 10, 60]) {
+    test(`Line is clean within 70 s of a sale in vain before its terminal is on after ${offHours} h, where a probe takes ${answerMs} ms`, () => {
+      for (const waitS of [0, 10, 20, 29]) {
+        const terminal = proven("bank");
+        terminal.answerMs = () => answerMs;
+        terminal.sell("FIRST");
+        terminal.isOn = false;
+        terminal.time.advance(offHours * 60 * minuteMs);
+        assert.equal(terminal.sell("IN-VAIN", 30_100), "no-reply");
+        terminal.time.advance(waitS * 1_000);
+        terminal.isOn = true;
+        const seconds = terminal.cleanAfterS();
+        assert.ok(seconds <= 70, `${seconds} s`);
+        assert.equal(terminal.sell("NEXT"), '{"status":"success","id":"NEXT"}');
+      }
+    });
+  }
+
   test(`Line is clean soon after a slow sale, ten minutes after its terminal was switched on, where a probe takes ${answerMs} ms`, () => {
     const terminal = proven("bank");
     terminal.answerMs = () => answerMs;

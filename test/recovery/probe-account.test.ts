@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { lineService } from "../../src/line/caller.ts";
+import { stepMs } from "../../src/recovery/limits.ts";
 import { ProbeAccount } from "../../src/recovery/probe-account.ts";
 
 const accountOf = (state: Partial<ProbeAccount>) => {
@@ -26,14 +27,55 @@ test("ProbeAccount.expectNothingBefore() keeps what a proven service may still a
   assert.deepEqual([askedSince.staleKnown, askedSince.staleAssumed], [1, 27]);
 });
 
-test("ProbeAccount.expectNothingBefore() keeps a hundred at most, and nothing of one that answered or was never proven", () => {
-  const night = accountOf({ isProven: true, staleAssumed: 90, sent: 30 });
+test("ProbeAccount.expectNothingBefore() keeps two thousand at most, and nothing of one that answered or was never proven", () => {
+  const night = accountOf({ isProven: true, staleAssumed: 1_990, sent: 30 });
   night.expectNothingBefore(1_000);
-  assert.equal(night.staleAssumed, 100);
+  assert.equal(night.staleAssumed, 2_000);
   const answered = accountOf({ isProven: true, staleAssumed: 17, sent: 18, answered: 18 });
   answered.expectNothingBefore(1_000);
   assert.equal(answered.stale, 0);
   const unproven = accountOf({ staleAssumed: 17, sent: 3 });
   unproven.expectNothingBefore(1_000);
   assert.equal(unproven.stale, 0);
+});
+
+const limits = { lateReplyMs: 30_000, probeIntervalMs: 2_000 };
+
+/** Asked and answered so: the pauses before the questions, and how long each answer takes. */
+function askedInStep(account: ProbeAccount, pauses: readonly number[], tookMs = 300): ProbeAccount {
+  let now = 1_000_000;
+  account.ask(now, limits);
+  now += tookMs;
+  account.take(now, limits);
+  for (const pauseMs of pauses) {
+    now += pauseMs;
+    account.ask(now, limits);
+    now += tookMs;
+    account.take(now, limits);
+  }
+  return account;
+}
+
+const hundreds = () => accountOf({ isProven: true, staleAssumed: 700 });
+const inStep = [2 * stepMs, stepMs, 2 * stepMs, stepMs, 2 * stepMs];
+
+test("ProbeAccount.take() takes answers in step with questions behind pauses for proof that nothing is left over, however much was assumed", () => {
+  const account = askedInStep(hundreds(), inStep);
+  assert.deepEqual([account.stale, account.hasAnswered], [0, true]);
+  assert.equal(askedInStep(hundreds(), inStep.slice(1)).hasAnswered, false, "one too few");
+  const hasty = inStep.map((pauseMs, index) => (index === 1 ? pauseMs - 1 : pauseMs));
+  assert.equal(askedInStep(hundreds(), hasty).hasAnswered, false, "a pause too short");
+  assert.equal(askedInStep(hundreds(), inStep, stepMs).hasAnswered, false, "answers as late as a pause is long");
+});
+
+test("ProbeAccount counts steps from the beginning after an answer that wasn't asked for, and a wrong one", () => {
+  for (const disturb of [
+    (account: ProbeAccount, now: number) => account.take(now, limits),
+    (account: ProbeAccount, now: number) => account.answerWrongly(now, { isError: true, isAlone: true }),
+  ]) {
+    const account = askedInStep(hundreds(), inStep.slice(0, 3));
+    assert.equal(account.steps, 4);
+    disturb(account, account.answeredAtMs + 500);
+    assert.equal(account.steps, 0);
+  }
 });
