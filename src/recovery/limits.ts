@@ -13,10 +13,11 @@ export const staleProbesMax = 17;
 export const drainMs = 200;
 
 /**
- * Milliseconds of a pause before a question, in turns once and twice as long, and until its answer at most: a terminal that works off what
- * it was asked before would answer in such a pause unasked, or too late, whatever time it takes for each.
+ * Asking in step: a pause, a question, its answer within `answerMs`; the pauses are `pauseMs` and twice that in turns, and at most `slackMs`
+ * longer where they count. A terminal that works off what it was asked before, and takes some time for each, answers in such a pause unasked
+ * if that time is below twice `pauseMs`; and if it is above, its answer comes later than `answerMs` after a question behind the shorter one.
  */
-export const stepMs = 3_000;
+export const inStep = { pauseMs: 3_500, slackMs: 500, answerMs: 3_000 } as const;
 
 /** So many answers in a row that came in step with such questions prove that nothing was left over: half a minute's worth. */
 export const stepsMin = 6;

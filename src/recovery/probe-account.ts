@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { staleProbesMax, stepMs, stepsMin } from "./limits.ts";
+import { inStep, staleProbesMax, stepsMin } from "./limits.ts";
 
 /** A service on a line, as far as recovery needs it. */
 export interface LineService {
@@ -38,7 +38,7 @@ const unansweredMax = 100;
 const assumedMax = 2_000;
 
 /** Milliseconds that asking in step takes. */
-const stepsMs = stepsMin * stepMs * 1.5;
+const stepsMs = stepsMin * inStep.pauseMs * 1.5;
 
 /** So many answers are nearly as many as the next process takes for left over. */
 const fullMin = staleProbesMax - 2;
@@ -219,8 +219,7 @@ export class ProbeAccount implements ProbeAccountState {
   take(now: number, limits: RecoveryLimits): void {
     const tookMs = this.sentAtMs > 0 ? now - this.sentAtMs : Number.POSITIVE_INFINITY;
     const isPrompt = tookMs < limits.probeIntervalMs;
-    const isInStep = this.asks === 1 && tookMs < stepMs && this.sentAtMs - this.answeredAtMs >= this.#pauseMs;
-    this.steps = isInStep ? this.steps + 1 : 0;
+    this.#countStep(tookMs);
     if (this.steps >= stepsMin) this.setStale(0);
     this.isProven = true;
     this.isOdd = false;
@@ -241,12 +240,20 @@ export class ProbeAccount implements ProbeAccountState {
     if (this.stale <= staleProbesMax) return;
     const isCountedSooner = (this.stale - this.answered) * tookMs <= stepsMs;
     if (this.isGivenUp) this.dueMs = now + limits.lateReplyMs;
-    else if (tookMs < stepMs && !isCountedSooner) this.dueMs = now + this.#pauseMs;
+    else if (tookMs < inStep.answerMs && !isCountedSooner) this.dueMs = now + this.#pauseMs;
+  }
+
+  /** An answer came to a question. A pause that was too long, since another service was asked, counts nothing either way. */
+  #countStep(tookMs: number): void {
+    const pausedMs = this.sentAtMs - this.answeredAtMs;
+    const isInStep = this.asks === 1 && tookMs < inStep.answerMs && pausedMs >= this.#pauseMs;
+    if (!isInStep) this.steps = 0;
+    else if (pausedMs <= this.#pauseMs + inStep.slackMs) this.steps++;
   }
 
   /** How long the pause before its next question must be, to be in step. */
   get #pauseMs(): number {
-    return this.steps % 2 === 0 ? stepMs : 2 * stepMs;
+    return this.steps % 2 === 0 ? inStep.pauseMs : 2 * inStep.pauseMs;
   }
 
   /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { stepMs } from "../../src/recovery/limits.ts";
+import { inStep } from "../../src/recovery/limits.ts";
 import { ProbeAccount } from "../../src/recovery/probe-account.ts";
 
 const accountOf = (state: Partial<ProbeAccount>) => {
@@ -47,8 +47,8 @@ function askedInStep(account: ProbeAccount, pauses: readonly number[], tookMs = 
   account.ask(now, limits);
   now += tookMs;
   account.take(now, limits);
-  for (const pauseMs of pauses) {
-    now += pauseMs;
+  for (const pausedMs of pauses) {
+    now += pausedMs;
     account.ask(now, limits);
     now += tookMs;
     account.take(now, limits);
@@ -57,15 +57,21 @@ function askedInStep(account: ProbeAccount, pauses: readonly number[], tookMs = 
 }
 
 const hundreds = () => accountOf({ isProven: true, staleAssumed: 700 });
-const inStep = [2 * stepMs, stepMs, 2 * stepMs, stepMs, 2 * stepMs];
+const { pauseMs, slackMs, answerMs } = inStep;
+const pauses = [pauseMs, 2 * pauseMs, pauseMs, 2 * pauseMs, pauseMs, 2 * pauseMs];
 
 test("ProbeAccount.take() takes answers in step with questions behind pauses for proof that nothing is left over, however much was assumed", () => {
-  const account = askedInStep(hundreds(), inStep);
+  const account = askedInStep(hundreds(), pauses);
   assert.deepEqual([account.stale, account.hasAnswered], [0, true]);
-  assert.equal(askedInStep(hundreds(), inStep.slice(1)).hasAnswered, false, "one too few");
-  const hasty = inStep.map((pauseMs, index) => (index === 1 ? pauseMs - 1 : pauseMs));
-  assert.equal(askedInStep(hundreds(), hasty).hasAnswered, false, "a pause too short");
-  assert.equal(askedInStep(hundreds(), inStep, stepMs).hasAnswered, false, "answers as late as a pause is long");
+  assert.equal(askedInStep(hundreds(), pauses.slice(2)).hasAnswered, false, "two too few");
+  const slower = pauses.map((ms) => ms + slackMs);
+  assert.equal(askedInStep(hundreds(), slower).hasAnswered, true, "another question came between");
+  const without = (more: number) => pauses.map((ms, index) => (index === 1 ? ms + more : ms));
+  assert.equal(askedInStep(hundreds(), without(-1)).steps, 4, "a pause too short: from the beginning");
+  const again = [pauseMs, 2 * pauseMs + slackMs + 1, ...pauses.slice(1)];
+  assert.equal(askedInStep(hundreds(), again.slice(0, -1)).steps, 5, "a pause too long counts nothing");
+  assert.equal(askedInStep(hundreds(), again).hasAnswered, true, "nor against it");
+  assert.equal(askedInStep(hundreds(), pauses, answerMs).steps, 0, "answers too late");
 });
 
 test("ProbeAccount counts steps from the beginning after an answer that wasn't asked for, and a wrong one", () => {
@@ -73,7 +79,7 @@ test("ProbeAccount counts steps from the beginning after an answer that wasn't a
     (account: ProbeAccount, now: number) => account.take(now, limits),
     (account: ProbeAccount, now: number) => account.answerWrongly(now, { isError: true, isAlone: true }),
   ]) {
-    const account = askedInStep(hundreds(), inStep.slice(0, 3));
+    const account = askedInStep(hundreds(), pauses.slice(0, 4));
     assert.equal(account.steps, 4);
     disturb(account, account.answeredAtMs + 500);
     assert.equal(account.steps, 0);
