@@ -29,7 +29,7 @@ export interface LogWriterOptions {
   readonly fd: number;
   /** Bytes held while the reader takes none. */
   readonly heldBytesMax: number;
-  /** Called before what is held is written: whoever holds lines back gives them now. */
+  /** Called before what is held is written: lines that are held back elsewhere come now. */
   readonly gather?: () => void;
   /** Makes the line that tells how many were dropped, once there is room again. */
   readonly droppedLine: (dropped: number) => string;

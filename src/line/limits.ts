@@ -28,7 +28,7 @@ export const probeReplyMs = 5_000;
 export const silentAloneProbeMs = 3_600_000;
 
 /**
- * Replies in a row that may be answers to earlier requests, after which the line waits until none of those can come any more: each is told
+ * Replies in a row that may be answers to earlier requests, after which the line waits until none of those can come any more: each is reported
  * as unknown and begins the doubt anew, and a till that asks each second would never get an answer.
  */
 export const ambiguousMax = 3;

@@ -306,7 +306,7 @@ export class Recovery {
     return { kind: "answer", service };
   }
 
-  /** Something came that is no answer, or a part of one: whoever was asked in step is asked so from the beginning. */
+  /** Something came that is not an answer, or a part of one: asking in step begins anew for every service. */
   disturbed(): void {
     for (const account of this.#accounts.values()) account.steps = 0;
   }
