@@ -1,13 +1,14 @@
 import type { Route } from "../contract/contract.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import type { CallResult } from "./call-result.ts";
 import { checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
 import { type Done, nextStep } from "./machine.ts";
-import type { FollowedOperation } from "./proof.ts";
+import { type FollowedOperation, idIn } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import { dataOf, operationOf, settleFrom } from "./settle.ts";
-import { type SettleState, stateAtEnd, stateWithoutEffect } from "./state.ts";
+import { type SettleState, stateAtEnd, stateRefused, stateWithoutEffect } from "./state.ts";
 import { newToken, readToken, type Token } from "./token.ts";
 import type { UnreachableReason } from "./transport.ts";
 import type { Settled, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
@@ -166,10 +167,9 @@ class BridgeRun {
 
   async #settled(result: Settled["result"], call: CallResult | undefined, message: string | undefined): Promise<Settled> {
     await this.#notify("final", false);
-    const reply = call?.outcome === "answered" ? call.reply : undefined;
     const { contract } = this.#service;
     const { code } = call?.summary ?? {};
-    return { result, data: dataOf(contract, reply), code, message, steps: this.#steps, token: this.#token };
+    return { result, data: dataOf(contract, call && replyOf(call)), code, message, steps: this.#steps, token: this.#token };
   }
 
   /**
@@ -178,10 +178,15 @@ class BridgeRun {
    */
   #end(end: OperationEnd, call: CallResult, isRefused: boolean): Promise<Settled> {
     const neverSent = end === "failed" && isRefused;
-    const known = stateAtEnd(this.#token.known, end === "failed" || end === this.#recovery.refused);
-    this.#token = neverSent ? unsent(this.#token) : { ...this.#token, known };
+    this.#token = neverSent ? unsent(this.#token) : { ...this.#token, known: this.#knownAtEnd(end, replyOf(call)) };
     const result = neverSent ? "not-sent" : end === "failed" ? this.#recovery.refused : end;
     return this.#settled(result, call, call.summary.message);
+  }
+
+  #knownAtEnd(end: OperationEnd, reply: JsonObject | undefined): SettleState {
+    const { known } = this.#token;
+    if (end === "failed" || end === this.#recovery.refused) return stateRefused(known);
+    return stateAtEnd(known, end, reply && idIn(this.#operation, reply));
   }
 
   /** The answer of a service that follows nothing ended it. */
@@ -189,7 +194,7 @@ class BridgeRun {
     const { code, message } = summary ?? call.summary;
     const known = stateWithoutEffect(this.#token.known, true, { code, message });
     if (verdict === this.#recovery.refused) this.#token = { ...this.#token, known };
-    else if (verdict !== "unknown") this.#token = { ...this.#token, known: stateAtEnd(this.#token.known, false) };
+    else if (verdict !== "unknown") this.#token = { ...this.#token, known: this.#knownAtEnd(verdict, replyOf(call)) };
     return this.#settled(verdict, call, message);
   }
 
@@ -202,6 +207,8 @@ class BridgeRun {
     return this.#settled("unknown", call, call.summary.message);
   }
 }
+
+const replyOf = (call: CallResult) => (call.outcome === "answered" ? call.reply : undefined);
 
 /** What is known once a call has left: whoever resumes it asks first. */
 function begun(token: Token): Token {

@@ -7,6 +7,7 @@ import {
   type FollowedOperation,
   fingerprintOf,
   hasCode,
+  isOfAnother,
   namesOtherKey,
   provesName,
   provesOwnEnd,
@@ -162,9 +163,7 @@ function afterQuery(operation: FollowedOperation, state: SettleState, result: Ca
   if (namesOtherPayment(operation, state, reply)) return askAgain(state);
   const seen = { ...state, absents: 0 };
   const end = verdictIn(operation, reply, success);
-  // That it came to nothing is said of another one, which was sent under its key since
-  const isOthers = seen.hasEnded && (end === undefined ? !success : end === operation.recovery.refused);
-  if (isOthers) return askAgain(state);
+  if (isOfAnother(operation, seen, result, end)) return askAgain(state);
   if (end !== undefined) {
     return provesOwnEnd(operation, seen.baseline, reply) ? afterEnd(operation, seen, end, result) : askAgain(seen);
   }

@@ -3,6 +3,7 @@ import { type SettlingRules, settlingRules, settlingRulesOf, type Verdict } from
 import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { parseExactObject, scalarText } from "./exact-json.ts";
+import type { SettleState } from "./state.ts";
 
 /** The rules of proof: what an answer proves of an operation, and what it doesn't. */
 
@@ -122,7 +123,7 @@ export function provesOwnEnd(operation: FollowedOperation, baseline: string | un
  * decide; what one of them leaves out proves nothing.
  */
 function areDifferent(operation: FollowedOperation, one: JsonObject, other: JsonObject): boolean {
-  const id = operation.contract.envelope === "form" ? "documentID" : "txn_id";
+  const id = idField(operation);
   const both = identity.filter((name) => scalarText(one[name]) !== undefined && scalarText(other[name]) !== undefined);
   const compared = both.includes(id) ? both.filter((name) => name === id || name === "status") : both;
   return compared.some((name) => !isSameId(scalarText(one[name]) ?? "", scalarText(other[name]) ?? ""));
@@ -133,6 +134,33 @@ function areDifferent(operation: FollowedOperation, one: JsonObject, other: Json
  * printed may vary.
  */
 const identity = ["txn_id", "status", "rrn", "auth", "documentID", "fiscalID", "docStatus"] as const;
+
+/** The service's own id of a transaction or document. */
+const idField = ({ contract }: UnderRules) => (contract.envelope === "form" ? "documentID" : "txn_id");
+
+/** That id in an answer. */
+export function idIn(operation: FollowedOperation, reply: JsonObject): string | undefined {
+  return scalarText(identityOf(operation, reply)[idField(operation)]);
+}
+
+/**
+ * Whether an answer to the question about an operation that had ended is about another one, which was sent under its key since: it says
+ * that it came to nothing, or that it was taken back where ours went well, or the other way round, and not that it is the same transaction.
+ * @param saysEnd The end that it states.
+ */
+export function isOfAnother(
+  operation: FollowedOperation,
+  { hasEnded, end, endedId }: Pick<SettleState, "hasEnded" | "end" | "endedId">,
+  { reply, success }: AnsweredCall,
+  saysEnd: Verdict | undefined,
+): boolean {
+  if (!hasEnded) return false;
+  if (saysEnd === undefined) return !success;
+  if (saysEnd === operation.recovery.refused) return true;
+  const id = idIn(operation, reply);
+  const isSame = id !== undefined && endedId !== undefined && isSameId(id, endedId);
+  return (saysEnd === "reversed") !== (end === "reversed") && !isSame;
+}
 
 /** What identifies what has ended, in an answer; undefined where nothing has. */
 export function fingerprintOf(operation: FollowedOperation, reply: JsonObject): string | undefined {

@@ -7,9 +7,18 @@ import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
 import { type Continue, type Done, nextStep } from "./machine.ts";
-import type { FollowedOperation } from "./proof.ts";
+import { type FollowedOperation, idIn } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
-import { type Action, actionOf, nothingBegun, stateAfterStop, stateAtEnd, stateAtResume, stateWithoutEffect } from "./state.ts";
+import {
+  type Action,
+  actionOf,
+  nothingBegun,
+  stateAfterStop,
+  stateAtEnd,
+  stateAtResume,
+  stateRefused,
+  stateWithoutEffect,
+} from "./state.ts";
 import { contractOfToken, nameField, newToken, type ParsedToken, readToken, type Token } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
@@ -247,7 +256,9 @@ class SettleRun {
       const refusal = { code: summary?.code, message: summary?.message };
       this.#token = { ...this.#token, known: stateWithoutEffect(state, answered, refusal) };
     } else if (verdict !== "unknown" && state.phase !== "unsent") {
-      this.#token = { ...this.#token, known: stateAtEnd(state, verdict === this.#recovery.refused) };
+      const isRefused = verdict === this.#recovery.refused;
+      const id = reply && idIn(this.#operation, reply);
+      this.#token = { ...this.#token, known: isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id) };
     }
     await this.#notify({ type: "final", reply });
     return {

@@ -1,3 +1,5 @@
+import type { Verdict } from "../contract/settling.ts";
+
 /** The state of an operation that is followed: plain data, so that it fits into a token and another process can take it up. */
 
 /** What to do next. `start`: send the operation. `ask`: send the query. `print`: have the copy printed, once. */
@@ -49,6 +51,9 @@ export interface SettleState {
   readonly isSentOnce: boolean;
   /** It is proven to have ended otherwise than in nothing: that there is none any more says nothing then. */
   readonly hasEnded: boolean;
+  /** How, and which transaction or document that was, where its answer said so: what is said later may be about another one. */
+  readonly end: Verdict | undefined;
+  readonly endedId: string | undefined;
 }
 
 /** Nothing is known of it, and nothing of it was sent. */
@@ -71,6 +76,8 @@ export const freshState: SettleState = {
   isAborted: false,
   isSentOnce: false,
   hasEnded: false,
+  end: undefined,
+  endedId: undefined,
 };
 
 /** Whether it may be sent once more. */
@@ -118,10 +125,17 @@ export function stateToAskAbout(state: SettleState): SettleState {
   return { ...state, phase: state.refusals > 0 ? "refused" : "lost", absents: 0 };
 }
 
-/** The state of one that is proven to have ended: resumed, it is asked about, and never sent again. */
-export function stateAtEnd(state: SettleState, isRefused: boolean): SettleState {
-  const ended = { ...state, isSentOnce: true };
-  return isRefused ? { ...ended, phase: "refused" } : { ...ended, phase: "accepted", copied: true, hasEnded: true };
+/** The state of one that came to nothing once it was sent: resumed, it is asked about, and never sent again. */
+export function stateRefused(state: SettleState): SettleState {
+  return { ...state, phase: "refused", isSentOnce: true };
+}
+
+/**
+ * The state of one that is proven to have ended otherwise: resumed, it is asked about as well.
+ * @param id Of its transaction or document, where its answer gave one.
+ */
+export function stateAtEnd(state: SettleState, end: Verdict, id: string | undefined): SettleState {
+  return { ...state, isSentOnce: true, phase: "accepted", copied: true, hasEnded: true, end, endedId: id ?? state.endedId };
 }
 
 /**

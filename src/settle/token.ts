@@ -2,6 +2,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
+import { isOperationEnd } from "../core/followed.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { newKey } from "./key.ts";
@@ -122,6 +123,8 @@ function readState(value: unknown): SettleState {
     isAborted: value["isAborted"] === true,
     isSentOnce: value["isSentOnce"] === true,
     hasEnded: value["hasEnded"] === true,
+    end: isOperationEnd(value["end"]) ? value["end"] : undefined,
+    endedId: text(value, "endedId"),
   };
 }
 

@@ -82,6 +82,8 @@ export interface LineTally {
   killed: number;
   /** Answers of other calls, in worlds beyond what can be detected. */
   undetectable: number;
+  /** Calls that got the first bare success by which a terminal answered a probe. */
+  firstBareSuccess: number;
   /** A till's own question of a probe's route that got the answer to an earlier probe: the same question, asked before. */
   sameQuestion: number;
   /** Milliseconds from a call's coming to its end, the longest. */
@@ -93,7 +95,7 @@ export interface LineTally {
 
 export const emptyTally = (): LineTally => ({
   ...{ lives: 0, steps: 0, events: 0, calls: 0, exchanges: 0, probes: 0, answered: 0, notSent: 0, unknown: 0, killed: 0 },
-  ...{ undetectable: 0, sameQuestion: 0, longestMs: 0, unplugs: 0, kills: 0, sigterms: 0 },
+  ...{ undetectable: 0, firstBareSuccess: 0, sameQuestion: 0, longestMs: 0, unplugs: 0, kills: 0, sigterms: 0 },
 });
 
 // A step comes some time after the one before: at once, or around what a line waits for.
@@ -510,6 +512,10 @@ export class LineLife {
     const isItsOwn = isProbeShaped ? isProbeAnswer : wasHeard && idOf(text) === id;
     if (isItsOwn && !wasHeard) this.#tally.sameQuestion++;
     if (isItsOwn) return;
+    if (place?.terminal.isFirstBareSuccess(text) === true) {
+      this.#tally.firstBareSuccess++;
+      return;
+    }
     if (!this.#world.isBeyond) assert.fail(`${id} was answered ${text}`);
     this.#tally.undetectable++;
   }

@@ -87,6 +87,9 @@ export interface OddFirmware {
   readonly fromRequest: number;
 }
 
+/** It may be an answer to anything: the first one can't be told from a call's (docs/operations.md#limits). */
+const bareSuccess = '{"status":"success"}';
+
 /** Most terminals answer their probes as the contracts say. */
 export const oddFirmware: fc.Arbitrary<OddFirmware | undefined> = fc.oneof(
   { weight: 9, arbitrary: fc.constant(undefined) },
@@ -94,7 +97,7 @@ export const oddFirmware: fc.Arbitrary<OddFirmware | undefined> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       services: fc.subarray([...contractNames], { minLength: 1 }),
-      answer: fc.constantFrom('{"status":"success"}', "BUSY"),
+      answer: fc.constantFrom(bareSuccess, "BUSY"),
       fromRequest: fc.oneof(fc.constant(0), fc.nat({ max: 200 })),
     }),
   },
@@ -131,6 +134,7 @@ export class LineTerminal {
   #asked = 0;
   /** What it answers to probes of these services, once it does. */
   #odd: OddFirmware | undefined;
+  #oddAnswers = 0;
   #sentMs = 0;
   /** Pieces that wait for their moment. */
   #onTheirWay = 0;
@@ -143,6 +147,13 @@ export class LineTerminal {
 
   get isIdle(): boolean {
     return this.#onTheirWay === 0 && [...this.#queues.values()].every((queue) => queue.length === 0);
+  }
+
+  /** Whether an answer is the first bare success by which it answered a probe, where it answered rightly until then. */
+  isFirstBareSuccess(text: string): boolean {
+    return (
+      text === bareSuccess && this.#odd?.answer === bareSuccess && this.#plan.odd?.fromRequest !== 0 && this.#oddAnswers === 1
+    );
   }
 
   #take(framing: Framing, text: string): void {
@@ -196,6 +207,7 @@ export class LineTerminal {
     const odd = isProbeShaped && this.#odd?.services.includes(serviceOf(framing, text)) ? this.#odd.answer : undefined;
     const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
     const good = odd ?? probe ?? (isProbeShaped ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
+    if (odd !== undefined && kind !== "error") this.#oddAnswers++;
     const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
     const cut = Math.max(1, Math.floor(bytes.length * at));
     switch (kind) {

@@ -83,6 +83,11 @@ async function lineRows({ seed, short }: PartOptions, forMs: number): Promise<re
       beyond.undetectable,
       `copies after a pause, in ${beyond.exchanges} exchanges`,
     ),
+    count(
+      "first bare successes to a probe that a call got",
+      tally.firstBareSuccess + beyond.firstBareSuccess,
+      "of terminals that answered rightly until then: nobody can tell them either",
+    ),
   ];
 }
 

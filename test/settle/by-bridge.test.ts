@@ -582,3 +582,15 @@ for (const route of ["/refund", "/cancel"] as const) {
     });
   }
 }
+
+for (const [txn_id, expected] of [
+  ["7", "reversed"],
+  ["8", "unknown"],
+] as const) {
+  test(`resume() of what a bridge followed to "approved", as transaction 7, is told of a reversal of ${txn_id}: ${expected}`, async () => {
+    const sold = reply({ status: "success", data: { status: "APPROVED", txn_id: "7" } });
+    const { token } = await settled([["/sale", by(sold, "approved")]]);
+    const later = over(repeat(12, ["/check", error(-1, { data: { status: "REVERSED", txn_id } })]));
+    assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 9_000 })).result, expected);
+  });
+}

@@ -39,6 +39,8 @@ export const fresh: SettleState = {
   isAborted: false,
   isSentOnce: false,
   hasEnded: false,
+  end: undefined,
+  endedId: undefined,
 };
 
 export function answered(reply: JsonObject): AnsweredCall {

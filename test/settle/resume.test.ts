@@ -374,3 +374,28 @@ test("the token of what ended well takes no failure for its own: a cancel of its
   const later = over(repeat(40, ["/check", failed]));
   assert.equal((await later.client.resume(kept(paid.token), { ...later.options, windowMs: 40_000 })).result, "unknown");
 });
+
+const stateOf = (status: "APPROVED" | "REVERSED", more: object) =>
+  status === "APPROVED" ? ok({ data: { status, ...more } }) : error(-1, { data: { status, ...more } });
+
+for (const [ended, end, now, later] of [
+  ["APPROVED", "approved", "REVERSED", "reversed"],
+  ["REVERSED", "reversed", "APPROVED", "approved"],
+] as const) {
+  for (const [transaction, said, expected] of [
+    ["the same transaction", { txn_id: "7" }, later],
+    ["another transaction, as a cancel under its key", { txn_id: "8" }, "unknown"],
+    ["one without an id", {}, "unknown"],
+  ] as const) {
+    test(`the token of what ended as ${end} is told of ${transaction} that is ${now}: ${expected}`, async () => {
+      const world = over([
+        ["/sale", ok()],
+        ["/check", stateOf(ended, { txn_id: 7 })],
+      ]);
+      const paid = await world.client.bank.settle("sale", body, world.options);
+      assert.equal(paid.result, end);
+      const again = over(repeat(12, ["/check", stateOf(now, said)]));
+      assert.equal((await again.client.resume(kept(paid.token), { ...again.options, windowMs: 9_000 })).result, expected);
+    });
+  }
+}

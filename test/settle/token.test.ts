@@ -86,6 +86,8 @@ test("readToken() brings back what is known, to the last field", () => {
     isAborted: true,
     isSentOnce: true,
     hasEnded: true,
+    end: "reversed",
+    endedId: "7",
   };
   const token = { v: 1, service: "bank", route: "/sale", body: '{"pay_id":"P-1"}', known };
   const read = readToken(token);
@@ -96,6 +98,12 @@ test("readToken() brings back what is known, to the last field", () => {
     const older = { ...token, known: { ...former, resends } };
     assert.equal(readToken(older).token.known.earlierInDoubt, resends > 0, "of the version before");
   }
+  const { end: _end, endedId: _id, ...unnamed } = known;
+  assert.equal(
+    readToken({ ...token, known: { ...unnamed, end: "sold" } }).token.known.end,
+    undefined,
+    "no end of any contract",
+  );
   const silent = { ...token, known: { ...known, refusal: {}, baseline: undefined, learned: undefined } };
   assert.deepEqual(readToken(silent).token.known.refusal, { code: undefined, message: undefined });
   assert.equal(readToken({ ...token, known: { ...known, refusal: null } }).token.known.refusal, undefined);
