@@ -509,7 +509,7 @@ export class LineEngine {
     this.#take("frame");
     this.#liveness.heard(service, now);
     if (!probeShaped) this.#recovery.replied(service);
-    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json, now);
+    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json, current.cameMs, now);
     else this.#lastBusyMs = now;
     this.#settle(current, current.reply(frame, read, now));
     // An answer may be owed all the same, by a frame that strayed in before this one.
@@ -569,7 +569,7 @@ export class LineEngine {
     this.#report({ is: "discard", discard });
     this.#current?.discarded(discard.reason);
     this.#liveness.discarded(discard, now);
-    if (this.#isRecovering) this.#recovery.disturbed();
+    this.#recovery.discarded(discard);
     if (this.#state !== "idle") return;
     // What was torn may have been a left-over answer, so the terminal hasn't been silent.
     this.#recovery.heardBytes(now);
@@ -702,6 +702,7 @@ export class LineEngine {
   /** Ends the recovery if nobody owes an answer any more; true when it did. */
   #lookClean(now: number, why: string): boolean {
     if (!this.#isStill || !this.#isRecovering || !this.#recovery.isClean(now)) return false;
+    this.#recovery.end(now);
     this.#take("clean", why);
     this.#lastBusyMs = now;
     return true;
@@ -729,6 +730,8 @@ export class LineEngine {
     if (!isProven && idleProbeMs === 0) return never;
     if (probedMs === undefined && !(isProven && this.#liveness.wasHeard(service))) return this.#lastBusyMs;
     if (idleProbeMs === 0) return never;
+    const stepDueMs = this.#recovery.stepDueMs(service);
+    if (stepDueMs > 0) return stepDueMs;
     const everyMs = this.#recovery.isSilentAlone(service) ? Math.max(idleProbeMs, silentAloneProbeMs) : idleProbeMs;
     return Math.max(this.#lastBusyMs + idleProbeMs, (probedMs ?? this.#lastBusyMs) + everyMs);
   }
@@ -759,6 +762,8 @@ export class LineEngine {
     const current = this.#current;
     this.#current = undefined;
     if (current !== undefined) {
+      // What follows on the device is told.
+      this.#recovery.owe(current.request.service, current.request.probeShaped);
       this.#settle(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
     }
     this.#effects.push({ do: "close" });

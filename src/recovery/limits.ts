@@ -13,14 +13,33 @@ export const staleProbesMax = 17;
 export const drainMs = 200;
 
 /**
- * Asking in step: a pause, a question, its answer within `answerMs`; the pauses are `pauseMs` and twice that in turns, and at most `slackMs`
- * longer where they count. A terminal that works off what it was asked before, and takes some time for each, answers in such a pause unasked
- * if that time is below twice `pauseMs`; and if it is above, its answer comes later than `answerMs` after a question behind the shorter one.
+ * Asking in step: a pause, a question, its answer within `answerMs`. The pauses are these in turns, and `slackMs` longer at most where they
+ * count. The answers take alike, within `alikeMs`. A terminal that works off older questions at a pace of its own, which may lose some of
+ * its answers, can't keep that: no time has multiples that are as far apart as these pauses, unless it answers several times in each.
  */
-export const inStep = { pauseMs: 3_500, slackMs: 500, answerMs: 3_000 } as const;
+export const inStep = {
+  pausesMs: [3_500, 5_000, 8_500],
+  slackMs: 500,
+  answerMs: 3_000,
+  alikeMs: 300,
+  /** Rows that are broken off, at most: a minute's worth. Then answers are counted. */
+  triesMax: 8,
+} as const;
 
-/** So many answers in a row that came in step with such questions prove that nothing was left over: half a minute's worth. */
-export const stepsMin = 6;
+/** So many answers in a row prove that nothing was left over: each pause twice, half a minute's worth. */
+export const stepsMin = 2 * inStep.pausesMs.length;
+
+/** Milliseconds that their pauses take. */
+export const stepsMs = 2 * inStep.pausesMs.reduce((sum, ms) => sum + ms, 0);
+
+/** Bytes behind an answer that break off no row of these, at most: CR LF, an ACK, some zeros. A part of an answer is longer. */
+export const trailerBytesMax = 4;
+
+/**
+ * How many silences long left-over answers are waited for on a line that is never silent: a few of them may come corrupt, and then
+ * nobody knows whose they were.
+ */
+export const humPatience = 3;
 
 /** Milliseconds without an answer after which a silent service is reported: five probes. Within a minute for all that can be seen. */
 export const silentWarnMs = 10_000;

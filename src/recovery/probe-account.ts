@@ -1,6 +1,7 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { inStep, staleProbesMax, stepsMin } from "./limits.ts";
+import { InStep, type InStepState } from "./in-step.ts";
+import { humPatience, inStep, staleProbesMax, stepsMs } from "./limits.ts";
 
 /** A service on a line, as far as recovery needs it. */
 export interface LineService {
@@ -37,9 +38,6 @@ const unansweredMax = 100;
 /** Answers that are assumed to come of a terminal that was silent for long, at most: more than are asked in a night and a day. */
 const assumedMax = 2_000;
 
-/** Milliseconds that asking in step takes. */
-const stepsMs = stepsMin * inStep.pauseMs * 1.5;
-
 /** So many answers are nearly as many as the next process takes for left over. */
 const fullMin = staleProbesMax - 2;
 
@@ -56,7 +54,7 @@ export interface KnownAnswers
 }
 
 /** One service's probes as numbers, for a recording. */
-export interface ProbeAccountState {
+export interface ProbeAccountState extends InStepState {
   readonly service: ServiceName;
   readonly sent: number;
   readonly answered: number;
@@ -77,11 +75,9 @@ export interface ProbeAccountState {
   readonly isBesideOthers?: boolean | undefined;
   readonly isTried?: boolean | undefined;
   readonly isAsked?: boolean | undefined;
-  readonly answersIdleSinceMs?: number | undefined;
-  readonly steps?: number | undefined;
-  readonly asks?: number | undefined;
   readonly evidence?: number | undefined;
   readonly wasProven?: boolean | undefined;
+  readonly stepDueMs?: number | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -99,9 +95,12 @@ const usual: Readonly<Record<string, unknown>> = {
   isBesideOthers: false,
   isTried: false,
   isAsked: false,
-  answersIdleSinceMs: 0,
-  steps: 0,
+  stepDueMs: 0,
   asks: 0,
+  steps: 0,
+  tookLeastMs: 0,
+  tookMostMs: 0,
+  brokenOff: 0,
   evidence: 0,
   wasProven: false,
 };
@@ -149,12 +148,9 @@ export class ProbeAccount implements ProbeAccountState {
   isBesideOthers = false;
   /** It never answered a probe, and replied to a call after a silence: it is asked once more while the line is idle. */
   isTried = false;
-  /** Since when it has answered each question of an idle line; 0 while it is silent, or hasn't been asked one since it was. */
-  answersIdleSinceMs = 0;
-  /** Questions in this recovery since its last answer. */
-  asks = 0;
-  /** Answers in a row, in this recovery, each to a question that was asked after a pause, while nothing else came. */
-  steps = 0;
+  readonly inStep = new InStep();
+  /** When an idle line may ask it in step; 0 where it needn't. */
+  stepDueMs = 0;
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
@@ -188,15 +184,15 @@ export class ProbeAccount implements ProbeAccountState {
     this.odd = 0;
     this.isAsked = false;
     this.evidence = 0;
-    this.steps = 0;
-    this.asks = 0;
+    this.inStep.renew();
+    this.stepDueMs = 0;
   }
 
   /** A probe is sent. */
   ask(now: number, limits: RecoveryLimits): void {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
-    this.asks++;
+    this.inStep.asked();
     this.sentAtMs = now;
     this.isAsked = true;
     this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
@@ -219,15 +215,15 @@ export class ProbeAccount implements ProbeAccountState {
   take(now: number, limits: RecoveryLimits): void {
     const tookMs = this.sentAtMs > 0 ? now - this.sentAtMs : Number.POSITIVE_INFINITY;
     const isPrompt = tookMs < limits.probeIntervalMs;
-    this.#countStep(tookMs);
-    if (this.steps >= stepsMin) this.setStale(0);
+    const isUnasked = this.sentAtMs === 0;
+    // Answers may come less often than each takes: of one that sends zeros behind its answers, the next may be lost in them.
+    const paceMs = Math.max(isUnasked ? 0 : tookMs, this.answered === 0 ? 0 : now - this.answeredAtMs);
+    this.#step(tookMs, this.sentAtMs, now);
     this.isProven = true;
     this.isOdd = false;
     this.isAsked = false;
     this.answered++;
-    this.asks = 0;
     this.sentAtMs = 0;
-    this.answeredAtMs = now;
     this.unanswered = this.unanswered.slice(1);
     const [oldest] = this.unanswered;
     if (isPrompt || oldest === undefined) {
@@ -237,35 +233,42 @@ export class ProbeAccount implements ProbeAccountState {
       this.waitsSinceMs = oldest;
       this.#wait(now, limits);
     }
-    if (this.stale <= staleProbesMax) return;
-    const isCountedSooner = (this.stale - this.answered) * tookMs <= stepsMs;
-    if (this.isGivenUp) this.dueMs = now + limits.lateReplyMs;
-    else if (tookMs < inStep.answerMs && !isCountedSooner) this.dueMs = now + this.#pauseMs;
+    const isCountedSooner = (this.stale - this.answered) * paceMs <= stepsMs;
+    if (this.stale > staleProbesMax && this.isGivenUp) this.dueMs = now + limits.lateReplyMs * humPatience;
+    else if (this.#mayStep && !isCountedSooner && (isUnasked || tookMs < inStep.answerMs))
+      this.dueMs = now + this.inStep.pauseMs;
   }
 
-  /** An answer came to a question. A pause that was too long, since another service was asked, counts nothing either way. */
-  #countStep(tookMs: number): void {
-    const pausedMs = this.sentAtMs - this.answeredAtMs;
-    const isInStep = this.asks === 1 && tookMs < inStep.answerMs && pausedMs >= this.#pauseMs;
-    if (!isInStep) this.steps = 0;
-    else if (pausedMs <= this.#pauseMs + inStep.slackMs) this.steps++;
+  /** An idle line's question was answered rightly, which was asked at `askedMs`. */
+  takeIdle(askedMs: number, now: number): void {
+    this.inStep.asked();
+    this.#step(now - askedMs, askedMs, now);
+    this.stepDueMs = this.#mayStep && now - askedMs < inStep.answerMs ? now + this.inStep.pauseMs : 0;
   }
 
-  /** How long the pause before its next question must be, to be in step. */
-  get #pauseMs(): number {
-    return this.steps % 2 === 0 ? inStep.pauseMs : 2 * inStep.pauseMs;
+  #step(tookMs: number, askedMs: number, now: number): void {
+    this.inStep.answered(tookMs, askedMs - this.answeredAtMs);
+    this.answeredAtMs = now;
+    if (!this.inStep.isProof) return;
+    this.setStale(0);
+    this.inStep.renew();
+  }
+
+  /** More answers may come than are counted at ease. */
+  get #mayStep(): boolean {
+    return this.stale > staleProbesMax && !this.inStep.isHopeless;
   }
 
   /**
-   * The next probe may follow after half the time that the line has waited, within these bounds. It follows after the longest while nearly
-   * as many answers may come as the next process takes for left over (nearly: a recovery that begins asks once at once, and so does a
-   * prompt answer), and while only posline asks a service that is silent: more questions would only be more answers to count later.
+   * The next probe may follow after half the time that the line has waited, within these bounds; where it is to be asked in step, no sooner
+   * than its answer would be late. It follows after the longest while nearly as many answers may come as the next process takes for left
+   * over (nearly: a recovery that begins asks once at once, and so does a prompt answer), and while only posline asks a service that is
+   * silent: more questions would only be more answers to count later.
    */
   #wait(now: number, { probeIntervalMs, lateReplyMs }: RecoveryLimits): void {
+    const leastMs = this.#mayStep ? inStep.answerMs : probeIntervalMs;
     const waitMs =
-      this.isFull || this.isGivenUp
-        ? lateReplyMs
-        : Math.min(Math.max(probeIntervalMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
+      this.isFull || this.isGivenUp ? lateReplyMs : Math.min(Math.max(leastMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
     this.dueMs = now + waitMs;
   }
 
@@ -278,7 +281,7 @@ export class ProbeAccount implements ProbeAccountState {
     if (isError) this.refusals++;
     else this.odd++;
     this.isGivenUp = false;
-    this.steps = 0;
+    this.inStep.breakOff();
     if (isError && isAlone && this.refusals > 1) {
       this.errors++;
       this.unanswered = this.unanswered.slice(1);
@@ -387,14 +390,15 @@ export class ProbeAccount implements ProbeAccountState {
   }
 
   get state(): ProbeAccountState {
-    const { lineService, ...noted } = this;
-    const all: ProbeAccountState = { ...noted, service: lineService.service };
+    const { lineService, inStep, ...noted } = this;
+    const all: ProbeAccountState = { ...noted, ...inStep, service: lineService.service };
     return Object.fromEntries(
       Object.entries(all).filter(([key, value]) => value !== usual[key]),
     ) as unknown as ProbeAccountState;
   }
 
-  set state({ service, ...noted }: ProbeAccountState) {
+  set state({ service, asks = 0, steps = 0, tookLeastMs = 0, tookMostMs = 0, brokenOff = 0, ...noted }: ProbeAccountState) {
     Object.assign(this, usual, noted);
+    Object.assign(this.inStep, { asks, steps, tookLeastMs, tookMostMs, brokenOff });
   }
 }

@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
-import type { Framing } from "../wire/decoded.ts";
-import { drainMs, staleProbesMax } from "./limits.ts";
+import type { Discard, Framing } from "../wire/decoded.ts";
+import { drainMs, humPatience, staleProbesMax, trailerBytesMax } from "./limits.ts";
 import {
   type KnownAnswers,
   type LineService,
@@ -37,12 +37,6 @@ import {
  */
 
 /**
- * How many silences long left-over answers are waited for on a line that is never silent: a few of them may come corrupt, and then
- * nobody knows whose they were.
- */
-const humPatience = 3;
-
-/**
  * What a frame is to a line that recovers, and whose it is where that is known: the answer to a service's probe, an error that may
  * refuse it, something else that it answers to its probes, or late.
  */
@@ -63,6 +57,7 @@ export interface RecoveryState {
   readonly awaitsStale: boolean;
   /** Absent where it is the usual one, as in recordings made before it was noted. */
   readonly drainMs?: number | undefined;
+  readonly drainUntilMs?: number | undefined;
 }
 
 export class Recovery {
@@ -78,8 +73,9 @@ export class Recovery {
   #probedMs = 0;
   /** True when nobody owes and stale answers may still be on their way. */
   #awaitsStale = false;
-  /** How long the silence must last for that. */
+  /** How long the silence must last for that, and until when it is waited for. */
   #drainMs = drainMs;
+  #drainUntilMs = Number.POSITIVE_INFINITY;
 
   constructor(services: readonly LineService[], limits: RecoveryLimits) {
     this.#limits = limits;
@@ -98,6 +94,7 @@ export class Recovery {
       probedMs: this.#probedMs,
       awaitsStale: this.#awaitsStale,
       ...(this.#drainMs === drainMs ? {} : { drainMs: this.#drainMs }),
+      ...(this.#drainUntilMs === Number.POSITIVE_INFINITY ? {} : { drainUntilMs: this.#drainUntilMs }),
     };
   }
 
@@ -115,6 +112,7 @@ export class Recovery {
     this.#probedMs = probedMs;
     this.#awaitsStale = awaitsStale;
     this.#drainMs = rest.drainMs ?? drainMs;
+    this.#drainUntilMs = rest.drainUntilMs ?? Number.POSITIVE_INFINITY;
   }
 
   /** What the line that follows on the same device must know. */
@@ -170,7 +168,7 @@ export class Recovery {
 
   /** No answer can come to a probe before the whole of it is out, which may take seconds: what is silent until then says nothing. */
   get #drainedMs(): number {
-    return Math.max(this.#silentSinceMs, this.#probedMs) + this.#drainMs;
+    return Math.min(Math.max(this.#silentSinceMs, this.#probedMs) + this.#drainMs, this.#drainUntilMs);
   }
 
   /**
@@ -207,18 +205,27 @@ export class Recovery {
     }
     this.#awaitsStale = false;
     this.#drainMs = drainMs;
+    this.#drainUntilMs = Number.POSITIVE_INFINITY;
     this.#silentSinceMs = now;
     this.#probeAtMs = now;
   }
 
   /**
    * Errors come again and again that may be left-over ones, and each begins that doubt anew: starts afresh, and ends only once nothing came
-   * for so long that none is left.
+   * for so long that none is left, or on a line that is never silent, after three times as long.
    */
   outlastStale(now: number): void {
     this.begin(now);
     this.#awaitsStale = true;
     this.#drainMs = this.#limits.lateReplyMs;
+    this.#drainUntilMs = now + this.#limits.lateReplyMs * humPatience;
+  }
+
+  /** The line is clean. What was to be outlasted doesn't come any more. */
+  end(now: number): void {
+    if (this.#drainUntilMs === Number.POSITIVE_INFINITY) return;
+    this.#drainUntilMs = Number.POSITIVE_INFINITY;
+    for (const account of this.#accounts.values()) account.expectNothingBefore(now);
   }
 
   /** Bytes come without an end, though nobody is known to owe: starts afresh, until they pause. */
@@ -240,27 +247,22 @@ export class Recovery {
     if (account.answeredProbes) account.answersProbes = true;
   }
 
-  /** An idle line's question was answered. One that wasn't known to answer any is known from now on, as it answers. */
-  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>, now: number): void {
+  /**
+   * An idle line's question was answered, which was asked at `askedMs`. One that wasn't known to answer any is known from now on, as it
+   * answers.
+   */
+  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>, askedMs: number, now: number): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
-    this.#noteIdleReply(account, now);
+    const isRight = account.lineService.isProbeAnswer(reply);
+    if (isRight) account.takeIdle(askedMs, now);
+    else account.inStep.breakOff();
     this.#noteReply(account);
     if (account.isProven) return;
-    account.isProven = account.lineService.isProbeAnswer(reply);
-    if (account.isProven) return;
+    account.isProven = isRight;
+    if (isRight) return;
     account.answersWrongly();
     this.#stopIdleProbes(account);
-  }
-
-  /**
-   * What had piled up while it was silent would come without such a pause: where it has answered each question of an idle line for as long
-   * as a proven service is waited for, and nothing else came, none of that is left.
-   */
-  #noteIdleReply(account: ProbeAccount, now: number): void {
-    if (account.answersIdleSinceMs === 0) account.answersIdleSinceMs = now;
-    const sinceMs = Math.max(account.answersIdleSinceMs, this.#silentSinceMs);
-    if (now >= sinceMs + this.#limits.lateReplyMs * patience) account.setStale(0);
   }
 
   /**
@@ -285,7 +287,7 @@ export class Recovery {
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
     const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
     if (account === undefined) {
-      this.disturbed();
+      this.#breakOffSteps();
       const heard = this.#heardWrong(this.#probedLast(framing), reply?.["status"] === "error", now);
       this.suspectFraming(framing);
       return heard;
@@ -306,9 +308,14 @@ export class Recovery {
     return { kind: "answer", service };
   }
 
+  /** Bytes came that are no frame. */
+  discarded({ wireBytes, checksum }: Discard): void {
+    if (checksum !== undefined || wireBytes > trailerBytesMax) this.#breakOffSteps();
+  }
+
   /** Something came that is not an answer, or a part of one: asking in step begins anew for every service. */
-  disturbed(): void {
-    for (const account of this.#accounts.values()) account.steps = 0;
+  #breakOffSteps(): void {
+    for (const { inStep } of this.#accounts.values()) inStep.breakOff();
   }
 
   /** Not an answer in shape: it may be what the service answers to its probe, or late. */
@@ -338,7 +345,6 @@ export class Recovery {
   /** A silence settled it. Others that are silent may be off with it, so they aren't silent alone any more. */
   #noteSilence(account: ProbeAccount): void {
     account.isSilent = true;
-    account.answersIdleSinceMs = 0;
     account.isGivenUp = account.wrong === 0;
     for (const each of this.#accounts.values()) if (each !== account) each.isBesideOthers = false;
   }
@@ -372,8 +378,15 @@ export class Recovery {
     const account = this.#accountAnswering(framing, reply);
     if (account === undefined) return false;
     account.staleCame();
+    account.inStep.breakOff();
     this.#silentSinceMs = now;
     return true;
+  }
+
+  /** When an idle line may ask it in step; 0 where it needn't. */
+  stepDueMs(service: ServiceName): number {
+    const account = this.#accounts.get(service);
+    return account === undefined || account.stale <= staleProbesMax ? 0 : account.stepDueMs;
   }
 
   /**
@@ -528,6 +541,8 @@ export class Recovery {
 
   #settle(account: ProbeAccount): void {
     this.#owing.delete(account.service);
+    // Its questions are among what may still come, or were answered.
+    account.renew();
     if (account.stale > 0) this.#awaitsStale = true;
   }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { requestFor } from "./lines.ts";
 import { OddTerminal } from "./odd-terminal.ts";
 
@@ -35,6 +36,70 @@ for (const hangMinutes of [15, 25, 60]) {
         }
       }
     }
+  });
+}
+
+/** Sells until the backlog is worked off: no sale gets another's answer. */
+function sellsOn(terminal: OddTerminal, sales: number): void {
+  for (let n = 0; n < sales; n++) {
+    const told = terminal.sell(`S-${n}`, 31_000);
+    if (told?.includes('"id"')) assert.ok(told.includes(`"S-${n}"`), `S-${n} was answered ${told}`);
+  }
+}
+
+test("Line gives no call another's answer, over a terminal that hung and works off what it was asked at a pace that goes up and down", () => {
+  const inTurns = [5_000, 8_000];
+  for (const hangMinutes of [15, 30]) {
+    const terminal = proven("bank");
+    let n = 0;
+    terminal.answerMs = () => inTurns[n++ % inTurns.length] ?? 0;
+    terminal.hang(hangMinutes * minuteMs);
+    terminal.time.advance(hangMinutes * minuteMs - 5_000);
+    sellsOn(terminal, 60);
+  }
+});
+
+for (const [fromMs, toMs] of [
+  [2_000, 8_000],
+  [3_000, 10_000],
+  [4_000, 9_000],
+  [5_000, 10_000],
+] as const) {
+  test(`Line gives no call another's answer, over a terminal that hung and then takes ${fromMs} to ${toMs} ms for each question`, () => {
+    const life = fc.record({
+      paces: fc.array(fc.integer({ min: fromMs, max: toMs }), { minLength: 50, maxLength: 300 }),
+      hangMinutes: fc.constantFrom(20, 30, 60),
+      beforeMs: fc.integer({ min: 1_000, max: 60_000 }),
+    });
+    const property = fc.property(life, ({ paces, hangMinutes, beforeMs }) => {
+      const terminal = proven("bank");
+      let n = 0;
+      terminal.answerMs = () => paces[n++ % paces.length] ?? 0;
+      terminal.hang(hangMinutes * minuteMs);
+      terminal.time.advance(hangMinutes * minuteMs - beforeMs);
+      sellsOn(terminal, 60);
+    });
+    fc.assert(property, { numRuns: 60 });
+  });
+}
+
+for (const [shareLost, paceMs] of [
+  [0.1, 4_800],
+  [0.3, 4_000],
+  [0.3, 4_800],
+] as const) {
+  test(`Line gives no call another's answer, over a terminal that hung, takes ${paceMs} ms for each question, and loses ${shareLost} of its answers`, () => {
+    const isLost = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 100, maxLength: 300 });
+    const property = fc.property(isLost, fc.integer({ min: 1_000, max: 60_000 }), (draws, beforeMs) => {
+      const terminal = proven("bank");
+      let n = 0;
+      // An answer that is lost leaves a gap of twice its time.
+      terminal.answerMs = () => ((draws[n++ % draws.length] ?? 1) < shareLost ? 2 * paceMs : paceMs);
+      terminal.hang(30 * minuteMs);
+      terminal.time.advance(30 * minuteMs - beforeMs);
+      sellsOn(terminal, 60);
+    });
+    fc.assert(property, { numRuns: 60 });
   });
 }
 
@@ -85,6 +150,29 @@ for (const answerMs of [150, 300, 1_000, 2_500]) {
   });
 }
 
+for (const [name, behind] of [
+  ["CR LF", Buffer.from("\r\n")],
+  ["an ACK", Buffer.from([6])],
+  ["three zeros", Buffer.alloc(3)],
+] as const) {
+  test(`Line is clean within 75 s of a sale in vain before its terminal is on, which sends ${name} behind each answer`, () => {
+    for (const answerMs of [150, 1_000]) {
+      for (const offHours of [1, 10]) {
+        const terminal = proven("bank");
+        terminal.answerMs = () => answerMs;
+        terminal.behind = behind;
+        terminal.sell("FIRST");
+        terminal.isOn = false;
+        terminal.time.advance(offHours * 60 * minuteMs);
+        assert.equal(terminal.sell("IN-VAIN", 30_100), "no-reply");
+        terminal.isOn = true;
+        const seconds = terminal.cleanAfterS();
+        assert.ok(seconds <= 75, `${seconds} s`);
+      }
+    }
+  });
+}
+
 test("Line is held up by errors in place of probes' answers for little over seven minutes, however long it was silent before", () => {
   for (let offS = 60; offS < 300; offS += 10) {
     const terminal = proven("bank", "fiscal");
@@ -114,6 +202,32 @@ for (const offS of [1, 5, 25]) {
     const ambiguous = told.filter((each) => each === "reply-ambiguous").length;
     const answered = told.filter((each) => each === "answered").length;
     assert.ok(ambiguous <= 3 && answered >= 25, told.join(" "));
+  });
+}
+
+for (const [name, bytes] of [
+  ["one byte", Buffer.from([5])],
+  ["some zeros", Buffer.alloc(6)],
+] as const) {
+  test(`Line gives a till its errors within two minutes, where ${name} comes every 20 s and its terminal was on later than posline`, () => {
+    const terminal = new OddTerminal(["bank", "qr"]);
+    terminal.onCall = (id) => `{"status":"error","code":-15,"id":"${id}"}`;
+    terminal.isOffFor(5_000);
+    terminal.cleanAfterS();
+    const tick = () => {
+      terminal.send(bytes);
+      terminal.time.after(20_000, tick);
+    };
+    tick();
+    let answered = 0;
+    for (let n = 0; n < 300; n++) {
+      const request = { ...requestFor(`C-${n}`, { service: "bank" }), repeatable: true };
+      terminal.line.call(request, (ending) => {
+        if ("payload" in ending) answered++;
+      });
+      terminal.time.advance(1_000);
+    }
+    assert.ok(answered >= 180, `${answered} of 300`);
   });
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { inStep } from "../../src/recovery/limits.ts";
+import { inStep, staleProbesMax } from "../../src/recovery/limits.ts";
 import { ProbeAccount } from "../../src/recovery/probe-account.ts";
 
 const accountOf = (state: Partial<ProbeAccount>) => {
@@ -57,21 +57,60 @@ function askedInStep(account: ProbeAccount, pauses: readonly number[], tookMs = 
 }
 
 const hundreds = () => accountOf({ isProven: true, staleAssumed: 700 });
-const { pauseMs, slackMs, answerMs } = inStep;
-const pauses = [pauseMs, 2 * pauseMs, pauseMs, 2 * pauseMs, pauseMs, 2 * pauseMs];
+const { pausesMs, slackMs, answerMs, alikeMs, triesMax } = inStep;
+const pauses = [...pausesMs, ...pausesMs];
 
 test("ProbeAccount.take() takes answers in step with questions behind pauses for proof that nothing is left over, however much was assumed", () => {
   const account = askedInStep(hundreds(), pauses);
   assert.deepEqual([account.stale, account.hasAnswered], [0, true]);
-  assert.equal(askedInStep(hundreds(), pauses.slice(2)).hasAnswered, false, "two too few");
+  assert.equal(askedInStep(hundreds(), pauses.slice(0, -1)).hasAnswered, false, "one too few");
   const slower = pauses.map((ms) => ms + slackMs);
   assert.equal(askedInStep(hundreds(), slower).hasAnswered, true, "another question came between");
-  const without = (more: number) => pauses.map((ms, index) => (index === 1 ? ms + more : ms));
-  assert.equal(askedInStep(hundreds(), without(-1)).steps, 4, "a pause too short: from the beginning");
-  const again = [pauseMs, 2 * pauseMs + slackMs + 1, ...pauses.slice(1)];
-  assert.equal(askedInStep(hundreds(), again.slice(0, -1)).steps, 5, "a pause too long counts nothing");
+  const without = (more: number) => pauses.map((ms, index) => (index === 2 ? ms + more : ms));
+  assert.equal(askedInStep(hundreds(), without(-1)).inStep.steps, 3, "a pause too short: from the beginning");
+  const again = [pauses[0] ?? 0, (pauses[1] ?? 0) + slackMs + 1, ...pauses.slice(1)];
+  assert.equal(askedInStep(hundreds(), again.slice(0, -1)).inStep.steps, 5, "a pause too long counts nothing");
   assert.equal(askedInStep(hundreds(), again).hasAnswered, true, "nor against it");
-  assert.equal(askedInStep(hundreds(), pauses, answerMs).steps, 0, "answers too late");
+  assert.equal(askedInStep(hundreds(), pauses, answerMs).inStep.steps, 0, "answers too late");
+});
+
+test("ProbeAccount.take() counts no row of answers that take unlike", () => {
+  const took = (ms: readonly number[]) => {
+    const account = hundreds();
+    let now = 1_000_000;
+    for (const [index, tookMs] of ms.entries()) {
+      account.ask(now, limits);
+      now += tookMs;
+      account.take(now, limits);
+      now += pauses[index] ?? 0;
+    }
+    return account;
+  };
+  assert.equal(took([900, 300, 600, 300, 600, 450, 300]).hasAnswered, true);
+  for (const [ms, steps] of [
+    [[900, 300, 600, 300, 300 + alikeMs + 1], 0],
+    [[900, 900, 600, 900 - alikeMs - 1], 0],
+    [[900, 900, 600, 900 - alikeMs], 3],
+  ] as const) {
+    assert.equal(took(ms).inStep.steps, steps, ms.join());
+  }
+});
+
+test("ProbeAccount counts answers, without pauses, once it was asked in step in vain for so often", () => {
+  const account = hundreds();
+  let now = 1_000_000;
+  for (let time = 0; time <= triesMax; time++) {
+    assert.equal(account.inStep.isHopeless, time === triesMax, `${time}`);
+    for (const pausedMs of [0, ...pausesMs]) {
+      now += pausedMs;
+      account.ask(now, limits);
+      now += 300;
+      account.take(now, limits);
+      assert.equal(account.dueMs, time === triesMax ? now : now + account.inStep.pauseMs);
+    }
+    account.inStep.breakOff();
+    account.inStep.breakOff();
+  }
 });
 
 test("ProbeAccount counts steps from the beginning after an answer that wasn't asked for, and a wrong one", () => {
@@ -80,8 +119,50 @@ test("ProbeAccount counts steps from the beginning after an answer that wasn't a
     (account: ProbeAccount, now: number) => account.answerWrongly(now, { isError: true, isAlone: true }),
   ]) {
     const account = askedInStep(hundreds(), pauses.slice(0, 4));
-    assert.equal(account.steps, 4);
+    assert.equal(account.inStep.steps, 4);
     disturb(account, account.answeredAtMs + 500);
-    assert.equal(account.steps, 0);
+    assert.equal(account.inStep.steps, 0);
   }
+});
+
+test("ProbeAccount.renew() begins with nothing asked and nothing heard, and keeps what may still come and what is known of its answers", () => {
+  const begun = accountOf({}).state;
+  const account = accountOf({ isOdd: true, answersProbes: true, isProven: true, staleKnown: 3, answeredAtMs: 7 });
+  account.ask(1_000, limits);
+  account.take(1_100, limits);
+  account.ask(9_000, limits);
+  account.ask(11_000, limits);
+  for (const now of [12_000, 13_000]) account.answerWrongly(now, { isError: true, isAlone: true });
+  account.answerWrongly(14_000, { isError: false, isAlone: true });
+  account.inStep.steps = 2;
+  account.inStep.brokenOff = 2;
+  account.stepDueMs = 9;
+  const { isOdd, answersProbes, answeredProbes, isProven, staleKnown, answeredAtMs, waitsSinceMs } = account;
+  account.ask(15_000, limits);
+  account.renew();
+  const kept = { isOdd, answersProbes, answeredProbes, isProven, staleKnown, answeredAtMs, waitsSinceMs };
+  const changed = Object.entries(kept).filter(([name, value]) => value !== (name === "isOdd" ? true : false) || value);
+  assert.deepEqual(account.state, { ...begun, ...Object.fromEntries(changed.filter(([, value]) => value !== false)) });
+});
+
+test("ProbeAccount isn't asked any more after three wrong answers where nearly as many may come as the next process takes for left over", () => {
+  const refused = (times: number, staleKnown: number) => {
+    const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown });
+    for (let time = 0; time < times; time++) account.answerWrongly(1_000, { isError: false, isAlone: false });
+    return account.isProbingStopped;
+  };
+  const nearly = staleProbesMax - 3;
+  assert.deepEqual([refused(3, nearly), refused(2, nearly), refused(3, nearly - 1)], [true, false, false]);
+});
+
+test("ProbeAccount.take() asks at once where all that was assumed is counted sooner than asking in step takes, else behind a pause", () => {
+  const soon = (left: number, tookMs: number) => {
+    const account = accountOf({ isProven: true, staleAssumed: left });
+    account.ask(1_000, limits);
+    account.take(1_000 + tookMs, limits);
+    return account.dueMs === 1_000 + tookMs;
+  };
+  const stepsMs = pauses.reduce((sum, ms) => sum + ms, 0);
+  assert.deepEqual([soon(1 + stepsMs / 1_000, 1_000), soon(2 + stepsMs / 1_000, 1_000)], [true, false]);
+  assert.equal(soon(500, answerMs), true, "one so slow isn't asked in step");
 });

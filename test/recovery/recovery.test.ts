@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { drainMs, staleProbesMax as leftOver } from "../../src/recovery/limits.ts";
+import { drainMs, inStep, staleProbesMax as leftOver } from "../../src/recovery/limits.ts";
 import type { KnownAnswers } from "../../src/recovery/probe-account.ts";
 import { Recovery } from "../../src/recovery/recovery.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
@@ -989,13 +989,13 @@ test("Recovery.idleProbed has a service that was silent from its first reply on,
   silent.recovery.replied("bank");
   assert.deepEqual(asked(silent), [], "it was asked once");
   const wrong = replied();
-  wrong.recovery.repliedIdle("bank", { status: "error" }, wrong.now);
+  wrong.recovery.repliedIdle("bank", { status: "error" }, wrong.now, wrong.now);
   assert.deepEqual(asked(wrong), []);
   assert.equal(wrong.recovery.state.accounts[0]?.answersProbes, true);
   const proven = replied();
-  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]), proven.now);
+  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]), proven.now, proven.now);
   assert.deepEqual([asked(proven), proven.recovery.isProven("bank")], [["bank"], true]);
-  proven.recovery.repliedIdle("bank", { status: "error" }, proven.now);
+  proven.recovery.repliedIdle("bank", { status: "error" }, proven.now, proven.now);
   assert.deepEqual(asked(proven), ["bank"], "an error of one that is proven may pass");
 });
 
@@ -1019,15 +1019,131 @@ test("Recovery.isSilentAlone() of who is silent beside others, until it is heard
   assert.deepEqual(asked(proof), ["fiscal"]);
   silent(proof, "fiscal");
   assert.deepEqual(asked(proof), ["bank", "fiscal"], "all are silent");
-  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now);
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now, proof.now);
   assert.deepEqual(asked(proof), ["bank", "fiscal"], "the terminal may be on again");
-  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now);
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now, proof.now);
   assert.deepEqual(asked(proof), ["fiscal"]);
   assert.deepEqual(asked(silent(new Proof(["bank"]).prove(), "bank")), ["bank"], "it is alone");
   const wrong = answeredSo(new Proof(["fiscal", "bank"]).prove().fail("bank"), '{"status":"error"}', 1);
   wrong.now += 11 * lateReplyMs;
   assert.ok(wrong.recovery.settleBySilence(wrong.now));
   assert.deepEqual(asked(wrong), ["bank", "fiscal"], "it answers, if wrongly");
+});
+
+test("Recovery asks services that only posline has asked no more, once they answer, until a silence settles both", () => {
+  const proof = new Proof(["bank", "qr"]);
+  const given = { ...knowsNothing, isProven: true, isGivenUp: true, assumed: 80 };
+  proof.recovery.inherit([
+    { ...given, service: "bank" },
+    { ...given, service: "qr" },
+  ]);
+  proof.recovery.begin(proof.now);
+  // The quicker one first: its next question would come right before the silence is long enough.
+  assert.equal(proof.recovery.probeDue(proof.now)?.service, "bank");
+  proof.now += 20;
+  proof.answer("bank");
+  assert.equal(proof.recovery.probeDue(proof.now)?.service, "qr");
+  proof.now += 60;
+  proof.answer("qr");
+  const dueMs = proof.recovery.dueMs(true);
+  assert.equal(dueMs, proof.now + lateReplyMs);
+  proof.now = dueMs;
+  assert.ok(proof.recovery.settleBySilence(proof.now));
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery asks a service that only posline has asked again after three silences, where its line is never silent", () => {
+  const proof = new Proof(["bank"]);
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, isGivenUp: true, assumed: 80 }]);
+  proof.recovery.begin(proof.now);
+  proof.exchange("bank");
+  const answeredMs = proof.now;
+  while (proof.ask() === undefined) {
+    proof.recovery.heardBytes(proof.now);
+    proof.now += 1_000;
+  }
+  assert.equal(proof.now, answeredMs + 3 * lateReplyMs);
+});
+
+test("Recovery hands on no more than was asked, after a silence settled it", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank");
+  let asked = 0;
+  while (!proof.recovery.settleBySilence(proof.now)) {
+    proof.now = proof.recovery.dueMs(true);
+    if (proof.ask() !== undefined) asked++;
+  }
+  const [bank] = proof.recovery.known;
+  assert.ok(asked > 5, `${asked} were asked`);
+  assert.equal((bank?.stillOut ?? 0) + (bank?.assumed ?? 0), asked);
+});
+
+test("Recovery.outlastStale() ends after a silence, or three on a line that is never silent, and then an error is a call's again", () => {
+  const silentFor = (humsMs: number) => {
+    const proof = new Proof(["bank", "qr"]).prove();
+    proof.recovery.replied("bank");
+    proof.recovery.owe("bank");
+    proof.recovery.begin(proof.now);
+    for (let lost = 0; lost < 3; lost++) proof.askAfter(10_000);
+    proof.answer("bank");
+    assert.ok(!proof.recovery.owes);
+    assert.ok(proof.recovery.takeAmbiguous("length", "bank", proof.now, false));
+    const beganMs = proof.now;
+    proof.recovery.outlastStale(proof.now);
+    while (!proof.clean) {
+      if (proof.now < beganMs + humsMs) proof.recovery.heardBytes(proof.now);
+      proof.now += 1_000;
+    }
+    const tookMs = proof.now - beganMs;
+    proof.recovery.heardBytes(proof.now);
+    assert.ok(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), "it hasn't ended yet");
+    proof.recovery.end(proof.now);
+    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
+    return tookMs;
+  };
+  assert.deepEqual([silentFor(0), silentFor(20_000), silentFor(200_000)], [30_000, 49_000, 90_000]);
+});
+
+test("Recovery asks one that may answer hundreds of questions in step while its line is idle, until it is proven or a call is answered", () => {
+  const proof = new Proof(["bank"]).prove();
+  const stale = () => proof.recovery.state.accounts[0]?.staleAssumed;
+  /** The pauses before its questions, until that isn't so any more. */
+  const pausesWhile = (isSo: () => boolean) => {
+    proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, assumed: 700 }]);
+    proof.now += 60_000;
+    const pauses: number[] = [];
+    do {
+      const askedMs = proof.now;
+      proof.now += 200;
+      proof.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]), askedMs, proof.now);
+      pauses.push(Math.max(0, proof.recovery.stepDueMs("bank") - proof.now));
+      proof.now += pauses.at(-1) ?? 0;
+    } while (isSo() && pauses.length < 100);
+    return pauses;
+  };
+  const { pausesMs, triesMax } = inStep;
+  assert.deepEqual(
+    pausesWhile(() => stale() !== 0),
+    [...pausesMs, ...pausesMs, 0],
+  );
+  pausesWhile(() => false);
+  assert.notEqual(proof.recovery.stepDueMs("bank"), 0);
+  proof.recovery.replied("bank");
+  assert.equal(proof.recovery.stepDueMs("bank"), 0);
+  assert.deepEqual([proof.recovery.stepDueMs("gone"), new Proof(["bank"]).recovery.stepDueMs("bank")], [0, 0]);
+  const isBrokenOff = () => {
+    assert.ok(proof.recovery.heardStale("length", JSON.parse(answers.bank[1]), proof.now));
+    return proof.recovery.stepDueMs("bank") !== 0;
+  };
+  assert.equal(pausesWhile(isBrokenOff).length, 2 * triesMax + 1, "what comes unasked breaks each row off");
+  assert.notEqual(stale(), 0);
+  const isAnError = () => {
+    proof.recovery.repliedIdle("bank", { status: "error" }, proof.now, proof.now);
+    return proof.recovery.stepDueMs("bank") !== 0;
+  };
+  proof.fail("bank").exchange("bank");
+  assert.equal(pausesWhile(isAnError).length, 2 * triesMax + 1, "and an error in its place");
 });
 
 /** What a line hands on of a service that answered nothing. */

@@ -1,0 +1,78 @@
+import { inStep, stepsMin } from "./limits.ts";
+
+/** How far asking in step has come, for a recording. */
+export interface InStepState {
+  readonly asks?: number | undefined;
+  readonly steps?: number | undefined;
+  readonly tookLeastMs?: number | undefined;
+  readonly tookMostMs?: number | undefined;
+  readonly brokenOff?: number | undefined;
+}
+
+/**
+ * Whether a service answers the questions that it is asked now, and not older ones that it works off: asked after pauses of several lengths,
+ * it answers each within about the same time. One that works off older questions answers when it is done with the next, however long the
+ * pause was: in the pause, unasked, or after a time that differs from question to question as the pauses do.
+ */
+export class InStep implements InStepState {
+  /** Questions since its last answer. */
+  asks = 0;
+  /** Answers in a row, each to one question that was asked after its pause, while nothing else came. */
+  steps = 0;
+  /** How long these took, the shortest and the longest. */
+  tookLeastMs = 0;
+  tookMostMs = 0;
+  /** How often such a row was broken off. */
+  brokenOff = 0;
+
+  /** Nothing is asked yet. */
+  renew(): void {
+    this.asks = 0;
+    this.steps = 0;
+    this.brokenOff = 0;
+  }
+
+  asked(): void {
+    this.asks++;
+  }
+
+  /**
+   * An answer came. A pause that was too long, since another service was asked, counts nothing either way.
+   * @param tookMs Milliseconds since the last question.
+   * @param pausedMs Milliseconds from the answer before to that question.
+   */
+  answered(tookMs: number, pausedMs: number): void {
+    const isTimely = this.asks === 1 && tookMs < inStep.answerMs && pausedMs >= this.pauseMs;
+    this.asks = 0;
+    const leastMs = this.steps === 0 ? tookMs : Math.min(this.tookLeastMs, tookMs);
+    const mostMs = this.steps === 0 ? tookMs : Math.max(this.tookMostMs, tookMs);
+    if (!isTimely || mostMs - leastMs > inStep.alikeMs) this.breakOff();
+    else if (pausedMs <= this.pauseMs + inStep.slackMs) {
+      this.steps++;
+      this.tookLeastMs = leastMs;
+      this.tookMostMs = mostMs;
+    }
+  }
+
+  /** Something else came, or the answer wasn't right: the row begins anew. */
+  breakOff(): void {
+    if (this.steps > 0) this.brokenOff++;
+    this.steps = 0;
+  }
+
+  /** Nothing older is left. */
+  get isProof(): boolean {
+    return this.steps >= stepsMin;
+  }
+
+  /** It won't come to a row: its answers take too unlike a time, or something follows each of them. */
+  get isHopeless(): boolean {
+    return this.brokenOff >= inStep.triesMax;
+  }
+
+  /** Milliseconds that the pause before the next question must last. */
+  get pauseMs(): number {
+    const { pausesMs } = inStep;
+    return pausesMs[this.steps % pausesMs.length] ?? 0;
+  }
+}
