@@ -309,6 +309,11 @@ export class ProbeAccount implements ProbeAccountState {
     return this.answered > 0 && this.sentAtMs === 0;
   }
 
+  /** It is asked in step, and its pause lasts. */
+  get isPausing(): boolean {
+    return this.#mayStep && this.isAnswering && !this.isGivenUp;
+  }
+
   /** How many answers to its probes may still come. */
   get stillOut(): number {
     return Math.max(0, this.stale + this.sent - this.answered - this.errors);

@@ -420,6 +420,11 @@ export class Recovery {
     if (now < this.#probeAtMs) return undefined;
     const account = this.#nextToProbe(now);
     if (account === undefined) return undefined;
+    const pausing = this.#pausingUntilSoon(now);
+    if (pausing !== undefined && !account.isProbingStopped) {
+      account.dueMs = pausing.dueMs;
+      return undefined;
+    }
     account.ask(now, this.#limits);
     this.#probeAtMs = now + this.#limits.probeIntervalMs;
     this.#probedMs = now;
@@ -523,6 +528,17 @@ export class Recovery {
       if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
     }
     return next;
+  }
+
+  /**
+   * One that is asked in step at a moment that comes before another one's question would be over: that one waits for it, or its pause would
+   * be too long to count each time.
+   */
+  #pausingUntilSoon(now: number): ProbeAccount | undefined {
+    for (const account of this.#owing.values()) {
+      if (account.isPausing && account.dueMs > now && account.dueMs < now + this.#limits.probeIntervalMs) return account;
+    }
+    return undefined;
   }
 
   /** Whether one service of a framing is left whose answers may come. */

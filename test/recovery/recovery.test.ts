@@ -1030,6 +1030,32 @@ test("Recovery.isSilentAlone() of who is silent beside others, until it is heard
   assert.deepEqual(asked(wrong), ["bank", "fiscal"], "it answers, if wrongly");
 });
 
+test("Recovery asks one in step in time, whenever a dead service beside it is asked", () => {
+  const names = ["qr", "bank"] as const;
+  const services = names.map((name) => lineService(contracts[name], { crc16: "arc", quiet: false, merchantId: undefined }));
+  for (const lateMs of [5_000, 7_000, 10_000, 30_000]) {
+    for (let onMs = 0; onMs < 30_000; onMs += 250) {
+      const recovery = new Recovery(services, { lateReplyMs: lateMs, probeIntervalMs });
+      recovery.inherit([
+        { ...knowsNothing, service: "bank", isProven: true, assumed: 700 },
+        { ...knowsNothing, service: "qr", isProven: true },
+      ]);
+      let now = 1_000_000;
+      recovery.begin(now);
+      const onAtMs = now + onMs;
+      while (recovery.owing.includes("bank") && now < onAtMs + 60_000) {
+        const asked = recovery.probeDue(now)?.service;
+        if (asked === "bank" && now >= onAtMs) {
+          now += 100;
+          recovery.heardBytes(now);
+          recovery.heard("length", JSON.parse(answers.bank[1]), now);
+        } else if (asked === undefined) now = Math.max(now + 1, recovery.dueMs(false));
+      }
+      assert.ok(!recovery.owing.includes("bank"), `on after ${onMs} ms, lateReplyMs ${lateMs}`);
+    }
+  }
+});
+
 test("Recovery asks services that only posline has asked no more, once they answer, until a silence settles both", () => {
   const proof = new Proof(["bank", "qr"]);
   const given = { ...knowsNothing, isProven: true, isGivenUp: true, assumed: 80 };
