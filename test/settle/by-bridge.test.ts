@@ -474,6 +474,8 @@ test("settleByBridge() reads the answer of a service that follows nothing as set
   const refused = await settled([["/sale", error(-29)]]);
   assert.deepEqual([refused.result, refused.token.known.phase, refused.token.known.doubt], ["declined", "refused", true]);
   assert.equal((await runQr([["/refund", ok({ data: { rrn: "1" } })]])).result, "approved", "it has no query");
+  const { token } = await runQr([["/refund", ok({ data: { rrn: "1" } })]]);
+  assert.deepEqual([token.known.hasEnded, token.known.end], [true, "approved"]);
   const confirmed = await settled([["/confirm", ok()], ...repeat(4, ["/check", absent])], { windowMs: 5_000 }, "/confirm");
   assert.equal(confirmed.result, "unknown");
 });

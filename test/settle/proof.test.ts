@@ -8,6 +8,7 @@ import {
   fingerprintOf,
   goesOn,
   hasCode,
+  leavesOpen,
   namesOtherKey,
   provesName,
   provesOwnEnd,
@@ -47,6 +48,41 @@ test("goesOn() takes a question's success for an end only where it says one", ()
     ["fiscal", "/check_shift"],
   ] as const) {
     assert.equal(goesOn(contracts[service], path, { status: "success" }), false, path);
+  }
+});
+
+test("goesOn() takes an operation's own success for an end only where its contract does, and its answer says one", () => {
+  const success = { status: "success" };
+  for (const [service, path, reply, expected] of [
+    ["bank", "/sale", { data: { status: "APPROVED" } }, true],
+    ["fiscal", "/sale", { docStatus: 1 }, false],
+    ["fiscal", "/sale", { docStatus: 0 }, true],
+    ["fiscal", "/deposit", {}, false],
+    ["fiscal", "/deposit", { docStatus: 0 }, true],
+    ["qr", "/refund", {}, false],
+  ] as const) {
+    assert.equal(goesOn(contracts[service], path, { ...success, ...reply }), expected, `${path} ${JSON.stringify(reply)}`);
+  }
+});
+
+test("leavesOpen() of an error that is neither a refusal nor an end, answered to an operation or to a question about one", () => {
+  for (const [service, path, code, reply, expected] of [
+    ["bank", "/sale", -3, {}, true],
+    ["bank", "/sale", -29, {}, false],
+    ["bank", "/sale", -20, { data: { status: "ERROR" } }, false],
+    ["bank", "/check", -20, { data: { status: "REVERSED" } }, false],
+    ["bank", "/check", -15, {}, true],
+    ["bank", "/terminals", -3, {}, false],
+    ["fiscal", "/sale", 1, {}, false],
+    ["fiscal", "/sale", 15, { code: 15, docStatus: 1 }, true],
+    ["fiscal", "/check_status", 44, {}, true],
+    ["fiscal", "/check_shift", 44, {}, false],
+    ["qr", "/refund", 1, {}, true],
+    // Its error ends the payment that was asked about (qr.md, Flow rules).
+    ["qr", "/check", 1, {}, false],
+  ] as const) {
+    const open = leavesOpen(contracts[service], path, { status: "error", code, ...reply }, code);
+    assert.equal(open, expected, `${service} ${path} ${code} ${JSON.stringify(reply)}`);
   }
 });
 
