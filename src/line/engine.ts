@@ -525,10 +525,13 @@ export class LineEngine {
   #strayed(frame: Frame, json: JsonObject | undefined, now: number): void {
     this.#report({ is: "late", frame });
     this.#liveness.strayed("late", now);
-    const isStale = json !== undefined && this.#recovery.heardStale(frame.framing, json, now);
-    if (!isStale) this.#recovery.suspectFraming(frame.framing);
-    if (this.#state === "awaiting") this.#take("stray");
-    else if (isStale) this.#take("frame");
+    const stale = json === undefined ? undefined : this.#recovery.heardStale(frame.framing, json, now);
+    if (stale !== "left over") this.#recovery.suspectFraming(frame.framing);
+    if (stale === "out of step" && this.#current !== undefined) {
+      // The answer to the call before may come in place of this one's.
+      this.#fail(this.#current, { reason: "reply-ambiguous", why: "the reply before it was an older answer" }, now);
+    } else if (this.#state === "awaiting") this.#take("stray");
+    else if (stale === "left over") this.#take("frame");
     else this.#outOfStep(now);
   }
 

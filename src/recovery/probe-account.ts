@@ -82,6 +82,7 @@ export interface ProbeAccountState extends InStepState {
   readonly staleKnown: number;
   readonly staleAssumed: number;
   readonly isAssumedRight: boolean;
+  readonly staleAtReply?: number | undefined;
 }
 
 /** What a state leaves out where it is so, as recordings do that were made before it was noted. */
@@ -103,6 +104,7 @@ const usual: Readonly<Record<string, unknown>> = {
   brokenOff: 0,
   evidence: 0,
   wasProven: false,
+  staleAtReply: 0,
 };
 
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
@@ -158,6 +160,8 @@ export class ProbeAccount implements ProbeAccountState {
   staleKnown = 0;
   staleAssumed = 0;
   isAssumedRight = false;
+  /** How many were known to be possible, or of a silence, when a call was replied to last; 0 once it was asked since. */
+  staleAtReply = 0;
 
   constructor(lineService: LineService) {
     this.lineService = lineService;
@@ -193,6 +197,7 @@ export class ProbeAccount implements ProbeAccountState {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
     this.inStep.asked();
+    this.staleAtReply = 0;
     this.sentAtMs = now;
     this.isAsked = true;
     this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
@@ -241,6 +246,7 @@ export class ProbeAccount implements ProbeAccountState {
 
   /** An idle line's question was answered rightly, which was asked at `askedMs`. */
   takeIdle(askedMs: number, now: number): void {
+    this.staleAtReply = 0;
     this.inStep.asked();
     this.#step(now - askedMs, askedMs, now);
     this.stepDueMs = this.#mayStep && now - askedMs < inStep.answerMs ? now + this.inStep.pauseMs : 0;
@@ -377,13 +383,38 @@ export class ProbeAccount implements ProbeAccountState {
 
   /**
    * No byte came after `sinceMs`: no answer is expected any more to what was asked before, by this process or the one before. But a service
-   * that was proven and answers nothing now may hang, and answer all of it once it wakes, behind a call: those stay assumed.
+   * that has answered, if wrongly, and answers nothing now may hang, and answer all of it once it wakes, behind a call: those stay assumed.
    */
   expectNothingBefore(sinceMs: number): void {
-    const { stillOut, hasAnswered } = this;
+    const { stillOut } = this;
+    const mayHang = (this.isProven || (this.answeredProbes && this.wrong === 0)) && !this.hasAnswered;
     this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
-    this.staleAssumed = this.isProven && !hasAnswered ? Math.min(stillOut - this.staleKnown, assumedMax) : 0;
+    this.staleAssumed = mayHang ? Math.min(stillOut - this.staleKnown, assumedMax) : 0;
     this.isAssumedRight = false;
+  }
+
+  /** A call was replied to. A terminal answers in order, so none is left of what it was asked before. */
+  replied(): void {
+    if (this.isStaleKnown || this.isSilent) this.staleAtReply = this.stale;
+    this.setStale(0);
+  }
+
+  /**
+   * One came, though a call was replied to that was asked after it: so that reply was no reply to that call, but an older answer, and the
+   * others may come as well.
+   * @returns whether that is so.
+   */
+  contradictsReply(): boolean {
+    if (this.staleAtReply === 0) return false;
+    this.staleAssumed = this.staleAtReply - 1;
+    this.isAssumedRight = true;
+    this.staleAtReply = 0;
+    return true;
+  }
+
+  /** It may answer a question of posline's with an error, which looks like a call's. */
+  get mayErr(): boolean {
+    return this.stale > 0 && (!this.isProven || this.answeredProbes);
   }
 
   /** One came. A terminal answers in order, so those of the process before come first. */

@@ -178,7 +178,10 @@ export class Recovery {
   owe(service: ServiceName, probeShaped = false): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
-    if (probeShaped) account.setStale(account.stale + 1);
+    if (probeShaped) {
+      account.setStale(account.stale + 1);
+      account.staleAtReply = 0;
+    }
     if (probeShaped && !account.isProven) this.#stopIdleProbes(account);
     // It may wait for a customer's card.
     if (!probeShaped) account.isGivenUp = false;
@@ -238,7 +241,7 @@ export class Recovery {
   replied(service: ServiceName): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
-    account.setStale(0);
+    account.replied();
     if (account.isSilent && account.isUnknown) {
       account.isTried = true;
       this.#probeWhileIdle(account);
@@ -268,14 +271,17 @@ export class Recovery {
   /**
    * A reply came while a call of this service awaited its own: true when it may as well answer a stale probe, of this service or of
    * another of its framing. A success may where that service answers its probes with something of another shape. Where only the call's
-   * own service is suspected, one answer is counted off: it was this frame, or none is left, since a terminal answers in order.
+   * own service is suspected, one answer is counted off: it was this frame, or none is left, since a terminal answers in order. The first
+   * error after a silence may be that of a terminal that hung, and answers what it was asked before, however long ago.
    */
   takeAmbiguous(framing: Framing, service: ServiceName, now: number, isSuccess: boolean): boolean {
-    if (now >= Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) return false;
-    const suspects = this.#accountsOf(framing).filter(({ isStaleKnown, isOdd }) => isStaleKnown && (isOdd || !isSuccess));
-    const [suspect, another] = suspects;
-    if (suspect?.service === service && another === undefined) suspect.staleCame();
-    return suspect !== undefined;
+    const accounts = this.#accountsOf(framing);
+    if (now < Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) {
+      const [suspect, another] = accounts.filter(({ isStaleKnown, isOdd }) => isStaleKnown && (isOdd || !isSuccess));
+      if (suspect?.service === service && another === undefined) suspect.staleCame();
+      if (suspect !== undefined) return true;
+    }
+    return !isSuccess && this.isSilent(service) && accounts.some(({ mayErr }) => mayErr);
   }
 
   /** Bytes came, of whatever kind: a service that owes isn't silent yet. */
@@ -371,16 +377,17 @@ export class Recovery {
   }
 
   /**
-   * A frame came while the line was clean or a call awaited its reply: true when it is the stale answer to a probe, which must not be
-   * given to a call of another route.
+   * A frame came while the line was clean or a call awaited its reply: `left over` when it is the stale answer to a probe, which must not be
+   * given to a call of another route; `out of step` when it also says that the reply before it wasn't its call's.
    */
-  heardStale(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): boolean {
+  heardStale(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): "left over" | "out of step" | undefined {
     const account = this.#accountAnswering(framing, reply);
-    if (account === undefined) return false;
-    account.staleCame();
+    if (account === undefined) return undefined;
     account.inStep.breakOff();
     this.#silentSinceMs = now;
-    return true;
+    if (account.contradictsReply()) return "out of step";
+    account.staleCame();
+    return "left over";
   }
 
   /** When an idle line may ask it in step; 0 where it needn't. */

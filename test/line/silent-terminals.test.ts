@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { frame } from "../support/fake-device.ts";
 import { requestFor } from "./lines.ts";
 import { OddTerminal } from "./odd-terminal.ts";
 
@@ -46,6 +47,31 @@ function sellsOn(terminal: OddTerminal, sales: number): void {
     if (told?.includes('"id"')) assert.ok(told.includes(`"S-${n}"`), `S-${n} was answered ${told}`);
   }
 }
+
+test("Line gives no call the answer to an older question, nor another's, over a terminal that hung and refuses one service's questions", () => {
+  for (const paceMs of [5, 400, 2_000]) {
+    for (let beforeS = 1; beforeS < 40; beforeS += 2) {
+      const terminal = new OddTerminal(["bank", "qr"]);
+      terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+      terminal.odd.set("bank", '{"status":"error","code":-3}');
+      terminal.cleanAfterS();
+      terminal.time.advance(10_000);
+      terminal.answerMs = () => paceMs;
+      terminal.hang(12 * minuteMs);
+      // Then both are asked.
+      terminal.send(frame("length", '{"event":"paper low"}'));
+      terminal.time.advance(12 * minuteMs - beforeS * 1_000);
+      for (let n = 0; n < 12; n++) {
+        let told: string | undefined;
+        terminal.line.call(requestFor(`S-${n}`, { service: "qr", replyTimeoutMs: 10_000 }), (ending) => {
+          if ("payload" in ending) told = Buffer.concat(ending.payload).toString();
+        });
+        terminal.time.advance(11_000);
+        if (told !== undefined) assert.equal(told, `{"status":"success","id":"S-${n}"}`, `${paceMs} ms, ${beforeS} s before`);
+      }
+    }
+  }
+});
 
 test("Line gives no call another's answer, over a terminal that hung and works off what it was asked at a pace that goes up and down", () => {
   const inTurns = [5_000, 8_000];

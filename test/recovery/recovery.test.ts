@@ -391,7 +391,7 @@ test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs w
 test("Recovery.isDoubtful() is false after a start whose every probe was answered, and true once one answer too many came", () => {
   const proof = new Proof(["bank"]).prove();
   assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
-  assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), true);
+  assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), "left over");
   assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true);
 });
 
@@ -473,7 +473,7 @@ test("Recovery.takeAmbiguous() is true for less than lateReplyMs after the last 
   ] as const) {
     const proof = new Proof(["bank"]).prove();
     proof.now += 20_000;
-    assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), true);
+    assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), "left over");
     proof.now += ms;
     assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), may);
   }
@@ -484,7 +484,62 @@ test("Recovery.takeAmbiguous() is false after an answer that nothing was left ov
   proof.recovery.replied("bank");
   proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now);
   assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
-  assert.equal(proof.recovery.heardStale("length", { status: "success" }, proof.now), false, "no probe's answer");
+  assert.equal(proof.recovery.heardStale("length", { status: "success" }, proof.now), undefined, "no probe's answer");
+});
+
+/** One that hung, and may answer so many questions yet. */
+function hung(services: readonly ContractName[], asked = 5): Proof {
+  const proof = new Proof(services).prove();
+  for (const service of services) proof.recovery.replied(service);
+  proof.fail("bank");
+  for (let time = 0; time < asked; time++) {
+    proof.now = proof.recovery.dueMs(false);
+    assert.ok(proof.ask());
+  }
+  proof.now += 11 * lateReplyMs;
+  assert.ok(proof.recovery.settleBySilence(proof.now));
+  return proof;
+}
+
+test("Recovery.heardStale() says that the reply before it was none, where a terminal answers older questions behind it", () => {
+  const supported = JSON.parse(probeReplies.bankSupported);
+  const proof = hung(["bank"]);
+  proof.recovery.replied("bank");
+  assert.equal(proof.recovery.state.accounts[0]?.staleAtReply, 5);
+  assert.equal(proof.recovery.heardStale("length", supported, proof.now), "out of step");
+  assert.equal(proof.recovery.state.accounts[0]?.staleAssumed, 4, "the others may come as well");
+  assert.ok(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), "so an error may be one of them");
+  assert.equal(proof.recovery.heardStale("length", supported, proof.now), "left over", "it is known by now");
+  for (const ask of [
+    ({ recovery, now }: Proof) => recovery.repliedIdle("bank", supported, now, now),
+    ({ recovery }: Proof) => recovery.owe("bank", true),
+    (each: Proof) => each.fail("bank").ask(),
+  ]) {
+    const asked = hung(["bank"]);
+    asked.recovery.replied("bank");
+    ask(asked);
+    assert.equal(asked.recovery.heardStale("length", supported, asked.now), "left over", "it may be the answer to that");
+  }
+});
+
+test("Recovery.takeAmbiguous() of the first error after a silence, where a service of its framing may have answered so", () => {
+  const first = (proof: Proof, isSuccess = false) => proof.recovery.takeAmbiguous("length", "bank", proof.now, isSuccess);
+  assert.equal(first(hung(["bank"])), false, "it answers its probes rightly");
+  const beside = () => {
+    const proof = new Proof(["bank", "qr"]);
+    proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true }]);
+    proof.now += 1_000_000;
+    assert.ok(proof.recovery.settleBySilence(proof.now));
+    return proof;
+  };
+  // The other one was asked, and nobody knows how it answers.
+  const proof = beside();
+  assert.equal(proof.recovery.state.accounts[1]?.isProven, false);
+  proof.recovery.owe("qr", true);
+  assert.deepEqual([first(proof), first(proof, true)], [true, false]);
+  proof.recovery.replied("bank");
+  proof.now += lateReplyMs;
+  assert.equal(first(proof), false, "it was heard since");
 });
 
 test("Recovery.owe() of a service that isn't on the line changes nothing", () => {
