@@ -300,7 +300,7 @@ export class Recovery {
     }
     const { service } = account;
     if (!this.#owing.has(service) || account.sent === 0) {
-      account.staleCame();
+      this.#cameLate(account);
       return { kind: "late", service };
     }
     this.#probeWhileIdle(account);
@@ -386,8 +386,15 @@ export class Recovery {
     account.inStep.breakOff();
     this.#silentSinceMs = now;
     if (account.contradictsReply()) return "out of step";
-    account.staleCame();
+    this.#cameLate(account);
     return "left over";
+  }
+
+  /** An answer to a question that isn't waited for any more: it answers, if late, so its silence may mean that it is busy. */
+  #cameLate(account: ProbeAccount): void {
+    account.staleCame();
+    account.isProven = true;
+    if (!account.isOdd) this.#probeWhileIdle(account);
   }
 
   /** When an idle line may ask it in step; 0 where it needn't. */

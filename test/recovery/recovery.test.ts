@@ -487,6 +487,26 @@ test("Recovery.takeAmbiguous() is false after an answer that nothing was left ov
   assert.equal(proof.recovery.heardStale("length", { status: "success" }, proof.now), undefined, "no probe's answer");
 });
 
+test("Recovery is as patient with a service whose first answer came late, when the line was clean or it owed nothing, as with any that answers", () => {
+  const supported = JSON.parse(probeReplies.bankSupported);
+  for (const late of [
+    ({ recovery, now }: Proof) => assert.equal(recovery.heardStale("length", supported, now), "left over"),
+    ({ recovery, now }: Proof) => assert.equal(recovery.heard("length", supported, now).kind, "late"),
+  ]) {
+    const proof = new Proof(["bank"]);
+    assert.ok(proof.ask());
+    proof.now += lateReplyMs;
+    assert.ok(proof.recovery.settleBySilence(proof.now));
+    assert.equal(proof.recovery.isProven("bank"), false);
+    late(proof);
+    assert.deepEqual([proof.recovery.isProven("bank"), proof.recovery.idleProbed.length], [true, 1]);
+    proof.recovery.replied("bank");
+    proof.fail("bank");
+    assert.equal(proof.recovery.settleBySilence(proof.now + 10 * lateReplyMs - 1), false);
+    assert.ok(proof.recovery.settleBySilence(proof.now + 10 * lateReplyMs));
+  }
+});
+
 /** One that hung, and may answer so many questions yet. */
 function hung(services: readonly ContractName[], asked = 5): Proof {
   const proof = new Proof(services).prove();
