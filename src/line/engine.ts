@@ -508,9 +508,11 @@ export class LineEngine {
     this.#ambiguous = 0;
     this.#take("frame");
     this.#liveness.heard(service, now);
-    if (!probeShaped) this.#recovery.replied(service);
     if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json, current.cameMs, now);
-    else this.#lastBusyMs = now;
+    else {
+      this.#recovery.replied(service, probeShaped);
+      this.#lastBusyMs = now;
+    }
     this.#settle(current, current.reply(frame, read, now));
     // An answer may be owed all the same, by a frame that strayed in before this one.
     if (this.#recovery.owes) this.#outOfStep(now);

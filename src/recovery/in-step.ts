@@ -1,4 +1,4 @@
-import { inStep, stepsMin } from "./limits.ts";
+import { inStep, rows } from "./limits.ts";
 
 /** How far asking in step has come, for a recording. */
 export interface InStepState {
@@ -22,7 +22,7 @@ export class InStep implements InStepState {
   /** How long these took, the shortest and the longest. */
   tookLeastMs = 0;
   tookMostMs = 0;
-  /** How often such a row was broken off. */
+  /** How often such a row was broken off, or an answer came too late to begin one. */
   brokenOff = 0;
 
   /** Nothing is asked yet. */
@@ -42,11 +42,12 @@ export class InStep implements InStepState {
    * @param pausedMs Milliseconds from the answer before to that question.
    */
   answered(tookMs: number, pausedMs: number): void {
-    const isTimely = this.asks === 1 && tookMs < inStep.answerMs && pausedMs >= this.pauseMs;
+    const isLate = this.asks > 0 && tookMs >= inStep.answerMs;
+    const isInStep = this.asks === 1 && !isLate && pausedMs >= this.pauseMs;
     this.asks = 0;
     const leastMs = this.steps === 0 ? tookMs : Math.min(this.tookLeastMs, tookMs);
     const mostMs = this.steps === 0 ? tookMs : Math.max(this.tookMostMs, tookMs);
-    if (!isTimely || mostMs - leastMs > inStep.alikeMs) this.breakOff();
+    if (!isInStep || !rows.some(({ alikeMs }) => mostMs - leastMs <= alikeMs)) this.breakOff(isLate);
     else if (pausedMs <= this.pauseMs + inStep.slackMs) {
       this.steps++;
       this.tookLeastMs = leastMs;
@@ -54,18 +55,22 @@ export class InStep implements InStepState {
     }
   }
 
-  /** Something else came, or the answer wasn't right: the row begins anew. */
-  breakOff(): void {
-    if (this.steps > 0) this.brokenOff++;
+  /**
+   * Something else came, or the answer wasn't right: the row begins anew.
+   * @param counts Whether it counts as broken off though it had not begun.
+   */
+  breakOff(counts = false): void {
+    if (this.steps > 0 || counts) this.brokenOff++;
     this.steps = 0;
   }
 
   /** Nothing older is left. */
   get isProof(): boolean {
-    return this.steps >= stepsMin;
+    const spreadMs = this.tookMostMs - this.tookLeastMs;
+    return rows.some(({ alikeMs, answers }) => spreadMs <= alikeMs && this.steps >= answers);
   }
 
-  /** It won't come to a row: its answers take too unlike a time, or something follows each of them. */
+  /** It won't come to a row: its answers take too long or too unlike a time, or something follows each of them. */
   get isHopeless(): boolean {
     return this.brokenOff >= inStep.triesMax;
   }

@@ -14,22 +14,27 @@ export const drainMs = 200;
 
 /**
  * Asking in step: a pause, a question, its answer within `answerMs`. The pauses are these in turns, and `slackMs` longer at most where they
- * count. The answers take alike, within `alikeMs`. A terminal that works off older questions at a pace of its own, which may lose some of
- * its answers, can't keep that: no time has multiples that are as far apart as these pauses, unless it answers several times in each.
+ * count. A terminal that works off older questions at a pace of its own, which may lose some of its answers, can't answer all of them after
+ * about the same time: no time has multiples that are as far apart as these pauses, unless it answers several times in each.
  */
 export const inStep = {
   pausesMs: [3_500, 5_000, 8_500],
   slackMs: 500,
   answerMs: 3_000,
-  alikeMs: 300,
   /** Rows that are broken off, at most: a minute's worth. Then answers are counted. */
   triesMax: 8,
 } as const;
 
-/** So many answers in a row prove that nothing was left over: each pause twice, half a minute's worth. */
-export const stepsMin = 2 * inStep.pausesMs.length;
+/**
+ * What a row of answers in step needs: so many of them, each pause twice or three times, that took alike to so many milliseconds. The less
+ * alike they are, the easier is it to meet them by chance.
+ */
+export const rows = [
+  { alikeMs: 300, answers: 2 * inStep.pausesMs.length },
+  { alikeMs: 700, answers: 3 * inStep.pausesMs.length },
+] as const;
 
-/** Milliseconds that their pauses take. */
+/** Milliseconds that the pauses of the shortest row take. */
 export const stepsMs = 2 * inStep.pausesMs.reduce((sum, ms) => sum + ms, 0);
 
 /** Bytes behind an answer that break off no row of these, at most: CR LF, an ACK, some zeros. A part of an answer is longer. */

@@ -97,15 +97,12 @@ const usual: Readonly<Record<string, unknown>> = {
   isTried: false,
   isAsked: false,
   stepDueMs: 0,
-  asks: 0,
-  steps: 0,
-  tookLeastMs: 0,
-  tookMostMs: 0,
-  brokenOff: 0,
   evidence: 0,
   wasProven: false,
   staleAtReply: 0,
 };
+
+const usualState: Readonly<Record<string, unknown>> = { ...usual, ...new InStep() };
 
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
 export class ProbeAccount implements ProbeAccountState {
@@ -238,10 +235,14 @@ export class ProbeAccount implements ProbeAccountState {
       this.waitsSinceMs = oldest;
       this.#wait(now, limits);
     }
-    const isCountedSooner = (this.stale - this.answered) * paceMs <= stepsMs;
-    if (this.stale > staleProbesMax && this.isGivenUp) this.dueMs = now + limits.lateReplyMs * humPatience;
-    else if (this.#mayStep && !isCountedSooner && (isUnasked || tookMs < inStep.answerMs))
-      this.dueMs = now + this.inStep.pauseMs;
+    if (this.stale <= staleProbesMax) return;
+    const leftOver = this.stale - this.answered;
+    const longestMs = limits.lateReplyMs * this.patience;
+    if (this.isGivenUp) this.dueMs = now + limits.lateReplyMs * humPatience;
+    else if (!this.inStep.isHopeless) {
+      if (leftOver * paceMs > stepsMs) this.dueMs = now + this.inStep.pauseMs;
+      // A silence says as much, and is sooner over: it settles it before it is asked again.
+    } else if (leftOver * (isUnasked ? paceMs : tookMs) > longestMs) this.dueMs = now + longestMs + limits.lateReplyMs;
   }
 
   /** An idle line's question was answered rightly, which was asked at `askedMs`. */
@@ -249,7 +250,12 @@ export class ProbeAccount implements ProbeAccountState {
     this.staleAtReply = 0;
     this.inStep.asked();
     this.#step(now - askedMs, askedMs, now);
-    this.stepDueMs = this.#mayStep && now - askedMs < inStep.answerMs ? now + this.inStep.pauseMs : 0;
+    this.stepDueMs = this.#mayStep ? now + this.inStep.pauseMs : 0;
+  }
+
+  answeredIdleWrongly(): void {
+    this.inStep.breakOff();
+    this.stepDueMs = 0;
   }
 
   #step(tookMs: number, askedMs: number, now: number): void {
@@ -426,10 +432,10 @@ export class ProbeAccount implements ProbeAccountState {
   }
 
   get state(): ProbeAccountState {
-    const { lineService, inStep, ...noted } = this;
-    const all: ProbeAccountState = { ...noted, ...inStep, service: lineService.service };
+    const { lineService, inStep: row, ...noted } = this;
+    const all: ProbeAccountState = { ...noted, ...row, service: lineService.service };
     return Object.fromEntries(
-      Object.entries(all).filter(([key, value]) => value !== usual[key]),
+      Object.entries(all).filter(([key, value]) => value !== usualState[key]),
     ) as unknown as ProbeAccountState;
   }
 

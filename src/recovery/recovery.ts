@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
-import { drainMs, humPatience, staleProbesMax, trailerBytesMax } from "./limits.ts";
+import { drainMs, humPatience, inStep, staleProbesMax, trailerBytesMax } from "./limits.ts";
 import {
   type KnownAnswers,
   type LineService,
@@ -237,10 +237,17 @@ export class Recovery {
     this.#awaitsStale = true;
   }
 
-  /** A call's own reply came, and it wasn't of a probe's shape: the service has answered all that it was asked before. */
-  replied(service: ServiceName): void {
+  /**
+   * A call's own reply came: the service has answered all that it was asked before. Not so where it is of a probe's shape: it may be the answer
+   * to an older question, which no row of answers in step has seen come.
+   */
+  replied(service: ServiceName, probeShaped = false): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
+    if (probeShaped) {
+      account.inStep.breakOff();
+      return;
+    }
     account.replied();
     if (account.isSilent && account.isUnknown) {
       account.isTried = true;
@@ -259,7 +266,7 @@ export class Recovery {
     if (account === undefined) return;
     const isRight = account.lineService.isProbeAnswer(reply);
     if (isRight) account.takeIdle(askedMs, now);
-    else account.inStep.breakOff();
+    else account.answeredIdleWrongly();
     this.#noteReply(account);
     if (account.isProven) return;
     account.isProven = isRight;
@@ -383,7 +390,6 @@ export class Recovery {
   heardStale(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): "left over" | "out of step" | undefined {
     const account = this.#accountAnswering(framing, reply);
     if (account === undefined) return undefined;
-    account.inStep.breakOff();
     this.#silentSinceMs = now;
     if (account.contradictsReply()) return "out of step";
     this.#cameLate(account);
@@ -393,6 +399,7 @@ export class Recovery {
   /** An answer to a question that isn't waited for any more: it answers, if late, so its silence may mean that it is busy. */
   #cameLate(account: ProbeAccount): void {
     account.staleCame();
+    account.inStep.breakOff();
     account.isProven = true;
     if (!account.isOdd) this.#probeWhileIdle(account);
   }
@@ -435,12 +442,14 @@ export class Recovery {
     const account = this.#nextToProbe(now);
     if (account === undefined) return undefined;
     const pausing = this.#pausingUntilSoon(now);
-    if (pausing !== undefined && !account.isProbingStopped) {
+    const isInStep = account.isPausing;
+    if (pausing !== undefined && !account.isProbingStopped && !isInStep) {
       account.dueMs = pausing.dueMs;
       return undefined;
     }
     account.ask(now, this.#limits);
-    this.#probeAtMs = now + this.#limits.probeIntervalMs;
+    // Another question while this one is out could make its answer unlike the others.
+    this.#probeAtMs = now + (isInStep ? inStep.answerMs : this.#limits.probeIntervalMs);
     this.#probedMs = now;
     return account.lineService;
   }

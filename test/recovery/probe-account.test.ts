@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { inStep, staleProbesMax } from "../../src/recovery/limits.ts";
+import { inStep, rows, staleProbesMax } from "../../src/recovery/limits.ts";
 import { ProbeAccount } from "../../src/recovery/probe-account.ts";
 
 const accountOf = (state: Partial<ProbeAccount>) => {
@@ -57,7 +57,8 @@ function askedInStep(account: ProbeAccount, pauses: readonly number[], tookMs = 
 }
 
 const hundreds = () => accountOf({ isProven: true, staleAssumed: 700 });
-const { pausesMs, slackMs, answerMs, alikeMs, triesMax } = inStep;
+const { pausesMs, slackMs, answerMs, triesMax } = inStep;
+const [{ alikeMs }, loose] = rows;
 const pauses = [...pausesMs, ...pausesMs];
 
 test("ProbeAccount.take() takes answers in step with questions behind pauses for proof that nothing is left over, however much was assumed", () => {
@@ -82,34 +83,48 @@ test("ProbeAccount.take() counts no row of answers that take unlike", () => {
       account.ask(now, limits);
       now += tookMs;
       account.take(now, limits);
-      now += pauses[index] ?? 0;
+      now += pausesMs[index % pausesMs.length] ?? 0;
     }
     return account;
   };
   assert.equal(took([900, 300, 600, 300, 600, 450, 300]).hasAnswered, true);
+  const unlike = [900, 300, 600, 300, 600, 450, 300 + alikeMs + 1];
+  assert.deepEqual([took(unlike).hasAnswered, took(unlike).inStep.steps], [false, 6], "not enough for such a spread");
+  const more = [...unlike, 300, 300 + loose.alikeMs];
+  assert.equal(took(more).hasAnswered, false);
+  assert.equal(took([...more, 300]).hasAnswered, true, "each pause three times");
   for (const [ms, steps] of [
-    [[900, 300, 600, 300, 300 + alikeMs + 1], 0],
-    [[900, 900, 600, 900 - alikeMs - 1], 0],
-    [[900, 900, 600, 900 - alikeMs], 3],
+    [[900, 1_200, 600, 1_200 - loose.alikeMs - 1], 0],
+    [[900, 1_200, 600, 1_200 - loose.alikeMs], 3],
   ] as const) {
     assert.equal(took(ms).inStep.steps, steps, ms.join());
   }
 });
 
-test("ProbeAccount counts answers, without pauses, once it was asked in step in vain for so often", () => {
-  const account = hundreds();
-  let now = 1_000_000;
-  for (let time = 0; time <= triesMax; time++) {
-    assert.equal(account.inStep.isHopeless, time === triesMax, `${time}`);
-    for (const pausedMs of [0, ...pausesMs]) {
-      now += pausedMs;
-      account.ask(now, limits);
-      now += 300;
-      account.take(now, limits);
-      assert.equal(account.dueMs, time === triesMax ? now : now + account.inStep.pauseMs);
+test("ProbeAccount counts answers, without pauses, once it was asked in step in vain for so often, or waits for a silence that is sooner", () => {
+  for (const [left, countsOn] of [
+    [700, true],
+    [1_100, false],
+  ] as const) {
+    const account = accountOf({ isProven: true, staleAssumed: left });
+    let now = 1_000_000;
+    for (let time = 0; time <= triesMax; time++) {
+      assert.equal(account.inStep.isHopeless, time === triesMax, `${time}`);
+      for (const pausedMs of [0, ...pausesMs]) {
+        now += time === triesMax ? 0 : pausedMs;
+        account.ask(now, limits);
+        now += 300;
+        account.take(now, limits);
+        const waitMs = countsOn ? 0 : 11 * limits.lateReplyMs;
+        assert.equal(
+          account.dueMs,
+          now + (time === triesMax && pausedMs > 0 ? waitMs : account.dueMs - now),
+          `${left}: ${time}`,
+        );
+      }
+      account.inStep.breakOff();
+      account.inStep.breakOff();
     }
-    account.inStep.breakOff();
-    account.inStep.breakOff();
   }
 });
 
@@ -164,5 +179,21 @@ test("ProbeAccount.take() asks at once where all that was assumed is counted soo
   };
   const stepsMs = pauses.reduce((sum, ms) => sum + ms, 0);
   assert.deepEqual([soon(1 + stepsMs / 1_000, 1_000), soon(2 + stepsMs / 1_000, 1_000)], [true, false]);
-  assert.equal(soon(500, answerMs), true, "one so slow isn't asked in step");
+});
+
+test("ProbeAccount is no longer asked in step once so many answers came too late, then asked at once or not before a silence is over", () => {
+  for (const [left, waitMs] of [
+    [90, 0],
+    [500, 11 * limits.lateReplyMs],
+  ] as const) {
+    const account = accountOf({ isProven: true, staleAssumed: left });
+    let now = 1_000_000;
+    for (let time = 1; time <= triesMax; time++) {
+      account.ask(now, limits);
+      now += answerMs;
+      account.take(now, limits);
+      assert.equal(account.dueMs, now + (time === triesMax ? waitMs : (pausesMs[0] ?? 0)), `${left}: ${time}`);
+      now = account.dueMs;
+    }
+  }
 });
