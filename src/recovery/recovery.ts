@@ -396,10 +396,14 @@ export class Recovery {
     return "left over";
   }
 
-  /** An answer to a question that isn't waited for any more: it answers, if late, so its silence may mean that it is busy. */
+  /**
+   * An answer to a question that isn't waited for any more: it answers, if late, so its silence may mean that it is busy. Of one that can't be
+   * asked it is a till's own question that was answered.
+   */
   #cameLate(account: ProbeAccount): void {
     account.staleCame();
     account.inStep.breakOff();
+    if (account.lineService.probe === undefined) return;
     account.isProven = true;
     if (!account.isOdd) this.#probeWhileIdle(account);
   }

@@ -507,6 +507,14 @@ test("Recovery is as patient with a service whose first answer came late, when t
   }
 });
 
+test("Recovery takes the late answer to a till's own question for no proof of a service that it can't ask", () => {
+  const proof = new Proof(["fiscal"], false);
+  proof.now += lateReplyMs;
+  assert.ok(proof.recovery.settleBySilence(proof.now));
+  assert.equal(proof.recovery.heardStale("stx", JSON.parse(probeReplies.supported), proof.now), "left over");
+  assert.deepEqual([proof.recovery.isProven("fiscal"), proof.recovery.idleProbed], [false, []]);
+});
+
 /** One that hung, and may answer so many questions yet. */
 function hung(services: readonly ContractName[], asked = 5): Proof {
   const proof = new Proof(services).prove();
