@@ -1,8 +1,15 @@
+import assert from "node:assert/strict";
+
+/** Moments at one time, at most: more is a line that looks at its clock again and again. */
+const atOnceMax = 100_000;
+
 /** Simulated time: moments in a list, run in their order. Nothing of the process is replaced, and nothing waits. */
 export class Timeline {
   now = 1_000_000;
   /** In their order; few at a time. */
   readonly #moments: { readonly dueMs: number; readonly run: () => void }[] = [];
+  /** How many have run since time passed. */
+  #atOnce = 0;
 
   /** Calls `run` after so many milliseconds; what it returns takes that back. */
   after(ms: number, run: () => void): () => void {
@@ -33,6 +40,8 @@ export class Timeline {
     const [first] = this.#moments;
     if (first === undefined || first.dueMs > until) return false;
     this.#moments.shift();
+    this.#atOnce = first.dueMs > this.now ? 0 : this.#atOnce + 1;
+    assert.ok(this.#atOnce < atOnceMax, `time stands still at ${this.now}`);
     this.now = first.dueMs;
     first.run();
     return true;
