@@ -3,6 +3,7 @@ import { inStep, rows } from "./limits.ts";
 /** How far asking in step has come, for a recording. */
 export interface InStepState {
   readonly asks?: number | undefined;
+  readonly firstAskedMs?: number | undefined;
   readonly steps?: number | undefined;
   readonly tookLeastMs?: number | undefined;
   readonly tookMostMs?: number | undefined;
@@ -15,8 +16,9 @@ export interface InStepState {
  * pause was: in the pause, unasked, or after a time that differs from question to question as the pauses do.
  */
 export class InStep implements InStepState {
-  /** Questions since its last answer. */
+  /** Questions since its last answer, and when the first of them was asked. */
   asks = 0;
+  firstAskedMs = 0;
   /** Answers in a row, each to one question that was asked after its pause, while nothing else came. */
   steps = 0;
   /** How long these took, the shortest and the longest. */
@@ -28,11 +30,13 @@ export class InStep implements InStepState {
   /** Nothing is asked yet. */
   renew(): void {
     this.asks = 0;
+    this.firstAskedMs = 0;
     this.steps = 0;
     this.brokenOff = 0;
   }
 
-  asked(): void {
+  asked(now: number): void {
+    if (this.asks === 0) this.firstAskedMs = now;
     this.asks++;
   }
 

@@ -193,7 +193,7 @@ export class ProbeAccount implements ProbeAccountState {
   ask(now: number, limits: RecoveryLimits): void {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
-    this.inStep.asked();
+    this.inStep.asked(now);
     this.staleAtReply = 0;
     this.sentAtMs = now;
     this.isAsked = true;
@@ -218,8 +218,9 @@ export class ProbeAccount implements ProbeAccountState {
     const tookMs = this.sentAtMs > 0 ? now - this.sentAtMs : Number.POSITIVE_INFINITY;
     const isPrompt = tookMs < limits.probeIntervalMs;
     const isUnasked = this.sentAtMs === 0;
-    // Answers may come less often than each takes: of one that sends zeros behind its answers, the next may be lost in them.
-    const paceMs = Math.max(isUnasked ? 0 : tookMs, this.answered === 0 ? 0 : now - this.answeredAtMs);
+    // With what was asked in vain before it: of one that sends zeros behind its answers, the next may be lost in them.
+    const sinceMs = isUnasked ? this.answeredAtMs : this.inStep.firstAskedMs;
+    const paceMs = isUnasked && this.answered === 0 ? 0 : now - sinceMs;
     this.#step(tookMs, this.sentAtMs, now);
     this.isProven = true;
     this.isOdd = false;
@@ -242,13 +243,13 @@ export class ProbeAccount implements ProbeAccountState {
     else if (!this.inStep.isHopeless) {
       if (leftOver * paceMs > stepsMs) this.dueMs = now + this.inStep.pauseMs;
       // A silence says as much, and is sooner over: it settles it before it is asked again.
-    } else if (leftOver * (isUnasked ? paceMs : tookMs) > longestMs) this.dueMs = now + longestMs + limits.lateReplyMs;
+    } else if (leftOver * paceMs > longestMs) this.dueMs = now + longestMs + limits.lateReplyMs;
   }
 
   /** An idle line's question was answered rightly, which was asked at `askedMs`. */
   takeIdle(askedMs: number, now: number): void {
     this.staleAtReply = 0;
-    this.inStep.asked();
+    this.inStep.asked(askedMs);
     this.#step(now - askedMs, askedMs, now);
     this.stepDueMs = this.#mayStep ? now + this.inStep.pauseMs : 0;
   }
@@ -439,8 +440,17 @@ export class ProbeAccount implements ProbeAccountState {
     ) as unknown as ProbeAccountState;
   }
 
-  set state({ service, asks = 0, steps = 0, tookLeastMs = 0, tookMostMs = 0, brokenOff = 0, ...noted }: ProbeAccountState) {
+  set state({
+    service,
+    asks = 0,
+    firstAskedMs = 0,
+    steps = 0,
+    tookLeastMs = 0,
+    tookMostMs = 0,
+    brokenOff = 0,
+    ...noted
+  }: ProbeAccountState) {
     Object.assign(this, usual, noted);
-    Object.assign(this.inStep, { asks, steps, tookLeastMs, tookMostMs, brokenOff });
+    Object.assign(this.inStep, { asks, firstAskedMs, steps, tookLeastMs, tookMostMs, brokenOff });
   }
 }

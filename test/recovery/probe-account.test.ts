@@ -181,6 +181,17 @@ test("ProbeAccount.take() asks at once where all that was assumed is counted soo
   assert.deepEqual([soon(1 + stepsMs / 1_000, 1_000), soon(2 + stepsMs / 1_000, 1_000)], [true, false]);
 });
 
+test("ProbeAccount.take() counts on at once where a first answer was slow and the next ones aren't", () => {
+  const account = accountOf({ isProven: true, staleAssumed: 20 });
+  account.ask(1_000_000, limits);
+  account.ask(1_003_000, limits);
+  account.take(1_003_100, limits);
+  assert.equal(account.dueMs, 1_003_100 + (pausesMs[0] ?? 0), "it took 3.1 s from the first question");
+  account.ask(1_006_600, limits);
+  account.take(1_006_610, limits);
+  assert.equal(account.dueMs, 1_006_610);
+});
+
 test("ProbeAccount is no longer asked in step once so many answers came too late, then asked at once or not before a silence is over", () => {
   for (const [left, waitMs] of [
     [90, 0],
