@@ -30,8 +30,11 @@ const journalRiseMbMax = 0.001;
 /** Minutes from which memory is judged: before, it still warms up. */
 const judgedMinutes = 20;
 
-/** Milliseconds for which the idle connections of the tills may be kept, and what waits for the terminal goes on. */
-const quietMs = 15_000;
+/**
+ * Milliseconds for which the idle connections of the tills may be kept, and what waits for the terminal goes on: an operation whose till has
+ * left is followed for three minutes.
+ */
+const quietMs = 200_000;
 
 interface Taken {
   readonly seconds: number;
