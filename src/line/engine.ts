@@ -767,7 +767,7 @@ export class LineEngine {
     const current = this.#current;
     this.#current = undefined;
     if (current !== undefined) {
-      // What follows on the device is told.
+      // The line that follows on the device has to know that its answer may come.
       this.#recovery.owe(current.request.service, current.request.probeShaped);
       this.#settle(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
     }

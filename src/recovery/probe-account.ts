@@ -215,9 +215,9 @@ export class ProbeAccount implements ProbeAccountState {
    * then says as much. Where a call is owed and counting would take longer than to ask in step, it is asked so.
    */
   take(now: number, limits: RecoveryLimits): void {
-    const tookMs = this.sentAtMs > 0 ? now - this.sentAtMs : Number.POSITIVE_INFINITY;
-    const isPrompt = tookMs < limits.probeIntervalMs;
     const isUnasked = this.sentAtMs === 0;
+    const tookMs = isUnasked ? Number.POSITIVE_INFINITY : now - this.sentAtMs;
+    const isPrompt = tookMs < limits.probeIntervalMs;
     // With what was asked in vain before it: of one that sends zeros behind its answers, the next may be lost in them.
     const sinceMs = isUnasked ? this.answeredAtMs : this.inStep.firstAskedMs;
     const paceMs = isUnasked && this.answered === 0 ? 0 : now - sinceMs;

@@ -23,6 +23,14 @@ function proven(...services: ConstructorParameters<typeof OddTerminal>[0]): OddT
   return terminal;
 }
 
+/** Sells until the backlog is worked off: no sale gets another's answer. */
+function sellsOn(terminal: OddTerminal, sales: number): void {
+  for (let n = 0; n < sales; n++) {
+    const told = terminal.sell(`S-${n}`, 31_000);
+    if (told?.includes('"id"')) assert.ok(told.includes(`"S-${n}"`), `S-${n} was answered ${told}`);
+  }
+}
+
 for (const hangMinutes of [15, 25, 60]) {
   test(`Line gives no call another's answer, over a terminal that hung for ${hangMinutes} minutes and answers all it was asked`, () => {
     for (const answerMs of [300, 700]) {
@@ -31,21 +39,10 @@ for (const hangMinutes of [15, 25, 60]) {
         terminal.answerMs = () => answerMs;
         terminal.hang(hangMinutes * minuteMs);
         terminal.time.advance(hangMinutes * minuteMs - beforeMs);
-        for (let n = 0; n < 12; n++) {
-          const told = terminal.sell(`S-${n}`, 31_000);
-          if (told?.includes('"id"')) assert.ok(told.includes(`"S-${n}"`), `S-${n} was answered ${told}`);
-        }
+        sellsOn(terminal, 12);
       }
     }
   });
-}
-
-/** Sells until the backlog is worked off: no sale gets another's answer. */
-function sellsOn(terminal: OddTerminal, sales: number): void {
-  for (let n = 0; n < sales; n++) {
-    const told = terminal.sell(`S-${n}`, 31_000);
-    if (told?.includes('"id"')) assert.ok(told.includes(`"S-${n}"`), `S-${n} was answered ${told}`);
-  }
 }
 
 test("Line gives no call the answer to an older question, nor another's, over a terminal that hung and refuses one service's questions", () => {

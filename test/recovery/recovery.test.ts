@@ -1159,8 +1159,7 @@ test("Recovery asks two services in step that answer at any pace", () => {
         });
         continue;
       }
-      const next = Math.max(now + 1, Math.min(recovery.dueMs(false), queue[0]?.atMs ?? Number.POSITIVE_INFINITY));
-      now = next;
+      now = Math.max(now + 1, Math.min(recovery.dueMs(false), queue[0]?.atMs ?? Number.POSITIVE_INFINITY));
       if (queue[0] === undefined || queue[0].atMs > now) continue;
       const [framing, text] = answers[queue[0].service];
       queue.shift();
