@@ -5,7 +5,7 @@ import { parseRecordings } from "../../src/capture/recording.ts";
 import { replay } from "../../src/capture/replay.ts";
 import { beginnings, search } from "./exhaustive.ts";
 import { foundIn } from "./found.ts";
-import { emptyTally, LineLife, worldOf } from "./line-life.ts";
+import { emptyTally, LineLife, longWorldOf, worldOf } from "./line-life.ts";
 import { openEngine } from "./open-engine.ts";
 import { isKept } from "./part.ts";
 import { parts } from "./parts.ts";
@@ -45,6 +45,14 @@ test("LineLife finds a wrong answer where a terminal repeats itself after a paus
     }
   }
   assert.ok(steps > 5);
+});
+
+test("LineLife finds a wrong answer where a terminal answers a call that it was asked before it hung for long", () => {
+  const property = fc.property(longWorldOf(Number.POSITIVE_INFINITY), (world) => new LineLife(world, emptyTally()).run());
+  const { counterexample } = fc.check(property, { seed, numRuns: 2_000 });
+  assert.ok(counterexample);
+  const { message } = foundIn(counterexample[0]);
+  assert.match(message, /^C\d+ was answered .*"id":"C\d+"/);
 });
 
 test("search() finds a shortest sequence that breaks an engine which doesn't wait for a record", async () => {

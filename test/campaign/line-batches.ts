@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { emptyTally, LineLife, type LineTally, type World, worldOf } from "./line-life.ts";
+import { emptyTally, LineLife, type LineTally, longWorldOf, type World, worldOf } from "./line-life.ts";
 import { detectable } from "./line-terminal.ts";
 
 /** Lives of lines by the thousand: one batch after the other, each of its own seed. */
@@ -28,10 +28,11 @@ const livesInBatch = 20;
 const brokenMax = 3;
 
 const within = fc.oneof(worldOf(detectable, false), worldOf([...detectable, "error"], false));
+const long = longWorldOf();
 const beyondAll = worldOf([...detectable, "error", "twice"], true);
 
-/** Every so many batches, one is of worlds beyond what can be detected. */
-const beyondEvery = 8;
+/** Every so many batches, one is of worlds beyond what can be detected, and one of worlds that last for days. */
+const kindsEvery = 8;
 
 export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): LineBatches {
   const tally = emptyTally();
@@ -40,8 +41,9 @@ export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): Line
   const course: [number, number][] = [[0, 0]];
   const beganMs = performance.now();
   for (let batch = index; performance.now() < untilMs && broken.length < brokenMax; batch += of) {
-    const isBeyond = batch % beyondEvery === beyondEvery - 1;
-    const property = fc.property(isBeyond ? beyondAll : within, (world) =>
+    const isBeyond = batch % kindsEvery === kindsEvery - 1;
+    const isLong = batch % kindsEvery === kindsEvery - 2;
+    const property = fc.property(isBeyond ? beyondAll : isLong ? long : within, (world) =>
       new LineLife(world, isBeyond ? beyond : tally).run(),
     );
     const { counterexample } = fc.check(property, { seed: seed * 100_003 + batch, numRuns: livesInBatch });

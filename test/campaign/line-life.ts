@@ -16,7 +16,7 @@ import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
 import { type Acceptance, SimulatedLine } from "../line/simulated-line.ts";
 import { Timeline } from "../line/timeline.ts";
-import { type FateKind, fateOf, LineTerminal, oddFirmware, type TerminalPlan } from "./line-terminal.ts";
+import { detectable, type FateKind, fateOf, LineTerminal, oddFirmware, type TerminalPlan } from "./line-terminal.ts";
 
 /**
  * Random lives of two lines under one clock: calls of several services, a terminal on each line that does with each request what its
@@ -30,6 +30,7 @@ const lineServices: readonly (readonly ContractName[])[] = [
   ["bank", "fiscal"],
 ];
 
+const lateReplyMs = 30_000;
 const queueCallsMax = 6;
 const queueWaitMs = 15_000;
 
@@ -51,6 +52,15 @@ export type Step =
   | { readonly do: "settle" }
   | { readonly do: "unplug"; readonly line: number; readonly ms: number; readonly awayMs: number }
   | { readonly do: "noise" | "kill"; readonly line: number; readonly ms: number }
+  | {
+      readonly do: "hang" | "off";
+      readonly line: number;
+      /** How long it lasts, and how much of that is left when the world goes on. */
+      readonly lastsMs: number;
+      readonly leftMs: number;
+      /** How long answers take from then on, in turns. */
+      readonly paces: readonly number[];
+    }
   | { readonly do: "sigterm"; readonly line: number; readonly graceMs: number; readonly ms: number };
 
 export interface LinePlan extends TerminalPlan {
@@ -91,11 +101,16 @@ export interface LineTally {
   unplugs: number;
   kills: number;
   sigterms: number;
+  /** Terminals that hung, or were switched off, for seconds to hours. */
+  away: number;
+  /** Milliseconds from when a terminal was well and had worked off all to when its line was clean, the longest. */
+  recoveryMs: number;
 }
 
 export const emptyTally = (): LineTally => ({
   ...{ lives: 0, steps: 0, events: 0, calls: 0, exchanges: 0, probes: 0, answered: 0, notSent: 0, unknown: 0, killed: 0 },
-  ...{ undetectable: 0, firstBareSuccess: 0, sameQuestion: 0, longestMs: 0, unplugs: 0, kills: 0, sigterms: 0 },
+  ...{ undetectable: 0, firstBareSuccess: 0, sameQuestion: 0, longestMs: 0, unplugs: 0, kills: 0, sigterms: 0, away: 0 },
+  recoveryMs: 0,
 });
 
 // A step comes some time after the one before: at once, or around what a line waits for.
@@ -106,53 +121,79 @@ const soonMs = fc.oneof(
 );
 const line = fc.nat({ max: lineServices.length - 1 });
 
+const call: fc.Arbitrary<Step> = fc.record({
+  do: fc.constant("call" as const),
+  line,
+  service: fc.nat({ max: 2 }),
+  kind: fc.constantFrom("money" as const, "money" as const, "query" as const, "probe-shaped" as const),
+  urgent: fc.oneof({ weight: 7, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+  timeoutMs: fc.constantFrom(3_001, 4_000, 6_000),
+  record: fc.record({
+    ms: fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom(0, 1, 5) },
+      { weight: 1, arbitrary: fc.integer({ min: 100, max: 20_000 }) },
+    ),
+    kind: fc.oneof(
+      { weight: 12, arbitrary: fc.constant("done" as const) },
+      { weight: 1, arbitrary: fc.constantFrom("failed" as const, "never" as const) },
+    ),
+  }),
+  leavesMs: fc.oneof(
+    { weight: 9, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 8_000 }) },
+  ),
+});
+
+/** What befalls a line, with so long before it. */
+const befalls = (ms: fc.Arbitrary<number>): fc.Arbitrary<Step> =>
+  fc.oneof(
+    fc.record({ do: fc.constantFrom("noise" as const, "kill" as const), line, ms }),
+    fc.record({ do: fc.constant("unplug" as const), line, ms, awayMs: fc.constantFrom(0, 1, 99, 100, 101, 5_000, 40_000) }),
+    fc.record({ do: fc.constant("sigterm" as const), line, graceMs: fc.constantFrom(0, 1, 3_000, 10_000), ms }),
+  );
+
+const settle: fc.Arbitrary<Step> = fc.constant({ do: "settle" });
+
 const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 36,
-    arbitrary: fc.record({
-      do: fc.constant("call" as const),
-      line,
-      service: fc.nat({ max: 2 }),
-      kind: fc.constantFrom("money" as const, "money" as const, "query" as const, "probe-shaped" as const),
-      urgent: fc.oneof({ weight: 7, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
-      timeoutMs: fc.constantFrom(3_001, 4_000, 6_000),
-      record: fc.record({
-        ms: fc.oneof(
-          { weight: 6, arbitrary: fc.constantFrom(0, 1, 5) },
-          { weight: 1, arbitrary: fc.integer({ min: 100, max: 20_000 }) },
-        ),
-        kind: fc.oneof(
-          { weight: 12, arbitrary: fc.constant("done" as const) },
-          { weight: 1, arbitrary: fc.constantFrom("failed" as const, "never" as const) },
-        ),
-      }),
-      leavesMs: fc.oneof(
-        { weight: 9, arbitrary: fc.constant(undefined) },
-        { weight: 1, arbitrary: fc.integer({ min: 0, max: 8_000 }) },
-      ),
-    }),
-  },
+  { weight: 36, arbitrary: call },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: soonMs }) },
-  { weight: 18, arbitrary: fc.constant({ do: "settle" as const }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom("noise" as const, "kill" as const), line, ms: soonMs }) },
+  { weight: 18, arbitrary: settle },
+  { weight: 3, arbitrary: befalls(soonMs) },
+);
+
+/** A night is longer, but not in anything that posline counts. */
+const awayMsMax = 3 * 3_600_000;
+
+// From a moment to hours: what a till, a customer and a shop take.
+const longMs = fc.oneof(soonMs, fc.integer({ min: 1_000, max: 60_000 }), fc.integer({ min: 60_000, max: awayMsMax }));
+
+/** An even pace, one that goes up and down, or as fast as ever. */
+const paces = fc.oneof(
+  fc.constant<number[]>([]),
+  fc.constantFrom(5, 150, 400, 700, 1_000, 2_500, 3_500, 4_000, 4_250, 5_000, 8_500, 10_000).map((ms) => [ms]),
+  fc
+    .record({ leastMs: fc.integer({ min: 5, max: 6_000 }), spreadMs: fc.constantFrom(50, 300, 700, 2_000, 4_000) })
+    .chain(({ leastMs, spreadMs }) =>
+      fc.array(fc.integer({ min: leastMs, max: leastMs + spreadMs }), { minLength: 2, maxLength: 30 }),
+    ),
+);
+
+/** Days of a shop, in which terminals hang and are switched off. */
+const longStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 30, arbitrary: call },
+  { weight: 12, arbitrary: settle },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: longMs }) },
   {
-    weight: 1,
+    weight: 5,
     arbitrary: fc.record({
-      do: fc.constant("unplug" as const),
+      do: fc.constantFrom("hang" as const, "hang" as const, "off" as const),
       line,
-      ms: soonMs,
-      awayMs: fc.constantFrom(0, 1, 99, 100, 101, 5_000, 40_000),
+      lastsMs: fc.oneof(fc.integer({ min: 5_000, max: 3_600_000 }), fc.integer({ min: 5_000, max: awayMsMax })),
+      leftMs: fc.oneof(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: awayMsMax })),
+      paces,
     }),
   },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant("sigterm" as const),
-      line,
-      graceMs: fc.constantFrom(0, 1, 3_000, 10_000),
-      ms: soonMs,
-    }),
-  },
+  { weight: 1, arbitrary: befalls(longMs) },
 );
 
 const acceptance: fc.Arbitrary<Acceptance | undefined> = fc.oneof(
@@ -180,6 +221,21 @@ export function worldOf(kinds: readonly FateKind[], isBeyond: boolean): fc.Arbit
     probesIdle: fc.boolean(),
     isBeyond: fc.constant(isBeyond),
   });
+}
+
+/**
+ * Worlds that last for days, in which terminals that have proven themselves hang, are switched off, and take their time. An answer that comes
+ * more than ten times `lateReplyMs` after its call can't be told from the next call's, so the terminal has given it up by then.
+ */
+export function longWorldOf(forgetsMs = 9 * lateReplyMs): fc.Arbitrary<World> {
+  const steps = fc.array(longStep, { minLength: 1, maxLength: 60, size: "max" });
+  return fc.tuple(worldOf(detectable, false), steps).map(([world, days]) => ({
+    ...world,
+    steps: days,
+    // What they are asked they answer most of the time: of one that never answered, a short silence is believed.
+    lines: world.lines.map((plan) => ({ ...plan, fateEvery: Math.max(5, plan.fateEvery), odd: undefined, forgetsMs })),
+    isSigned: true,
+  }));
 }
 
 /** A call of the world, and how it ended. */
@@ -258,8 +314,12 @@ export class LineLife {
 
   /** After all that happened, each service answers a call. */
   #usableAgain(): void {
-    const isStill = () => this.#places.every(({ terminal, line: { state } }) => terminal.isIdle && state === "idle");
+    const isIdle = () => this.#places.every(({ terminal }) => terminal.isIdle && !terminal.isAway);
+    const isStill = () => isIdle() && this.#places.every(({ line: { state } }) => state === "idle");
+    assert.ok(this.#time.until(isIdle, 2 * awayMsMax), "the terminals work off what they were asked");
+    const idleMs = this.#time.now;
     assert.ok(this.#time.until(isStill), "the lines are usable again");
+    this.#tally.recoveryMs = Math.max(this.#tally.recoveryMs, this.#time.now - idleMs);
     // A torn frame from before may still have its time.
     this.#time.advance(10_000);
     assert.ok(this.#time.until(isStill), "the lines stay usable");
@@ -307,6 +367,10 @@ export class LineLife {
       this.#time.until(() => this.#open.size === 0, 60_000);
       return;
     }
+    if ("lastsMs" in each) {
+      this.#goAway(each);
+      return;
+    }
     this.#time.advance(each.ms);
     if (each.do === "wait") return;
     const place = this.#places[each.line];
@@ -325,12 +389,28 @@ export class LineLife {
         device.send(noises[this.#calls.size % noises.length] ?? Buffer.alloc(0));
         break;
       case "kill":
-        this.#kill(place);
+        if (!place.terminal.isBehind) this.#kill(place);
         break;
       case "sigterm":
-        this.#sigterm(place, each.graceMs);
+        if (!place.terminal.isBehind) this.#sigterm(place, each.graceMs);
         break;
     }
+  }
+
+  /** A terminal that has proven itself hangs, or is switched off. One that hasn't would be believed after one silence. */
+  #goAway({ do: how, line: index, lastsMs, leftMs, paces }: Step & { do: "hang" | "off" }): void {
+    const place = this.#places[index];
+    if (place === undefined) return;
+    const { terminal } = place;
+    if (!this.#time.until(() => terminal.isIdle && place.line.state === "idle", 600_000)) return;
+    this.#say(
+      `line ${index}: terminal ${how === "hang" ? "hangs" : "is off"} for ${lastsMs} ms, then takes ${paces.join(", ")} ms`,
+    );
+    this.#tally.away++;
+    terminal.pace(paces);
+    if (how === "hang") terminal.hang(lastsMs);
+    else terminal.switchOff(lastsMs);
+    this.#time.advance(lastsMs - Math.min(lastsMs, leftMs));
   }
 
   #kill(place: Place): void {
@@ -524,8 +604,6 @@ export class LineLife {
     this.#options.say?.(this.#time.now, text);
   }
 }
-
-const lateReplyMs = 30_000;
 
 const plainCall: Step & { do: "call" } = {
   ...({ do: "call", line: 0, service: 0, kind: "money", urgent: false, timeoutMs: 6_000 } as const),

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { type ContractName, contractNames } from "../../src/core/call.ts";
+import { staleProbesMax } from "../../src/recovery/limits.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { idOf } from "../line/lines.ts";
 import { SimulatedDevice } from "../line/simulated-line.ts";
@@ -9,7 +10,7 @@ import { probeReply } from "../support/terminal.ts";
 
 /**
  * A terminal on a line of the campaign, with a ledger of what it heard whole. It answers in order, one queue for all or one a service, and
- * does with each request what its fate says.
+ * does with each request what its fate says. It may hang for hours, be off, and take its time.
  */
 
 /** What the terminal does with one request. */
@@ -112,6 +113,8 @@ export interface TerminalPlan {
   /** Answers that piled up behind another take their full time too. */
   readonly slowWhenQueued: boolean;
   readonly odd: OddFirmware | undefined;
+  /** After so many milliseconds it has given up a call by itself, and won't answer it. */
+  readonly forgetsMs?: number;
 }
 
 const noFate: Fate = { kind: "answer", delay: { from: "request", ms: 5 }, at: 0, pauseMs: 0 };
@@ -138,6 +141,10 @@ export class LineTerminal {
   #sentMs = 0;
   /** Pieces that wait for their moment. */
   #onTheirWay = 0;
+  #isOff = false;
+  #hangsUntilMs = 0;
+  #paces: readonly number[] = [];
+  #paced = 0;
 
   constructor(time: Timeline, plan: TerminalPlan) {
     this.#time = time;
@@ -149,6 +156,38 @@ export class LineTerminal {
     return this.#onTheirWay === 0 && [...this.#queues.values()].every((queue) => queue.length === 0);
   }
 
+  /** It hangs or is off: what it is asked now is answered late, or never. */
+  get isAway(): boolean {
+    return this.#isOff || this.#time.now < this.#hangsUntilMs;
+  }
+
+  /** It hangs, is off, or works off more than the process that asked it would tell the next one. */
+  get isBehind(): boolean {
+    const queued = [...this.#queues.values()].reduce((sum, { length }) => sum + length, 0);
+    return this.isAway || (this.#paces.length > 0 && queued > staleProbesMax);
+  }
+
+  /** It answers nothing for so long, and then what it was asked. */
+  hang(ms: number): void {
+    this.#hangsUntilMs = this.#time.now + ms;
+    // Who waits for its end looks again then.
+    this.#time.after(ms, () => {});
+  }
+
+  /** It forgets what it was asked, and hears nothing for so long. */
+  switchOff(ms: number): void {
+    this.#isOff = true;
+    for (const queue of this.#queues.values()) queue.length = 0;
+    this.#time.after(ms, () => {
+      this.#isOff = false;
+    });
+  }
+
+  /** From now on its answers take so many milliseconds each, in turns; as their fates say where there are none. */
+  pace(paces: readonly number[]): void {
+    this.#paces = paces;
+  }
+
   /** Whether an answer is the first bare success by which it answered a probe, where it answered rightly until then. */
   isFirstBareSuccess(text: string): boolean {
     return (
@@ -157,6 +196,7 @@ export class LineTerminal {
   }
 
   #take(framing: Framing, text: string): void {
+    if (this.#isOff) return;
     const id = idOf(text);
     if (id === "") this.probes++;
     else {
@@ -183,14 +223,25 @@ export class LineTerminal {
   #work(queue: Queued[]): void {
     const [first] = queue;
     if (first === undefined) return;
-    this.#time.after(this.#delayOf(first), () => {
-      this.#answer(first);
-      queue.shift();
-      this.#work(queue);
-    });
+    this.#time.after(this.#delayOf(first), () => this.#finish(queue, first));
+  }
+
+  #finish(queue: Queued[], first: Queued): void {
+    // It was switched off since.
+    if (queue[0] !== first) return;
+    const hangsMs = this.#hangsUntilMs - this.#time.now;
+    if (hangsMs > 0) {
+      this.#time.after(hangsMs + this.#delayOf(first), () => this.#finish(queue, first));
+      return;
+    }
+    this.#answer(first);
+    queue.shift();
+    this.#work(queue);
   }
 
   #delayOf({ fate, text, heardMs, wasQueued }: Queued): number {
+    const pace = this.healthy ? undefined : this.#paces[this.#paced++ % this.#paces.length];
+    if (pace !== undefined) return pace;
     const id = idOf(text);
     const { from, ms } = fate.delay;
     const dueMs = id === "" ? heardMs + probeMs : (this.deadlineOf(id) ?? heardMs);
@@ -200,10 +251,11 @@ export class LineTerminal {
     return isQuick ? Math.min(delayMs, 100) : delayMs;
   }
 
-  #answer({ framing, text, fate: { kind, at, pauseMs } }: Queued): void {
+  #answer({ framing, text, heardMs, fate: { kind, at, pauseMs } }: Queued): void {
     if (kind === "reply lost") return;
     const id = idOf(text);
     const isProbeShaped = id === "" || id.startsWith("B");
+    if (!isProbeShaped && this.#time.now - heardMs > (this.#plan.forgetsMs ?? Number.POSITIVE_INFINITY)) return;
     const odd = isProbeShaped && this.#odd?.services.includes(serviceOf(framing, text)) ? this.#odd.answer : undefined;
     const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
     const good = odd ?? probe ?? (isProbeShaped ? probeShape(framing) : `{"status":"success","id":"${id}"}`);

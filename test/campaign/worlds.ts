@@ -19,9 +19,9 @@ const processesMax = 8;
 
 function addTo(sum: LineTally, more: LineTally): void {
   for (const [name, value] of Object.entries(more)) {
-    // A tally has numbers only.
+    // A tally has numbers only; of times the longest counts.
     const key = name as keyof LineTally;
-    sum[key] = key === "longestMs" ? Math.max(sum[key], value) : sum[key] + value;
+    sum[key] = key.endsWith("Ms") ? Math.max(sum[key], value) : sum[key] + value;
   }
 }
 
@@ -77,7 +77,14 @@ async function lineRows({ seed, short }: PartOptions, forMs: number): Promise<re
       tally.sameQuestion + beyond.sameQuestion,
       "read-only, and the same question",
     ),
+    count("terminals that hung or were switched off", tally.away, "for seconds to hours, in worlds that last for days"),
     { what: "longest call", value: tally.longestMs / 1_000, unit: "s" },
+    {
+      what: "longest recovery",
+      value: tally.recoveryMs / 1_000,
+      unit: "s",
+      note: "of a terminal that is well, and has nothing left to answer",
+    },
     count(
       "answers that nobody can tell from others",
       beyond.undetectable,
