@@ -5,59 +5,34 @@ import { Fault } from "../core/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 
 /**
- * Calls that wait or are out, with their replies, by what tells most of them apart: so one of 512 costs no more than one alone.
- *
- * It is a plain object without a prototype, and no Map. A Map from which entries go as fast as others come is copied again and again, and
- * each table that V8 gave up keeps the next one alive, with all that it holds, until the whole heap is collected: with eight callers a
- * third of all objects outlived their call so, and V8 took pauses of 6 ms to move them.
+ * Calls that wait or are out, with their replies, in the order in which they came: a call is joined to the first one like it. It is a list,
+ * and no Map: they go as fast as others come, so a Map would be copied again and again, with all that it holds, and a name of an object is
+ * kept by V8 beside all others. A line's queue has a bound, and so has the list.
  */
 export class InFlight {
-  /** Those of one key follow each other, in the order in which they came: a call is joined to the first one like it. */
-  readonly #byKey: Record<string, OutCall | undefined> = Object.create(null);
+  readonly #calls: OutCall[] = [];
 
   /** The identical call that waits or is out; undefined where there is none. */
   find(call: Call): OutCall | undefined {
-    let each = this.#byKey[nameOf(call)];
-    while (each !== undefined && !isSame(each.call, call)) each = each.next;
-    return each;
+    for (const each of this.#calls) if (isSame(each.call, call)) return each;
+    return undefined;
   }
 
   add(entry: OutCall): void {
-    const name = nameOf(entry.call);
-    let last = this.#byKey[name];
-    if (last === undefined) {
-      this.#byKey[name] = entry;
-      return;
-    }
-    while (last.next !== undefined) last = last.next;
-    last.next = entry;
+    this.#calls.push(entry);
   }
 
   remove(entry: OutCall): void {
-    const name = nameOf(entry.call);
-    const { next } = entry;
-    entry.next = undefined;
-    let each = this.#byKey[name];
-    if (each === entry) {
-      if (next === undefined) delete this.#byKey[name];
-      else this.#byKey[name] = next;
-      return;
-    }
-    while (each !== undefined && each.next !== entry) each = each.next;
-    if (each !== undefined) each.next = next;
+    const index = this.#calls.indexOf(entry);
+    if (index !== -1) this.#calls.splice(index, 1);
   }
 }
-
-/** What has no key stands under the empty one. */
-const nameOf = ({ key = "" }: Call) => key;
 
 interface OutCall {
   readonly call: Call;
   readonly reply: Promise<Reply>;
   /** Its place in the order of all that is sent, once it is sent. */
   readonly order: () => number | undefined;
-  /** The next one of the same key, that came later. */
-  next: OutCall | undefined;
 }
 
 /**
@@ -82,8 +57,7 @@ export function joined(contract: Contract, handler: Handler, inFlight = new InFl
       return same.reply.then(asJoined, rejectJoined);
     }
     // What has no effect has no place in that order.
-    const entry: OutCall =
-      effect === "none" ? { call, reply: handler(call), order: noOrder, next: undefined } : ordered(handler, call);
+    const entry: OutCall = effect === "none" ? { call, reply: handler(call), order: noOrder } : ordered(handler, call);
     inFlight.add(entry);
     const end = () => inFlight.remove(entry);
     entry.reply.then(end, end);
@@ -98,16 +72,16 @@ function ordered(handler: Handler, call: Call): OutCall {
     order = given;
     call.onSent?.(given);
   };
-  return { call, reply: handler({ ...call, onSent }), order: () => order, next: undefined };
+  return { call, reply: handler({ ...call, onSent }), order: () => order };
 }
 
 const noOrder = () => undefined;
 
 function isSame(one: Call, other: Call): boolean {
   return (
+    one.key === other.key &&
     one.contract === other.contract &&
     one.route === other.route &&
-    one.key === other.key &&
     // What the terminal was asked before the other holds only while nothing is sent under its key, which the one doesn't look at.
     (other.askedAtOrder === undefined || one.askedAtOrder === other.askedAtOrder) &&
     wholeOf(one.body).equals(wholeOf(other.body))
