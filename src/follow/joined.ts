@@ -5,9 +5,11 @@ import { Fault } from "../core/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 
 /**
- * Calls that wait or are out, with their replies, in the order in which they came: a call is joined to the first one like it. It is a list,
- * and no Map: they go as fast as others come, so a Map would be copied again and again, with all that it holds, and a name of an object is
- * kept by V8 beside all others. A line's queue has a bound, and so has the list.
+ * Calls that wait or are out, with their replies, in the order in which they came: a call is joined to the first one like it.
+ *
+ * It is a list that is walked. A Map whose entries go as fast as others come is copied again and again, with all that it holds; and what
+ * names the fields of an object, V8 keeps in one table for the whole process, which takes longer than to walk. A line's queue is bounded,
+ * and so is the list.
  */
 export class InFlight {
   readonly #calls: OutCall[] = [];

@@ -31,8 +31,11 @@ const within = fc.oneof(worldOf(detectable, false), worldOf([...detectable, "err
 const long = longWorldOf();
 const beyondAll = worldOf([...detectable, "error", "twice"], true);
 
-/** Every so many batches, one is of worlds beyond what can be detected, and one of worlds that last for days. */
-const kindsEvery = 8;
+/** Every so many batches, one is of worlds beyond what can be detected. */
+const beyondEvery = 8;
+
+/** Every so many, one is of worlds that last for days: each takes as long as ten others. */
+const longEvery = 32;
 
 export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): LineBatches {
   const tally = emptyTally();
@@ -41,8 +44,8 @@ export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): Line
   const course: [number, number][] = [[0, 0]];
   const beganMs = performance.now();
   for (let batch = index; performance.now() < untilMs && broken.length < brokenMax; batch += of) {
-    const isBeyond = batch % kindsEvery === kindsEvery - 1;
-    const isLong = batch % kindsEvery === kindsEvery - 2;
+    const isBeyond = batch % beyondEvery === beyondEvery - 1;
+    const isLong = batch % longEvery === longEvery - 2;
     const property = fc.property(isBeyond ? beyondAll : isLong ? long : within, (world) =>
       new LineLife(world, isBeyond ? beyond : tally).run(),
     );
