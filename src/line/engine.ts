@@ -16,7 +16,7 @@ import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import type { LineEffect, LineEvent, LineReported } from "./events.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
 import type { Receiving } from "./frame-reader.ts";
-import { ambiguousMax, babbleMsMax, probeReplyMs, silentAloneProbeMs } from "./limits.ts";
+import { ambiguousMax, babbleMsMax, corruptQuietMs, probeReplyMs, silentAloneProbeMs } from "./limits.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type LineState, nextState, type StateEvent } from "./states.ts";
 
@@ -621,9 +621,19 @@ export class LineEngine {
     const { phase, heardMs, burstUntilMs } = this.#receiving;
     if (this.#current !== undefined) return this.#current.dueMs(phase === "in-frame", heardMs);
     // A frame that has begun has clocks of its own, which a probe's answer would only wind up again.
-    if (this.#isRecovering) return phase === "in-frame" ? never : this.#recovery.dueMs(this.#isStill);
+    if (this.#isRecovering)
+      return phase === "in-frame" ? never : Math.max(this.#recovery.dueMs(this.#isStill), this.#corruptOverMs);
     if (this.#queue.hasReady) return burstUntilMs === 0 ? never : burstUntilMs;
     return this.#isStill && this.#queue.isEmpty ? Math.max(this.#idleProbeDueMs, burstUntilMs) : never;
+  }
+
+  /**
+   * Until when what came corrupt may go on: the answer to a question that is asked meanwhile would be taken for more of it. CR LF behind each
+   * answer is as corrupt. On a line that never pauses it is asked all the same.
+   */
+  get #corruptOverMs(): number {
+    const { phase, heardMs } = this.#receiving;
+    return phase === "garbage" ? Math.min(heardMs + corruptQuietMs, this.#recovery.probedMs + probeIntervalMs) : 0;
   }
 
   #tick(now: number): void {
@@ -682,6 +692,7 @@ export class LineEngine {
       this.#lookClean(now, this.#whyClean(silent, now));
       return;
     }
+    if (now < this.#corruptOverMs) return;
     const lineService = this.#recovery.probeDue(now);
     if (lineService?.probe === undefined) return;
     this.#liveness.unanswered(lineService.service, now);

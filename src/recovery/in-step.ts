@@ -3,7 +3,7 @@ import { inStep, rows } from "./limits.ts";
 /** How far asking in step has come, for a recording. */
 export interface InStepState {
   readonly asks?: number | undefined;
-  readonly firstAskedMs?: number | undefined;
+  readonly firstDueMs?: number | undefined;
   readonly steps?: number | undefined;
   readonly tookLeastMs?: number | undefined;
   readonly tookMostMs?: number | undefined;
@@ -16,9 +16,9 @@ export interface InStepState {
  * pause was: in the pause, unasked, or after a time that differs from question to question as the pauses do.
  */
 export class InStep implements InStepState {
-  /** Questions since its last answer, and when the first of them was asked. */
+  /** Questions since its last answer, and when the first of them was due. */
   asks = 0;
-  firstAskedMs = 0;
+  firstDueMs = 0;
   /** Answers in a row, each to one question that was asked after its pause, while nothing else came. */
   steps = 0;
   /** How long these took, the shortest and the longest. */
@@ -30,18 +30,19 @@ export class InStep implements InStepState {
   /** Nothing is asked yet. */
   renew(): void {
     this.asks = 0;
-    this.firstAskedMs = 0;
+    this.firstDueMs = 0;
     this.steps = 0;
     this.brokenOff = 0;
   }
 
-  asked(now: number): void {
-    if (this.asks === 0) this.firstAskedMs = now;
+  asked(dueMs: number): void {
+    if (this.asks === 0) this.firstDueMs = dueMs;
     this.asks++;
   }
 
   /**
-   * An answer came. A pause that was too long, since another service was asked, counts nothing either way.
+   * An answer came. A pause that was too long, since another service was asked or something came behind the answer before, doesn't count
+   * for the row, nor break it off; but too many of them are as hopeless.
    * @param tookMs Milliseconds since the last question.
    * @param pausedMs Milliseconds from the answer before to that question.
    */
@@ -56,7 +57,7 @@ export class InStep implements InStepState {
       this.steps++;
       this.tookLeastMs = leastMs;
       this.tookMostMs = mostMs;
-    }
+    } else this.brokenOff += 0.5;
   }
 
   /**

@@ -82,7 +82,7 @@ export interface ProbeAccountState extends InStepState {
   readonly staleKnown: number;
   readonly staleAssumed: number;
   readonly isAssumedRight: boolean;
-  readonly staleAtReply?: number | undefined;
+  readonly staleBefore?: number | undefined;
 }
 
 /** What a state leaves out where it is so, as recordings do that were made before it was noted. */
@@ -99,7 +99,7 @@ const usual: Readonly<Record<string, unknown>> = {
   stepDueMs: 0,
   evidence: 0,
   wasProven: false,
-  staleAtReply: 0,
+  staleBefore: 0,
 };
 
 const usualState: Readonly<Record<string, unknown>> = { ...usual, ...new InStep() };
@@ -157,8 +157,11 @@ export class ProbeAccount implements ProbeAccountState {
   staleKnown = 0;
   staleAssumed = 0;
   isAssumedRight = false;
-  /** How many were known to be possible, or of a silence, when a call was replied to last; 0 once it was asked since. */
-  staleAtReply = 0;
+  /**
+   * How many were possible before a call's reply, a row of answers in step or a silence said that none is left; 0 once it was asked since. One
+   * that comes all the same says that it was wrong.
+   */
+  staleBefore = 0;
 
   constructor(lineService: LineService) {
     this.lineService = lineService;
@@ -193,8 +196,9 @@ export class ProbeAccount implements ProbeAccountState {
   ask(now: number, limits: RecoveryLimits): void {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
-    this.inStep.asked(now);
-    this.staleAtReply = 0;
+    // When it was due: one that is held up by what came behind the answer before takes that time as well.
+    this.inStep.asked(this.dueMs === 0 ? now : Math.min(now, this.dueMs));
+    this.staleBefore = 0;
     this.sentAtMs = now;
     this.isAsked = true;
     this.unanswered = [...this.unanswered.slice(1 - unansweredMax), now];
@@ -219,7 +223,7 @@ export class ProbeAccount implements ProbeAccountState {
     const tookMs = isUnasked ? Number.POSITIVE_INFINITY : now - this.sentAtMs;
     const isPrompt = tookMs < limits.probeIntervalMs;
     // With what was asked in vain before it: of one that sends zeros behind its answers, the next may be lost in them.
-    const sinceMs = isUnasked ? this.answeredAtMs : this.inStep.firstAskedMs;
+    const sinceMs = isUnasked ? this.answeredAtMs : this.inStep.firstDueMs;
     const paceMs = isUnasked && this.answered === 0 ? 0 : now - sinceMs;
     this.#step(tookMs, this.sentAtMs, now);
     this.isProven = true;
@@ -248,7 +252,7 @@ export class ProbeAccount implements ProbeAccountState {
 
   /** An idle line's question was answered rightly, which was asked at `askedMs`. */
   takeIdle(askedMs: number, now: number): void {
-    this.staleAtReply = 0;
+    this.staleBefore = 0;
     this.inStep.asked(askedMs);
     this.#step(now - askedMs, askedMs, now);
     this.stepDueMs = this.#mayStep ? now + this.inStep.pauseMs : 0;
@@ -263,6 +267,7 @@ export class ProbeAccount implements ProbeAccountState {
     this.inStep.answered(tookMs, askedMs - this.answeredAtMs);
     this.answeredAtMs = now;
     if (!this.inStep.isProof) return;
+    this.staleBefore = this.stale;
     this.setStale(0);
     this.inStep.renew();
   }
@@ -398,24 +403,24 @@ export class ProbeAccount implements ProbeAccountState {
     this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
     this.staleAssumed = mayHang ? Math.min(stillOut - this.staleKnown, assumedMax) : 0;
     this.isAssumedRight = false;
+    this.staleBefore = stillOut > this.stale ? stillOut : 0;
   }
 
   /** A call was replied to. A terminal answers in order, so none is left of what it was asked before. */
   replied(): void {
-    if (this.isStaleKnown || this.isSilent) this.staleAtReply = this.stale;
+    if (this.isStaleKnown || this.isSilent) this.staleBefore = this.stale;
     this.setStale(0);
   }
 
   /**
-   * One came, though a call was replied to that was asked after it: so that reply was no reply to that call, but an older answer, and the
-   * others may come as well.
+   * One comes, though none should have been left: so many may come as before. Where a call's reply had said that none is, it was no reply to
+   * that call, but an older answer.
    * @returns whether that is so.
    */
-  contradictsReply(): boolean {
-    if (this.staleAtReply === 0) return false;
-    this.staleAssumed = this.staleAtReply - 1;
-    this.isAssumedRight = true;
-    this.staleAtReply = 0;
+  contradicts(): boolean {
+    if (this.staleBefore === 0) return false;
+    this.staleAssumed = this.staleBefore;
+    this.staleBefore = 0;
     return true;
   }
 
@@ -443,7 +448,7 @@ export class ProbeAccount implements ProbeAccountState {
   set state({
     service,
     asks = 0,
-    firstAskedMs = 0,
+    firstDueMs = 0,
     steps = 0,
     tookLeastMs = 0,
     tookMostMs = 0,
@@ -451,6 +456,6 @@ export class ProbeAccount implements ProbeAccountState {
     ...noted
   }: ProbeAccountState) {
     Object.assign(this, usual, noted);
-    Object.assign(this.inStep, { asks, firstAskedMs, steps, tookLeastMs, tookMostMs, brokenOff });
+    Object.assign(this.inStep, { asks, firstDueMs, steps, tookLeastMs, tookMostMs, brokenOff });
   }
 }

@@ -180,7 +180,7 @@ export class Recovery {
     if (account === undefined) return;
     if (probeShaped) {
       account.setStale(account.stale + 1);
-      account.staleAtReply = 0;
+      account.staleBefore = 0;
     }
     if (probeShaped && !account.isProven) this.#stopIdleProbes(account);
     // It may wait for a customer's card.
@@ -278,14 +278,14 @@ export class Recovery {
   /**
    * A reply came while a call of this service awaited its own: true when it may as well answer a stale probe, of this service or of
    * another of its framing. A success may where that service answers its probes with something of another shape. Where only the call's
-   * own service is suspected, one answer is counted off: it was this frame, or none is left, since a terminal answers in order. The first
+   * own service can have sent it, one answer is counted off: it was this frame, or none is left, since a terminal answers in order. The first
    * error after a silence may be that of a terminal that hung, and answers what it was asked before, however long ago.
    */
   takeAmbiguous(framing: Framing, service: ServiceName, now: number, isSuccess: boolean): boolean {
     const accounts = this.#accountsOf(framing);
     if (now < Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) {
-      const [suspect, another] = accounts.filter(({ isStaleKnown, isOdd }) => isStaleKnown && (isOdd || !isSuccess));
-      if (suspect?.service === service && another === undefined) suspect.staleCame();
+      const suspect = accounts.find(({ isStaleKnown, isOdd }) => isStaleKnown && (isOdd || !isSuccess));
+      if (suspect?.service === service && this.#isAlone(framing)) suspect.staleCame();
       if (suspect !== undefined) return true;
     }
     return !isSuccess && this.isSilent(service) && accounts.some(({ mayErr }) => mayErr);
@@ -385,15 +385,15 @@ export class Recovery {
 
   /**
    * A frame came while the line was clean or a call awaited its reply: `left over` when it is the stale answer to a probe, which must not be
-   * given to a call of another route; `out of step` when it also says that the reply before it wasn't its call's.
+   * given to a call of another route; `out of step` when none should have been left.
    */
   heardStale(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): "left over" | "out of step" | undefined {
     const account = this.#accountAnswering(framing, reply);
     if (account === undefined) return undefined;
     this.#silentSinceMs = now;
-    if (account.contradictsReply()) return "out of step";
+    const isOutOfStep = account.contradicts();
     this.#cameLate(account);
-    return "left over";
+    return isOutOfStep ? "out of step" : "left over";
   }
 
   /**
@@ -438,6 +438,11 @@ export class Recovery {
   /** Whether it has answered a probe in this process. */
   isProven(service: ServiceName): boolean {
     return this.#accounts.get(service)?.isProven ?? false;
+  }
+
+  /** When a probe was sent last. */
+  get probedMs(): number {
+    return this.#probedMs;
   }
 
   /** The service to probe now, if it is time for one; the caller sends it. */
@@ -568,9 +573,14 @@ export class Recovery {
     return undefined;
   }
 
-  /** Whether one service of a framing is left whose answers may come. */
+  /**
+   * Whether one service of a framing is left whose answers may come. One that has answered with errors may do so again: a terminal that hung
+   * answers what silence had settled.
+   */
   #isAlone(framing: Framing): boolean {
-    return this.#accountsOf(framing).filter(({ service, stale }) => this.#owing.has(service) || stale > 0).length === 1;
+    const mayAnswer = ({ service, stale, answeredProbes }: ProbeAccount) =>
+      this.#owing.has(service) || stale > 0 || answeredProbes;
+    return this.#accountsOf(framing).filter(mayAnswer).length === 1;
   }
 
   /** Of the services of a framing that owe, the one probed last. */

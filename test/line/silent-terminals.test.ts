@@ -70,6 +70,33 @@ test("Line gives no call the answer to an older question, nor another's, over a 
   }
 });
 
+test("Line gives no call another's answer, over a terminal that hung while one service's questions were refused, and refuses the rest when it wakes", () => {
+  for (const hangS of [200, 330, 500, 1_000]) {
+    for (const paceMs of [300, 900, 2_000]) {
+      for (const beforeS of [10, 60, 200]) {
+        const terminal = new OddTerminal(["bank", "qr"]);
+        terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+        terminal.odd.set("bank", '{"status":"error","code":-3}');
+        terminal.cleanAfterS();
+        terminal.time.advance(20_000);
+        terminal.send(frame("length", '{"event":"paper low"}'));
+        terminal.time.advance(2_500);
+        terminal.answerMs = () => paceMs;
+        terminal.hang(hangS * 1_000);
+        terminal.time.advance(Math.max(0, hangS - beforeS) * 1_000);
+        for (let n = 0; n < 8; n++) {
+          let told: string | undefined;
+          terminal.line.call(requestFor(`S-${n}`, { service: "qr", replyTimeoutMs: 10_000 }), (ending) => {
+            if ("payload" in ending) told = Buffer.concat(ending.payload).toString();
+          });
+          terminal.time.advance(10_500);
+          if (told?.includes('"id"')) assert.equal(told, `{"status":"success","id":"S-${n}"}`, `${hangS} s, ${paceMs} ms`);
+        }
+      }
+    }
+  }
+});
+
 test("Line gives no call another's answer, over a terminal that hung and works off what it was asked at a pace that goes up and down", () => {
   const inTurns = [5_000, 8_000];
   for (const hangMinutes of [15, 30]) {
@@ -174,13 +201,15 @@ for (const answerMs of [150, 300, 1_000, 2_500]) {
 }
 
 for (const [name, behind, mostS] of [
-  ["CR LF", Buffer.from("\r\n"), 75],
-  ["an ACK", Buffer.from([6]), 75],
-  // They read as the beginning of a frame, in which the next answer is lost where it comes within 3 s.
+  ["CR LF", Buffer.from("\r\n"), 120],
+  ["an ACK", Buffer.from([6]), 120],
+  // They read as the beginning of a frame, in which the next answer is lost where it comes within 3 s; four and more as that of a longer one.
   ["three zeros", Buffer.alloc(3), 480],
+  ["four zeros", Buffer.alloc(4), 480],
+  ["nine zeros", Buffer.alloc(9), 480],
 ] as const) {
   test(`Line is clean within ${mostS} s of a sale in vain before its terminal is on, which sends ${name} behind each answer`, () => {
-    for (const answerMs of [150, 1_000]) {
+    for (const answerMs of [5, 150, 1_000]) {
       for (const offHours of [1, 10]) {
         const terminal = proven("bank");
         terminal.answerMs = () => answerMs;
@@ -191,7 +220,29 @@ for (const [name, behind, mostS] of [
         assert.equal(terminal.sell("IN-VAIN", 30_100), "no-reply");
         terminal.isOn = true;
         const seconds = terminal.cleanAfterS();
-        assert.ok(seconds <= mostS, `${seconds} s`);
+        assert.ok(seconds <= mostS, `${answerMs} ms, ${offHours} h: ${seconds} s`);
+      }
+    }
+  });
+}
+
+for (const [name, behind] of [
+  ["CR LF", Buffer.from("\r\n")],
+  ["an ACK", Buffer.from([6])],
+] as const) {
+  test(`Line is clean within 15 s of its opening, and within 5 s of a call without an answer, where a terminal answers at once and sends ${name} behind`, () => {
+    for (const services of [["bank"], ["bank", "qr", "fiscal"]] as const) {
+      for (const answerMs of [5, 50, 90]) {
+        const terminal = new OddTerminal(services);
+        terminal.answerMs = () => answerMs;
+        terminal.behind = behind;
+        terminal.onCall = () => undefined;
+        assert.ok(terminal.cleanAfterS() <= 15);
+        for (let n = 0; n < 5; n++) {
+          assert.equal(terminal.sell(`LOST-${n}`, 30_010), "no-reply");
+          const seconds = terminal.cleanAfterS();
+          assert.ok(seconds <= 5, `${services}, ${answerMs} ms: ${seconds} s`);
+        }
       }
     }
   });

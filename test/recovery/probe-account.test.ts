@@ -156,7 +156,7 @@ test("ProbeAccount.renew() begins with nothing asked and nothing heard, and keep
   account.ask(15_000, limits);
   account.renew();
   const kept = { isOdd, answersProbes, answeredProbes, isProven, staleKnown, answeredAtMs, waitsSinceMs };
-  const changed = Object.entries(kept).filter(([name, value]) => value !== (name === "isOdd" ? true : false) || value);
+  const changed = Object.entries(kept).filter(([name, value]) => value !== (name === "isOdd") || value);
   assert.deepEqual(account.state, { ...begun, ...Object.fromEntries(changed.filter(([, value]) => value !== false)) });
 });
 
