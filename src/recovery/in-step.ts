@@ -8,6 +8,8 @@ export interface InStepState {
   readonly tookLeastMs?: number | undefined;
   readonly tookMostMs?: number | undefined;
   readonly brokenOff?: number | undefined;
+  readonly hasProven?: boolean | undefined;
+  readonly isRefuted?: boolean | undefined;
 }
 
 /**
@@ -26,6 +28,9 @@ export class InStep implements InStepState {
   tookMostMs = 0;
   /** How often such a row was broken off, or an answer came too late to begin one. */
   brokenOff = 0;
+  /** A row was taken for proof, and nothing was asked since; and something older came behind one: none is proof any more. */
+  hasProven = false;
+  isRefuted = false;
 
   /** Nothing is asked yet. */
   renew(): void {
@@ -36,6 +41,7 @@ export class InStep implements InStepState {
   }
 
   asked(dueMs: number): void {
+    this.hasProven = false;
     if (this.asks === 0) this.firstDueMs = dueMs;
     this.asks++;
   }
@@ -47,7 +53,8 @@ export class InStep implements InStepState {
    * @param pausedMs Milliseconds from the answer before to that question.
    */
   answered(tookMs: number, pausedMs: number): void {
-    const isLate = this.asks > 0 && tookMs >= inStep.answerMs;
+    // One that was asked again first took longer than until then, whichever of the two it answers.
+    const isLate = this.asks > 1 || (this.asks > 0 && tookMs >= inStep.answerMs);
     const isInStep = this.asks === 1 && !isLate && pausedMs >= this.pauseMs;
     this.asks = 0;
     const leastMs = this.steps === 0 ? tookMs : Math.min(this.tookLeastMs, tookMs);
@@ -69,15 +76,26 @@ export class InStep implements InStepState {
     this.steps = 0;
   }
 
+  /** A row was proof: it begins anew. */
+  proved(): void {
+    this.renew();
+    this.hasProven = true;
+  }
+
+  /** Something older came: where a row had said that there is none, it was met by chance, or by a terminal that is always behind. */
+  contradicted(): void {
+    this.isRefuted ||= this.hasProven;
+  }
+
   /** Nothing older is left. */
   get isProof(): boolean {
     const spreadMs = this.tookMostMs - this.tookLeastMs;
-    return rows.some(({ alikeMs, answers }) => spreadMs <= alikeMs && this.steps >= answers);
+    return !this.isRefuted && rows.some(({ alikeMs, answers }) => spreadMs <= alikeMs && this.steps >= answers);
   }
 
-  /** It won't come to a row: its answers take too long or too unlike a time, or something follows each of them. */
+  /** It won't come to a row that is proof: its answers take too long or too unlike a time, or something follows each of them. */
   get isHopeless(): boolean {
-    return this.brokenOff >= inStep.triesMax;
+    return this.isRefuted || this.brokenOff >= inStep.triesMax;
   }
 
   /** Milliseconds that the pause before the next question must last. */

@@ -269,7 +269,7 @@ export class ProbeAccount implements ProbeAccountState {
     if (!this.inStep.isProof) return;
     this.staleBefore = this.stale;
     this.setStale(0);
-    this.inStep.renew();
+    this.inStep.proved();
   }
 
   /** More answers may come than are counted at ease. */
@@ -421,6 +421,7 @@ export class ProbeAccount implements ProbeAccountState {
     if (this.staleBefore === 0) return false;
     this.staleAssumed = this.staleBefore;
     this.staleBefore = 0;
+    this.inStep.contradicted();
     return true;
   }
 
@@ -453,9 +454,11 @@ export class ProbeAccount implements ProbeAccountState {
     tookLeastMs = 0,
     tookMostMs = 0,
     brokenOff = 0,
+    hasProven = false,
+    isRefuted = false,
     ...noted
   }: ProbeAccountState) {
     Object.assign(this, usual, noted);
-    Object.assign(this.inStep, { asks, firstDueMs, steps, tookLeastMs, tookMostMs, brokenOff });
+    Object.assign(this.inStep, { asks, firstDueMs, steps, tookLeastMs, tookMostMs, brokenOff, hasProven, isRefuted });
   }
 }

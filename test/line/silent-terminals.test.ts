@@ -200,6 +200,21 @@ for (const answerMs of [150, 300, 1_000, 2_500]) {
   });
 }
 
+for (const answerMs of [2_900, 3_100, 3_400, 3_600]) {
+  test(`Line is clean within eight minutes of its terminal being switched on during a sale, after a weekend, where a probe takes ${answerMs} ms`, () => {
+    const terminal = proven("bank");
+    terminal.answerMs = () => answerMs;
+    terminal.sell("FIRST");
+    terminal.isOn = false;
+    terminal.time.advance(60 * 60 * minuteMs);
+    terminal.sell("IN-VAIN", 20_000);
+    terminal.isOn = true;
+    terminal.time.advance(11_000);
+    const seconds = terminal.cleanAfterS();
+    assert.ok(seconds <= 480, `${seconds} s`);
+  });
+}
+
 for (const [name, behind, mostS] of [
   ["CR LF", Buffer.from("\r\n"), 120],
   ["an ACK", Buffer.from([6]), 120],
