@@ -223,17 +223,29 @@ export function worldOf(kinds: readonly FateKind[], isBeyond: boolean): fc.Arbit
   });
 }
 
+/** Most terminals end with their answer; some with CR LF, an ACK, or zeros, which pad a packet. */
+const behind = fc.oneof(
+  { weight: 4, arbitrary: fc.constant("") },
+  { weight: 1, arbitrary: fc.constantFrom("0d0a", "06", "000000", "00000000") },
+);
+
 /**
  * Worlds that last for days, in which terminals that have proven themselves hang, are switched off, and take their time. An answer that comes
  * more than ten times `lateReplyMs` after its call can't be told from the next call's, so the terminal has given it up by then.
  */
 export function longWorldOf(forgetsMs = 9 * lateReplyMs): fc.Arbitrary<World> {
   const steps = fc.array(longStep, { minLength: 1, maxLength: 60, size: "max" });
-  return fc.tuple(worldOf(detectable, false), steps).map(([world, days]) => ({
+  return fc.tuple(worldOf(detectable, false), steps, behind).map(([world, days, endsWith]) => ({
     ...world,
     steps: days,
     // What they are asked they answer most of the time: of one that never answered, a short silence is believed.
-    lines: world.lines.map((plan) => ({ ...plan, fateEvery: Math.max(5, plan.fateEvery), odd: undefined, forgetsMs })),
+    lines: world.lines.map((plan) => ({
+      ...plan,
+      fateEvery: Math.max(5, plan.fateEvery),
+      odd: undefined,
+      forgetsMs,
+      behind: endsWith,
+    })),
     isSigned: true,
   }));
 }

@@ -115,6 +115,8 @@ export interface TerminalPlan {
   readonly odd: OddFirmware | undefined;
   /** After so many milliseconds it has given up a call by itself, and won't answer it. */
   readonly forgetsMs?: number;
+  /** What comes right behind each answer, in hexadecimal. */
+  readonly behind?: string;
 }
 
 const noFate: Fate = { kind: "answer", delay: { from: "request", ms: 5 }, at: 0, pauseMs: 0 };
@@ -285,7 +287,7 @@ export class LineTerminal {
         this.#send(bytes, 0, "its copy");
         break;
       default:
-        this.#send(bytes, 0, kind);
+        this.#send(Buffer.concat([bytes, Buffer.from(this.#plan.behind ?? "", "hex")]), 0, kind);
     }
   }
 
