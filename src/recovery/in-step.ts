@@ -26,10 +26,11 @@ export class InStep implements InStepState {
   /** How long these took, the shortest and the longest. */
   tookLeastMs = 0;
   tookMostMs = 0;
-  /** How often such a row was broken off, or an answer came too late to begin one. */
+  /** How often such a row was broken off, or an answer came too late to begin one; a pause that was too long counts as half of that. */
   brokenOff = 0;
-  /** A row was taken for proof, and nothing was asked since; and something older came behind one: none is proof any more. */
+  /** A row was taken for proof, and nothing was asked since. */
   hasProven = false;
+  /** Something older came behind such a row: no row is proof any more. */
   isRefuted = false;
 
   /** Nothing is asked yet. */

@@ -161,7 +161,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: befalls(soonMs) },
 );
 
-/** A night is longer, but not in anything that posline counts. */
+/** Milliseconds that a terminal is away, at most: some hundred questions of an idle line, more than are ever counted at ease. */
 const awayMsMax = 3 * 3_600_000;
 
 // From a moment to hours: what a till, a customer and a shop take.
