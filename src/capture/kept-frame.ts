@@ -1,3 +1,4 @@
+import { contracts } from "../contract/contracts.ts";
 import type { Reply } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { isObject, isTexts, type JsonObject } from "../core/json-object.ts";
@@ -28,19 +29,22 @@ interface Reading {
   readonly unread: string | undefined;
   readonly status: string;
   readonly code: number | string;
-  /** The services whose probe it may answer. */
+  /** The services that it may answer a question of posline's own for, which one, and whether it offers the second. */
   readonly answers: string;
 }
 
 function readingOf(payload: readonly Buffer[], framing: Framing, services: readonly LineService[]): Reading {
   const read = readReply(payload);
   if (typeof read === "string") return { unread: read, status: "", code: "", answers: "" };
-  const answering = services.filter((each) => each.framing === framing && each.isProbeAnswer(read.json));
+  const answering = services.flatMap(({ service, framing: its, questionOf, offersSecond }) => {
+    const question = its === framing ? questionOf(read.json) : undefined;
+    return question === undefined ? [] : [`${service} ${question} ${offersSecond(read.json)}`];
+  });
   return {
     unread: undefined,
     status: statusClass(read.status),
     code: codeClass(read.code),
-    answers: answering.map(({ service }) => service).join(),
+    answers: answering.join(),
   };
 }
 
@@ -53,8 +57,12 @@ export function shownFrame(
   secrets: readonly string[],
 ): RecordedFrame {
   const shown = { kind: "frame", framing, payloadBytes: payload.length, wireBytes } as const;
-  const echoed = services.find(({ probe }) => probe !== undefined && bytesOf(probe) === wireBytes && holds(probe, payload));
-  if (echoed !== undefined) return { ...shown, echoOf: echoed.service };
+  const isEcho = (sent: readonly Buffer[] | undefined) =>
+    sent !== undefined && bytesOf(sent) === wireBytes && holds(sent, payload);
+  for (const { service, probe, second } of services) {
+    if (isEcho(probe)) return { ...shown, echoOf: service };
+    if (isEcho(second)) return { ...shown, echoOf: service, echoOfSecond: true };
+  }
   const masked = maskPayload([payload], secrets);
   const reading = readingOf([payload], framing, services);
   if (!isAlike(reading, readingOf([masked], framing, services))) return { ...shown, ...stoodFor([payload]) };
@@ -62,7 +70,7 @@ export function shownFrame(
   return Buffer.from(text).equals(masked) ? { ...shown, text } : { ...shown, base64: masked.toString("base64") };
 }
 
-const holds = (probe: readonly Buffer[], payload: Buffer) => Buffer.concat(probe).includes(payload);
+const holds = (sent: readonly Buffer[], payload: Buffer) => Buffer.concat(sent).includes(payload);
 
 /**
  * A frame of which only what the engine reads is kept, since it is long.
@@ -94,11 +102,12 @@ function stoodFor(payload: readonly Buffer[]): Pick<RecordedFrame, "like" | "unr
   const read = readReply(payload);
   if (typeof read === "string") return { unread: read };
   const { json, status, code } = read;
-  const { operations, data } = json;
+  const { isShiftOpen, documentID, data } = json;
   return {
     like: {
       ...likeOf({ status, code }),
-      ...(isTexts(operations) ? { operations: [] } : {}),
+      ...shapeOf(json),
+      ...(isShiftOpen === undefined || documentID !== undefined ? {} : { isShiftOpen: "?" }),
       ...(isObject(data) ? { data: shapeOf(data) } : {}),
     },
   };
@@ -107,13 +116,19 @@ function stoodFor(payload: readonly Buffer[]): Pick<RecordedFrame, "like" | "unr
 /** Any number of more digits than a code has. */
 const longCode = 99_999;
 
-/** The fields by which the contracts know a probe's answer, empty. */
-function shapeOf({ operations, systems }: JsonObject): JsonObject {
+/** The fields by which the contracts know the answers to posline's own questions, with no more in them than is looked for. */
+function shapeOf({ operations, systems, terminals }: JsonObject): JsonObject {
   return {
-    ...(isTexts(operations) ? { operations: [] } : {}),
+    ...(isTexts(operations) ? { operations: operations.filter((name) => offeredAs.has(name)) } : {}),
     ...(Array.isArray(systems) ? { systems: [] } : {}),
+    ...(Array.isArray(terminals) ? { terminals: [] } : {}),
   };
 }
+
+/** By these an answer to the probe says that the second question is answered too. */
+const offeredAs: ReadonlySet<string> = new Set(
+  Object.values(contracts).flatMap(({ secondProbe }) => (secondProbe === undefined ? [] : [secondProbe.route.slice(1)])),
+);
 
 /** What a computer's console says first, in place of what this one said. */
 const prompt = Buffer.from("Password:").toString("hex");

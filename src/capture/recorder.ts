@@ -89,7 +89,7 @@ const eventBytes = 64;
 const itemBytes = 8;
 const effectBytes = 12;
 
-const flags = { urgent: 1, repeatable: 2, probeShaped: 4, toRecord: 8, stx: 16, background: 32 } as const;
+const flags = { urgent: 1, repeatable: 2, probeShaped: 4, toRecord: 8, stx: 16, background: 32, secondShaped: 64 } as const;
 const phases = ["idle", "in-frame", "garbage"] as const;
 const statuses = ["success", "error", "other"] as const;
 /** Stand for a code that isn't a small number. */
@@ -200,7 +200,8 @@ export class LineRecorder {
       (request.urgent ? flags.urgent : 0) |
         (request.background ? flags.background : 0) |
         (request.repeatable ? flags.repeatable : 0) |
-        (request.probeShaped ? flags.probeShaped : 0) |
+        (request.shapedAs === "probe" ? flags.probeShaped : 0) |
+        (request.shapedAs === "second" ? flags.secondShaped : 0) |
         (request.beforeSend === undefined ? 0 : flags.toRecord) |
         (request.framing === "stx" ? flags.stx : 0),
     );
@@ -278,9 +279,10 @@ export class LineRecorder {
       posline: version,
       line: name,
       config,
-      services: services.map(({ service, contract, replyBytesMax, probe }) => ({
+      services: services.map(({ service, contract, replyBytesMax, probe, second }) => ({
         ...{ service, contract, replyBytesMax },
         probeBytes: probe === undefined ? null : bytesOf(probe),
+        secondBytes: second === undefined ? null : bytesOf(second),
       })),
       readAt: { t: nowMs(), time: new Date().toISOString() },
     };
@@ -333,7 +335,8 @@ export class LineRecorder {
       urgent: (bits & flags.urgent) !== 0,
       background: (bits & flags.background) !== 0,
       repeatable: (bits & flags.repeatable) !== 0,
-      probeShaped: (bits & flags.probeShaped) !== 0,
+      ...((bits & flags.probeShaped) !== 0 ? { shapedAs: "probe" } : {}),
+      ...((bits & flags.secondShaped) !== 0 ? { shapedAs: "second" } : {}),
       toRecord: (bits & flags.toRecord) !== 0,
       framing: (bits & flags.stx) !== 0 ? "stx" : "length",
       service: this.#wordOf(from.u16()),

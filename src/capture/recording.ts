@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { EngineRest } from "../line/engine.ts";
 import type { Receiving } from "../line/frame-reader.ts";
 import type { KnownAnswers } from "../recovery/probe-account.ts";
+import type { Question } from "../recovery/questions.ts";
 import type { Discard, Framing } from "../wire/decoded.ts";
 import type { Decision } from "./decision.ts";
 
@@ -27,6 +28,8 @@ export interface RecordingHead {
     readonly contract: ContractName;
     readonly replyBytesMax: number;
     readonly probeBytes: number | null;
+    /** Absent in recordings made before there was one. */
+    readonly secondBytes?: number | null;
   }[];
   /** When it was read, by both clocks: what `t` counts from is no date. */
   readonly readAt: { readonly t: number; readonly time: string };
@@ -49,6 +52,8 @@ export interface RecordedFrame {
   readonly unread?: string;
   /** It is this service's probe, come back. */
   readonly echoOf?: ServiceName;
+  /** It is its second question. */
+  readonly echoOfSecond?: boolean;
 }
 
 export type RecordedItem = RecordedFrame | Discard;
@@ -68,7 +73,8 @@ export interface RecordedCall {
   readonly urgent: boolean;
   readonly background: boolean;
   readonly repeatable: boolean;
-  readonly probeShaped: boolean;
+  /** Absent where its reply looks like no answer to a question of posline's own. */
+  readonly shapedAs?: Question;
   readonly toRecord: boolean;
   readonly adviceWhenUnknown: string;
 }
@@ -76,7 +82,7 @@ export interface RecordedCall {
 /** An event without its moment. */
 export type RecordedInput =
   | RecordedCall
-  | { readonly at: "opened"; readonly known?: readonly KnownAnswers[] | undefined }
+  | { readonly at: "opened"; readonly known?: readonly KnownAnswers[] | undefined; readonly seed?: number | undefined }
   | { readonly at: "drained" | "wrote" | "tick" }
   | { readonly at: "open failed"; readonly reason: string }
   | { readonly at: "lost"; readonly reason: string; readonly nothingWritten: boolean; readonly discards: readonly Discard[] }

@@ -3,6 +3,7 @@ import { contracts } from "../contract/contracts.ts";
 import { Fault } from "../core/fault.ts";
 import { Presence } from "../core/presence.ts";
 import { depthMax, entriesMax, notAnObject } from "../envelope/bounded-json.ts";
+import { answersOf } from "../line/caller.ts";
 import { LineEngine, type LineEngineOptions } from "../line/engine.ts";
 import type { LineEvent } from "../line/events.ts";
 import { Exchange } from "../line/exchange.ts";
@@ -76,13 +77,14 @@ class Player {
 
   constructor(head: RecordingHead, rest: LineEngineOptions["rest"]) {
     this.#head = head;
-    this.#services = head.services.map(({ service, contract, replyBytesMax, probeBytes }, index) => ({
+    this.#services = head.services.map(({ service, contract, replyBytesMax, probeBytes, secondBytes = null }, index) => ({
       service,
       framing: contracts[contract].framing,
       replyBytesMax,
       // Each of another byte, so that one isn't taken for another's echo.
       probe: probeBytes === null ? undefined : [Buffer.alloc(probeBytes, 0x61 + index)],
-      isProbeAnswer: (reply) => contracts[contract].probe.isAnswer(reply),
+      second: secondBytes === null ? undefined : [Buffer.alloc(secondBytes, 0x41 + index)],
+      ...answersOf(contracts[contract]),
     }));
     this.#engine = new LineEngine({ name: head.line, config: head.config, services: this.#services, rest });
   }
@@ -134,9 +136,9 @@ class Player {
 
   #exchangeOf(call: RecordedCall): Exchange {
     const { service, route, requestId, framing, replyTimeoutMs, adviceWhenUnknown } = call;
-    const { urgent, background, repeatable, probeShaped } = call;
+    const { urgent, background, repeatable, shapedAs } = call;
     const request = {
-      ...{ service, route, requestId, framing, replyTimeoutMs, adviceWhenUnknown, urgent, background, repeatable, probeShaped },
+      ...{ service, route, requestId, framing, replyTimeoutMs, adviceWhenUnknown, urgent, background, repeatable, shapedAs },
       payload: [],
       caller: new Presence(),
       beforeSend: call.toRecord ? async () => {} : undefined,
@@ -151,7 +153,7 @@ class Player {
   #ended(): Exchange {
     const request = {
       ...({ service: "", route: "", requestId: "", framing: "length", replyTimeoutMs: 0, adviceWhenUnknown: "" } as const),
-      ...{ payload: [], urgent: false, background: false, repeatable: false, probeShaped: false, caller: new Presence() },
+      ...{ payload: [], urgent: false, background: false, repeatable: false, shapedAs: undefined, caller: new Presence() },
     };
     return new Exchange(this.#head.line, request, [noBytes], { cameMs: 0, waitUntilMs: 0 });
   }
@@ -161,11 +163,12 @@ class Player {
     return { kind, framing, payloadBytes, wireBytes, payload: this.#payloadOf(frame) };
   }
 
-  #payloadOf({ text, base64, like, unread, echoOf }: RecordedFrame): readonly Buffer[] {
+  #payloadOf({ text, base64, like, unread, echoOf, echoOfSecond }: RecordedFrame): readonly Buffer[] {
     if (text !== undefined) return [Buffer.from(text)];
     if (base64 !== undefined) return [Buffer.from(base64, "base64")];
     if (like !== undefined) return [Buffer.from(JSON.stringify(like))];
-    const echoed = this.#services.find(({ service }) => service === echoOf)?.probe;
+    const echoing = this.#services.find(({ service }) => service === echoOf);
+    const echoed = echoOfSecond === true ? echoing?.second : echoing?.probe;
     if (echoed !== undefined) return echoed;
     if (unread === undefined || unread === notAnObject) return [Buffer.from("?")];
     return [Buffer.from(unread.startsWith("nested") ? "[".repeat(depthMax + 1) : ",".repeat(entriesMax + 1))];

@@ -1,5 +1,5 @@
 import { isObject, isTexts } from "../core/json-object.ts";
-import type { Contract, Polling, Probe, Route } from "./contract.ts";
+import type { Contract, Polling, Probe, Route, SecondProbe } from "./contract.ts";
 import { posts } from "./post.ts";
 
 /** The bank terminal service: card operations that are started and then polled. Sections named are the bank contract's. */
@@ -40,10 +40,21 @@ const routes: readonly Route[] = [
  */
 const probe: Probe = {
   route: "/supported_operations",
-  isAnswer: (reply) =>
-    reply["status"] === "success" &&
-    (isTexts(reply["operations"]) || (isObject(reply["data"]) && isTexts(reply["data"]["operations"]))),
+  isAnswer: (reply) => reply["status"] === "success" && operationsOf(reply) !== undefined,
 };
+
+/** Only /terminals answers with `terminals` (Endpoints). */
+const secondProbe: SecondProbe = {
+  route: "/terminals",
+  alikeRoutes: [],
+  isAnswer: (reply) => reply["status"] === "success" && isObject(reply["data"]) && Array.isArray(reply["data"]["terminals"]),
+  isOffered: (answer) => operationsOf(answer)?.includes("terminals") === true,
+};
+
+function operationsOf({ operations, data }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
+  if (isTexts(operations)) return operations;
+  return isObject(data) && isTexts(data["operations"]) ? data["operations"] : undefined;
+}
 
 export const bank: Contract = {
   service: "bank",
@@ -91,6 +102,7 @@ export const bank: Contract = {
   // No fault says it: rules 1 and 2 end nothing by an error without data, so -3 does as well and claims less
   inProgress: { status: "success", code: undefined },
   probe,
+  secondProbe,
   // Rule 1: stop only on a final result in data. An error without data, such as -3, leaves the outcome open
   finals: {
     field: ["data", "status"],

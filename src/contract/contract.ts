@@ -71,6 +71,14 @@ export interface Probe {
   isAnswer(reply: Readonly<Record<string, unknown>>): boolean;
 }
 
+/** Another read-only request whose answer has a shape of its own, by which answers are told from older ones. */
+export interface SecondProbe extends Probe {
+  /** Other routes whose replies may look like its answer. */
+  readonly alikeRoutes: readonly string[];
+  /** Whether this answer to the probe lists it: a terminal may do without. */
+  isOffered(answer: Readonly<Record<string, unknown>>): boolean;
+}
+
 /** Where the final states of an operation stand in a reply of its polling route. */
 export interface Finals {
   /** Path in the reply, by keys. */
@@ -109,5 +117,7 @@ export interface Contract {
   /** How the service says "in progress": its envelope's status, and its code where there is one. */
   readonly inProgress: { readonly status: "success" | "error"; readonly code: number | undefined };
   readonly probe: Probe;
+  /** Undefined where the contract has no other request of that kind. */
+  readonly secondProbe: SecondProbe | undefined;
   readonly finals: Finals;
 }

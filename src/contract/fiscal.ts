@@ -1,5 +1,5 @@
 import { isTexts } from "../core/json-object.ts";
-import type { Contract, Polling, Probe, Route } from "./contract.ts";
+import type { Contract, Polling, Probe, Route, SecondProbe } from "./contract.ts";
 import { posts } from "./post.ts";
 
 /** The fiscal service: receipts, shifts, cash and reports. Sections named here are those of the fiscal contract. */
@@ -63,6 +63,17 @@ const probe: Probe = {
   isAnswer: (reply) => reply["status"] === "success" && isTexts(reply["operations"]),
 };
 
+/**
+ * Only /check_shift says of a shift whether it is open (Endpoints). The others of its resource (Shift) may say it too, and those whose
+ * replies aren't shown; a receipt's reply with it is a receipt's.
+ */
+const secondProbe: SecondProbe = {
+  route: "/check_shift",
+  alikeRoutes: ["/open_shift", "/close_shift", "/x_report", "/dates_report", "/get_info"],
+  isAnswer: (reply) => reply["status"] === "success" && reply["isShiftOpen"] !== undefined && reply["documentID"] === undefined,
+  isOffered: ({ operations }) => isTexts(operations) && operations.includes("check_shift"),
+};
+
 export const fiscal: Contract = {
   service: "fiscal",
   port: 8008,
@@ -124,6 +135,7 @@ export const fiscal: Contract = {
   faultsInOk: ["sign", "malformed", "missing"],
   inProgress: { status: "error", code: 44 },
   probe,
+  secondProbe,
   // docStatus 1 is final even beside code 15, where only printing failed. An error without docStatus says nothing final
   finals: { field: ["docStatus"], values: [1], pendingCodes: [44], errorIsFinal: false, absentCodes: [9] },
 };

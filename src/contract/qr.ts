@@ -74,6 +74,8 @@ export const qr: Contract = {
   faultsInOk: [],
   inProgress: { status: "success", code: undefined },
   probe,
+  // No other route of it takes no body and answers in a shape of its own
+  secondProbe: undefined,
   // States: data.rrn is success, status "error" is failure, success without data goes on
   finals: { field: ["data", "rrn"], values: [], pendingCodes: [], errorIsFinal: true, absentCodes: [] },
 };

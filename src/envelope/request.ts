@@ -196,16 +196,24 @@ export function toLine(
   merchantId: string | undefined,
 ): readonly Buffer[] {
   if (contract.envelope === "form") {
-    const head = `command=${route}&`;
-    if (body.length > 0) return [headOf(head), ...body];
+    if (body.length > 0) return [headOf(`command=${route}&`), ...body];
     if (routeOf(contract, route)?.body !== "none") {
       throw new Fault("missing", `Cannot send ${route}: it has no data and no sign: send both`);
     }
-    const sign = signOf(emptyObject, merchantId ?? "");
-    return [Buffer.from(`${head}data=${emptyObject}&sign=${sign}`)];
+    return questionToLine(contract, route, merchantId);
   }
   const head = `${contract.linePrefix}${route}`;
-  return body.length > 0 ? [headOf(`${head}\n`), ...body] : [headOf(head)];
+  return body.length > 0 ? [headOf(`${head}\n`), ...body] : questionToLine(contract, route, merchantId);
+}
+
+/** Writes a request that says nothing but its route, as a line's payload. */
+export function questionToLine(
+  { envelope, linePrefix }: Contract,
+  route: string,
+  merchantId: string | undefined,
+): readonly Buffer[] {
+  if (envelope === "text") return [headOf(`${linePrefix}${route}`)];
+  return [Buffer.from(`command=${route}&data=${emptyObject}&sign=${signOf(emptyObject, merchantId ?? "")}`)];
 }
 
 /** What stands before a body, of which there is one a route: made once, since each exchange needs it. */

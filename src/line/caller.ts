@@ -4,8 +4,9 @@ import { noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { OperationLog, OperationLogEntry } from "../contract/operation-log.ts";
 import type { Call, ContractName, Handler, Reply, ServiceName } from "../core/call.ts";
 import { askAgain, checkByEye, checkFirst, Fault } from "../core/fault.ts";
-import { toLine } from "../envelope/request.ts";
+import { questionToLine, toLine } from "../envelope/request.ts";
 import type { LineService } from "../recovery/probe-account.ts";
+import type { Question } from "../recovery/questions.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { frameOf } from "../wire/framing.ts";
 import type { LineRequest } from "./exchange.ts";
@@ -41,7 +42,7 @@ export function lineCaller(options: LineCallerOptions): Handler {
     urgent: route.urgent,
     background: call.background === true,
     repeatable: route.effect === "none",
-    probeShaped: route.path === contract.probe.route,
+    shapedAs: questionAt(contract, route.path),
     adviceWhenUnknown: adviceWhenUnknown(contract, route, call),
     caller: call.caller,
   });
@@ -58,6 +59,13 @@ export function lineCaller(options: LineCallerOptions): Handler {
       return Promise.reject(error);
     }
   };
+}
+
+/** Which of posline's own questions has an answer that the reply of this route may look like. */
+function questionAt({ probe, secondProbe }: Contract, route: string): Question | undefined {
+  if (route === probe.route) return "probe";
+  if (secondProbe === undefined) return undefined;
+  return route === secondProbe.route || secondProbe.alikeRoutes.includes(route) ? "second" : undefined;
 }
 
 /** What its caller must do when nobody knows what became of it. */
@@ -113,15 +121,26 @@ export interface ContractService extends LineService {
  * there is no probe.
  */
 export function lineService(contract: Contract, rules: LineServiceRules): ContractService {
-  const { probe, framing } = contract;
+  const { framing, probe, secondProbe } = contract;
   const signable = contract.envelope !== "form" || rules.merchantId !== undefined;
   const asks = signable && !rules.quiet;
+  const frameOfQuestion = (route: string | undefined) =>
+    asks && route !== undefined ? frameOf(framing, questionToLine(contract, route, rules.merchantId), rules.crc16) : undefined;
   return {
     service: rules.service ?? contract.service,
     contract: contract.service,
     framing,
     replyBytesMax: rules.replyBytesMax ?? serviceDefaults.replyBytesMax,
-    probe: asks ? frameOf(framing, toLine(contract, probe.route, [], rules.merchantId), rules.crc16) : undefined,
-    isProbeAnswer: (reply) => probe.isAnswer(reply),
+    probe: frameOfQuestion(probe.route),
+    second: frameOfQuestion(secondProbe?.route),
+    ...answersOf(contract),
+  };
+}
+
+/** How a service's answers to posline's own questions are known. */
+export function answersOf({ probe, secondProbe }: Contract): Pick<LineService, "questionOf" | "offersSecond"> {
+  return {
+    questionOf: (reply) => (probe.isAnswer(reply) ? "probe" : secondProbe?.isAnswer(reply) ? "second" : undefined),
+    offersSecond: (reply) => secondProbe?.isOffered(reply) === true,
   };
 }

@@ -11,7 +11,8 @@ import { msPerByte } from "../device/transport.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import { Liveness, type LivenessSnapshot, type ServiceLiveness } from "../recovery/liveness.ts";
 import type { KnownAnswers, LineService } from "../recovery/probe-account.ts";
-import { Recovery, type RecoveryState } from "../recovery/recovery.ts";
+import type { Question } from "../recovery/questions.ts";
+import { type Asked, Recovery, type RecoveryState } from "../recovery/recovery.ts";
 import type { Decoded, Discard, Frame } from "../wire/decoded.ts";
 import type { LineEffect, LineEvent, LineReported } from "./events.ts";
 import { type Ending, Exchange, type Failure, type LineRequest, tooLarge, unavailable } from "./exchange.ts";
@@ -49,7 +50,9 @@ export interface EngineRest {
   readonly isDrained: boolean;
   readonly isWriting: boolean;
   readonly receiving: Receiving;
+  /** Whose question was sent last, and which; the probe where not said. */
   readonly probed?: ServiceName | undefined;
+  readonly asked?: Question | undefined;
   readonly lastBusyMs: number;
   readonly babblesSinceMs?: number | undefined;
   readonly idleProbedMs: readonly (readonly [ServiceName, number])[];
@@ -84,8 +87,8 @@ export class LineEngine {
   #current: Exchange | undefined;
   /** What is in flight is an idle line's own probe, for which nobody waits. */
   #isIdleProbe = false;
-  /** Whose probe was sent last. */
-  #probed: LineService | undefined;
+  /** What was asked last. */
+  #asked: Pick<Asked, "lineService" | "question"> | undefined;
   /** Since when bytes have let no call out, though the line is idle. */
   #babblesSinceMs: number | undefined;
   /** When a call, an opening or a recovery was last under way. */
@@ -121,7 +124,8 @@ export class LineEngine {
       isDrained: this.#isDrained,
       isWriting: this.#isWriting,
       receiving: this.#receiving,
-      probed: this.#probed?.service,
+      probed: this.#asked?.lineService.service,
+      ...(this.#asked?.question === "second" ? { asked: "second" } : {}),
       lastBusyMs: this.#lastBusyMs,
       babblesSinceMs: this.#babblesSinceMs,
       idleProbedMs: [...this.#idleProbedMs],
@@ -138,7 +142,8 @@ export class LineEngine {
     this.#isDrained = rest.isDrained;
     this.#isWriting = rest.isWriting;
     this.#receiving = rest.receiving;
-    this.#probed = services.find(({ service }) => service === rest.probed);
+    const lineService = services.find(({ service }) => service === rest.probed);
+    this.#asked = lineService === undefined ? undefined : { lineService, question: rest.asked ?? "probe" };
     this.#lastBusyMs = rest.lastBusyMs;
     this.#babblesSinceMs = rest.babblesSinceMs;
     for (const [service, probedMs] of rest.idleProbedMs) this.#idleProbedMs.set(service, probedMs);
@@ -209,7 +214,7 @@ export class LineEngine {
     if (this.#state === "closed" && event.at !== "call") return;
     switch (event.at) {
       case "opened":
-        this.#opened(event.known, now);
+        this.#opened(event, now);
         break;
       case "drained":
         this.#drained(now);
@@ -249,7 +254,8 @@ export class LineEngine {
 
   // --- the device
 
-  #opened(known: readonly KnownAnswers[] | undefined, now: number): void {
+  #opened({ known, seed }: LineEvent & { at: "opened" }, now: number): void {
+    if (seed !== undefined) this.#recovery.seed(seed);
     if (known !== undefined) this.#recovery.inherit(known);
     this.#wasTried = true;
     this.#receiving = { phase: "idle", heardMs: now, burstUntilMs: 0 };
@@ -280,7 +286,7 @@ export class LineEngine {
     this.#current = undefined;
     this.#isDrained = false;
     this.#isWriting = false;
-    if (current !== undefined && !nothingWritten) this.#recovery.owe(current.request.service, current.request.probeShaped);
+    if (current !== undefined && !nothingWritten) this.#recovery.owe(current.request.service, current.request.shapedAs);
     this.#take("down", reason);
     for (const discard of discards) this.#report({ is: "discard", discard });
     const why = `it is down (${reason})`;
@@ -503,14 +509,14 @@ export class LineEngine {
   }
 
   #replied(current: Exchange, frame: Frame, read: ReadReply, now: number): void {
-    const { service, probeShaped } = current.request;
+    const { service, shapedAs } = current.request;
     this.#current = undefined;
     this.#ambiguous = 0;
     this.#take("frame");
     this.#liveness.heard(service, now);
-    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json, current.cameMs, now);
+    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json);
     else {
-      this.#recovery.replied(service, probeShaped);
+      this.#recovery.replied(service, shapedAs);
       this.#lastBusyMs = now;
     }
     this.#settle(current, current.reply(frame, read, now));
@@ -564,9 +570,10 @@ export class LineEngine {
     this.#take(kind === "answer" ? "frame" : "stray");
   }
 
-  /** Whether a frame is the probe that was sent last, come back. */
+  /** Whether a frame is the question that was sent last, come back. */
   #isEcho({ payload, wireBytes }: Frame): boolean {
-    const sent = this.#probed?.probe;
+    const asked = this.#asked;
+    const sent = asked?.question === "second" ? asked.lineService.second : asked?.lineService.probe;
     return sent !== undefined && bytesOf(sent) === wireBytes && Buffer.concat(sent).includes(Buffer.concat(payload));
   }
 
@@ -574,7 +581,6 @@ export class LineEngine {
     this.#report({ is: "discard", discard });
     this.#current?.discarded(discard.reason);
     this.#liveness.discarded(discard, now);
-    this.#recovery.discarded(discard);
     if (this.#state !== "idle") return;
     // What was torn may have been a left-over answer, so the terminal hasn't been silent.
     this.#recovery.heardBytes(now);
@@ -592,9 +598,9 @@ export class LineEngine {
   /** Sent, and no good reply: its outcome is unknown, or it is sent once more where that does no harm. */
   #fail(exchange: Exchange, failure: Failure, now: number): void {
     const isTimeout = failure.reason === "no-reply";
-    const { service, probeShaped } = exchange.request;
+    const { service, shapedAs } = exchange.request;
     this.#current = undefined;
-    this.#recovery.owe(service, probeShaped);
+    this.#recovery.owe(service, shapedAs);
     const silence = isTimeout ? this.#liveness.silence(service, now) : undefined;
     if (isTimeout) this.#liveness.unanswered(service, now);
     this.#take("fail", failure.why);
@@ -693,11 +699,12 @@ export class LineEngine {
       return;
     }
     if (now < this.#corruptOverMs) return;
-    const lineService = this.#recovery.probeDue(now);
-    if (lineService?.probe === undefined) return;
-    this.#liveness.unanswered(lineService.service, now);
-    this.#probed = lineService;
-    this.#write(lineService.probe, lineService.service, undefined);
+    const asked = this.#recovery.probeDue(now);
+    if (asked === undefined) return;
+    const { service } = asked.lineService;
+    this.#liveness.unanswered(service, now);
+    this.#asked = { lineService: asked.lineService, question: asked.question };
+    this.#write(asked.frame, service, undefined);
   }
 
   /** Why calls are sent though these services did not prove the line clean. */
@@ -746,8 +753,6 @@ export class LineEngine {
     if (!isProven && idleProbeMs === 0) return never;
     if (probedMs === undefined && !(isProven && this.#liveness.wasHeard(service))) return this.#lastBusyMs;
     if (idleProbeMs === 0) return never;
-    const stepDueMs = this.#recovery.stepDueMs(service);
-    if (stepDueMs > 0) return stepDueMs;
     const everyMs = this.#recovery.isSilentAlone(service) ? Math.max(idleProbeMs, silentAloneProbeMs) : idleProbeMs;
     return Math.max(this.#lastBusyMs + idleProbeMs, (probedMs ?? this.#lastBusyMs) + everyMs);
   }
@@ -779,7 +784,7 @@ export class LineEngine {
     this.#current = undefined;
     if (current !== undefined) {
       // The line that follows on the device has to know that its answer may come.
-      this.#recovery.owe(current.request.service, current.request.probeShaped);
+      this.#recovery.owe(current.request.service, current.request.shapedAs);
       this.#settle(current, current.failure({ reason: "stopping", why: `${why}, and the reply had not come` }, now));
     }
     this.#effects.push({ do: "close" });
@@ -833,7 +838,7 @@ function probeOf({ service, framing }: LineService): LineRequest {
     urgent: false,
     background: true,
     repeatable: false,
-    probeShaped: true,
+    shapedAs: "probe",
     adviceWhenUnknown: "",
     caller: nobody,
   };

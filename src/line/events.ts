@@ -17,6 +17,8 @@ export type LineEvent =
       readonly at: "opened";
       /** What the line knew that had the device before; absent where none had, or that is known already. */
       readonly known?: readonly KnownAnswers[] | undefined;
+      /** What the draws of this opening's questions follow from, 32 bits; absent in recordings made before there were any. */
+      readonly seed?: number | undefined;
     }
   /** The silence came that an opening begins with: from now on the line may be written. */
   | { readonly at: "drained" }

@@ -4,8 +4,8 @@ import { Fault, type FaultDetails, type FaultReason, nothingSent } from "../core
 import { bytesOf } from "../core/pieces.ts";
 import type { Presence } from "../core/presence.ts";
 import type { ReadReply } from "../envelope/reply.ts";
+import type { Question } from "../recovery/questions.ts";
 import type { DiscardReason, Frame, Framing } from "../wire/decoded.ts";
-
 import { corruptQuietMs } from "./limits.ts";
 import type { Queued } from "./send-queue.ts";
 
@@ -25,8 +25,8 @@ export interface LineRequest {
   readonly background: boolean;
   /** True for what only reads: it may be sent once more after a corrupt reply. */
   readonly repeatable: boolean;
-  /** True when its own answer has the shape of a probe's. */
-  readonly probeShaped: boolean;
+  /** The question of posline's own whose answer its reply may look like: it asks the same, or may be told the same; undefined for others. */
+  readonly shapedAs: Question | undefined;
   /** What the caller must do when the outcome is unknown; ends each such message. */
   readonly adviceWhenUnknown: string;
   readonly caller: Presence;

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import type { LineConfig } from "../config/config.ts";
 import type { Reply, ServiceName } from "../core/call.ts";
 import { Deadline, nowMs } from "../core/clock.ts";
@@ -95,7 +96,7 @@ export class Line {
         this.#lastDevice = this.#link.device;
         const known = this.#hasOpened ? undefined : inherited?.();
         this.#hasOpened = true;
-        this.#feed(known === undefined ? { at: "opened" } : { at: "opened", known });
+        this.#feed({ at: "opened", seed: randomInt(2 ** 32), ...(known === undefined ? {} : { known }) });
       },
       drained: () => this.#feed({ at: "drained" }),
       received: (items, receiving) => this.#feed({ at: "received", items, receiving }),

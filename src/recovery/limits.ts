@@ -12,33 +12,29 @@ export const staleProbesMax = 17;
  */
 export const drainMs = 200;
 
-/**
- * Asking in step: a pause, a question, its answer within `answerMs`. The pauses are these in turns, and `slackMs` longer at most where they
- * count. A terminal that works off older questions at a pace of its own, which may lose some of its answers, can't answer all of them after
- * about the same time: no time has multiples that are as far apart as these pauses, unless it answers several times in each.
- */
-export const inStep = {
-  pausesMs: [3_500, 5_000, 8_500],
-  slackMs: 500,
-  answerMs: 3_000,
-  /** Rows that are broken off, at most: a minute's worth. Then answers are counted. */
-  triesMax: 8,
-} as const;
+/** Answers in a row to questions that were drawn, each the right one, which older answers are by chance once in a million. */
+export const rowMin = 20;
+
+/** Milliseconds before the next question of such a row is asked where an answer stays out: one behind another says less. */
+export const rowAnswerMs = 5_000;
+
+/** Milliseconds behind a right answer before the next question, once one was wrong, and twice as long with each: a copy of it comes before. */
+export const copyMs = 100;
+
+/** Questions that are out and answers are compared with, at most: of a service that answers none of them. */
+export const openMax = 100;
 
 /**
- * What a row of answers in step needs: so many of them, each pause twice or three times, that took alike to so many milliseconds. The less
- * alike they are, the easier is it to meet them by chance.
+ * How often in a row a service may leave out the second question before it is asked only its probe: one or two may get lost. Of one that has
+ * answered it more often: older answers look like that as well, and all of them come in the pauses after so many.
  */
-export const rows = [
-  { alikeMs: 300, answers: 2 * inStep.pausesMs.length },
-  { alikeMs: 700, answers: 3 * inStep.pausesMs.length },
-] as const;
+export const passedOverMax = { ofUnknown: 3, ofKnown: 8 } as const;
 
-/** Milliseconds that the pauses of the shortest row take. */
-export const stepsMs = 2 * inStep.pausesMs.reduce((sum, ms) => sum + ms, 0);
+/** Answers in one recovery to questions that were asked at once behind another, at most: more than a row takes behind all that is assumed. */
+export const hastyMax = 2_500;
 
-/** Bytes behind an answer that break off no row of these, at most: CR LF, an ACK, some zeros. A part of an answer is longer. */
-export const trailerBytesMax = 4;
+/** Answers in one recovery before their pace says how long it takes to count the rest: the first one may have been slow. */
+export const pacedMin = 4;
 
 /**
  * How many silences long left-over answers are waited for on a line that is never silent: a few of them may come corrupt, and then

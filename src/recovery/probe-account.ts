@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { InStep, type InStepState } from "./in-step.ts";
-import { humPatience, inStep, staleProbesMax, stepsMs } from "./limits.ts";
+import { hastyMax, humPatience, pacedMin, staleProbesMax } from "./limits.ts";
+import { type Question, Questions, type QuestionsState } from "./questions.ts";
 
 /** A service on a line, as far as recovery needs it. */
 export interface LineService {
@@ -11,8 +12,12 @@ export interface LineService {
   readonly replyBytesMax: number;
   /** The probe, framed and ready to send; undefined when there is none, and only silence settles the service. */
   readonly probe: readonly Buffer[] | undefined;
-  /** Whether a reply can only be the answer to this service's probe. */
-  isProbeAnswer(reply: Readonly<Record<string, unknown>>): boolean;
+  /** Another such question, whose answer is of another shape; undefined when there is none. */
+  readonly second: readonly Buffer[] | undefined;
+  /** Which of the two a reply can only be the answer to. */
+  questionOf(reply: Readonly<Record<string, unknown>>): Question | undefined;
+  /** Whether an answer to the probe says that the second question is answered too. */
+  offersSecond(answer: Readonly<Record<string, unknown>>): boolean;
 }
 
 export interface RecoveryLimits {
@@ -46,7 +51,8 @@ export const oddMin = 2;
 
 /** How a service answers its probes, as the line knows it that had the device before: what it takes to believe its silence. */
 export interface KnownAnswers
-  extends Pick<ProbeAccount, "service" | "isProven" | "isOdd" | "answersProbes" | "answeredProbes" | "isGivenUp"> {
+  extends Pick<ProbeAccount, "service" | "isProven" | "isOdd" | "answersProbes" | "answeredProbes" | "isGivenUp">,
+    Pick<QuestionsState, "isBehind" | "offersSecond" | "answersSecond"> {
   /** Answers to its probes that are known to be possible still. */
   readonly stillOut: number;
   /** Those that are merely assumed to be; absent where there are none, as in recordings made before it was noted. */
@@ -54,12 +60,15 @@ export interface KnownAnswers
 }
 
 /** One service's probes as numbers, for a recording. */
-export interface ProbeAccountState extends InStepState {
+export interface ProbeAccountState {
   readonly service: ServiceName;
   readonly sent: number;
   readonly answered: number;
   readonly sentAtMs: number;
   readonly answeredAtMs: number;
+  /** Absent where it isn't so, as in recordings made before it was noted. */
+  readonly firstAnswerMs?: number | undefined;
+  readonly awaitsSilence?: boolean | undefined;
   readonly errors: number;
   readonly dueMs: number;
   readonly waitsSinceMs: number;
@@ -77,7 +86,7 @@ export interface ProbeAccountState extends InStepState {
   readonly isAsked?: boolean | undefined;
   readonly evidence?: number | undefined;
   readonly wasProven?: boolean | undefined;
-  readonly stepDueMs?: number | undefined;
+  readonly questions?: QuestionsState | undefined;
   readonly isProven: boolean;
   readonly staleKnown: number;
   readonly staleAssumed: number;
@@ -87,6 +96,8 @@ export interface ProbeAccountState extends InStepState {
 
 /** What a state leaves out where it is so, as recordings do that were made before it was noted. */
 const usual: Readonly<Record<string, unknown>> = {
+  firstAnswerMs: 0,
+  awaitsSilence: false,
   odd: 0,
   isOdd: false,
   answersProbes: false,
@@ -96,13 +107,12 @@ const usual: Readonly<Record<string, unknown>> = {
   isBesideOthers: false,
   isTried: false,
   isAsked: false,
-  stepDueMs: 0,
   evidence: 0,
   wasProven: false,
   staleBefore: 0,
 };
 
-const usualState: Readonly<Record<string, unknown>> = { ...usual, ...new InStep() };
+const usualState: Readonly<Record<string, unknown>> = { ...usual, questions: { ...new Questions() } };
 
 /** One service's probes: what was asked and what came of it, in this recovery and before. */
 export class ProbeAccount implements ProbeAccountState {
@@ -112,8 +122,11 @@ export class ProbeAccount implements ProbeAccountState {
   answered = 0;
   /** When it was probed last in this recovery; 0 when an answer came since. */
   sentAtMs = 0;
-  /** When its last answer in this recovery came. */
+  /** When the first and the last of these answers came. */
+  firstAnswerMs = 0;
   answeredAtMs = 0;
+  /** Its answers aren't counted any more, since a silence says as much sooner. */
+  awaitsSilence = false;
   /** Of `refusals`, those that were counted off the answers that may still come, since they can be no call's. */
   errors = 0;
   /** When its next probe may be sent, and since when it has kept the line waiting, which says how soon that is. */
@@ -147,9 +160,7 @@ export class ProbeAccount implements ProbeAccountState {
   isBesideOthers = false;
   /** It never answered a probe, and replied to a call after a silence: it is asked once more while the line is idle. */
   isTried = false;
-  readonly inStep = new InStep();
-  /** When an idle line may ask it in step; 0 where it needn't. */
-  stepDueMs = 0;
+  readonly questions = new Questions();
   /**
    * Answers to earlier probes that may still come: an upper bound. Some are known of, since this process asked; at start some are
    * assumed, of the process before, until an answer too many shows that there were such.
@@ -158,7 +169,7 @@ export class ProbeAccount implements ProbeAccountState {
   staleAssumed = 0;
   isAssumedRight = false;
   /**
-   * How many were possible before a call's reply, a row of answers in step or a silence said that none is left; 0 once it was asked since. One
+   * How many were possible before a call's reply, a row of right answers or a silence said that none is left; 0 once it was asked since. One
    * that comes all the same says that it was wrong.
    */
   staleBefore = 0;
@@ -180,24 +191,39 @@ export class ProbeAccount implements ProbeAccountState {
   renew(): void {
     this.sent = 0;
     this.answered = 0;
+    this.firstAnswerMs = 0;
     this.sentAtMs = 0;
     this.errors = 0;
     this.dueMs = 0;
+    this.awaitsSilence = false;
     this.unanswered = [];
     this.refusals = 0;
     this.odd = 0;
     this.isAsked = false;
     this.evidence = 0;
-    this.inStep.renew();
-    this.stepDueMs = 0;
+    this.questions.renew();
   }
 
-  /** A probe is sent. */
-  ask(now: number, limits: RecoveryLimits): void {
+  /**
+   * Which question to ask now. Where so many answers may come as at a start, or older ones came than should have, it is drawn. Where
+   * the next answer is one more than are possible, it is the second one, which nobody asked before: answers that were not counted, or came
+   * twice, can't be taken for it. One that has never answered the second one isn't asked it again before it was asked its probe.
+   * @param isSecondDrawn Draws.
+   */
+  question(isSecondDrawn: () => boolean): { readonly question: Question; readonly isDrawn: boolean } {
+    const { canTell, answersSecond, open } = this.questions;
+    const isOut = open.some(({ question }) => question === "second");
+    if (!canTell || (isOut && !answersSecond)) return { question: "probe", isDrawn: false };
+    if (this.#needsRow) return { question: isSecondDrawn() ? "second" : "probe", isDrawn: true };
+    const isLast = this.stale > 0 && this.answered === this.stale && !isOut;
+    return { question: isLast ? "second" : "probe", isDrawn: false };
+  }
+
+  /** A question is sent. */
+  ask(now: number, limits: RecoveryLimits, question: Question = "probe", isDrawn = false): void {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
-    // When it was due: one that is held up by what came behind the answer before takes that time as well.
-    this.inStep.asked(this.dueMs === 0 ? now : Math.min(now, this.dueMs));
+    this.questions.asked(question, isDrawn);
     this.staleBefore = 0;
     this.sentAtMs = now;
     this.isAsked = true;
@@ -213,25 +239,24 @@ export class ProbeAccount implements ProbeAccountState {
   }
 
   /**
-   * An answer came, to a probe of this recovery or to a stale one. One that came promptly is the last probe's, and those before that
+   * An answer came, to a question of this recovery or to a stale one. One that came promptly is the last question's, and those before that
    * were lost; otherwise it is the oldest one's, and the terminal works off the others. Only a terminal that has nothing left to work
-   * off is asked again at once. One that only posline has asked, all night perhaps, isn't asked until all of that was answered: a silence
-   * then says as much. Where a call is owed and counting would take longer than to ask in step, it is asked so.
+   * off is asked again at once.
    */
-  take(now: number, limits: RecoveryLimits): void {
-    const isUnasked = this.sentAtMs === 0;
-    const tookMs = isUnasked ? Number.POSITIVE_INFINITY : now - this.sentAtMs;
-    const isPrompt = tookMs < limits.probeIntervalMs;
-    // With what was asked in vain before it: of one that sends zeros behind its answers, the next may be lost in them.
-    const sinceMs = isUnasked ? this.answeredAtMs : this.inStep.firstDueMs;
-    const paceMs = isUnasked && this.answered === 0 ? 0 : now - sinceMs;
-    this.#step(tookMs, this.sentAtMs, now);
+  take(now: number, limits: RecoveryLimits, question: Question = "probe"): void {
+    const isPrompt = this.sentAtMs > 0 && now - this.sentAtMs < this.#leastMs(limits);
+    const fits = this.questions.answered(question, isPrompt);
     this.isProven = true;
     this.isOdd = false;
     this.isAsked = false;
+    if (this.answered === 0) this.firstAnswerMs = now;
     this.answered++;
     this.sentAtMs = 0;
+    this.answeredAtMs = now;
     this.unanswered = this.unanswered.slice(1);
+    if (this.questions.isProof) this.#nothingOlder();
+    else if (this.answered > this.stale && !fits) this.questions.contradicted();
+    this.#countAnew();
     const [oldest] = this.unanswered;
     if (isPrompt || oldest === undefined) {
       this.waitsSinceMs = now;
@@ -240,54 +265,70 @@ export class ProbeAccount implements ProbeAccountState {
       this.waitsSinceMs = oldest;
       this.#wait(now, limits);
     }
-    if (this.stale <= staleProbesMax) return;
-    const leftOver = this.stale - this.answered;
-    const longestMs = limits.lateReplyMs * this.patience;
-    if (this.isGivenUp) this.dueMs = now + limits.lateReplyMs * humPatience;
-    else if (!this.inStep.isHopeless) {
-      if (leftOver * paceMs > stepsMs) this.dueMs = now + this.inStep.pauseMs;
-      // A silence says as much, and is sooner over: it settles it before it is asked again.
-    } else if (leftOver * paceMs > longestMs) this.dueMs = now + longestMs + limits.lateReplyMs;
-  }
-
-  /** An idle line's question was answered rightly, which was asked at `askedMs`. */
-  takeIdle(askedMs: number, now: number): void {
-    this.staleBefore = 0;
-    this.inStep.asked(askedMs);
-    this.#step(now - askedMs, askedMs, now);
-    this.stepDueMs = this.#mayStep ? now + this.inStep.pauseMs : 0;
-  }
-
-  answeredIdleWrongly(): void {
-    this.inStep.breakOff();
-    this.stepDueMs = 0;
-  }
-
-  #step(tookMs: number, askedMs: number, now: number): void {
-    this.inStep.answered(tookMs, askedMs - this.answeredAtMs);
-    this.answeredAtMs = now;
-    if (!this.inStep.isProof) return;
-    this.staleBefore = this.stale;
-    this.setStale(0);
-    this.inStep.proved();
-  }
-
-  /** More answers may come than are counted at ease. */
-  get #mayStep(): boolean {
-    return this.stale > staleProbesMax && !this.inStep.isHopeless;
+    if (this.stale > staleProbesMax || this.#needsRow) this.#waitWith(now, limits);
   }
 
   /**
-   * The next probe may follow after half the time that the line has waited, within these bounds; where it is to be asked in step, no sooner
-   * than its answer would be late. It follows after the longest while nearly as many answers may come as the next process takes for left
-   * over (nearly: a recovery that begins asks once at once, and so does a prompt answer), and while only posline asks a service that is
-   * silent: more questions would only be more answers to count later.
+   * It may have older answers, and can't be asked two questions, or not any more: its answers are counted as those of a start are.
    */
-  #wait(now: number, { probeIntervalMs, lateReplyMs }: RecoveryLimits): void {
-    const leastMs = this.#mayStep ? inStep.answerMs : probeIntervalMs;
-    const waitMs =
-      this.isFull || this.isGivenUp ? lateReplyMs : Math.min(Math.max(leastMs, (now - this.waitsSinceMs) / 2), lateReplyMs);
-    this.dueMs = now + waitMs;
+  #countAnew(): void {
+    const { isBehind, isUnsure, canTell } = this.questions;
+    if (canTell || !(isBehind || isUnsure)) return;
+    this.questions.proved();
+    this.staleAssumed = Math.max(this.staleAssumed, staleProbesMax);
+    this.answered = 0;
+    this.errors = 0;
+    this.sent = this.unanswered.length;
+  }
+
+  /** Only questions that are out now may still be answered. */
+  #nothingOlder(): void {
+    this.staleBefore = this.stale;
+    this.setStale(0);
+    this.answered = 1;
+    this.errors = 0;
+    this.sent = 1 + this.unanswered.length;
+    this.questions.proved();
+  }
+
+  /**
+   * Many answers may come. Who can be asked two questions is asked on while the answers are right, and after a pause where one isn't. Another
+   * one that only posline has asked, all night perhaps, isn't asked until all of that was answered: a silence then says as much. Where a call
+   * is owed they are counted, or where that would take longer than a silence, that is waited for.
+   */
+  #waitWith(now: number, { lateReplyMs }: RecoveryLimits): void {
+    const longestMs = lateReplyMs * this.patience;
+    if (this.questions.canTell) {
+      if (this.answered > hastyMax) this.dueMs = now + lateReplyMs;
+      else this.dueMs = Math.max(this.dueMs, now + this.questions.pauseMs(lateReplyMs));
+    } else if (this.isGivenUp) this.dueMs = now + lateReplyMs * humPatience;
+    else {
+      const paceMs = (now - this.firstAnswerMs) / (this.answered - 1);
+      this.awaitsSilence = this.answered >= pacedMin && (this.stale - this.answered) * paceMs > longestMs;
+    }
+  }
+
+  /** Only a row of right answers says that no older one is left, or it says as much in as many questions as counting takes. */
+  get #needsRow(): boolean {
+    return this.questions.needsRow || (this.questions.canTell && this.stale >= staleProbesMax);
+  }
+
+  /**
+   * The next question may follow after half the time that the line has waited, within these bounds. It follows after the longest while nearly
+   * as many answers may come as the next process takes for left over, of a service that it can only count (nearly: a recovery that begins asks
+   * once at once, and so does a prompt answer), and while only posline asks a service that is silent: more questions would only be more answers
+   * to count later.
+   */
+  #wait(now: number, limits: RecoveryLimits): void {
+    const { lateReplyMs } = limits;
+    const halfMs = Math.max(this.#leastMs(limits), (now - this.waitsSinceMs) / 2);
+    const isSeldom = this.isGivenUp || (this.isFull && !this.questions.canTell);
+    this.dueMs = now + (isSeldom ? lateReplyMs : Math.min(halfMs, lateReplyMs));
+  }
+
+  /** Milliseconds that an answer may take before it is asked again. */
+  #leastMs({ probeIntervalMs, lateReplyMs }: RecoveryLimits): number {
+    return this.#needsRow ? this.questions.answerMs(lateReplyMs) : probeIntervalMs;
   }
 
   /**
@@ -299,7 +340,8 @@ export class ProbeAccount implements ProbeAccountState {
     if (isError) this.refusals++;
     else this.odd++;
     this.isGivenUp = false;
-    this.inStep.breakOff();
+    this.questions.refused();
+    this.#countAnew();
     if (isError && isAlone && this.refusals > 1) {
       this.errors++;
       this.unanswered = this.unanswered.slice(1);
@@ -317,19 +359,14 @@ export class ProbeAccount implements ProbeAccountState {
     this.answeredProbes = true;
   }
 
-  /** More answers came than could be stale: one belongs to a probe of this recovery. */
+  /** More answers came than could be stale: one belongs to a question of this recovery. */
   get hasAnswered(): boolean {
-    return this.answered > this.stale;
+    return this.answered > this.stale && !this.#needsRow;
   }
 
   /** It answered in this recovery, and was asked nothing since. */
   get isAnswering(): boolean {
     return this.answered > 0 && this.sentAtMs === 0;
-  }
-
-  /** It is asked in step, and its pause lasts. */
-  get isPausing(): boolean {
-    return this.#mayStep && this.isAnswering && !this.isGivenUp;
   }
 
   /** How many answers to its probes may still come. */
@@ -354,7 +391,7 @@ export class ProbeAccount implements ProbeAccountState {
 
   /** How many times more is borne of it than of a service that never answered a probe. */
   get patience(): number {
-    return this.isProven && !this.isGivenUp ? patience : 1;
+    return this.isProven && !(this.isGivenUp && this.questions.misfits === 0) ? patience : 1;
   }
 
   /** What came in this recovery in place of an answer. */
@@ -404,12 +441,15 @@ export class ProbeAccount implements ProbeAccountState {
     this.staleAssumed = mayHang ? Math.min(stillOut - this.staleKnown, assumedMax) : 0;
     this.isAssumedRight = false;
     this.staleBefore = stillOut > this.stale ? stillOut : 0;
+    this.questions.proved();
+    this.questions.isUnsure = stillOut > 0 && !mayHang && !this.hasAnswered;
   }
 
   /** A call was replied to. A terminal answers in order, so none is left of what it was asked before. */
   replied(): void {
     if (this.isStaleKnown || this.isSilent) this.staleBefore = this.stale;
     this.setStale(0);
+    this.questions.isUnsure = false;
   }
 
   /**
@@ -418,10 +458,10 @@ export class ProbeAccount implements ProbeAccountState {
    * @returns whether that is so.
    */
   contradicts(): boolean {
-    if (this.staleBefore === 0) return false;
+    if (this.staleBefore === 0 || this.stale > 0) return false;
     this.staleAssumed = this.staleBefore;
     this.staleBefore = 0;
-    this.inStep.contradicted();
+    this.questions.contradicted();
     return true;
   }
 
@@ -439,26 +479,15 @@ export class ProbeAccount implements ProbeAccountState {
   }
 
   get state(): ProbeAccountState {
-    const { lineService, inStep: row, ...noted } = this;
-    const all: ProbeAccountState = { ...noted, ...row, service: lineService.service };
+    const { lineService, questions, ...noted } = this;
+    const all = { ...noted, questions: { ...questions }, service: lineService.service };
     return Object.fromEntries(
-      Object.entries(all).filter(([key, value]) => value !== usualState[key]),
+      Object.entries(all).filter(([key, value]) => !isDeepStrictEqual(value, usualState[key])),
     ) as unknown as ProbeAccountState;
   }
 
-  set state({
-    service,
-    asks = 0,
-    firstDueMs = 0,
-    steps = 0,
-    tookLeastMs = 0,
-    tookMostMs = 0,
-    brokenOff = 0,
-    hasProven = false,
-    isRefuted = false,
-    ...noted
-  }: ProbeAccountState) {
+  set state({ service, questions, ...noted }: ProbeAccountState) {
     Object.assign(this, usual, noted);
-    Object.assign(this.inStep, { asks, firstDueMs, steps, tookLeastMs, tookMostMs, brokenOff, hasProven, isRefuted });
+    Object.assign(this.questions, new Questions(), questions);
   }
 }

@@ -1,6 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
-import type { Discard, Framing } from "../wire/decoded.ts";
-import { drainMs, humPatience, inStep, staleProbesMax, trailerBytesMax } from "./limits.ts";
+import type { Framing } from "../wire/decoded.ts";
+import { drainMs, humPatience, staleProbesMax } from "./limits.ts";
 import {
   type KnownAnswers,
   type LineService,
@@ -10,6 +10,7 @@ import {
   patience,
   type RecoveryLimits,
 } from "./probe-account.ts";
+import type { Question } from "./questions.ts";
 
 /**
  * How a line is proven clean: who owes it an answer, what to ask, and what an answer proves. It sends nothing and has no clock;
@@ -44,6 +45,14 @@ export type Heard =
   | { readonly kind: "answer" | "refusal" | "odd"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
 
+/** A question of posline's own that is to be sent. */
+export interface Asked {
+  readonly lineService: LineService;
+  readonly question: Question;
+  /** Framed. */
+  readonly frame: readonly Buffer[];
+}
+
 /** All that a recovery knows, as data; its services and limits come from elsewhere. */
 export interface RecoveryState {
   readonly accounts: readonly ProbeAccountState[];
@@ -55,6 +64,8 @@ export interface RecoveryState {
   readonly probeAtMs: number;
   readonly probedMs: number;
   readonly awaitsStale: boolean;
+  /** Where the draws go on; absent before the first, and in recordings made before there were any. */
+  readonly drawn?: number | undefined;
   /** Absent where it is the usual one, as in recordings made before it was noted. */
   readonly drainMs?: number | undefined;
   readonly drainUntilMs?: number | undefined;
@@ -76,6 +87,8 @@ export class Recovery {
   /** How long the silence must last for that, and until when it is waited for. */
   #drainMs = drainMs;
   #drainUntilMs = Number.POSITIVE_INFINITY;
+  /** The last number that was drawn. */
+  #drawn = 1;
 
   constructor(services: readonly LineService[], limits: RecoveryLimits) {
     this.#limits = limits;
@@ -93,6 +106,7 @@ export class Recovery {
       probeAtMs: this.#probeAtMs,
       probedMs: this.#probedMs,
       awaitsStale: this.#awaitsStale,
+      ...(this.#drawn === 1 ? {} : { drawn: this.#drawn }),
       ...(this.#drainMs === drainMs ? {} : { drainMs: this.#drainMs }),
       ...(this.#drainUntilMs === Number.POSITIVE_INFINITY ? {} : { drainUntilMs: this.#drainUntilMs }),
     };
@@ -111,6 +125,7 @@ export class Recovery {
     this.#probeAtMs = probeAtMs;
     this.#probedMs = probedMs;
     this.#awaitsStale = awaitsStale;
+    this.#drawn = rest.drawn ?? 1;
     this.#drainMs = rest.drainMs ?? drainMs;
     this.#drainUntilMs = rest.drainUntilMs ?? Number.POSITIVE_INFINITY;
   }
@@ -119,17 +134,22 @@ export class Recovery {
   get known(): readonly KnownAnswers[] {
     return [...this.#accounts.values()].map((account) => {
       const { service, isOdd, answersProbes, answeredProbes, isGivenUp, stillOutKnown: stillOut } = account;
-      const { staleAssumed: assumed } = account;
+      const { staleAssumed: assumed, questions } = account;
+      const { isBehind, offersSecond, answersSecond } = questions;
       const isProven = account.isProven || account.wasProven;
-      return { service, isProven, isOdd, answersProbes, answeredProbes, isGivenUp, stillOut, assumed };
+      const answers = { isProven, isOdd, answersProbes, answeredProbes, isBehind, offersSecond, answersSecond };
+      return { service, ...answers, isGivenUp, stillOut, assumed };
     });
   }
 
   /** The line before knew this, or several lines did. A proven service that has no probe any more gets one long silence. */
   inherit(known: readonly KnownAnswers[]): void {
-    for (const { service, isProven, isOdd, answersProbes, answeredProbes, stillOut, assumed = 0 } of known) {
+    for (const { service, isProven, isOdd, answersProbes, answeredProbes, stillOut, assumed = 0, ...asked } of known) {
       const account = this.#accounts.get(service);
       if (account === undefined) continue;
+      account.questions.isBehind ||= asked.isBehind === true;
+      account.questions.offersSecond ||= asked.offersSecond === true && account.lineService.second !== undefined;
+      account.questions.answersSecond ||= asked.answersSecond === true;
       account.isOdd ||= isOdd;
       account.answeredProbes ||= answeredProbes;
       account.staleKnown = Math.max(account.staleKnown, stillOut);
@@ -140,6 +160,11 @@ export class Recovery {
       else if (isProven || answersProbes) account.answersProbes = true;
       if (account.isProven && !account.isOdd) this.#probeWhileIdle(account);
     }
+  }
+
+  /** What is drawn from now on follows from this: no process's questions are those of the one before. */
+  seed(seed: number): void {
+    this.#drawn = seed >>> 0 || 1;
   }
 
   get owing(): readonly ServiceName[] {
@@ -173,18 +198,19 @@ export class Recovery {
 
   /**
    * An answer of this service may still be on its way.
-   * @param probeShaped The answer will look like a probe's, because a caller asked that very route.
+   * @param shapedAs The question of posline's own whose answer it will look like, because a caller asked that very route.
    */
-  owe(service: ServiceName, probeShaped = false): void {
+  owe(service: ServiceName, shapedAs?: Question): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
-    if (probeShaped) {
+    const isProbeShaped = shapedAs !== undefined;
+    if (isProbeShaped) {
       account.setStale(account.stale + 1);
       account.staleBefore = 0;
     }
-    if (probeShaped && !account.isProven) this.#stopIdleProbes(account);
+    if (shapedAs === "probe" && !account.isProven) this.#stopIdleProbes(account);
     // It may wait for a customer's card.
-    if (!probeShaped) account.isGivenUp = false;
+    if (!isProbeShaped) account.isGivenUp = false;
     if (this.#owing.has(service)) return;
     account.renew();
     this.#owing.set(service, account);
@@ -238,16 +264,12 @@ export class Recovery {
   }
 
   /**
-   * A call's own reply came: the service has answered all that it was asked before. Not so where it is of a probe's shape: it may be the answer
-   * to an older question, which no row of answers in step has seen come.
+   * A call's own reply came: the service has answered all that it was asked before. Not so where one of posline's own questions may be
+   * answered so: it may be the answer to that.
    */
-  replied(service: ServiceName, probeShaped = false): void {
+  replied(service: ServiceName, shapedAs?: Question): void {
     const account = this.#accounts.get(service);
-    if (account === undefined) return;
-    if (probeShaped) {
-      account.inStep.breakOff();
-      return;
-    }
+    if (account === undefined || (shapedAs !== undefined && account.stale > 0)) return;
     account.replied();
     if (account.isSilent && account.isUnknown) {
       account.isTried = true;
@@ -258,15 +280,14 @@ export class Recovery {
   }
 
   /**
-   * An idle line's question was answered, which was asked at `askedMs`. One that wasn't known to answer any is known from now on, as it
-   * answers.
+   * An idle line's question was answered. One that wasn't known to answer any is known from now on, as it answers.
    */
-  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>, askedMs: number, now: number): void {
+  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
-    const isRight = account.lineService.isProbeAnswer(reply);
-    if (isRight) account.takeIdle(askedMs, now);
-    else account.answeredIdleWrongly();
+    const isRight = account.lineService.questionOf(reply) === "probe";
+    account.staleBefore = 0;
+    this.#noteAnswer(account, reply);
     this.#noteReply(account);
     if (account.isProven) return;
     account.isProven = isRight;
@@ -298,20 +319,21 @@ export class Recovery {
 
   /** A whole frame came while recovering. `reply` is undefined when it is not a JSON object. */
   heard(framing: Framing, reply: Readonly<Record<string, unknown>> | undefined, now: number): Heard {
-    const account = reply === undefined ? undefined : this.#accountAnswering(framing, reply);
-    if (account === undefined) {
-      this.#breakOffSteps();
+    const answer = reply === undefined ? undefined : this.#answerIn(framing, reply);
+    if (answer === undefined) {
       const heard = this.#heardWrong(this.#probedLast(framing), reply?.["status"] === "error", now);
       this.suspectFraming(framing);
       return heard;
     }
+    const { account, question } = answer;
     const { service } = account;
     if (!this.#owing.has(service) || account.sent === 0) {
       this.#cameLate(account);
       return { kind: "late", service };
     }
     this.#probeWhileIdle(account);
-    account.take(now, this.#limits);
+    if (reply !== undefined) this.#noteAnswer(account, reply);
+    account.take(now, this.#limits, question);
     this.#probeAtMs = now;
     if (account.hasAnswered) this.#noteReply(account);
     if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
@@ -321,14 +343,11 @@ export class Recovery {
     return { kind: "answer", service };
   }
 
-  /** Bytes came that are no frame. */
-  discarded({ wireBytes, checksum }: Discard): void {
-    if (checksum !== undefined || wireBytes > trailerBytesMax) this.#breakOffSteps();
-  }
-
-  /** Something came that is not an answer, or a part of one: asking in step begins anew for every service. */
-  #breakOffSteps(): void {
-    for (const { inStep } of this.#accounts.values()) inStep.breakOff();
+  /** An answer to its probe says whether it can be asked the second question. */
+  #noteAnswer({ questions, lineService }: ProbeAccount, reply: Readonly<Record<string, unknown>>): void {
+    if (lineService.second !== undefined && lineService.questionOf(reply) === "probe") {
+      questions.offersSecond = lineService.offersSecond(reply);
+    }
   }
 
   /** Not an answer in shape: it may be what the service answers to its probe, or late. */
@@ -373,14 +392,14 @@ export class Recovery {
     if (index !== -1) this.#idleProbed.splice(index, 1);
   }
 
-  /** Whether a reply can only be the answer to a probe, and not to this request. */
+  /** Whether a reply can only be the answer to a question of posline's own, and not to this request. */
   isProbeAnswer(
     framing: Framing,
     reply: Readonly<Record<string, unknown>>,
-    request: { readonly service: ServiceName; readonly probeShaped: boolean },
+    { service, shapedAs }: { readonly service: ServiceName; readonly shapedAs: Question | undefined },
   ): boolean {
-    const account = this.#accountAnswering(framing, reply);
-    return account !== undefined && !(request.probeShaped && account.service === request.service);
+    const answer = this.#answerIn(framing, reply);
+    return answer !== undefined && !(answer.question === shapedAs && answer.account.service === service);
   }
 
   /**
@@ -388,7 +407,7 @@ export class Recovery {
    * given to a call of another route; `out of step` when none should have been left.
    */
   heardStale(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): "left over" | "out of step" | undefined {
-    const account = this.#accountAnswering(framing, reply);
+    const account = this.#answerIn(framing, reply)?.account;
     if (account === undefined) return undefined;
     this.#silentSinceMs = now;
     const isOutOfStep = account.contradicts();
@@ -402,16 +421,9 @@ export class Recovery {
    */
   #cameLate(account: ProbeAccount): void {
     account.staleCame();
-    account.inStep.breakOff();
     if (account.lineService.probe === undefined) return;
     account.isProven = true;
     if (!account.isOdd) this.#probeWhileIdle(account);
-  }
-
-  /** When an idle line may ask it in step; 0 where it needn't. */
-  stepDueMs(service: ServiceName): number {
-    const account = this.#accounts.get(service);
-    return account === undefined || account.stale <= staleProbesMax ? 0 : account.stepDueMs;
   }
 
   /**
@@ -445,22 +457,28 @@ export class Recovery {
     return this.#probedMs;
   }
 
-  /** The service to probe now, if it is time for one; the caller sends it. */
-  probeDue(now: number): LineService | undefined {
+  /** What to ask now, if it is time for it; the caller sends it. */
+  probeDue(now: number): Asked | undefined {
     if (now < this.#probeAtMs) return undefined;
     const account = this.#nextToProbe(now);
     if (account === undefined) return undefined;
-    const pausing = this.#pausingUntilSoon(now);
-    const isInStep = account.isPausing;
-    if (pausing !== undefined && !account.isProbingStopped && !isInStep) {
-      account.dueMs = pausing.dueMs;
-      return undefined;
-    }
-    account.ask(now, this.#limits);
-    // Another question while this one is out could make its answer unlike the others.
-    this.#probeAtMs = now + (isInStep ? inStep.answerMs : this.#limits.probeIntervalMs);
+    const { lineService } = account;
+    const { question, isDrawn } = account.question(() => this.#draw());
+    account.ask(now, this.#limits, question, isDrawn);
+    this.#probeAtMs = now + this.#limits.probeIntervalMs;
     this.#probedMs = now;
-    return account.lineService;
+    const frame = question === "second" ? lineService.second : lineService.probe;
+    return frame === undefined ? undefined : { lineService, question, frame };
+  }
+
+  /** One of two, by Marsaglia's xorshift: it needn't be secret, only other than what was asked before. */
+  #draw(): boolean {
+    let drawn = this.#drawn;
+    drawn ^= drawn << 13;
+    drawn ^= drawn >>> 17;
+    drawn ^= drawn << 5;
+    this.#drawn = drawn >>> 0;
+    return this.#drawn >= 0x8000_0000;
   }
 
   /** The last byte is out of a probe, or of a call that failed while it was written: only from now on can it be answered. */
@@ -540,12 +558,14 @@ export class Recovery {
 
   /**
    * When it may be asked next. One that was given up is asked again where no silence has settled it for twice as long as that takes: the
-   * wrong answers may have been nobody's, of a line that is never silent.
+   * wrong answers may have been nobody's, of a line that is never silent. So is one whose silence is waited for.
    */
   #askMs(account: ProbeAccount): number {
-    if (!account.isProbingStopped) return account.dueMs;
+    const { lateReplyMs } = this.#limits;
+    const { awaitsSilence, isProbingStopped, dueMs, answeredAtMs } = account;
     const most = Math.max(...[...this.#owing.values()].map((each) => each.patience));
-    return this.#probedMs + 2 * this.#limits.lateReplyMs * most;
+    if (isProbingStopped) return this.#probedMs + 2 * lateReplyMs * most;
+    return awaitsSilence ? Math.max(dueMs, answeredAtMs + 2 * lateReplyMs * most) : dueMs;
   }
 
   #owingOf(framing: Framing): readonly ProbeAccount[] {
@@ -560,17 +580,6 @@ export class Recovery {
       if (next === undefined || account.sentAtMs < next.sentAtMs) next = account;
     }
     return next;
-  }
-
-  /**
-   * One that is asked in step at a moment that comes before another one's question would be over: that one waits for it, or its pause would
-   * be too long to count each time.
-   */
-  #pausingUntilSoon(now: number): ProbeAccount | undefined {
-    for (const account of this.#owing.values()) {
-      if (account.isPausing && account.dueMs > now && account.dueMs < now + this.#limits.probeIntervalMs) return account;
-    }
-    return undefined;
   }
 
   /**
@@ -603,9 +612,15 @@ export class Recovery {
     return [...this.#accounts.values()].filter((account) => account.framing === framing);
   }
 
-  #accountAnswering(framing: Framing, reply: Readonly<Record<string, unknown>>): ProbeAccount | undefined {
+  /** Whose question a reply can only be the answer to. */
+  #answerIn(
+    framing: Framing,
+    reply: Readonly<Record<string, unknown>>,
+  ): { readonly account: ProbeAccount; readonly question: Question } | undefined {
     for (const account of this.#accounts.values()) {
-      if (account.framing === framing && account.lineService.isProbeAnswer(reply)) return account;
+      if (account.framing !== framing) continue;
+      const question = account.lineService.questionOf(reply);
+      if (question !== undefined) return { account, question };
     }
     return undefined;
   }

@@ -91,7 +91,7 @@ async function lineMs(path: string, folder: string): Promise<number> {
         urgent: false,
         background: false,
         repeatable: false,
-        probeShaped: false,
+        shapedAs: undefined,
         adviceWhenUnknown: "",
       },
       caller: new Presence(),

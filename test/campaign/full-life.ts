@@ -692,5 +692,8 @@ const lastWaitMs = 60_000;
 /** Milliseconds after which nothing of a call can be on its way: its time in the queue and out, and behind a gateway. */
 const lookMs = 120_000;
 
-/** Milliseconds that a call may take beside its own wait: for its record, its turn behind others, its sending, and a question's end. */
-const boundMs = 5_000 + 2 * (15_000 + replyTimeoutMs + 10_000);
+/**
+ * Milliseconds that a call may take beside its own wait: for its record, its turn behind others, its sending, and a question's end, and for a
+ * sale that outdates that question.
+ */
+const boundMs = 5_000 + 2 * (15_000 + replyTimeoutMs + 10_000) + replyTimeoutMs;

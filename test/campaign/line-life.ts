@@ -16,7 +16,17 @@ import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
 import { type Acceptance, SimulatedLine } from "../line/simulated-line.ts";
 import { Timeline } from "../line/timeline.ts";
-import { detectable, type FateKind, fateOf, LineTerminal, oddFirmware, type TerminalPlan } from "./line-terminal.ts";
+import { secondKinds } from "../support/terminal.ts";
+import {
+  detectable,
+  type FateKind,
+  fateOf,
+  isOwnShaped,
+  isShapedFor,
+  LineTerminal,
+  oddFirmware,
+  type TerminalPlan,
+} from "./line-terminal.ts";
 
 /**
  * Random lives of two lines under one clock: calls of several services, a terminal on each line that does with each request what its
@@ -39,7 +49,7 @@ export type Step =
       readonly do: "call";
       readonly line: number;
       readonly service: number;
-      readonly kind: "money" | "query" | "probe-shaped";
+      readonly kind: "money" | "query" | "probe-shaped" | "second-shaped";
       readonly urgent: boolean;
       readonly timeoutMs: number;
       /** What its record takes, for a call for money, and how that ends. */
@@ -125,7 +135,7 @@ const call: fc.Arbitrary<Step> = fc.record({
   do: fc.constant("call" as const),
   line,
   service: fc.nat({ max: 2 }),
-  kind: fc.constantFrom("money" as const, "money" as const, "query" as const, "probe-shaped" as const),
+  kind: fc.constantFrom(...(["money", "money", "money", "money", "query", "query", "probe-shaped", "second-shaped"] as const)),
   urgent: fc.oneof({ weight: 7, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
   timeoutMs: fc.constantFrom(3_001, 4_000, 6_000),
   record: fc.record({
@@ -211,6 +221,7 @@ export function worldOf(kinds: readonly FateKind[], isBeyond: boolean): fc.Arbit
     // Where probes are answered with errors, one that piled up is answered with the rest (see safety.test.ts).
     slowWhenQueued: fc.constant(!isErring),
     odd: oddFirmware,
+    second: fc.constantFrom(...secondKinds, "answered" as const),
     acceptances: fc.array(acceptance, { minLength: 1, maxLength: 8 }),
   });
   return fc.record({
@@ -459,15 +470,15 @@ export class LineLife {
     const services = place?.services ?? [];
     const service = services[each.service % services.length];
     if (place === undefined || service === undefined) throw new Error("a world has lines, and each line has services");
-    const isProbeShaped = each.kind === "probe-shaped" && service.contract !== "qr";
-    const id = `${isProbeShaped ? "B" : "C"}${this.#calls.size + 1}`;
+    const shapedAs = service.contract === "qr" ? undefined : shapes[each.kind];
+    const id = `${shapedAs === undefined ? "C" : shapedAs === "probe" ? "B" : "D"}${this.#calls.size + 1}`;
     const request = requestFor(id, {
       service: service.contract,
       route: each.kind === "money" ? "/sale" : "/check",
       replyTimeoutMs: each.timeoutMs,
       urgent: each.urgent,
       repeatable: each.kind !== "money",
-      probeShaped: isProbeShaped,
+      shapedAs,
       // What it does is the world's affair; that it is there says that the call is to be recorded.
       beforeSend: each.kind === "money" ? async () => {} : undefined,
     });
@@ -507,10 +518,11 @@ export class LineLife {
     const { index, config, services, terminal } = place;
     const life = ++place.life;
     place.inFlight = undefined;
-    const observe = this.#options.watch?.({ name: `till-${index}`, config, services });
+    const name = `till-${index}`;
+    const observe = this.#options.watch?.({ name, config, services });
     const acceptances = this.#world.lines[index]?.acceptances ?? [];
     const started = new SimulatedLine({
-      ...{ config, services, time: this.#time, device: terminal.device },
+      ...{ name, config, services, time: this.#time, device: terminal.device },
       observe: (event, effects, now, engine) => {
         observe?.(event, effects, now, engine);
         if (this.#options.say !== undefined && event.at !== "tick" && event.at !== "received")
@@ -599,9 +611,9 @@ export class LineLife {
     }
     const text = Buffer.concat(ending.payload).toString();
     this.#say(`${id} ends: answered ${text}`);
-    const isProbeShaped = id.startsWith("B") && !text.includes('"id"');
-    const isProbeAnswer = text.includes("operations") || text === this.#world.lines[called.step.line]?.odd?.answer;
-    const isItsOwn = isProbeShaped ? isProbeAnswer : wasHeard && idOf(text) === id;
+    const isOwn = isOwnShaped(id) && !text.includes('"id"');
+    const isOwnAnswer = isShapedFor(id, text) || text === this.#world.lines[called.step.line]?.odd?.answer;
+    const isItsOwn = isOwn ? isOwnAnswer : wasHeard && idOf(text) === id;
     if (isItsOwn && !wasHeard) this.#tally.sameQuestion++;
     if (isItsOwn) return;
     if (place?.terminal.isFirstBareSuccess(text) === true) {
@@ -616,6 +628,8 @@ export class LineLife {
     this.#options.say?.(this.#time.now, text);
   }
 }
+
+const shapes = { money: undefined, query: undefined, "probe-shaped": "probe", "second-shaped": "second" } as const;
 
 const plainCall: Step & { do: "call" } = {
   ...({ do: "call", line: 0, service: 0, kind: "money", urgent: false, timeoutMs: 6_000 } as const),

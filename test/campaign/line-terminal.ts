@@ -6,7 +6,7 @@ import { idOf } from "../line/lines.ts";
 import { SimulatedDevice } from "../line/simulated-line.ts";
 import type { Timeline } from "../line/timeline.ts";
 import { frame } from "../support/fake-device.ts";
-import { probeReply } from "../support/terminal.ts";
+import { bothReplies, questionReply, type SecondKind } from "../support/terminal.ts";
 
 /**
  * A terminal on a line of the campaign, with a ledger of what it heard whole. It answers in order, one queue for all or one a service, and
@@ -113,6 +113,8 @@ export interface TerminalPlan {
   /** Answers that piled up behind another take their full time too. */
   readonly slowWhenQueued: boolean;
   readonly odd: OddFirmware | undefined;
+  /** What it does with the second question. */
+  readonly second: SecondKind;
   /** After so many milliseconds it has given up a call by itself, and won't answer it. */
   readonly forgetsMs?: number;
   /** What comes right behind each answer, in hexadecimal. */
@@ -256,11 +258,12 @@ export class LineTerminal {
   #answer({ framing, text, heardMs, fate: { kind, at, pauseMs } }: Queued): void {
     if (kind === "reply lost") return;
     const id = idOf(text);
-    const isProbeShaped = id === "" || id.startsWith("B");
-    if (!isProbeShaped && this.#time.now - heardMs > (this.#plan.forgetsMs ?? Number.POSITIVE_INFINITY)) return;
-    const odd = isProbeShaped && this.#odd?.services.includes(serviceOf(framing, text)) ? this.#odd.answer : undefined;
-    const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
-    const good = odd ?? probe ?? (isProbeShaped ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
+    const isOwn = id === "" || isOwnShaped(id);
+    if (!isOwn && this.#time.now - heardMs > (this.#plan.forgetsMs ?? Number.POSITIVE_INFINITY)) return;
+    const odd = isOwn && this.#odd?.services.includes(serviceOf(framing, text)) ? this.#odd.answer : undefined;
+    const own = id === "" ? questionReply({ framing, text, number: 0 }, this.#plan.second) : undefined;
+    if (id === "" && own === undefined && odd === undefined && kind !== "error") return;
+    const good = odd ?? own ?? (isOwnShaped(id) ? ownShape(framing, id) : `{"status":"success","id":"${id}"}`);
     if (odd !== undefined && kind !== "error") this.#oddAnswers++;
     const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
     const cut = Math.max(1, Math.floor(bytes.length * at));
@@ -320,8 +323,17 @@ function serviceOf(framing: Framing, text: string): ContractName {
 /** Milliseconds after which a recovery asks again, and an idle line's own question is given up. */
 const probeMs = 2_000;
 
-/** What a till's own question of a probe's route is answered: no id in it, by which it could be told from a probe's. */
-function probeShape(framing: Framing): string {
-  const text = framing === "stx" ? "command=/supported_operations&" : "/supported_operations";
-  return probeReply({ framing, text, number: 0 }) ?? "";
+/** A call of a till that asks what posline asks: by its id it is known which of the two. */
+export const isOwnShaped = (id: string) => id.startsWith("B") || id.startsWith("D");
+
+/** What such a call is answered: no id in it, by which it could be told from the answer to posline's own question. */
+function ownShape(framing: Framing, id: string): string {
+  if (id.startsWith("D")) return framing === "stx" ? bothReplies.shift : bothReplies.terminals;
+  return framing === "stx" ? bothReplies.supported : bothReplies.bankSupported;
+}
+
+/** Whether an answer is of the shape that such a call is answered in. */
+export function isShapedFor(id: string, text: string): boolean {
+  if (id.startsWith("B")) return text.includes("operations");
+  return text.includes('"terminals":') || text.includes("isShiftOpen");
 }

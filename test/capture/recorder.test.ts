@@ -14,7 +14,7 @@ import type { Decoded, Framing } from "../../src/wire/decoded.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, merchantId, requestFor } from "../line/lines.ts";
 import { secretsIn, seededSecrets } from "../support/secrets.ts";
-import { probeReplies } from "../support/terminal.ts";
+import { bothReplies, probeReplies } from "../support/terminal.ts";
 
 const config = configOf({ idleProbeMs: 0, lateReplyMs: 4_000, queueCallsMax: 400 });
 const services = contractNames.map((name) => lineService(contracts[name], { crc16: "arc", quiet: false, merchantId }));
@@ -95,7 +95,7 @@ test("LineRecorder keeps of a long reply only what the engine reads in it", () =
     `[${"1,".repeat(70_000)}1]`,
     `{${"x".repeat(5_000)}`,
   ]) {
-    life.call("A", { replyTimeoutMs: 4_000, probeShaped: true });
+    life.call("A", { replyTimeoutMs: 4_000, shapedAs: "probe" });
     life.give({ at: "wrote" });
     life.receive(frame(text));
     while (life.engine.state !== "idle") life.give({ at: life.engine.rest?.isWriting === true ? "wrote" : "tick" }, 2_000);
@@ -115,6 +115,68 @@ test("LineRecorder keeps of a long reply only what the engine reads in it", () =
     "not a JSON object",
     { status: "success", code: 7, data: { operations: [] } },
   ]);
+});
+
+test("LineRecorder keeps of a reply what tells the answer to the second question, and which of the two a call's may look like", () => {
+  const life = new Recorded();
+  life.give({ at: "opened", seed: 7 });
+  life.give({ at: "drained" });
+  const long = (text: string) => JSON.stringify({ ...JSON.parse(text), print: "x".repeat(5_000) });
+  life.receive(frame(long(bothReplies.terminals)));
+  life.receive(frame(long(bothReplies.shift), "stx"));
+  life.receive(frame(long('{"status":"success","code":0,"documentID":4,"isShiftOpen":"true"}'), "stx"));
+  while (life.engine.state !== "idle") life.give({ at: life.engine.rest?.isWriting === true ? "wrote" : "tick" }, 2_000);
+  life.call("A", { route: "/terminals", shapedAs: "second" });
+  life.give({ at: "wrote" });
+  life.receive(frame(long(bothReplies.terminals)));
+  const events = same(life.recording);
+  const kept = itemsOf(events).flatMap((item) => (item.kind === "frame" ? [item.like] : []));
+  assert.deepEqual(kept, [
+    { status: "success", data: { terminals: [] } },
+    { status: "success", code: 0, isShiftOpen: "?" },
+    { status: "success", code: 0 },
+    // Of a call's own reply it is looked for nowhere.
+    { status: "success" },
+  ]);
+  assert.deepEqual(
+    events.flatMap((event) => (event.at === "opened" ? [event.seed] : [])),
+    [7],
+  );
+  const call = events.find((event) => event.at === "call");
+  assert.equal(call?.at === "call" && call.shapedAs, "second");
+});
+
+test("LineRecorder tells the echo of the second question from that of the probe, and neither is an answer", () => {
+  const life = new Recorded();
+  life.give({ at: "opened", seed: 7 });
+  life.give({ at: "drained" });
+  const answers: Readonly<Record<string, [string, Framing]>> = {
+    bank: [bothReplies.bankSupported, "length"],
+    fiscal: [bothReplies.supported, "stx"],
+    qr: [probeReplies.connection, "length"],
+  };
+  for (let n = 0; n < 100 && life.engine.rest?.asked !== "second"; n++) {
+    life.give({ at: life.engine.rest?.isWriting === true ? "wrote" : "tick" }, 100);
+    const { asked, probed = "" } = life.engine.rest ?? {};
+    const [text, framing] = answers[probed] ?? [];
+    if (asked === undefined && text !== undefined && framing !== undefined) life.receive(frame(text, framing));
+  }
+  const { asked, probed } = life.engine.rest ?? {};
+  const second = services.find(({ service }) => service === probed);
+  assert.ok(asked === "second" && second?.second !== undefined);
+  life.give({ at: "wrote" });
+  const bytes = Buffer.concat(second.second);
+  const payload = second.framing === "stx" ? bytes.subarray(1, -5) : bytes.subarray(4, -2);
+  life.receive(frame(payload, second.framing, bytes.length));
+  assert.equal(life.engine.state, "recovering");
+  const echoes = itemsOf(same(life.recording)).flatMap((item) =>
+    item.kind === "frame" && item.echoOf !== undefined ? [item] : [],
+  );
+  assert.deepEqual(
+    echoes.map(({ echoOf, echoOfSecond }) => [echoOf, echoOfSecond]),
+    [[probed, true]],
+  );
+  assert.equal(JSON.stringify(echoes).includes("check_shift"), false);
 });
 
 test("LineRecorder tells an echo, a login prompt and noise apart, and shows no byte of them", () => {

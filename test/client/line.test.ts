@@ -119,11 +119,11 @@ test("a client over a line never sends a waiting call whose caller has left", as
   const emulator = new Emulator({ merchantId });
   const { connect, outcome, time } = terminal(t, (call) => {
     routes.push(call.route);
-    return call.route === "/terminals" ? never() : emulated(emulator)(call);
+    return call.route === "/check" ? never() : emulated(emulator)(call);
   });
   const client = await connect({ services: ["bank"] });
-  const first = outcome(client.bank.terminals());
-  await time.until(() => routes.includes("/terminals"), 10_000);
+  const first = outcome(client.bank.check({ pay_id: "P-1" }));
+  await time.until(() => routes.includes("/check"), 10_000);
   const leaving = new AbortController();
   const second = client.bank.sale(sale, { signal: leaving.signal });
   leaving.abort();

@@ -102,7 +102,45 @@ test("polling and probes lead to read-only routes of the same contract", () => {
       assert.equal(routeOf(contract, path)?.effect, "none", `${contract.service} ${path}`);
     }
     assert.equal(routeOf(contract, contract.probe.route)?.body, "none");
+    if (contract.secondProbe === undefined) continue;
+    assert.equal(routeOf(contract, contract.secondProbe.route)?.effect, "none");
+    for (const path of contract.secondProbe.alikeRoutes) assert.ok(routeOf(contract, path), path);
   }
+});
+
+test("secondProbe.isAnswer() knows the answer of its own service, and no receipt's that also tells the shift", () => {
+  const shift = { status: "success", code: 0, isShiftOpen: "true" };
+  const terminals = { status: "success", data: { terminals: [] } };
+  assert.ok(fiscal.secondProbe?.isAnswer(shift));
+  assert.ok(bank.secondProbe?.isAnswer(terminals));
+  for (const reply of [
+    { ...shift, documentID: 7 },
+    { ...shift, status: "error" },
+    { status: "success", code: 0 },
+    terminals,
+    fiscalAnswer,
+  ]) {
+    assert.ok(!fiscal.secondProbe?.isAnswer(reply), JSON.stringify(reply));
+  }
+  for (const reply of [
+    { ...terminals, status: "error" },
+    { status: "success", terminals: [] },
+    { status: "success", data: { terminals: {} } },
+    { status: "success", data: null },
+    shift,
+    bankAnswer,
+  ]) {
+    assert.ok(!bank.secondProbe?.isAnswer(reply), JSON.stringify(reply));
+  }
+  assert.equal(qr.secondProbe, undefined);
+});
+
+test("secondProbe.isOffered() goes by what the probe's answer lists", () => {
+  assert.ok(fiscal.secondProbe?.isOffered({ ...fiscalAnswer, operations: ["sale", "check_shift"] }));
+  assert.ok(!fiscal.secondProbe?.isOffered(fiscalAnswer));
+  assert.ok(bank.secondProbe?.isOffered({ status: "success", data: { operations: ["terminals"] } }));
+  assert.ok(bank.secondProbe?.isOffered({ status: "success", operations: ["terminals"] }));
+  assert.ok(!bank.secondProbe?.isOffered(bankAnswer));
 });
 
 test("settlingRules believe no bank operation to be absent before the reply time-out of its start is over", () => {

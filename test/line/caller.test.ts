@@ -237,3 +237,41 @@ test("lineCaller() records what fails by a bug as unknown: nobody knows whether 
   await time.advance(100);
   assert.ok(ledger.told.includes("ending unknown undefined undefined"), ledger.told.join());
 });
+
+test("lineCaller() says which of posline's own questions a reply may look like: its route's own, and of a shift", async () => {
+  const shapes: Record<string, unknown> = {};
+  for (const contract of Object.values(contracts)) {
+    for (const { path } of contract.routes) {
+      const { line } = lineOver(new FakeDevice(() => {}).open);
+      mock.method(line, "run", ({ shapedAs }: LineRequest) => {
+        if (shapedAs !== undefined) shapes[`${contract.service} ${path}`] = shapedAs;
+        return Promise.reject(new Fault("unavailable", "not here"));
+      });
+      const ask = lineCaller({
+        contract,
+        line,
+        replyTimeoutMs: {},
+        merchantId: "M",
+        ledger: new FakeOperationLog(),
+        device: "tty",
+      });
+      const call: Call = {
+        ...{ service: contract.service, contract: contract.service, route: path, requestId: "r", key: undefined },
+        ...{ body: [Buffer.from("{}")], caller: new Presence() },
+      };
+      await ask(call).catch(() => {});
+    }
+  }
+  assert.deepEqual(shapes, {
+    "fiscal /supported_operations": "probe",
+    "fiscal /open_shift": "second",
+    "fiscal /close_shift": "second",
+    "fiscal /check_shift": "second",
+    "fiscal /x_report": "second",
+    "fiscal /dates_report": "second",
+    "fiscal /get_info": "second",
+    "bank /supported_operations": "probe",
+    "bank /terminals": "second",
+    "qr /check_connection": "probe",
+  });
+});

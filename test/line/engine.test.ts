@@ -17,7 +17,7 @@ import { type LineState, lineStates } from "../../src/line/states.ts";
 import { silentWarnMs, staleProbesMax } from "../../src/recovery/limits.ts";
 import type { Decoded, Discard, Frame, Framing } from "../../src/wire/decoded.ts";
 import { frameOf } from "../../src/wire/framing.ts";
-import { probeReplies } from "../support/terminal.ts";
+import { bothReplies, probeReplies } from "../support/terminal.ts";
 import { configOf, merchantId, requestFor } from "./lines.ts";
 
 /** The engine by itself, fed by hand: no device, no timer, no promise. Each event of each state has a cell here. */
@@ -480,8 +480,17 @@ test("LineEngine.handle() takes a probe's answer that comes late for no disorder
   assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["report late"]);
   assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply"]);
   assert.equal(bench.engine.state, "idle");
-  bench.call("B", { route: "/supported_operations", probeShaped: true });
+  bench.call("B", { route: "/supported_operations", shapedAs: "probe" });
   assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["settle reply"], "it is what was asked");
+});
+
+test("LineEngine.handle() gives the answer to the second question to a call of its own route only, whenever it comes", () => {
+  const bench = inState("idle");
+  bench.call("A");
+  assert.deepEqual(bench.receive(bothReplies.terminals).map(wordsOf), ["report late"]);
+  assert.deepEqual(bench.receive(sale).map(wordsOf), ["settle reply"]);
+  bench.call("B", { route: "/terminals", shapedAs: "second" });
+  assert.deepEqual(bench.receive(bothReplies.terminals).map(wordsOf), ["settle reply"]);
 });
 
 test("LineEngine.handle() takes an empty frame for nobody's, whether the line is idle or a call is out, and nothing else so", () => {
@@ -760,7 +769,7 @@ test("LineEngine takes an error for the reply to a call once answers to earlier 
 test("LineEngine takes the answer to a call of the probe's own route for no proof that no other one is out", () => {
   const bench = inState("idle");
   bench.receive(probeReplies.bankSupported);
-  bench.call("A", { route: "/supported_operations", probeShaped: true });
+  bench.call("A", { route: "/supported_operations", shapedAs: "probe" });
   assert.deepEqual(bench.receive(probeReplies.bankSupported).map(wordsOf), ["settle reply"]);
   bench.call("B");
   assert.deepEqual(reasonsOf(bench.receive(declined)), ["reply-ambiguous"]);

@@ -98,7 +98,7 @@ export function requestFor(
     urgent: false,
     background: false,
     repeatable: false,
-    probeShaped: false,
+    shapedAs: undefined,
     adviceWhenUnknown: "Outcome unknown, call /check",
     caller: new Presence(),
     ...rest,

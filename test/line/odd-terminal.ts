@@ -5,7 +5,7 @@ import { Fault } from "../../src/core/fault.ts";
 import { lineService } from "../../src/line/caller.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { frame } from "../support/fake-device.ts";
-import { probeReply } from "../support/terminal.ts";
+import { questionReply, type SecondKind } from "../support/terminal.ts";
 import { configOf, idOf, merchantId, requestFor } from "./lines.ts";
 import { SimulatedDevice, SimulatedLine } from "./simulated-line.ts";
 import { Timeline } from "./timeline.ts";
@@ -18,6 +18,8 @@ export class OddTerminal {
   readonly line: SimulatedLine;
   /** What these services answer to their probes: a frame's text, bytes as they are, or nothing. */
   readonly odd = new Map<ContractName, string | Buffer | undefined>();
+  /** What it does with the second question. */
+  second: SecondKind = "answered";
   isOn = true;
   /** What a call is answered; undefined: nothing. */
   onCall: (id: string) => string | undefined = (id) => `{"status":"error","code":-29,"id":"${id}"}`;
@@ -93,7 +95,7 @@ export class OddTerminal {
     if (id !== "") return this.onCall(id);
     this.probes++;
     const service = framing === "stx" ? "fiscal" : text.startsWith(":8887") ? "qr" : "bank";
-    return this.odd.has(service) ? this.odd.get(service) : probeReply({ framing, text, number: 0 });
+    return this.odd.has(service) ? this.odd.get(service) : questionReply({ framing, text, number: 0 }, this.second);
   }
 
   /** Proves all, and then loses a call of this service while its probes are answered so. */

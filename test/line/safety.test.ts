@@ -31,6 +31,7 @@ const restartedInHang: World = {
   signed: true,
   slowWhenQueued: true,
   probes: false,
+  second: "answered",
 };
 
 /** The same with more of them, which come one by one. */
@@ -46,6 +47,7 @@ const restartedOverMany: World = {
   signed: true,
   slowWhenQueued: true,
   probes: false,
+  second: "answered",
 };
 
 /** And with a terminal that answers for the second time while the second call is out. */

@@ -67,6 +67,8 @@ const wireMs = 1;
 const newDecoder = () => createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
 
 export interface SimulatedLineOptions {
+  /** Default "till". */
+  readonly name?: string;
   readonly config: LineConfig;
   readonly services: readonly LineService[];
   readonly time: Timeline;
@@ -105,8 +107,12 @@ export class SimulatedLine {
 
   constructor(options: SimulatedLineOptions) {
     this.#options = options;
-    this.#engine = new LineEngine({ name: "till", config: options.config, services: options.services });
+    this.#engine = new LineEngine({ name: this.#name, config: options.config, services: options.services });
     this.#reader = this.#newReader();
+  }
+
+  get #name(): string {
+    return this.#options.name ?? "till";
   }
 
   get state(): LineState {
@@ -150,7 +156,7 @@ export class SimulatedLine {
   call(request: LineRequest, ended: (ending: Ending) => void): () => void {
     const { config, time } = this.#options;
     const times = { cameMs: time.now, waitUntilMs: time.now + config.queueWaitMs };
-    const exchange = new Exchange("till", request, frameOf(request.framing, request.payload, config.crc16), times);
+    const exchange = new Exchange(this.#name, request, frameOf(request.framing, request.payload, config.crc16), times);
     exchange.onEnded = ended;
     this.#feed({ at: "call", exchange });
     return () => {
@@ -199,7 +205,7 @@ export class SimulatedLine {
     this.#drainUntilMs = time.now + silenceMs;
     this.#drainGiveUpMs = time.now + silenceMsMax;
     device.opened(this);
-    this.#feed({ at: "opened" });
+    this.#feed({ at: "opened", seed: Math.imul(time.now + 1, 0x9e37_79b1) >>> 0 });
   }
 
   #close(): void {

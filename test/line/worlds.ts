@@ -10,7 +10,7 @@ import type { Ending, LineRequest } from "../../src/line/exchange.ts";
 import type { LineObserve } from "../../src/line/line.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { frame } from "../support/fake-device.ts";
-import { probeReply } from "../support/terminal.ts";
+import { bothReplies, questionReply, type SecondKind, secondKinds } from "../support/terminal.ts";
 import { configOf, idOf, merchantId, requestFor } from "./lines.ts";
 import { SimulatedDevice, SimulatedLine } from "./simulated-line.ts";
 import { Timeline } from "./timeline.ts";
@@ -32,7 +32,7 @@ export type Step =
   | {
       readonly do: "call";
       readonly service: ContractName;
-      readonly kind: "money" | "query" | "probe-shaped";
+      readonly kind: "money" | "query" | "probe-shaped" | "second-shaped";
       readonly timeoutMs: number;
       /** What precedes its first byte, for a call for money: how long it takes, and how it ends. */
       readonly before?: { readonly ms: number; readonly kind: "done" | "failed" | "never" };
@@ -64,6 +64,7 @@ class FifoTerminal {
   onCall: (id: string) => void = () => {};
   readonly #fates: readonly Fate[];
   readonly #apart: boolean;
+  readonly #second: SecondKind;
   readonly #slowWhenQueued: boolean;
   readonly #queues = new Map<string, { framing: Framing; text: string; fate: Fate; queued: boolean }[]>();
   readonly #time: Timeline;
@@ -71,11 +72,12 @@ class FifoTerminal {
   /** When the last bytes that were put in have left. */
   #sentMs = 0;
 
-  constructor(time: Timeline, { fates, apart, slowWhenQueued }: Pick<World, "fates" | "apart" | "slowWhenQueued">) {
+  constructor(time: Timeline, { fates, apart, slowWhenQueued, second }: World) {
     this.#time = time;
     this.device = new SimulatedDevice(time, (framing, text) => this.#take(framing, text));
     this.#fates = fates;
     this.#apart = apart;
+    this.#second = second;
     this.#slowWhenQueued = slowWhenQueued;
   }
 
@@ -117,11 +119,12 @@ class FifoTerminal {
 
   #answer({ framing, text, fate: { kind } }: { framing: Framing; text: string; fate: Fate }): void {
     const id = idOf(text);
-    const isProbeShaped = id === "" || id.startsWith("B");
-    const isOdd = isProbeShaped && this.#odd?.services.includes(serviceOf(framing, text)) === true;
+    const isOwn = id === "" || isOwnShaped(id);
+    const isOdd = isOwn && this.#odd?.services.includes(serviceOf(framing, text)) === true;
     const odd = isOdd ? this.#odd?.answer : undefined;
-    const probe = id === "" ? probeReply({ framing, text, number: 0 }) : undefined;
-    const good = odd ?? probe ?? (isProbeShaped ? probeShape(framing) : `{"status":"success","id":"${id}"}`);
+    const own = id === "" ? questionReply({ framing, text, number: 0 }, this.#second) : undefined;
+    if (id === "" && own === undefined) return;
+    const good = odd ?? own ?? (isOwnShaped(id) ? ownShape(framing, id) : `{"status":"success","id":"${id}"}`);
     const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
     if (kind === "reply lost") return;
     if (kind === "corrupt") bytes.writeUInt8(bytes.readUInt8(bytes.length - 4) ^ 0x41, bytes.length - 4);
@@ -150,10 +153,13 @@ function never(): never {
   throw new Error("there is at least one fate");
 }
 
-/** What a till's own /supported_operations is answered: no id in it, by which it could be told from a probe's. */
-function probeShape(framing: Framing): string {
-  const text = framing === "stx" ? "command=/supported_operations&" : "/supported_operations";
-  return probeReply({ framing, text, number: 0 }) ?? never();
+/** A call of a till that asks what posline asks: by its id it is known which of the two. */
+const isOwnShaped = (id: string) => id.startsWith("B") || id.startsWith("D");
+
+/** What such a call is answered: no id in it, by which it could be told from the answer to posline's own question. */
+function ownShape(framing: Framing, id: string): string {
+  if (id.startsWith("D")) return framing === "stx" ? bothReplies.shift : bothReplies.terminals;
+  return framing === "stx" ? bothReplies.supported : bothReplies.bankSupported;
 }
 
 // Quick answers, and those that make a call time out and probes pile up.
@@ -171,7 +177,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("call" as const),
       service: fc.constantFrom("bank" as const, "bank" as const, "bank" as const, "qr" as const, "fiscal" as const),
-      kind: fc.constantFrom("money" as const, "money" as const, "query" as const, "probe-shaped" as const),
+      kind: fc.constantFrom(
+        ...(["money", "money", "money", "money", "query", "query", "probe-shaped", "second-shaped"] as const),
+      ),
       timeoutMs: fc.integer({ min: 3_001, max: 6_000 }),
     }),
   },
@@ -189,18 +197,21 @@ export interface World {
   readonly slowWhenQueued: boolean;
   /** Whether an idle line asks its terminal between the calls, as often as it may. */
   readonly probes: boolean;
+  readonly second: SecondKind;
   readonly odd?: OddFirmware | undefined;
 }
 
+const shapes = { money: undefined, query: undefined, "probe-shaped": "probe", "second-shaped": "second" } as const;
+
 function requestOf(step: Step & { do: "call" }, id: string): LineRequest {
   const { service, kind, timeoutMs, before } = step;
-  const isProbeShaped = kind === "probe-shaped" && service !== "qr";
-  return requestFor(`${isProbeShaped ? "B" : "C"}${id}`, {
+  const shapedAs = service === "qr" ? undefined : shapes[kind];
+  return requestFor(`${shapedAs === undefined ? "C" : shapedAs === "probe" ? "B" : "D"}${id}`, {
     service,
     route: kind === "money" ? "/sale" : "/check",
     replyTimeoutMs: timeoutMs,
     repeatable: kind !== "money",
-    probeShaped: isProbeShaped,
+    shapedAs,
     // What it does is the world's affair; that it is there says that the call is to be recorded.
     beforeSend: before === undefined || kind !== "money" ? undefined : async () => {},
   });
@@ -331,15 +342,19 @@ export class Life {
         if (ending.outcome === "not-sent") assert.equal(sendings, 0, `${id} was sent, and called not sent: ${ending.message}`);
       } else if (ending !== undefined) {
         const text = Buffer.concat(ending.payload).toString();
-        const isProbeShaped = id.startsWith("B") && !text.includes('"id"');
+        const isOwn = isOwnShaped(id) && !text.includes('"id"');
         const isOdd = text === this.#world.odd?.answer;
-        if (isProbeShaped) assert.ok(text.includes("operations") || isOdd, `${id} was answered ${text}`);
+        const good = ownShape(request.framing, id);
+        if (isOwn) assert.ok(isOdd || text === good || isListOf(text, id), `${id} was answered ${text}`);
         else assert.equal(idOf(text), id, `${id} was answered ${text}`);
       }
       assert.ok(sendings <= (request.repeatable ? 2 : 1), `${id} was sent ${sendings} times`);
     }
   }
 }
+
+/** The probe's own answer to a till that asks the same, whatever it lists. */
+const isListOf = (text: string, id: string) => id.startsWith("B") && text.includes("operations");
 
 const idIn = (request: LineRequest) => idOf(Buffer.concat(request.payload).toString());
 
@@ -379,5 +394,6 @@ export const worldOf = (
     signed: fc.boolean(),
     slowWhenQueued: fc.constant(slowWhenQueued),
     probes: fc.boolean(),
+    second: fc.constantFrom(...secondKinds, "answered" as const),
     odd,
   });

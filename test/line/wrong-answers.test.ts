@@ -51,7 +51,7 @@ for (const [name, odd, promptS, longestS] of [
   ["operations that are no texts", '{"status":"success","data":{"operations":null}}', 100, 300],
   ["text", "BUSY", 100, 300],
   // A terminal that waits for a customer's card may be busy, and say so at once.
-  ["errors", error, 330, 390],
+  ["errors", error, 360, 515],
 ] as const) {
   test(`Line is clean within half a minute and a few probes at a start over a terminal that answers them with ${name}`, () => {
     const terminal = new OddTerminal(["bank"]);

@@ -3,12 +3,13 @@ import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { drainMs, inStep, staleProbesMax as leftOver } from "../../src/recovery/limits.ts";
+import { drainMs, staleProbesMax as leftOver, passedOverMax, rowMin } from "../../src/recovery/limits.ts";
 import type { KnownAnswers } from "../../src/recovery/probe-account.ts";
+import type { Question } from "../../src/recovery/questions.ts";
 import { Recovery } from "../../src/recovery/recovery.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { merchantId } from "../line/lines.ts";
-import { probeReplies } from "../support/terminal.ts";
+import { bothReplies, probeReplies } from "../support/terminal.ts";
 
 const lateReplyMs = 30_000;
 const probeIntervalMs = 2_000;
@@ -39,8 +40,8 @@ class Proof {
 
   /** The text of the probe that is sent now. */
   ask(): string | undefined {
-    const probe = this.recovery.probeDue(this.now)?.probe;
-    return probe === undefined ? undefined : Buffer.concat(probe).toString("latin1");
+    const frame = this.recovery.probeDue(this.now)?.frame;
+    return frame === undefined ? undefined : Buffer.concat(frame).toString("latin1");
   }
 
   askAfter(ms: number): string | undefined {
@@ -76,8 +77,8 @@ class Proof {
     return this.recovery.isClean(this.now);
   }
 
-  fail(service: ContractName, probeShaped = false): this {
-    this.recovery.owe(service, probeShaped);
+  fail(service: ContractName, shapedAs?: Question): this {
+    this.recovery.owe(service, shapedAs);
     this.recovery.begin(this.now);
     return this;
   }
@@ -218,7 +219,7 @@ test("Recovery.replied() forgets what is left over: it was answered before", () 
 test("Recovery counts a caller's own request of the probe's route as left over", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
-  proof.fail("bank", true).ask();
+  proof.fail("bank", "probe").ask();
   proof.answer("bank");
   assert.equal(proof.recovery.owes, true, "it may be the answer to the caller's");
   proof.exchange("bank");
@@ -272,7 +273,7 @@ test("Recovery doesn't settle by lateReplyMs of silence a service that has answe
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
 });
 
-test("Recovery after a silence still counts the probes of that silence as left over", () => {
+test("Recovery after a silence of a service that had never answered counts as after a start, where it answers after all", () => {
   const proof = new Proof(["bank"]);
   const beganMs = proof.now;
   let asked = 0;
@@ -283,9 +284,9 @@ test("Recovery after a silence still counts the probes of that silence as left o
   assert.equal(asked, 7);
   proof.now = beganMs + lateReplyMs;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
-  // A call is sent, and fails; the answers to those probes come before it, but for the first, from before the silence.
+  // A call is sent, and fails. One that answers after all may have been asked by the process before as well: all of that is counted anew.
   proof.fail("bank");
-  for (let time = 0; time < asked - 1; time++) {
+  for (let time = 0; time < leftOver + asked; time++) {
     proof.exchange("bank");
     assert.equal(proof.recovery.owes, true);
   }
@@ -336,10 +337,10 @@ test("Recovery.heard() of a frame that nobody owes makes its services owe", () =
 test("Recovery.isProbeAnswer() is true for a probe's answer, except to a call of that very route and service", () => {
   const { recovery } = new Proof(["bank", "qr"]);
   const answer = JSON.parse(probeReplies.bankSupported);
-  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", probeShaped: false }), true);
-  assert.equal(recovery.isProbeAnswer("length", answer, { service: "qr", probeShaped: true }), true);
-  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", probeShaped: true }), false);
-  assert.equal(recovery.isProbeAnswer("length", { status: "success" }, { service: "bank", probeShaped: false }), false);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", shapedAs: undefined }), true);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "qr", shapedAs: "probe" }), true);
+  assert.equal(recovery.isProbeAnswer("length", answer, { service: "bank", shapedAs: "probe" }), false);
+  assert.equal(recovery.isProbeAnswer("length", { status: "success" }, { service: "bank", shapedAs: undefined }), false);
 });
 
 test("Recovery.dueMs() leaves silence out while something is half heard", () => {
@@ -539,8 +540,8 @@ test("Recovery.heardStale() says that the reply before it was none, where a term
   assert.ok(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), "so an error may be one of them");
   assert.equal(proof.recovery.heardStale("length", supported, proof.now), "left over", "it is known by now");
   for (const ask of [
-    ({ recovery, now }: Proof) => recovery.repliedIdle("bank", supported, now, now),
-    ({ recovery }: Proof) => recovery.owe("bank", true),
+    ({ recovery }: Proof) => recovery.repliedIdle("bank", supported),
+    ({ recovery }: Proof) => recovery.owe("bank", "probe"),
     (each: Proof) => each.fail("bank").ask(),
   ]) {
     const asked = hung(["bank"]);
@@ -560,36 +561,13 @@ test("Recovery.heardStale() says that answers which silence had given up come af
   assert.equal(proof.recovery.state.accounts[0]?.staleAssumed, leftOver + 3 - 1);
 });
 
-test("Recovery.heardStale() says that answers come which a row of answers in step had said were none, and believes no row any more", () => {
-  const supported = JSON.parse(probeReplies.bankSupported);
-  const proof = new Proof(["bank"]).prove();
-  const stale = () => proof.recovery.state.accounts[0]?.staleAssumed ?? 0;
-  /** How many of an idle line's questions are answered in step until it isn't asked so any more. */
-  const answersInStep = () => {
-    let n = 0;
-    do {
-      const askedMs = proof.now;
-      proof.now += 200;
-      proof.recovery.repliedIdle("bank", supported, askedMs, proof.now);
-      proof.now = Math.max(proof.now, proof.recovery.stepDueMs("bank"));
-    } while (++n < 50 && proof.recovery.stepDueMs("bank") !== 0);
-    return n;
-  };
-  proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, assumed: 700 }]);
-  proof.now += 60_000;
-  assert.deepEqual([answersInStep(), stale()], [7, 0]);
-  assert.equal(proof.recovery.heardStale("length", supported, proof.now), "out of step");
-  assert.equal(stale(), 699);
-  assert.deepEqual([answersInStep(), stale()], [1, 699]);
-});
-
 /** Two of a framing: bank answers what it is asked with errors, and silence has settled it; of qr some answers may come. */
 function besideErring(): Proof {
   const proof = new Proof(["bank", "qr"]).prove();
   proof.recovery.replied("qr");
   proof.recovery.inherit([{ ...knowsNothing, service: "bank", answeredProbes: true }]);
   proof.recovery.replied("bank");
-  for (let time = 0; time < 3; time++) proof.recovery.owe("qr", true);
+  for (let time = 0; time < 3; time++) proof.recovery.owe("qr", "probe");
   return proof;
 }
 
@@ -604,7 +582,7 @@ test("Recovery counts no error off a service's answers where another of its fram
   assert.deepEqual([proof.recovery.state.accounts[1]?.refusals, proof.recovery.state.accounts[1]?.errors], [3, 0]);
   const alone = new Proof(["qr"]).prove();
   alone.recovery.replied("qr");
-  alone.recovery.owe("qr", true);
+  alone.recovery.owe("qr", "probe");
   assert.ok(alone.recovery.takeAmbiguous("length", "qr", alone.now, false));
   assert.equal(alone.recovery.state.accounts[0]?.staleKnown, 0, "alone it can only be its own");
 });
@@ -622,7 +600,7 @@ test("Recovery.takeAmbiguous() of the first error after a silence, where a servi
   // The other one was asked, and nobody knows how it answers.
   const proof = beside();
   assert.equal(proof.recovery.state.accounts[1]?.isProven, false);
-  proof.recovery.owe("qr", true);
+  proof.recovery.owe("qr", "probe");
   assert.deepEqual([first(proof), first(proof, true)], [true, false]);
   proof.recovery.replied("bank");
   proof.now += lateReplyMs;
@@ -653,7 +631,7 @@ test("Recovery goes on from another's state with the same probes until the same 
       assert.ok(proof.recovery.settleBySilence(proof.now) && proof.clean);
     },
     () => proof.recovery.heardStale("length", JSON.parse(probeReplies.connection), proof.now),
-    () => proof.fail("qr", true),
+    () => proof.fail("qr", "probe"),
     () => proof.askAfter(probeIntervalMs),
     () => proof.askAfter(probeIntervalMs),
     () => proof.answer("qr"),
@@ -840,7 +818,7 @@ test("Recovery at start is clean though probes were lost: what is merely assumed
 test("Recovery asks a terminal that takes 18 s for each answer no more than it works off", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
-  proof.fail("bank", true);
+  proof.fail("bank", "probe");
   // It has this many requests to work off; each answer takes its 18 s.
   let queued = 0;
   let answers = 0;
@@ -863,7 +841,7 @@ test("Recovery asks a terminal that takes 18 s for each answer no more than it w
 test("Recovery asks at once again where the last answer came promptly, however many were lost before", () => {
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
-  for (let time = 0; time < 5; time++) proof.recovery.owe("bank", true);
+  for (let time = 0; time < 5; time++) proof.recovery.owe("bank", "probe");
   for (let lost = 0; lost < 6; lost++) {
     proof.now = proof.recovery.dueMs(false);
     assert.ok(proof.ask());
@@ -1124,20 +1102,20 @@ test("Recovery.idleProbed has a service that was silent from its first reply on,
     assert.deepEqual([asked(proof), proof.recovery.isProven("bank")], [["bank"], false]);
     return proof;
   };
-  const silent = replied().fail("bank", true);
+  const silent = replied().fail("bank", "probe");
   assert.deepEqual(asked(silent), []);
   silent.now += lateReplyMs;
   assert.ok(silent.recovery.settleBySilence(silent.now));
   silent.recovery.replied("bank");
   assert.deepEqual(asked(silent), [], "it was asked once");
   const wrong = replied();
-  wrong.recovery.repliedIdle("bank", { status: "error" }, wrong.now, wrong.now);
+  wrong.recovery.repliedIdle("bank", { status: "error" });
   assert.deepEqual(asked(wrong), []);
   assert.equal(wrong.recovery.state.accounts[0]?.answersProbes, true);
   const proven = replied();
-  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]), proven.now, proven.now);
+  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]));
   assert.deepEqual([asked(proven), proven.recovery.isProven("bank")], [["bank"], true]);
-  proven.recovery.repliedIdle("bank", { status: "error" }, proven.now, proven.now);
+  proven.recovery.repliedIdle("bank", { status: "error" });
   assert.deepEqual(asked(proven), ["bank"], "an error of one that is proven may pass");
 });
 
@@ -1161,72 +1139,15 @@ test("Recovery.isSilentAlone() of who is silent beside others, until it is heard
   assert.deepEqual(asked(proof), ["fiscal"]);
   silent(proof, "fiscal");
   assert.deepEqual(asked(proof), ["bank", "fiscal"], "all are silent");
-  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now, proof.now);
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
   assert.deepEqual(asked(proof), ["bank", "fiscal"], "the terminal may be on again");
-  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now, proof.now);
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
   assert.deepEqual(asked(proof), ["fiscal"]);
   assert.deepEqual(asked(silent(new Proof(["bank"]).prove(), "bank")), ["bank"], "it is alone");
   const wrong = answeredSo(new Proof(["fiscal", "bank"]).prove().fail("bank"), '{"status":"error"}', 1);
   wrong.now += 11 * lateReplyMs;
   assert.ok(wrong.recovery.settleBySilence(wrong.now));
   assert.deepEqual(asked(wrong), ["bank", "fiscal"], "it answers, if wrongly");
-});
-
-test("Recovery asks one in step in time, whenever a dead service beside it is asked", () => {
-  const names = ["qr", "bank"] as const;
-  const services = names.map((name) => lineService(contracts[name], { crc16: "arc", quiet: false, merchantId: undefined }));
-  for (const lateMs of [5_000, 7_000, 10_000, 30_000]) {
-    for (let onMs = 0; onMs < 30_000; onMs += 250) {
-      const recovery = new Recovery(services, { lateReplyMs: lateMs, probeIntervalMs });
-      recovery.inherit([
-        { ...knowsNothing, service: "bank", isProven: true, assumed: 700 },
-        { ...knowsNothing, service: "qr", isProven: true },
-      ]);
-      let now = 1_000_000;
-      recovery.begin(now);
-      const onAtMs = now + onMs;
-      while (recovery.owing.includes("bank") && now < onAtMs + 60_000) {
-        const asked = recovery.probeDue(now)?.service;
-        if (asked === "bank" && now >= onAtMs) {
-          now += 100;
-          recovery.heardBytes(now);
-          recovery.heard("length", JSON.parse(answers.bank[1]), now);
-        } else if (asked === undefined) now = Math.max(now + 1, recovery.dueMs(false));
-      }
-      assert.ok(!recovery.owing.includes("bank"), `on after ${onMs} ms, lateReplyMs ${lateMs}`);
-    }
-  }
-});
-
-test("Recovery asks two services in step that answer at any pace", () => {
-  const names = ["bank", "qr"] as const;
-  const services = names.map((name) => lineService(contracts[name], { crc16: "arc", quiet: false, merchantId: undefined }));
-  for (let tookMs = 100; tookMs < 2_900; tookMs += 100) {
-    const recovery = new Recovery(services, { lateReplyMs, probeIntervalMs });
-    recovery.inherit(names.map((service) => ({ ...knowsNothing, service, isProven: true, assumed: 400 })));
-    let now = 1_000_000;
-    recovery.begin(now);
-    const beganMs = now;
-    /** Its one worker answers in order. */
-    const queue: { readonly service: ContractName; readonly atMs: number }[] = [];
-    while (recovery.owes && now < beganMs + 120_000) {
-      const asked = recovery.probeDue(now)?.service;
-      if (asked !== undefined) {
-        queue.push({
-          service: names.find((name) => name === asked) ?? "bank",
-          atMs: Math.max(now, queue.at(-1)?.atMs ?? 0) + tookMs,
-        });
-        continue;
-      }
-      now = Math.max(now + 1, Math.min(recovery.dueMs(false), queue[0]?.atMs ?? Number.POSITIVE_INFINITY));
-      if (queue[0] === undefined || queue[0].atMs > now) continue;
-      const [framing, text] = answers[queue[0].service];
-      queue.shift();
-      recovery.heardBytes(now);
-      recovery.heard(framing, JSON.parse(text), now);
-    }
-    assert.equal(recovery.owes, false, `${tookMs} ms`);
-  }
 });
 
 test("Recovery asks services that only posline has asked no more, once they answer, until a silence settles both", () => {
@@ -1238,10 +1159,10 @@ test("Recovery asks services that only posline has asked no more, once they answ
   ]);
   proof.recovery.begin(proof.now);
   // The quicker one first: its next question would come right before the silence is long enough.
-  assert.equal(proof.recovery.probeDue(proof.now)?.service, "bank");
+  assert.equal(proof.recovery.probeDue(proof.now)?.lineService.service, "bank");
   proof.now += 20;
   proof.answer("bank");
-  assert.equal(proof.recovery.probeDue(proof.now)?.service, "qr");
+  assert.equal(proof.recovery.probeDue(proof.now)?.lineService.service, "qr");
   proof.now += 60;
   proof.answer("qr");
   const dueMs = proof.recovery.dueMs(true);
@@ -1304,56 +1225,173 @@ test("Recovery.outlastStale() ends after a silence, or three on a line that is n
   assert.deepEqual([silentFor(0), silentFor(20_000), silentFor(200_000)], [30_000, 49_000, 90_000]);
 });
 
-test("Recovery asks one that may answer hundreds of questions in step while its line is idle, until it is proven or a call is answered", () => {
-  const proof = new Proof(["bank"]).prove();
-  const stale = () => proof.recovery.state.accounts[0]?.staleAssumed;
-  /** The pauses before its questions, until that isn't so any more. */
-  const pausesWhile = (isSo: () => boolean) => {
-    proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, assumed: 700 }]);
-    proof.now += 60_000;
-    const pauses: number[] = [];
-    do {
-      const askedMs = proof.now;
-      proof.now += 200;
-      proof.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]), askedMs, proof.now);
-      pauses.push(Math.max(0, proof.recovery.stepDueMs("bank") - proof.now));
-      proof.now += pauses.at(-1) ?? 0;
-    } while (isSo() && pauses.length < 100);
-    return pauses;
-  };
-  const { pausesMs, triesMax } = inStep;
-  assert.deepEqual(
-    pausesWhile(() => stale() !== 0),
-    [...pausesMs, ...pausesMs, 0],
-  );
-  pausesWhile(() => false);
-  assert.notEqual(proof.recovery.stepDueMs("bank"), 0);
-  proof.recovery.replied("bank");
-  assert.equal(proof.recovery.stepDueMs("bank"), 0);
-  assert.deepEqual([proof.recovery.stepDueMs("gone"), new Proof(["bank"]).recovery.stepDueMs("bank")], [0, 0]);
-  const isBrokenOff = () => {
-    assert.ok(proof.recovery.heardStale("length", JSON.parse(answers.bank[1]), proof.now));
-    return proof.recovery.stepDueMs("bank") !== 0;
-  };
-  // A row that is broken off, and a pause that is as long as if it had not been, which counts as half of one: five times, and one.
-  const inAll = 2 * Math.floor(triesMax / 1.5) + 1;
-  assert.equal(pausesWhile(isBrokenOff).length, inAll, "what comes unasked breaks each row off");
-  assert.notEqual(stale(), 0);
-  const isAnError = () => {
-    proof.recovery.repliedIdle("bank", { status: "error" }, proof.now, proof.now);
-    return proof.recovery.stepDueMs("bank") !== 0;
-  };
-  proof.fail("bank").exchange("bank");
-  assert.equal(pausesWhile(isAnError).length, 1, "an error in its place ends it: it isn't asked again at once");
-  pausesWhile(() => false);
-  const row = () => proof.recovery.state.accounts[0]?.steps;
-  assert.equal(pausesWhile(() => (row() ?? 0) < 3).length, 4);
-  proof.recovery.replied("bank", true);
-  assert.equal(row(), undefined, "a till's own question may have been answered by an older answer");
+/** The answers of a terminal that has both questions of bank. */
+const both: Readonly<Record<Question, Readonly<Record<string, unknown>>>> = {
+  probe: JSON.parse(bothReplies.bankSupported),
+  second: JSON.parse(bothReplies.terminals),
+};
+
+/** A recovery of bank that may have so many answers to come, and answers both questions. */
+function bothAsked(assumed: number, seed = 1): Recovery {
+  const [bank] = new Proof(["bank"]).recovery.known;
+  assert.ok(bank !== undefined);
+  const recovery = new Recovery([lineService(contracts.bank, { crc16: "arc", quiet: false, merchantId: undefined })], {
+    lateReplyMs,
+    probeIntervalMs,
+  });
+  recovery.seed(seed);
+  recovery.inherit([{ ...bank, isProven: true, offersSecond: true, answersSecond: true, assumed }]);
+  recovery.begin(1_000_000);
+  return recovery;
+}
+
+/**
+ * Asks until bank is proven, or so often.
+ * @param backlog What it answers first: one older answer for each question, while there are any.
+ */
+function asksOn(recovery: Recovery, backlog: Question[] = [], times = 400): readonly Question[] {
+  let now = 1_000_000;
+  const asked: Question[] = [];
+  for (let turn = 0; recovery.owes && asked.length < times && turn < 10_000; turn++) {
+    now = Math.max(now, recovery.dueMs(false));
+    const due = recovery.probeDue(now);
+    if (due === undefined) continue;
+    asked.push(due.question);
+    backlog.push(due.question);
+    now += 20;
+    recovery.heardBytes(now);
+    recovery.heard("length", both[backlog.shift() ?? "probe"], now);
+  }
+  return asked;
+}
+
+test("Recovery takes a row of right answers for proof, where hundreds may come, and draws each question", () => {
+  const recovery = bothAsked(700);
+  const asked = asksOn(recovery);
+  assert.equal(recovery.owes, false);
+  assert.equal(asked.length, rowMin);
+  const seconds = asked.filter((each) => each === "second").length;
+  assert.ok(seconds > 3 && seconds < rowMin - 3, `${seconds}`);
+  assert.notDeepEqual(asksOn(bothAsked(700, 2)), asked, "another process draws others");
+  assert.deepEqual(asksOn(bothAsked(700)), asked);
+});
+
+test("Recovery never takes older answers for a row, however many there are and of whichever question", () => {
+  for (let seed = 1; seed <= 200; seed++) {
+    for (const olderOf of [() => "probe", (n: number) => (n % 2 === 0 ? "probe" : "second")] as const) {
+      const older = 20 + ((seed * 7) % 300);
+      const backlog = Array.from({ length: older }, (_, n): Question => (olderOf(n) === "probe" ? "probe" : "second"));
+      const recovery = bothAsked(2_000, seed);
+      const asked = asksOn(recovery, backlog, older + rowMin - 1);
+      assert.ok(recovery.owes, `seed ${seed}: ${asked.length} asked, ${older} older answers`);
+    }
+  }
+});
+
+test("Recovery needs a row at a start as well, however many older answers there are", () => {
+  assert.equal(asksOn(bothAsked(leftOver)).length, rowMin);
+  for (let seed = 1; seed <= 50; seed++) {
+    // The process before asked 25 times, and this one counts seventeen.
+    const recovery = bothAsked(leftOver, seed);
+    asksOn(recovery, Array<Question>(25).fill("probe"), 25 + rowMin - 1);
+    assert.ok(recovery.owes, `seed ${seed}`);
+  }
+});
+
+/** Bank, proven, and then asked so often in vain. */
+function askedInVain(times: number): Recovery {
+  const recovery = bothAsked(leftOver);
+  asksOn(recovery);
+  recovery.owe("bank");
+  recovery.begin(1_000_000);
+  for (let now = 1_000_000, asked = 0; asked < times; now = recovery.dueMs(false)) {
+    if (recovery.probeDue(now) !== undefined) asked++;
+  }
+  recovery.begin(1_000_000);
+  return recovery;
+}
+
+test("Recovery asks the second question where the next answer decides, so that one more older answer than it counts is seen", () => {
+  assert.deepEqual(asksOn(askedInVain(3)), ["probe", "probe", "probe", "second"]);
+  const recovery = askedInVain(3);
+  // Three and a copy.
+  asksOn(recovery, Array<Question>(4).fill("probe"), 4);
+  assert.ok(recovery.owes);
+  assert.equal(recovery.state.accounts[0]?.questions?.isBehind, true);
+});
+
+test("Recovery asks its probe only of a service that doesn't list the second question", () => {
+  const proof = new Proof(["bank"]);
+  for (let n = 0; n <= leftOver; n++) {
+    assert.match(proof.ask() ?? "", /supported_operations/);
+    proof.answer("bank");
+  }
+  assert.equal(proof.recovery.owes, false);
+});
+
+test("Recovery counts on where a service lists the second question and leaves it out", () => {
+  const proof = new Proof(["bank"]);
+  let seconds = 0;
+  for (let n = 0; n < 100 && proof.recovery.owes; n++) {
+    proof.now = Math.max(proof.now, proof.recovery.dueMs(false));
+    const text = proof.ask() ?? "";
+    if (text.includes("/terminals")) seconds++;
+    else proof.hear("length", bothReplies.bankSupported);
+  }
+  assert.deepEqual([proof.recovery.owes, seconds], [false, passedOverMax.ofUnknown]);
+});
+
+test("Recovery counts from the beginning a service that older answers contradict, and that refuses the second question from then on", () => {
+  const recovery = bothAsked(leftOver);
+  asksOn(recovery, Array<Question>(leftOver + 5).fill("probe"), leftOver + 1);
+  const account = () => recovery.state.accounts[0];
+  assert.equal(account()?.questions?.isBehind, true);
+  let now = 2_000_000;
+  for (let turn = 0; account()?.questions?.isBehind && turn < 100; turn++) {
+    now = Math.max(now + 1, recovery.dueMs(false));
+    const question = recovery.probeDue(now)?.question;
+    if (question !== undefined)
+      recovery.heard("length", question === "probe" ? both.probe : { status: "error", code: -80 }, now);
+  }
+  assert.deepEqual([account()?.questions?.isBehind, account()?.answered, account()?.staleAssumed], [false, 0, leftOver]);
+  assert.ok(recovery.owes);
+});
+
+test("Recovery.isProbeAnswer() of either question's answer is true, but of a call that it may be the reply to", () => {
+  const { recovery } = new Proof(["bank", "qr"]);
+  const isProbeAnswer = (reply: object, shapedAs?: Question, service: "bank" | "qr" = "bank") =>
+    recovery.isProbeAnswer("length", { ...reply }, { service, shapedAs });
+  for (const [question, other] of [
+    ["probe", "second"],
+    ["second", "probe"],
+  ] as const) {
+    const reply = both[question];
+    assert.deepEqual(
+      [isProbeAnswer(reply), isProbeAnswer(reply, other), isProbeAnswer(reply, question, "qr")],
+      [true, true, true],
+    );
+    assert.equal(isProbeAnswer(reply, question), false);
+  }
+});
+
+test("Recovery hands on that a service answers both questions, and that older answers contradicted it, where it can be asked", () => {
+  const recovery = bothAsked(leftOver);
+  asksOn(recovery, Array<Question>(leftOver + 5).fill("probe"), leftOver + 1);
+  const [known] = recovery.known;
+  assert.ok(known !== undefined);
+  assert.deepEqual([known.isBehind, known.offersSecond, known.answersSecond], [true, true, true]);
+  const next = new Proof(["bank"]);
+  next.recovery.inherit([known]);
+  const { questions } = next.recovery.state.accounts[0] ?? {};
+  assert.deepEqual([questions?.isBehind, questions?.offersSecond, questions?.answersSecond], [true, true, true]);
+  const unsigned = new Proof(["fiscal"], false);
+  unsigned.recovery.inherit([{ ...known, service: "fiscal" }]);
+  assert.equal(unsigned.recovery.state.accounts[0]?.questions?.offersSecond, false);
 });
 
 /** What a line hands on of a service that answered nothing. */
 const knowsNothing = {
+  ...{ isBehind: false, offersSecond: false, answersSecond: false },
   isProven: false,
   isOdd: false,
   answersProbes: false,
@@ -1428,14 +1466,14 @@ test("Recovery believes one silence of who was given up, until a call of it is l
     return proof.now - now;
   };
   const lost = () => proof.recovery.owe("bank");
-  const unanswered = () => proof.recovery.owe("bank", true);
+  const unanswered = () => proof.recovery.owe("bank", "probe");
   assert.deepEqual([silentMs(unanswered), silentMs(unanswered)], [10 * lateReplyMs, lateReplyMs]);
   assert.equal(proof.recovery.known[0]?.isGivenUp, true);
   assert.deepEqual([silentMs(lost), silentMs(unanswered)], [10 * lateReplyMs, lateReplyMs]);
   proof.recovery.replied("bank");
   assert.equal(silentMs(unanswered), 10 * lateReplyMs);
   silentMs(unanswered);
-  proof.recovery.owe("bank", true);
+  proof.recovery.owe("bank", "probe");
   assert.equal(proof.recovery.known[0]?.isGivenUp, true, "only posline has asked it since");
   proof.recovery.owe("bank");
   assert.equal(proof.recovery.known[0]?.isGivenUp, false, "a customer's card may be waited for");

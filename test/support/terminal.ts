@@ -29,6 +29,35 @@ export function probeReply({ framing, text }: Asked): string | undefined {
   return text === ":8887/check_connection" ? probeReplies.connection : undefined;
 }
 
+/** What a terminal does with the second question: it may not list it, refuse it though it does, or not answer it. */
+export type SecondKind = "not offered" | "answered" | "refused" | "ignored";
+
+export const secondKinds: readonly SecondKind[] = ["not offered", "answered", "refused", "ignored"];
+
+/** The answers to both questions of a terminal that lists the second one. */
+export const bothReplies = {
+  supported: '{"status":"success","code":0,"operations":["sale","check_status","check_shift"]}',
+  bankSupported: '{"status":"success","data":{"operations":["sale","check","terminals"]}}',
+  shift: '{"status":"success","code":0,"shiftID":7,"isShiftOpen":"true","shiftStatus":1}',
+  terminals: '{"status":"success","data":{"terminals":[{"terminal":1,"merchant":1}]}}',
+};
+
+/** The answer to either of posline's own questions; undefined when it has none, or the request is neither. */
+export function questionReply(asked: Asked, second: SecondKind): string | undefined {
+  if (isSecond(asked)) {
+    if (second === "ignored") return undefined;
+    if (second !== "answered") return '{"status":"error","code":-80}';
+    return asked.framing === "stx" ? bothReplies.shift : bothReplies.terminals;
+  }
+  const reply = probeReply(asked);
+  if (reply === undefined || second === "not offered" || reply === probeReplies.connection) return reply;
+  return asked.framing === "stx" ? bothReplies.supported : bothReplies.bankSupported;
+}
+
+function isSecond({ framing, text }: Pick<Asked, "framing" | "text">): boolean {
+  return framing === "stx" ? text.startsWith("command=/check_shift&") : text === "/terminals";
+}
+
 /**
  * A scripted terminal on a pty: reads frames, notes them, and does what the test says. One request is taken at a time, in
  * order, as the contracts have it; a request that comes while one is being answered is noted as an overlap.

@@ -10,6 +10,7 @@ import { Presence } from "../../../src/core/presence.ts";
 import { readReply } from "../../../src/envelope/reply.ts";
 import { Doubts } from "../../../src/follow/doubts.ts";
 import type { OpenOperation } from "../../../src/journal/journal.ts";
+import { answersOf } from "../../../src/line/caller.ts";
 import { Liveness } from "../../../src/recovery/liveness.ts";
 import { nextStep } from "../../../src/settle/machine.ts";
 import { RemoteService } from "../../../src/settle/remote-service.ts";
@@ -44,8 +45,8 @@ const probes: Target = {
     const all = linesOf(input);
     const reports: string[] = [];
     const services = contractNames.map((service) => ({
-      ...{ service, framing: contracts[service].framing, replyBytesMax: 1_000, probe: undefined },
-      isProbeAnswer: contracts[service].probe.isAnswer,
+      ...{ service, framing: contracts[service].framing, replyBytesMax: 1_000, probe: undefined, second: undefined },
+      ...answersOf(contracts[service]),
     }));
     const liveness = new Liveness({ name: "till", config: { baudRate: 9_600, crc16: "arc" } }, services, {
       unheard: (service, { cause, cure }) => reports.push(`${service} ${cause} ${cure}`),
