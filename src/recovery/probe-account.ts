@@ -389,9 +389,12 @@ export class ProbeAccount implements ProbeAccountState {
     return this.lineService.probe !== undefined && !this.hasAnswered;
   }
 
-  /** How many times more is borne of it than of a service that never answered a probe. */
+  /**
+   * How many times more is borne of it than of a service that never answered a probe; not of one that only posline has asked, for it waits for
+   * nobody's card. Unless it answers a row slowly: then the pauses between the questions would be taken for its silence.
+   */
   get patience(): number {
-    return this.isProven && !(this.isGivenUp && this.questions.misfits === 0) ? patience : 1;
+    return this.isProven && !(this.isGivenUp && !this.questions.isSlow) ? patience : 1;
   }
 
   /** What came in this recovery in place of an answer. */

@@ -132,6 +132,11 @@ export class Questions implements QuestionsState {
     return this.row === 0 ? this.answerMs(mostMs) : Math.min(copyMs * 2 ** (this.misfits - 1), rowAnswerMs);
   }
 
+  /** It is asked for a row with pauses: answers came to other questions than the one that was due. */
+  get isSlow(): boolean {
+    return this.canTell && this.misfits > 0;
+  }
+
   /** A row came: nothing older is left. */
   get isProof(): boolean {
     return this.row >= rowMin;

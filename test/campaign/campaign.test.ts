@@ -5,6 +5,7 @@ import { parseRecordings } from "../../src/capture/recording.ts";
 import { replay } from "../../src/capture/replay.ts";
 import { beginnings, search } from "./exhaustive.ts";
 import { foundIn } from "./found.ts";
+import { shrunkFor } from "./line-batches.ts";
 import { emptyTally, LineLife, longWorldOf, worldOf } from "./line-life.ts";
 import { openEngine } from "./open-engine.ts";
 import { isKept } from "./part.ts";
@@ -54,6 +55,15 @@ test("LineLife finds a wrong answer where a terminal answers a call that it was 
   assert.ok(counterexample);
   const { message } = foundIn(counterexample[0]);
   assert.match(message, /^C\d+ was answered .*"id":"C\d+"/);
+});
+
+test("shrunkFor() ends with the first world that broke, where there is no time to make it smaller", () => {
+  const live = (size: number) => assert.ok(size < 1_000);
+  const options = { seed, numRuns: 1_000 };
+  const smallest = fc.check(fc.property(fc.nat(), shrunkFor(60_000, live)), options);
+  const first = fc.check(fc.property(fc.nat(), shrunkFor(0, live)), options);
+  assert.deepEqual([smallest.counterexample, first.numShrinks], [[1_000], 0]);
+  assert.ok((first.counterexample?.[0] ?? 0) > 1_000);
 });
 
 test("search() finds a shortest sequence that breaks an engine which doesn't wait for a record", async () => {

@@ -37,6 +37,23 @@ const beyondEvery = 8;
 /** Every so many, one is of worlds that last for days: each takes as long as ten others. */
 const longEvery = 32;
 
+/** Milliseconds for which a world that broke a promise is made smaller: one that lasts for days takes a second each time. */
+const shrinkMsMax = 60_000;
+
+/** Lets worlds live, and once one broke a promise, only for so long: then each passes, so that the smallest one until then is the result. */
+export function shrunkFor<Each>(ms: number, live: (world: Each) => void): (world: Each) => void {
+  let untilMs = Number.POSITIVE_INFINITY;
+  return (world) => {
+    if (performance.now() >= untilMs) return;
+    try {
+      live(world);
+    } catch (error) {
+      untilMs = Math.min(untilMs, performance.now() + ms);
+      throw error;
+    }
+  };
+}
+
 export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): LineBatches {
   const tally = emptyTally();
   const beyond = emptyTally();
@@ -46,8 +63,9 @@ export function runLineBatches({ seed, index, of, untilMs }: BatchOptions): Line
   for (let batch = index; performance.now() < untilMs && broken.length < brokenMax; batch += of) {
     const isBeyond = batch % beyondEvery === beyondEvery - 1;
     const isLong = batch % longEvery === longEvery - 2;
-    const property = fc.property(isBeyond ? beyondAll : isLong ? long : within, (world) =>
-      new LineLife(world, isBeyond ? beyond : tally).run(),
+    const property = fc.property(
+      isBeyond ? beyondAll : isLong ? long : within,
+      shrunkFor(shrinkMsMax, (world) => new LineLife(world, isBeyond ? beyond : tally).run()),
     );
     const { counterexample } = fc.check(property, { seed: seed * 100_003 + batch, numRuns: livesInBatch });
     if (counterexample !== null) broken.push(counterexample[0]);

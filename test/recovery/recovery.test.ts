@@ -1341,6 +1341,19 @@ test("Recovery counts on where a service lists the second question and leaves it
   assert.deepEqual([proof.recovery.owes, seconds], [false, passedOverMax.ofUnknown]);
 });
 
+test("Recovery settles by one silence who only posline has asked all night, and lists the second question and leaves it out", () => {
+  const proof = new Proof(["bank"]);
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, isGivenUp: true, assumed: 465 }]);
+  proof.recovery.begin(proof.now);
+  const beganMs = proof.now;
+  while (!proof.recovery.settleBySilence(proof.now) && proof.now < beganMs + 3_600_000) {
+    proof.now = proof.recovery.dueMs(true);
+    if (proof.ask()?.includes("/supported_operations")) proof.hear("length", bothReplies.bankSupported);
+  }
+  assert.equal(proof.recovery.owes, false);
+  assert.ok(proof.now - beganMs <= (passedOverMax.ofUnknown + 1) * lateReplyMs, `${proof.now - beganMs} ms`);
+});
+
 test("Recovery counts from the beginning a service that older answers contradict, and that refuses the second question from then on", () => {
   const recovery = bothAsked(leftOver);
   asksOn(recovery, Array<Question>(leftOver + 5).fill("probe"), leftOver + 1);
