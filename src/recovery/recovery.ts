@@ -211,8 +211,6 @@ export class Recovery {
     if (shapedAs === "probe" && !account.isProven) this.#stopIdleProbes(account);
     // It may wait for a customer's card.
     if (!isProbeShaped) account.isGivenUp = false;
-    if (this.#owing.has(service)) return;
-    account.renew();
     this.#owing.set(service, account);
   }
 

@@ -467,9 +467,9 @@ test("Line does not probe while a call is being recorded, and looks at no clock 
 // --- by itself
 
 /** What a line of a bank and a qr service is told, and what it reports. */
-function watched(crc16: "arc" | "umts" = "arc", names: readonly ContractName[] = ["bank", "qr"]) {
+function watched(crc16: "arc" | "umts" = "arc", names: readonly ContractName[] = ["bank", "qr"], isSigned = true) {
   const told: string[] = [];
-  const rules = { crc16, quiet: false, merchantId };
+  const rules = { crc16, quiet: false, merchantId: isSigned ? merchantId : undefined };
   const services = names.map((name) => lineService(contracts[name], rules));
   const liveness = new Liveness({ name: "till", config: { baudRate: 9_600, crc16 } }, services, {
     unheard: (service, { cause }) => told.push(`${service} unheard: ${cause}`),
@@ -682,4 +682,40 @@ test("Line says of a service that it can't ask that its silence is waited for, n
   const waiting = await call(set, "early");
   assert.match(String(waiting.fault?.message), /fiscal can't be asked, so its silence is waited for/);
   await set.line.stop(0);
+});
+
+test("Liveness.state says that a service was reported before only where it was, and knows nothing of services that it lacks", () => {
+  const { liveness } = watched();
+  const before = () => liveness.state.services.map((service) => "wasReported" in service);
+  assert.deepEqual(before(), [false, false]);
+  liveness.unanswered("bank", 0);
+  liveness.reportDue(silentWarnMs);
+  liveness.opened();
+  assert.deepEqual(before(), [true, false]);
+  const { state } = liveness;
+  liveness.heard("gone", 1);
+  liveness.unanswered("gone", 1);
+  liveness.probed("gone", "odd");
+  assert.deepEqual([liveness.state, liveness.wasHeard("gone"), liveness.silence("gone", 1)], [state, false, undefined]);
+});
+
+test("Liveness.whyUnproven() names who hasn't answered, who can't be asked, and what others answer", () => {
+  const { liveness } = watched("arc", ["bank", "qr"]);
+  assert.deepEqual(liveness.whyUnproven(["bank", "qr"]), ["no answer yet from bank, qr"]);
+  liveness.probed("bank", "refusal", 7);
+  assert.deepEqual(liveness.whyUnproven(["bank", "qr"]), [
+    "no answer yet from qr",
+    "bank answers posline's own question with code 7",
+  ]);
+  assert.deepEqual(liveness.whyUnproven(["bank"]), ["bank answers posline's own question with code 7"]);
+  liveness.probed("bank", "refusal");
+  assert.deepEqual(liveness.whyUnproven(["bank"]), ["bank answers posline's own question with an error"]);
+  assert.equal(liveness.refusal(["qr"]), undefined);
+  assert.match(liveness.refusal(["qr", "bank"])?.cure ?? "", /^send bank any request: if it is answered, this does no harm$/);
+  liveness.probed("bank", "answer");
+  assert.deepEqual(liveness.whyUnproven(["bank"]), ["no answer yet from bank"]);
+  const unsigned = watched("arc", ["fiscal"], false);
+  assert.deepEqual(unsigned.liveness.whyUnproven(["fiscal"]), ["fiscal can't be asked, so its silence is waited for"]);
+  unsigned.liveness.probed("fiscal", "odd");
+  assert.equal(unsigned.liveness.whyUnproven(["fiscal"]).length, 2);
 });

@@ -140,3 +140,224 @@ test("ProbeAccount.take() of the row's last answer leaves only what is out now",
   }
   assert.deepEqual([account.hasAnswered, account.stale, account.stillOut, account.staleBefore], [true, 0, 1, 700]);
 });
+
+test("ProbeAccount.state of a new one, and that it is as new where it is given that, whatever it was before", () => {
+  const fresh = accountOf({});
+  const zero = { sent: 0, answered: 0, sentAtMs: 0, answeredAtMs: 0, errors: 0, dueMs: 0, waitsSinceMs: 0, refusals: 0 };
+  const known = { isProven: false, staleKnown: 0, staleAssumed: staleProbesMax, isAssumedRight: false };
+  assert.deepEqual(fresh.state, { service: "bank", ...zero, unanswered: [], ...known });
+  const changed = accountOf({
+    ...{
+      firstAnswerMs: 1,
+      awaitsSilence: true,
+      odd: 1,
+      isOdd: true,
+      answersProbes: true,
+      answeredProbes: true,
+      isSilent: true,
+    },
+    ...{ isGivenUp: true, isBesideOthers: true, isTried: true, isAsked: true, evidence: 1, wasProven: true, staleBefore: 1 },
+  });
+  changed.questions.isBehind = true;
+  changed.state = fresh.state;
+  assert.deepEqual({ ...changed }, { ...fresh, lineService: changed.lineService });
+});
+
+test("ProbeAccount.question() is the second one where the next answer is one more than may come, which says so, and drawn only for a row", () => {
+  const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown: 2 });
+  account.questions.offersSecond = true;
+  const drawn = () => assert.fail("it is not drawn");
+  const asked = [];
+  for (let answers = 0; answers < 3; answers++) {
+    const { question, isDrawn } = account.question(drawn);
+    asked.push(question);
+    assert.equal(isDrawn, false);
+    account.ask(1_000_000, limits, question);
+    assert.equal(account.questions.open.at(-1)?.isDrawn, false);
+    account.take(1_000_010, limits, question);
+  }
+  assert.deepEqual([asked, account.hasAnswered], [["probe", "probe", "second"], true]);
+  const none = accountOf({ isProven: true, staleAssumed: 0 });
+  none.questions.offersSecond = true;
+  assert.equal(none.question(drawn).question, "probe", "nothing may be left over");
+});
+
+test("ProbeAccount.wrote() moves the moment of the last question that is out, and of no other", () => {
+  const account = accountOf({});
+  account.ask(1_000, limits);
+  account.ask(3_000, limits);
+  assert.deepEqual([account.wrote(1_000, 3_500), account.wrote(3_000, 3_600)], [false, true]);
+  assert.deepEqual(account.unanswered, [1_000, 3_600]);
+});
+
+test("ProbeAccount.take() takes an answer for prompt that came before the next question was due, and asks on at once then", () => {
+  const dueAfter = (tookMs: number) => {
+    const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown: 9 });
+    account.ask(1_000_000, limits);
+    account.ask(1_002_000, limits);
+    account.take(1_002_000 + tookMs, limits);
+    return account.dueMs - (1_002_000 + tookMs);
+  };
+  assert.equal(dueAfter(limits.probeIntervalMs - 1), 0);
+  assert.equal(dueAfter(limits.probeIntervalMs), limits.probeIntervalMs, "the oldest one's: another is out");
+});
+
+test("ProbeAccount.take() without a question since the last answer counts, and is no prompt answer", () => {
+  const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown: 9 });
+  account.ask(100, limits);
+  account.ask(200, limits);
+  account.take(300, limits);
+  account.take(400, limits);
+  assert.deepEqual([account.answered, account.unanswered, account.dueMs], [2, [], 400]);
+});
+
+test("ProbeAccount.take() of one answer more than may come, to a question that was not due, calls for a row", () => {
+  const after = (answered: number, question: "probe" | "second") => {
+    const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown: 1, answered });
+    account.questions.offersSecond = true;
+    account.ask(1_000, limits, "second");
+    // A copy of the answer before has taken the question away.
+    account.questions.open = [];
+    account.take(1_010, limits, question);
+    return [account.questions.isBehind, account.hasAnswered];
+  };
+  assert.deepEqual(after(1, "probe"), [true, false]);
+  assert.deepEqual(after(0, "probe"), [false, false], "one may come");
+});
+
+test("ProbeAccount that has no more to count than usual is asked on at once, also where only posline has asked it", () => {
+  const dueMs = (staleKnown: number) => {
+    const account = accountOf({ isProven: true, isGivenUp: true, staleAssumed: 0, staleKnown });
+    account.ask(1_000_000, limits);
+    account.take(1_000_010, limits);
+    return account.dueMs - 1_000_010;
+  };
+  assert.deepEqual([dueMs(staleProbesMax), dueMs(staleProbesMax + 1)], [0, 3 * limits.lateReplyMs]);
+});
+
+test("ProbeAccount whose older answers can't be told any more counts anew what it has out, and what was wrong before counts nothing off", () => {
+  const account = accountOf({
+    isProven: true,
+    staleAssumed: 0,
+    staleKnown: 4,
+    answered: 3,
+    errors: 2,
+    sent: 9,
+    unanswered: [1, 2],
+  });
+  Object.assign(account.questions, {
+    offersSecond: true,
+    isBehind: true,
+    passedOver: 2,
+    open: [{ question: "second", isDrawn: true }],
+  });
+  account.isGivenUp = true;
+  account.answerWrongly(1_000, { isError: true, isAlone: true });
+  assert.equal(account.isGivenUp, false, "it answers");
+  assert.deepEqual([account.answered, account.errors, account.sent, account.staleAssumed], [0, 0, 2, staleProbesMax]);
+  assert.deepEqual([account.stillOut, account.questions.needsRow], [2 + 4 + staleProbesMax, false]);
+});
+
+test("ProbeAccount.answerWrongly() counts each error but the first off what may come, and takes its question away", () => {
+  const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown: 5 });
+  for (const now of [1_000, 3_000, 5_000]) account.ask(now, limits);
+  const left = [];
+  for (let errors = 0; errors < 3; errors++) {
+    account.answerWrongly(6_000, { isError: true, isAlone: true });
+    left.push([account.stillOut, account.unanswered.length]);
+  }
+  assert.deepEqual(left, [
+    [8, 3],
+    [7, 2],
+    [6, 1],
+  ]);
+});
+
+test("ProbeAccount answers wrongly once two wrong answers each followed a question of their own, and not by what came beside a right one", () => {
+  const account = accountOf({ isProven: true, staleAssumed: 0 });
+  const wrong = () => account.answerWrongly(9_000, { isError: true, isAlone: true });
+  account.ask(1_000, limits);
+  wrong();
+  wrong();
+  assert.deepEqual([account.evidence, account.answersProbes], [1, false], "one question");
+  account.ask(3_000, limits);
+  account.take(3_010, limits);
+  wrong();
+  assert.equal(account.evidence, 1, "the question had its answer");
+  account.ask(5_000, limits);
+  wrong();
+  assert.deepEqual([account.evidence, account.answersProbes, account.answeredProbes], [2, true, true]);
+});
+
+test("ProbeAccount.isAnswering is true of one that answered and was asked nothing since", () => {
+  const account = accountOf({});
+  const seen = [account.isAnswering];
+  account.ask(1_000, limits);
+  seen.push(account.isAnswering);
+  account.take(1_010, limits);
+  seen.push(account.isAnswering);
+  account.ask(2_000, limits);
+  seen.push(account.isAnswering);
+  assert.deepEqual(seen, [false, false, true, false]);
+});
+
+test("ProbeAccount.isUnknown is true while it can be asked, and neither answered, wrongly or not, nor was tried", () => {
+  const unknown = (state: Partial<ProbeAccount>) => accountOf(state).isUnknown;
+  assert.equal(unknown({}), true);
+  for (const state of [{ isProven: true }, { answeredProbes: true }, { isTried: true }]) assert.equal(unknown(state), false);
+  assert.equal(unknown({ lineService: { ...accountOf({}).lineService, probe: undefined } }), false);
+});
+
+test("ProbeAccount.isStaleKnown is true of assumed answers only once they began to come", () => {
+  const known = (state: Partial<ProbeAccount>) => accountOf({ staleAssumed: 0, ...state }).isStaleKnown;
+  assert.deepEqual(
+    [known({ staleKnown: 1 }), known({ staleAssumed: 1 }), known({ staleAssumed: 1, isAssumedRight: true })],
+    [true, false, true],
+  );
+  assert.equal(known({ isAssumedRight: true }), false, "all of them came");
+});
+
+test("ProbeAccount.expectNothingBefore() forgets a row and what began to come, and is unsure only of what may still come unseen", () => {
+  const settled = (state: Partial<ProbeAccount>) => {
+    const account = accountOf({ staleAssumed: 0, isAssumedRight: true, ...state });
+    Object.assign(account.questions, { offersSecond: true, isBehind: true, row: 3 });
+    account.expectNothingBefore(1_000);
+    const { questions, isAssumedRight, staleAssumed, staleBefore } = account;
+    assert.deepEqual([questions.row, questions.isBehind, isAssumedRight], [0, false, false]);
+    return [questions.isUnsure, staleAssumed, staleBefore];
+  };
+  assert.deepEqual(settled({ sent: 2 }), [true, 0, 2], "it has never answered");
+  assert.deepEqual(settled({ sent: 2, isProven: true }), [false, 2, 0], "it may hang");
+  assert.deepEqual(settled({ isProven: true }), [false, 0, 0]);
+  assert.deepEqual(settled({}), [false, 0, 0], "it was asked nothing");
+  assert.deepEqual(settled({ sent: 2, answeredProbes: true }), [false, 2, 0], "so may one that answers wrongly");
+  assert.deepEqual(
+    settled({ sent: 2, answeredProbes: true, refusals: 1 }),
+    [true, 0, 2],
+    "but for what it answered so just now",
+  );
+});
+
+test("ProbeAccount.replied() leaves nothing, and knows of how much that was, where it was known or the service silent", () => {
+  const replied = (state: Partial<ProbeAccount>) => {
+    const account = accountOf({ staleAssumed: 0, ...state });
+    account.questions.isUnsure = true;
+    account.replied();
+    assert.deepEqual([account.stale, account.questions.isUnsure], [0, false]);
+    return account.staleBefore;
+  };
+  assert.deepEqual(
+    [replied({ staleKnown: 3 }), replied({ staleAssumed: 3 }), replied({ staleAssumed: 3, isSilent: true })],
+    [3, 0, 3],
+  );
+});
+
+test("ProbeAccount.contradicts() brings back what a reply or a silence had done away with, once, and calls for a row", () => {
+  const account = accountOf({ staleAssumed: 0, staleBefore: 5 });
+  account.questions.offersSecond = true;
+  assert.equal(account.contradicts(), true);
+  assert.deepEqual([account.staleAssumed, account.staleBefore, account.questions.isBehind], [5, 0, true]);
+  account.setStale(0);
+  assert.equal(account.contradicts(), false);
+  assert.equal(accountOf({ staleAssumed: 0, staleKnown: 1, staleBefore: 5 }).contradicts(), false, "one is expected");
+});

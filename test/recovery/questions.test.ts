@@ -160,3 +160,24 @@ test("Questions keeps no more than openMax of what is out", () => {
   assert.equal(questions.open.length, openMax);
   assert.equal(questions.open[0]?.question, other(questions.open[1]?.question ?? "probe"));
 });
+
+test("Questions begins a row anew with each recovery, after a refusal, and once nothing older is left", () => {
+  for (const ends of ["renew", "refused", "proved"] as const) {
+    const questions = asking();
+    questions.asked("probe", true);
+    questions.answered("probe", true);
+    assert.equal(questions.row, 1);
+    questions[ends]();
+    assert.equal(questions.row, 0, ends);
+  }
+});
+
+test("Questions is slow once an answer was wrong, for as long as a row can be had", () => {
+  const questions = asking();
+  assert.equal(questions.isSlow, false);
+  questions.asked("second", true);
+  questions.answered("probe", true);
+  assert.equal(questions.isSlow, true);
+  questions.offersSecond = false;
+  assert.equal(questions.isSlow, false);
+});

@@ -1491,3 +1491,229 @@ test("Recovery believes one silence of who was given up, until a call of it is l
   proof.recovery.owe("bank");
   assert.equal(proof.recovery.known[0]?.isGivenUp, false, "a customer's card may be waited for");
 });
+
+test("Recovery.awaitPause() is clean after a pause, and counts what was asked before it, where anybody owes", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.recovery.awaitPause(proof.now);
+  assert.deepEqual([proof.clean, proof.recovery.dueMs(true)], [false, proof.now + drainMs]);
+  proof.now += drainMs;
+  assert.equal(proof.clean, true);
+  proof.fail("bank").ask();
+  proof.recovery.awaitPause(proof.now);
+  assert.deepEqual([proof.recovery.state.accounts[0]?.staleKnown, proof.recovery.state.accounts[0]?.sent], [1, 0]);
+});
+
+test("Recovery.begin() waits as briefly for left-over answers as ever, though they were to be outlasted before", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.outlastStale(proof.now);
+  proof.recovery.begin(proof.now);
+  assert.equal(proof.clean, true);
+  proof.recovery.awaitPause(proof.now);
+  proof.now += drainMs;
+  assert.equal(proof.clean, true);
+  const state = new Proof(["bank"]).recovery.state;
+  assert.deepEqual([proof.recovery.state.drainMs, proof.recovery.state.drainUntilMs], [state.drainMs, state.drainUntilMs]);
+});
+
+test("Recovery.end() takes a silence for proof only where left-over answers were outlasted, and once", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.owe("bank", "probe");
+  const still = () => proof.recovery.known[0]?.stillOut;
+  assert.equal(still(), 1);
+  proof.recovery.end(proof.now);
+  assert.equal(still(), 1, "nothing was outlasted");
+  proof.recovery.outlastStale(proof.now);
+  proof.recovery.end(proof.now + lateReplyMs);
+  assert.equal(still(), 0);
+  proof.recovery.owe("bank", "probe");
+  proof.recovery.end(proof.now + 2 * lateReplyMs);
+  assert.equal(still(), 1, "it has ended already");
+});
+
+test("Recovery.outlastStale() starts afresh: what was asked before it may still come", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank").ask();
+  proof.recovery.outlastStale(proof.now);
+  assert.deepEqual([proof.recovery.state.accounts[0]?.staleKnown, proof.recovery.state.accounts[0]?.sent], [1, 0]);
+});
+
+test("Recovery.replied() of a call that is shaped as a question says nothing while older answers to that may come", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  const known = () => proof.recovery.state.accounts[0]?.staleKnown;
+  proof.recovery.owe("bank", "probe");
+  proof.recovery.replied("bank", "probe");
+  assert.equal(known(), 1);
+  proof.recovery.replied("bank");
+  assert.equal(known(), 0);
+  assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), "out of step");
+});
+
+test("Recovery.replied() of such a call counts as any other's reply where none may come", () => {
+  const proof = new Proof(["bank"]);
+  for (const now = proof.now; !proof.recovery.settleBySilence(proof.now) && proof.now < now + 1e6; ) proof.now += 1_000;
+  assert.equal(proof.recovery.isSilent("bank"), true);
+  proof.recovery.replied("bank", "probe");
+  assert.equal(proof.recovery.isSilent("bank"), false);
+});
+
+test("Recovery.owe() of a call that is shaped as a question makes what comes next no contradiction, and keeps idle questions to who answers", () => {
+  const proof = new Proof(["bank", "qr"]).prove();
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", stillOut: 2 }]);
+  proof.recovery.replied("bank");
+  proof.recovery.owe("bank", "probe");
+  assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), "left over");
+  assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), "left over");
+  const idle = () => proof.recovery.idleProbed.map(({ service }) => service).sort();
+  assert.deepEqual(idle(), ["bank", "qr"], "it is proven");
+});
+
+test("Recovery.isSilent() and isProven() are false of a service that isn't on the line, and its replies change nothing", () => {
+  const proof = new Proof(["bank"]).prove();
+  const { state } = proof.recovery;
+  assert.deepEqual(
+    [proof.recovery.isSilent("gone"), proof.recovery.isProven("gone"), proof.recovery.isProven("bank")],
+    [false, false, true],
+  );
+  proof.recovery.replied("gone");
+  proof.recovery.repliedIdle("gone", {});
+  assert.deepEqual(proof.recovery.state, state);
+});
+
+test("Recovery asks no service before probeIntervalMs, or the answer, after it asked another", () => {
+  const proof = new Proof(["bank", "qr"]);
+  assert.match(proof.ask() ?? "", /supported_operations/);
+  assert.equal(proof.askAfter(probeIntervalMs - 1), undefined);
+  assert.match(proof.askAfter(1) ?? "", /check_connection/);
+});
+
+test("Recovery.wrote() counts the time of late answers from the last byte of the question on", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.fail("bank").ask();
+  proof.now += 5_000;
+  proof.recovery.wrote(proof.now);
+  assert.equal(proof.recovery.probedMs, proof.now);
+  const { silentSinceMs } = proof.recovery.state;
+  proof.now += 1_000;
+  proof.exchange("bank");
+  proof.exchange("bank");
+  proof.recovery.wrote(proof.now);
+  assert.ok(proof.recovery.state.silentSinceMs > silentSinceMs, "of a call: silence is counted from there");
+  assert.equal(proof.recovery.probedMs, proof.now);
+});
+
+test("Recovery stops no other service's idle questions with those of one that isn't asked any", () => {
+  const proof = new Proof(["bank", "qr", "fiscal"]).prove();
+  const idle = () => proof.recovery.idleProbed.map(({ service }) => service).sort();
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", isOdd: true }]);
+  for (let odd = 0; odd < 4; odd++) {
+    proof.fail("bank").ask();
+    proof.hear("length", '{"status":"success"}');
+    proof.ask();
+    proof.hear("length", '{"status":"success"}');
+  }
+  assert.deepEqual(idle(), ["fiscal", "qr"]);
+});
+
+test("Recovery.heardStale() of a service that answers oddly begins no idle questions to it", () => {
+  const proof = new Proof(["bank"]);
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", isOdd: true, answeredProbes: true, stillOut: 2 }]);
+  proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now);
+  assert.deepEqual(proof.recovery.idleProbed, []);
+  assert.equal(proof.recovery.isProven("bank"), true);
+});
+
+test("Recovery.repliedIdle() learns from the answer whether the second question can be asked", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.repliedIdle("bank", JSON.parse(bothReplies.bankSupported));
+  assert.equal(proof.recovery.known[0]?.offersSecond, true);
+  proof.recovery.repliedIdle("bank", JSON.parse(probeReplies.bankSupported));
+  assert.equal(proof.recovery.known[0]?.offersSecond, false);
+});
+
+test("Recovery.replied() makes it patient again with one that has ever answered wrongly", () => {
+  const proof = new Proof(["bank"]);
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", answeredProbes: true }]);
+  assert.equal(proof.recovery.known[0]?.answersProbes, false);
+  proof.recovery.replied("bank");
+  assert.equal(proof.recovery.known[0]?.answersProbes, true);
+});
+
+test("Recovery asks again who was to settle by silence, after twice that silence, where the line is never silent", () => {
+  const proof = new Proof(["bank"]);
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, assumed: 2_000 }]);
+  proof.recovery.begin(proof.now);
+  const account = () => proof.recovery.state.accounts[0];
+  while (account()?.awaitsSilence !== true) {
+    proof.now = Math.max(proof.now + 500, proof.recovery.dueMs(false));
+    if (proof.ask() !== undefined) proof.answer("bank");
+  }
+  const answeredMs = proof.now;
+  while (proof.ask() === undefined) {
+    proof.recovery.heardBytes(proof.now);
+    proof.now += 1_000;
+  }
+  assert.equal(proof.now, answeredMs + 2 * 10 * lateReplyMs);
+});
+
+test("Recovery.settleBySilence() of one that answered all but what is left over takes that for still possible, and it for heard", () => {
+  const proof = new Proof(["bank", "qr"]).prove();
+  // All are silent for long, and then only qr is.
+  for (const service of ["bank", "qr"] as const) {
+    proof.fail(service);
+    while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+  }
+  assert.equal(proof.recovery.isSilent("bank"), true);
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, isGivenUp: true, assumed: 80 }]);
+  proof.fail("bank", "probe");
+  proof.exchange("bank");
+  assert.equal(proof.recovery.answered.length, 0, "it may be an older one's");
+  while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+  assert.equal(proof.recovery.isSilent("bank"), false, "it answers");
+});
+
+test("Recovery takes a service whose probe was answered for heard, though a silence had settled it before", () => {
+  const proof = new Proof(["bank"]).prove().fail("bank");
+  while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+  assert.equal(proof.recovery.isSilent("bank"), true);
+  proof.fail("bank");
+  for (let answers = 0; proof.recovery.owes && answers < 50; answers++) proof.exchange("bank");
+  assert.deepEqual([proof.recovery.owes, proof.recovery.isSilent("bank")], [false, false]);
+});
+
+test("Recovery.settleBySilence() keeps in mind that a service answers wrongly, where it did so in this recovery", () => {
+  const answersProbes = (errors: number) => {
+    const proof = new Proof(["bank"]);
+    proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, answeredProbes: true }]);
+    proof.recovery.replied("bank");
+    proof.fail("bank");
+    for (let n = 0; n < errors; n++) {
+      proof.now = Math.max(proof.now, proof.recovery.dueMs(false));
+      proof.ask();
+      proof.hear("length", '{"status":"error"}');
+    }
+    while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+    return proof.recovery.known[0]?.answersProbes;
+  };
+  assert.deepEqual([answersProbes(0), answersProbes(2)], [false, true]);
+});
+
+test("Recovery.settleBySilence() on a line that hums counts what was asked as left over", () => {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  proof.recovery.inherit([{ ...knowsNothing, service: "bank", stillOut: leftOver + 1 }]);
+  proof.fail("bank");
+  for (let lost = 0; lost < 2; lost++) assert.notEqual(proof.askAfter(lateReplyMs), undefined);
+  for (let answers = 0; answers < leftOver + 2; answers++) proof.exchange("bank");
+  assert.deepEqual([proof.recovery.answered, proof.recovery.known[0]?.stillOut], [["bank"], leftOver + 2]);
+  for (let hums = 0; hums < 90; hums++) {
+    assert.equal(proof.recovery.settleBySilence(proof.now), false);
+    proof.recovery.heardBytes(proof.now);
+    proof.now += 1_000;
+  }
+  assert.equal(proof.recovery.settleBySilence(proof.now), true);
+  assert.equal(proof.recovery.known[0]?.stillOut, leftOver + 2);
+});
