@@ -536,8 +536,8 @@ export class LineEngine {
     const stale = json === undefined ? undefined : this.#recovery.heardStale(frame.framing, json, now);
     if (stale !== "left over") this.#recovery.suspectFraming(frame.framing);
     if (stale === "out of step" && this.#current !== undefined) {
-      // The answer to the call before may come in place of this one's.
-      this.#fail(this.#current, { reason: "reply-ambiguous", why: "the reply before it was an older answer" }, now);
+      // The answer to a call before may come in place of this one's.
+      this.#fail(this.#current, { reason: "reply-ambiguous", why: "answers to older requests come" }, now);
     } else if (this.#state === "awaiting") this.#take("stray");
     else if (stale === "left over") this.#take("frame");
     else this.#outOfStep(now);

@@ -303,7 +303,8 @@ export class ProbeAccount implements ProbeAccountState {
       else this.dueMs = Math.max(this.dueMs, now + this.questions.pauseMs(lateReplyMs));
     } else if (this.isGivenUp) this.dueMs = now + lateReplyMs * humPatience;
     else {
-      const paceMs = (now - this.firstAnswerMs) / (this.answered - 1);
+      // Where answers were lost, the next question may wait longer than one took on average.
+      const paceMs = Math.max((now - this.firstAnswerMs) / (this.answered - 1), this.dueMs - now);
       this.awaitsSilence = this.answered >= pacedMin && (this.stale - this.answered) * paceMs > longestMs;
     }
   }

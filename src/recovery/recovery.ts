@@ -402,13 +402,14 @@ export class Recovery {
 
   /**
    * A frame came while the line was clean or a call awaited its reply: `left over` when it is the stale answer to a probe, which must not be
-   * given to a call of another route; `out of step` when none should have been left.
+   * given to a call of another route; `out of step` when none should have been left, or the answers to older calls may follow.
    */
   heardStale(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): "left over" | "out of step" | undefined {
     const account = this.#answerIn(framing, reply)?.account;
     if (account === undefined) return undefined;
     this.#silentSinceMs = now;
-    const isOutOfStep = account.contradicts();
+    // Silence settled it before it had ever answered: it hung, and may have answers to older calls behind this one.
+    const isOutOfStep = account.contradicts() || account.questions.isUnsure;
     this.#cameLate(account);
     return isOutOfStep ? "out of step" : "left over";
   }

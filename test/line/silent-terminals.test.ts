@@ -55,6 +55,26 @@ for (const hangMinutes of [15, 25, 60]) {
   });
 }
 
+test("Line gives no call another's answer that comes behind one to a question of its own, over a terminal that hung since the start", () => {
+  let told = 0;
+  for (let hangS = 40; hangS < 200; hangS += 3) {
+    for (const second of ["answered", "not offered"] as const) {
+      const terminal = new OddTerminal(["bank", "qr"]);
+      terminal.second = second;
+      terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+      terminal.hang(hangS * 1_000);
+      terminal.cleanAfterS();
+      for (let n = 0; n < 6; n++) {
+        const answer = terminal.sell(`S-${n}`, 31_000);
+        if (answer?.includes('"id"') !== true) continue;
+        assert.equal(answer, `{"status":"success","id":"S-${n}"}`, `hung for ${hangS} s`);
+        told++;
+      }
+    }
+  }
+  assert.ok(told > 200, `${told}`);
+});
+
 test("Line gives no call the answer to an older question, nor another's, over a terminal that hung and refuses one service's questions", () => {
   for (const paceMs of [5, 400, 2_000]) {
     for (let beforeS = 1; beforeS < 40; beforeS += 2) {

@@ -93,6 +93,23 @@ test("ProbeAccount counts answers, or awaits a silence where that is sooner, onc
   }
 });
 
+test("ProbeAccount awaits a silence also where lost answers make the next question wait for longer than one took", () => {
+  const account = hundreds({ staleAssumed: 40 });
+  let now = 1_000_000;
+  for (let lost = 0; lost < 6; lost++) {
+    account.ask(now, limits);
+    now += limits.lateReplyMs;
+  }
+  for (let answers = 1; answers <= pacedMin; answers++) {
+    assert.equal(account.awaitsSilence, false);
+    account.ask(now, limits);
+    now += limits.probeIntervalMs + 1_000;
+    account.take(now, limits);
+    assert.equal(account.dueMs - now, limits.lateReplyMs, "others may still come");
+  }
+  assert.equal(account.awaitsSilence, true);
+});
+
 test("ProbeAccount that only posline has asked isn't asked on, unless it has two questions", () => {
   const one = hundreds({ isGivenUp: true });
   one.ask(1_000_000, limits);

@@ -561,6 +561,26 @@ test("Recovery.heardStale() says that answers which silence had given up come af
   assert.equal(proof.recovery.state.accounts[0]?.staleAssumed, leftOver + 3 - 1);
 });
 
+test("Recovery.heardStale() says that a service hung, which silence had settled before it ever answered, though such an answer may come", () => {
+  const supported = JSON.parse(probeReplies.bankSupported);
+  const settled = () => {
+    const proof = new Proof(["bank"]);
+    proof.ask();
+    proof.askAfter(lateReplyMs - 1_000);
+    proof.now += 1_000;
+    assert.equal(proof.recovery.settleBySilence(proof.now), true);
+    assert.equal(proof.recovery.known[0]?.stillOut, 1);
+    return proof;
+  };
+  const hangs = settled();
+  assert.equal(hangs.recovery.heardStale("length", supported, hangs.now), "out of step");
+  const answers = settled();
+  answers.recovery.owe("bank", "probe");
+  answers.recovery.replied("bank");
+  answers.recovery.owe("bank", "probe");
+  assert.equal(answers.recovery.heardStale("length", supported, answers.now), "left over", "it has replied since");
+});
+
 /** Two of a framing: bank answers what it is asked with errors, and silence has settled it; of qr some answers may come. */
 function besideErring(): Proof {
   const proof = new Proof(["bank", "qr"]).prove();
