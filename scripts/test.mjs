@@ -15,7 +15,8 @@ function allFiles() {
 }
 
 const files = args.some((each) => !each.startsWith("-")) ? [] : allFiles();
-const { status } = spawnSync(process.execPath, ["--import", "tsx", "--test", "--test-reporter=spec", ...args, ...files], {
+const loaded = ["--import", "tsx", "--import", "./test/support/assert-ok.ts"];
+const { status } = spawnSync(process.execPath, [...loaded, "--test", "--test-reporter=spec", ...args, ...files], {
   cwd: root,
   stdio: "inherit",
 });

@@ -8,7 +8,11 @@ import type { KnownAnswers } from "../../src/recovery/probe-account.ts";
 import { Recovery } from "../../src/recovery/recovery.ts";
 import { bothReplies } from "../support/terminal.ts";
 
-/** What a recovery hands on: to a replay, all that it knows; to the line that follows on its device, how the services answer. */
+/**
+ * Tests src/recovery/recovery.ts.
+ *
+ * What a recovery hands on: to a replay, all that it knows; to the line that follows on its device, how the services answer.
+ */
 
 const lateReplyMs = 30_000;
 
