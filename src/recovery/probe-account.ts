@@ -391,11 +391,11 @@ export class ProbeAccount implements ProbeAccountState {
   }
 
   /**
-   * How many times more is borne of it than of a service that never answered a probe; not of one that only posline has asked, for it waits for
-   * nobody's card. Unless it answers a row slowly: then the pauses between the questions would be taken for its silence.
+   * How many times more is borne of it than of a service that never answered a probe. One that only posline has asked waits for nobody's card,
+   * so no more is borne of it, but where it makes a row slowly: the pauses between the questions would be taken for its silence.
    */
   get patience(): number {
-    return this.isProven && !(this.isGivenUp && !this.questions.isSlow) ? patience : 1;
+    return this.isProven && (!this.isGivenUp || this.questions.isSlow) ? patience : 1;
   }
 
   /** What came in this recovery in place of an answer. */
@@ -458,11 +458,11 @@ export class ProbeAccount implements ProbeAccountState {
 
   /**
    * One comes, though none should have been left: so many may come as before. Where a call's reply had said that none is, it was no reply to
-   * that call, but an older answer.
-   * @returns whether that is so.
+   * that call, but an older answer. Or silence settled it before it had ever answered: it hung, and answers to older calls may follow.
+   * @returns whether either is so.
    */
   contradicts(): boolean {
-    if (this.staleBefore === 0 || this.stale > 0) return false;
+    if (this.staleBefore === 0 || this.stale > 0) return this.questions.isUnsure;
     this.staleAssumed = this.staleBefore;
     this.staleBefore = 0;
     this.questions.contradicted();

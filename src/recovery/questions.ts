@@ -123,18 +123,18 @@ export class Questions implements QuestionsState {
     return Math.min(rowAnswerMs * 2 ** Math.max(0, this.misfits - 1), mostMs);
   }
 
+  /** It is asked for a row with pauses: answers came to other questions than the one that was due. */
+  get isSlow(): boolean {
+    return this.canTell && this.misfits > 0;
+  }
+
   /**
    * Milliseconds between an answer and the next question of a row, once one was wrong: behind a wrong one what is out can come, and behind a
    * right one its copy, which would be taken for the next one's.
    */
   pauseMs(mostMs: number): number {
-    if (this.misfits === 0) return 0;
+    if (!this.isSlow) return 0;
     return this.row === 0 ? this.answerMs(mostMs) : Math.min(copyMs * 2 ** (this.misfits - 1), rowAnswerMs);
-  }
-
-  /** It is asked for a row with pauses: answers came to other questions than the one that was due. */
-  get isSlow(): boolean {
-    return this.canTell && this.misfits > 0;
   }
 
   /** A row came: nothing older is left. */

@@ -408,8 +408,7 @@ export class Recovery {
     const account = this.#answerIn(framing, reply)?.account;
     if (account === undefined) return undefined;
     this.#silentSinceMs = now;
-    // Silence settled it before it had ever answered: it hung, and may have answers to older calls behind this one.
-    const isOutOfStep = account.contradicts() || account.questions.isUnsure;
+    const isOutOfStep = account.contradicts();
     this.#cameLate(account);
     return isOutOfStep ? "out of step" : "left over";
   }

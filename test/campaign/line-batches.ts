@@ -40,7 +40,10 @@ const longEvery = 32;
 /** Milliseconds for which a world that broke a promise is made smaller: one that lasts for days takes a second each time. */
 const shrinkMsMax = 60_000;
 
-/** Lets worlds live, and once one broke a promise, only for so long: then each passes, so that the smallest one until then is the result. */
+/**
+ * Lets worlds live, and once one broke a promise, only for so long: then each passes, so that the smallest one until then is the result.
+ * fast-check's own limit counts from a batch's beginning: on a slow machine it would leave out worlds that nothing is wrong with.
+ */
 export function shrunkFor<Each>(ms: number, live: (world: Each) => void): (world: Each) => void {
   let untilMs = Number.POSITIVE_INFINITY;
   return (world) => {

@@ -1,88 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
-import { lineService } from "../../src/line/caller.ts";
 import { drainMs, staleProbesMax as leftOver, passedOverMax, rowMin } from "../../src/recovery/limits.ts";
-import type { KnownAnswers } from "../../src/recovery/probe-account.ts";
 import type { Question } from "../../src/recovery/questions.ts";
-import { Recovery } from "../../src/recovery/recovery.ts";
+import type { Recovery } from "../../src/recovery/recovery.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
-import { merchantId } from "../line/lines.ts";
 import { bothReplies, probeReplies } from "../support/terminal.ts";
-
-const lateReplyMs = 30_000;
-const probeIntervalMs = 2_000;
-const answers: Readonly<Record<ContractName, readonly [Framing, string]>> = {
-  fiscal: ["stx", probeReplies.supported],
-  bank: ["length", probeReplies.bankSupported],
-  qr: ["length", probeReplies.connection],
-};
-
-function serviceAsked(probe: string): ContractName {
-  if (probe.includes("command=")) return "fiscal";
-  return probe.includes("/check_connection") ? "qr" : "bank";
-}
-
-/** A recovery with its own small clock. */
-class Proof {
-  now = 1_000_000;
-  readonly recovery: Recovery;
-
-  constructor(services: readonly ContractName[], signed = true) {
-    const rules = { crc16: "arc" as const, quiet: false, merchantId: signed ? merchantId : undefined };
-    this.recovery = new Recovery(
-      services.map((service) => lineService(contracts[service], rules)),
-      { lateReplyMs, probeIntervalMs },
-    );
-    this.recovery.begin(this.now);
-  }
-
-  /** The text of the probe that is sent now. */
-  ask(): string | undefined {
-    const frame = this.recovery.probeDue(this.now)?.frame;
-    return frame === undefined ? undefined : Buffer.concat(frame).toString("latin1");
-  }
-
-  askAfter(ms: number): string | undefined {
-    this.now += ms;
-    return this.ask();
-  }
-
-  hear(framing: Framing, text: string): string {
-    this.recovery.heardBytes(this.now);
-    const { kind, service } = this.recovery.heard(framing, JSON.parse(text), this.now);
-    return kind === "answer" ? service : "late";
-  }
-
-  answer(service: ContractName): string {
-    return this.hear(...answers[service]);
-  }
-
-  /** Asks, and is answered by this service. */
-  exchange(service: ContractName): void {
-    this.ask();
-    this.answer(service);
-  }
-
-  /** Proves all as a live terminal does: each probe is answered at once. */
-  prove(): this {
-    for (let text = this.ask(); text !== undefined; text = this.ask()) this.answer(serviceAsked(text));
-    this.now += drainMs;
-    assert.ok(this.clean, "proven");
-    return this;
-  }
-
-  get clean(): boolean {
-    return this.recovery.isClean(this.now);
-  }
-
-  fail(service: ContractName, shapedAs?: Question): this {
-    this.recovery.owe(service, shapedAs);
-    this.recovery.begin(this.now);
-    return this;
-  }
-}
+import { answers, asksOn, both, bothAsked, knowsNothing, lateReplyMs, Proof, probeIntervalMs, serviceAsked } from "./proof.ts";
 
 test("Recovery starts with every service owing", () => {
   const proof = new Proof(["fiscal", "bank", "qr"]);
@@ -633,58 +557,6 @@ test("Recovery.owe() of a service that isn't on the line changes nothing", () =>
   assert.equal(proof.clean, true);
 });
 
-test("Recovery goes on from another's state with the same probes until the same end, at each step of a life", () => {
-  const services = ["fiscal", "bank", "qr"] as const;
-  const proof = new Proof(services);
-  const twin = new Proof(services);
-  const steps = [
-    () => proof.ask(),
-    () => proof.askAfter(probeIntervalMs),
-    () => proof.hear("length", '{"status":"error"}'),
-    () => proof.answer("fiscal"),
-    () => {
-      for (let text = proof.ask(); text !== undefined; text = proof.ask()) proof.answer(serviceAsked(text));
-    },
-    // Fiscal's first probe had no answer, so there may be more to come than a process may leave.
-    () => {
-      proof.now += lateReplyMs;
-      assert.ok(proof.recovery.settleBySilence(proof.now) && proof.clean);
-    },
-    () => proof.recovery.heardStale("length", JSON.parse(probeReplies.connection), proof.now),
-    () => proof.fail("qr", "probe"),
-    () => proof.askAfter(probeIntervalMs),
-    () => proof.askAfter(probeIntervalMs),
-    () => proof.answer("qr"),
-    () => proof.fail("bank"),
-    () => proof.recovery.suspectFraming("stx"),
-  ];
-  const untilClean = (each: Proof) => {
-    const asked: string[] = [];
-    for (let text = each.ask(); text !== undefined; text = each.ask()) {
-      asked.push(serviceAsked(text));
-      each.answer(serviceAsked(text));
-    }
-    return [asked, each.recovery.dueMs(true), each.recovery.state];
-  };
-  for (const step of steps) {
-    step();
-    const { state } = proof.recovery;
-    const other = new Proof(services);
-    for (const each of [twin, other]) {
-      each.now = proof.now;
-      each.recovery.state = JSON.parse(JSON.stringify(state));
-      assert.deepEqual(each.recovery.state, state);
-    }
-    const origin = new Proof(services);
-    origin.now = proof.now;
-    origin.recovery.state = state;
-    assert.deepEqual(untilClean(other), untilClean(origin));
-  }
-  const begun = new Proof(services).recovery.state;
-  twin.recovery.state = begun;
-  assert.deepEqual(twin.recovery.state, begun);
-});
-
 test("Recovery goes on asking who answers until it is proven, whoever is silent beside it", () => {
   const proof = new Proof(["bank", "qr"]);
   assert.equal(serviceAsked(proof.ask() ?? ""), "bank");
@@ -1198,10 +1070,7 @@ test("Recovery asks a service that only posline has asked again after three sile
   proof.recovery.begin(proof.now);
   proof.exchange("bank");
   const answeredMs = proof.now;
-  while (proof.ask() === undefined) {
-    proof.recovery.heardBytes(proof.now);
-    proof.now += 1_000;
-  }
+  proof.humUntilAsked();
   assert.equal(proof.now, answeredMs + 3 * lateReplyMs);
 });
 
@@ -1244,46 +1113,6 @@ test("Recovery.outlastStale() ends after a silence, or three on a line that is n
   };
   assert.deepEqual([silentFor(0), silentFor(20_000), silentFor(200_000)], [30_000, 49_000, 90_000]);
 });
-
-/** The answers of a terminal that has both questions of bank. */
-const both: Readonly<Record<Question, Readonly<Record<string, unknown>>>> = {
-  probe: JSON.parse(bothReplies.bankSupported),
-  second: JSON.parse(bothReplies.terminals),
-};
-
-/** A recovery of bank that may have so many answers to come, and answers both questions. */
-function bothAsked(assumed: number, seed = 1): Recovery {
-  const [bank] = new Proof(["bank"]).recovery.known;
-  assert.ok(bank !== undefined);
-  const recovery = new Recovery([lineService(contracts.bank, { crc16: "arc", quiet: false, merchantId: undefined })], {
-    lateReplyMs,
-    probeIntervalMs,
-  });
-  recovery.seed(seed);
-  recovery.inherit([{ ...bank, isProven: true, offersSecond: true, answersSecond: true, assumed }]);
-  recovery.begin(1_000_000);
-  return recovery;
-}
-
-/**
- * Asks until bank is proven, or so often.
- * @param backlog What it answers first: one older answer for each question, while there are any.
- */
-function asksOn(recovery: Recovery, backlog: Question[] = [], times = 400): readonly Question[] {
-  let now = 1_000_000;
-  const asked: Question[] = [];
-  for (let turn = 0; recovery.owes && asked.length < times && turn < 10_000; turn++) {
-    now = Math.max(now, recovery.dueMs(false));
-    const due = recovery.probeDue(now);
-    if (due === undefined) continue;
-    asked.push(due.question);
-    backlog.push(due.question);
-    now += 20;
-    recovery.heardBytes(now);
-    recovery.heard("length", both[backlog.shift() ?? "probe"], now);
-  }
-  return asked;
-}
 
 test("Recovery takes a row of right answers for proof, where hundreds may come, and draws each question", () => {
   const recovery = bothAsked(700);
@@ -1407,95 +1236,13 @@ test("Recovery.isProbeAnswer() of either question's answer is true, but of a cal
   }
 });
 
-test("Recovery hands on that a service answers both questions, and that older answers contradicted it, where it can be asked", () => {
-  const recovery = bothAsked(leftOver);
-  asksOn(recovery, Array<Question>(leftOver + 5).fill("probe"), leftOver + 1);
-  const [known] = recovery.known;
-  assert.ok(known !== undefined);
-  assert.deepEqual([known.isBehind, known.offersSecond, known.answersSecond], [true, true, true]);
-  const next = new Proof(["bank"]);
-  next.recovery.inherit([known]);
-  const { questions } = next.recovery.state.accounts[0] ?? {};
-  assert.deepEqual([questions?.isBehind, questions?.offersSecond, questions?.answersSecond], [true, true, true]);
-  const unsigned = new Proof(["fiscal"], false);
-  unsigned.recovery.inherit([{ ...known, service: "fiscal" }]);
-  assert.equal(unsigned.recovery.state.accounts[0]?.questions?.offersSecond, false);
-});
-
-/** What a line hands on of a service that answered nothing. */
-const knowsNothing = {
-  ...{ isBehind: false, offersSecond: false, answersSecond: false },
-  isProven: false,
-  isOdd: false,
-  answersProbes: false,
-  answeredProbes: false,
-  isGivenUp: false,
-  stillOut: 0,
-} as const;
-
-test("Recovery.inherit() makes it as patient as the line before was, with whom it can ask, and once with whom it can't any more", () => {
-  const bank = { ...knowsNothing, service: "bank", isProven: true };
-  const silentFor = (proof: Proof, service: ContractName) => {
-    const { now } = proof;
-    proof.fail(service);
-    while (!proof.recovery.settleBySilence(proof.now) && proof.now < now + 1e6) proof.now += 1_000;
-    return proof.now - now;
-  };
-  const asked = new Proof(["bank"]);
-  asked.recovery.inherit([bank, { ...bank, service: "gone" }]);
-  assert.deepEqual(
-    [asked.recovery.known, silentFor(asked, "bank"), silentFor(asked, "bank")],
-    [[{ ...bank, assumed: leftOver }], 300_000, 300_000],
-  );
-  const unsigned = new Proof(["fiscal"], false);
-  unsigned.recovery.inherit([{ ...bank, service: "fiscal" }]);
-  assert.deepEqual([silentFor(unsigned, "fiscal"), silentFor(unsigned, "fiscal")], [300_000, lateReplyMs]);
-  const wrong = new Proof(["bank"]);
-  wrong.recovery.inherit([{ ...bank, isProven: false, answersProbes: true }]);
-  assert.deepEqual([silentFor(wrong, "bank"), silentFor(wrong, "bank")], [300_000, lateReplyMs]);
-});
-
-test("Recovery.inherit() counts what may still come to the line before, and knows who answers with something else, and who was given up", () => {
-  const bank = { ...knowsNothing, service: "bank", isProven: true };
-  const left = new Proof(["bank"]);
-  left.recovery.inherit([{ ...bank, stillOut: 3 }]);
-  left.recovery.begin(left.now);
-  let answers = 0;
-  for (; !left.recovery.answered.includes("bank") && left.recovery.owes; answers++) left.exchange("bank");
-  assert.equal(answers, leftOver + 3 + 1, "each may be one of those");
-  const odd = new Proof(["bank"]);
-  odd.recovery.inherit([{ ...bank, isOdd: true, answeredProbes: true }]);
-  assert.deepEqual(
-    [odd.recovery.idleProbed, odd.recovery.known[0]?.isOdd],
-    [[], true],
-    "it isn't asked while the line is idle",
-  );
-  odd.ask();
-  const askedMs = odd.now;
-  odd.now += 10 * lateReplyMs - 1;
-  assert.equal(odd.recovery.settleBySilence(odd.now), false);
-  odd.ask();
-  assert.ok(odd.now > askedMs);
-  odd.now += lateReplyMs - 1;
-  assert.equal(odd.recovery.settleBySilence(odd.now), false, "its answer to the last probe would pass for a call's");
-  const silentMs = (known: readonly KnownAnswers[]) => {
-    const proof = new Proof(["bank"]);
-    const { now } = proof;
-    proof.recovery.inherit(known);
-    while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
-    return proof.now - now;
-  };
-  const givenUp = { ...bank, isGivenUp: true };
-  assert.deepEqual([silentMs([givenUp]), silentMs([givenUp, bank])], [lateReplyMs, 10 * lateReplyMs]);
-});
-
 test("Recovery believes one silence of who was given up, until a call of it is lost, or it answers", () => {
   const proof = new Proof(["bank"]).prove();
   const silentMs = (owe: () => void) => {
     owe();
     proof.recovery.begin(proof.now);
     const { now } = proof;
-    while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+    proof.settle();
     return proof.now - now;
   };
   const lost = () => proof.recovery.owe("bank");
@@ -1573,7 +1320,7 @@ test("Recovery.replied() of a call that is shaped as a question says nothing whi
 
 test("Recovery.replied() of such a call counts as any other's reply where none may come", () => {
   const proof = new Proof(["bank"]);
-  for (const now = proof.now; !proof.recovery.settleBySilence(proof.now) && proof.now < now + 1e6; ) proof.now += 1_000;
+  proof.settle();
   assert.equal(proof.recovery.isSilent("bank"), true);
   proof.recovery.replied("bank", "probe");
   assert.equal(proof.recovery.isSilent("bank"), false);
@@ -1672,10 +1419,7 @@ test("Recovery asks again who was to settle by silence, after twice that silence
     if (proof.ask() !== undefined) proof.answer("bank");
   }
   const answeredMs = proof.now;
-  while (proof.ask() === undefined) {
-    proof.recovery.heardBytes(proof.now);
-    proof.now += 1_000;
-  }
+  proof.humUntilAsked();
   assert.equal(proof.now, answeredMs + 2 * 10 * lateReplyMs);
 });
 
@@ -1684,20 +1428,20 @@ test("Recovery.settleBySilence() of one that answered all but what is left over 
   // All are silent for long, and then only qr is.
   for (const service of ["bank", "qr"] as const) {
     proof.fail(service);
-    while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+    proof.settle();
   }
   assert.equal(proof.recovery.isSilent("bank"), true);
   proof.recovery.inherit([{ ...knowsNothing, service: "bank", isProven: true, isGivenUp: true, assumed: 80 }]);
   proof.fail("bank", "probe");
   proof.exchange("bank");
   assert.equal(proof.recovery.answered.length, 0, "it may be an older one's");
-  while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+  proof.settle();
   assert.equal(proof.recovery.isSilent("bank"), false, "it answers");
 });
 
 test("Recovery takes a service whose probe was answered for heard, though a silence had settled it before", () => {
   const proof = new Proof(["bank"]).prove().fail("bank");
-  while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+  proof.settle();
   assert.equal(proof.recovery.isSilent("bank"), true);
   proof.fail("bank");
   for (let answers = 0; proof.recovery.owes && answers < 50; answers++) proof.exchange("bank");
@@ -1715,7 +1459,7 @@ test("Recovery.settleBySilence() keeps in mind that a service answers wrongly, w
       proof.ask();
       proof.hear("length", '{"status":"error"}');
     }
-    while (!proof.recovery.settleBySilence(proof.now)) proof.now += 1_000;
+    proof.settle();
     return proof.recovery.known[0]?.answersProbes;
   };
   assert.deepEqual([answersProbes(0), answersProbes(2)], [false, true]);
