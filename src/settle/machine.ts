@@ -247,7 +247,10 @@ function summaryOfRefusal(state: SettleState, summary: AnswerSummary): AnswerSum
 function afterEnd(operation: FollowedOperation, state: SettleState, verdict: Verdict, result: AnsweredCall): NextStep {
   const { print } = operation.recovery;
   const { reply, summary } = result;
-  if (print === undefined || !(state.unprinted || saysUnprinted(operation, result))) return { verdict, reply, summary };
+  // It had ended so by its copy, which the document's printError doesn't know of.
+  const isCopied = state.end === "closed" && state.unprinted;
+  const lacksPrint = !isCopied && (state.unprinted || saysUnprinted(operation, result));
+  if (print === undefined || !lacksPrint) return { verdict, reply, summary };
   const nameable = scalarText(reply[print.key]) !== undefined;
   if (state.copied || !nameable) return { verdict: "unprinted", reply, summary };
   return { state: { ...state, phase: "printing", unprinted: true }, pause: "none", document: reply };

@@ -144,8 +144,9 @@ export function idIn(operation: FollowedOperation, reply: JsonObject): string | 
 }
 
 /**
- * Whether an answer to the question about an operation that had ended is about another one, which was sent under its key since: it says
- * that it came to nothing, or that it was taken back where ours went well, or the other way round, and not that it is the same transaction.
+ * Whether an answer to the question about an operation that had ended is about another one, which was sent under its key since: it names
+ * another transaction or document, or says that it came to nothing; or, where either has no name, that it was taken back where ours went
+ * well, or the other way round.
  * @param saysEnd The end that it states.
  */
 export function isOfAnother(
@@ -158,8 +159,8 @@ export function isOfAnother(
   if (saysEnd === undefined) return !success;
   if (saysEnd === operation.recovery.refused) return true;
   const id = idIn(operation, reply);
-  const isSame = id !== undefined && endedId !== undefined && isSameId(id, endedId);
-  return (saysEnd === "reversed") !== (end === "reversed") && !isSame;
+  if (id !== undefined && endedId !== undefined) return !isSameId(id, endedId);
+  return (saysEnd === "reversed") !== (end === "reversed");
 }
 
 /** What identifies what has ended, in an answer; undefined where nothing has. */

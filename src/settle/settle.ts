@@ -251,20 +251,21 @@ class SettleRun {
 
   async #end({ verdict, reply, summary }: Done): Promise<Settled> {
     const { known: state } = this.#token;
+    const ended = reply ?? this.#document;
     if (verdict === this.#recovery.refused && nothingBegun(state)) {
       const answered = this.#steps.some(({ action, outcome }) => action === "start" && outcome !== "not-sent");
       const refusal = { code: summary?.code, message: summary?.message };
       this.#token = { ...this.#token, known: stateWithoutEffect(state, answered, refusal) };
     } else if (verdict !== "unknown" && state.phase !== "unsent") {
       const isRefused = verdict === this.#recovery.refused;
-      const id = reply && idIn(this.#operation, reply);
+      const id = ended && idIn(this.#operation, ended);
       this.#token = { ...this.#token, known: isRefused ? stateRefused(state) : stateAtEnd(state, verdict, id) };
     }
     await this.#notify({ type: "final", reply });
     return {
       // Never sent is nobody's refusal
       result: this.#token.known.phase === "unsent" ? "not-sent" : verdict,
-      data: dataOf(this.#service.contract, reply ?? this.#document),
+      data: dataOf(this.#service.contract, ended),
       code: summary?.code,
       message: summary?.message,
       steps: this.#steps,

@@ -59,6 +59,11 @@ export async function fullRows({ seed }: PartOptions, forMs: number): Promise<re
     count("process killed", tally.killed),
     count("restarts", tally.restarts, "by SIGTERM, kill and power cut"),
     count("operations settled in the journal", tally.settled),
+    count(
+      "operations told how the last of several ended",
+      tally.lastOfSeveral,
+      "sent again without the header, and carried out again, against the contract: nobody can tell them apart",
+    ),
     count("sales twice, unrecorded", tally.unrecordedTwice, 'journal.onFailure "relay", its disk failing: nobody can know'),
   ];
 }

@@ -81,7 +81,7 @@ export class FullClients {
       (settled) => {
         if (settled === undefined) return;
         client.isSold ||= isOperationEnd(settled.result) && isGoodEnd(settled.result);
-        this.#ended(client, name, settled.result);
+        this.#ended(client, name, settled);
       },
       (error: unknown) => this.#options.fail(error),
     );
@@ -110,14 +110,22 @@ export class FullClients {
     for (const each of this.#checks) each();
   }
 
-  #ended(client: FullClient, name: string, result: Settled["result"]): void {
-    this.#options.say(`client ${name}: ${result}`);
+  #ended(client: FullClient, name: string, { result, data }: Settled): void {
+    this.#options.say(`client ${name}: ${result} ${JSON.stringify(data)}`);
     const check = () => {
       if (client.isByBridge && this.#options.mayRelayUnrecorded()) return;
       assert.ok(
         client.isSo(result),
         `the client of ${name} was told ${result}, and the ledger has ${client.stands.join(", ")}`,
       );
+      if (!namesItself(result)) return;
+      for (const field of idFields) {
+        const id = data?.[field];
+        assert.ok(
+          id === undefined || client.hasId(String(id)),
+          `the client of ${name} was told ${result} of another's ${field} ${id}`,
+        );
+      }
     };
     this.#checks.push(check);
     try {
@@ -127,6 +135,12 @@ export class FullClients {
     }
   }
 }
+
+/** Whether the data of a result is the operation's own; an error's may be another's. */
+const namesItself = (result: Settled["result"]) => isOperationEnd(result) && (isGoodEnd(result) || result === "reversed");
+
+/** Where the contracts' answers name a transaction, document or payment, and this world's terminals do. */
+const idFields = ["txn_id", "documentID", "rrn", "trans"] as const;
 
 const nameOf = ({ service }: ClientTill, path: string, key: string) => `${service} ${path} ${key}`;
 
@@ -179,6 +193,10 @@ class FullClient {
   /** How its operations stand in the ledger. */
   get stands(): readonly Stand[] {
     return this.#till.terminal.standsOf(this.#path, this.#key);
+  }
+
+  hasId(id: string): boolean {
+    return this.#till.terminal.hasId(this.#path, this.#key, id);
   }
 
   isSo(result: Settled["result"]): boolean {

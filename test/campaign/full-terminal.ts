@@ -1,3 +1,4 @@
+import { scalarText } from "../../src/settle/exact-json.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
 import { probeReply } from "../support/terminal.ts";
@@ -92,6 +93,16 @@ export class FullTerminal {
     return this.#refused.has(`${path} ${key}`) ? ["refused", ...ran] : ran;
   }
 
+  /** When the last operation of a path and key was begun. */
+  lastBeganMs(path: string, key: string): number | undefined {
+    return this.#entries(path, key).at(-1)?.beganMs;
+  }
+
+  /** Whether a path and key's operation has this number or name. */
+  hasId(path: string, key: string, id: string): boolean {
+    return this.#entries(path, key).some((entry) => entry.id === id);
+  }
+
   /** How many of them were carried out: what was taken back and forgotten may be sent again. */
   timesRun(path: string, key: string): number {
     return this.#entries(path, key).filter((entry) => this.#stand(entry) !== "gone").length;
@@ -183,29 +194,32 @@ export class FullTerminal {
   /** Undefined where there is nothing to take back. */
   #run({ path, key, json }: Request, { end, takesMs }: Pick<FullFate, "end" | "takesMs"> = atOnce): Entry | undefined {
     const { trade } = this;
-    const before = this.#isIdempotent(path, key) ? this.#entries(path, key).at(-1) : undefined;
+    const name = this.#takesNames ? scalarText(json["trans"]) : undefined;
+    const before = this.#isIdempotent(path, key, name) ? this.#entries(path, key).at(-1) : undefined;
     if (before !== undefined && this.#stand(before) !== "gone") return before;
     const isSale = (entry: Entry, place: number) =>
       entry.path === trade.sale && entry.key === key && this.#isKept(entry, place);
     const hasSale = () => this.#ledger.some((entry, place) => isSale(entry, place) && this.#stand(entry) !== "gone");
     if (path === trade.back && trade.backNeedsSale && !hasSale()) return undefined;
-    const name = this.#takesNames ? json["trans"] : undefined;
-    const id = typeof name === "string" ? name : String(++this.#ids);
+    const id = name ?? String(++this.#ids);
     // What nobody can ask about is over when it is answered.
     const isAsked = trade.contract !== "qr" || path === trade.sale;
-    const entry = { id, key, path, end: trade.ends[end], atMs: this.#time.nowMs + (isAsked ? takesMs : 0), copies: 0 };
+    const { nowMs: beganMs } = this.#time;
+    const entry = { id, key, path, end: trade.ends[end], beganMs, atMs: beganMs + (isAsked ? takesMs : 0), copies: 0 };
     this.#ledger.push(entry);
     this.onRun(path, key, this.timesRun(path, key));
     return entry;
   }
 
   /**
-   * The same once more is the one that there is (bank.md, Fields; fiscal.md, Idempotency): so it is for tills that count on it. The
-   * others', of which posline promises that each is sent once, are carried out as often as they come; and bank's cancels (bank.md, rule 4).
+   * The same once more is the one that there is (bank.md, Fields; fiscal.md, Idempotency; of qr where the till's name for it stands, for
+   * which two couldn't be told apart): so it is for tills that count on it. The others', of which posline promises that each is sent once,
+   * are carried out as often as they come; and bank's cancels (bank.md, rule 4).
    */
-  #isIdempotent(path: string, key: string): boolean {
+  #isIdempotent(path: string, key: string, name: string | undefined): boolean {
     const { contract, sale } = this.trade;
-    return isClientKey(key) && contract !== "qr" && (path === sale || contract === "fiscal");
+    if (!isClientKey(key)) return false;
+    return path === sale ? contract !== "qr" || name !== undefined : contract === "fiscal";
   }
 
   #found({ key, json }: Request): string {

@@ -22,6 +22,8 @@ export interface Entry {
   readonly key: string;
   readonly path: string;
   end: End;
+  readonly beganMs: number;
+  /** When it ends. */
   atMs: number;
   /** How many copies of its receipt were printed. */
   copies: number;
@@ -158,7 +160,7 @@ export type TradeName = keyof typeof trades;
 /** An answer to a question that is about another operation: it names another key. */
 export function foundOther(trade: Trade): string {
   const [key, end] = ["other", trade.ends.good];
-  const entry = { id: "0", key, path: trade.sale, end, atMs: 0, copies: 0 };
+  const entry = { id: "0", key, path: trade.sale, end, beganMs: 0, atMs: 0, copies: 0 };
   return JSON.stringify({ ...JSON.parse(trade.found(entry, end)), [keyField(trade)]: key });
 }
 

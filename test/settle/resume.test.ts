@@ -399,3 +399,40 @@ for (const [ended, end, now, later] of [
     });
   }
 }
+
+const document = (documentID: number, more: object) => ok({ docStatus: 1, documentID, ...more });
+
+for (const [which, said, expected] of [
+  ["the same document", document(12, {}), "closed"],
+  ["the same document without its print", document(12, { printError: 3 }), "unprinted"],
+  ["another document, as a refund under its number", document(13, {}), "unknown"],
+  ["another document without its print", document(13, { printError: 3 }), "unknown"],
+  ["another document by code 15", error(15, { docStatus: 1, documentID: 13, printError: 3 }), "unknown"],
+] as const) {
+  test(`the token of what was closed is told of ${which}: ${expected}`, async () => {
+    const deposit = over([["/deposit", ok({ documentID: 12 })]]);
+    const paidIn = await deposit.client.fiscal.settle("deposit", { documentExtID: "D-1", amount: 100 }, deposit.options);
+    assert.equal(paidIn.result, "closed");
+    const again = over(repeat(12, ["/check_status", said]));
+    const settled = await again.client.resume(kept(paidIn.token), { ...again.options, windowMs: 9_000 });
+    assert.equal(settled.result, expected);
+    assert.equal(settled.data?.["documentID"], expected === "unknown" ? undefined : 12);
+  });
+}
+
+for (const [which, documentID, expected] of [
+  ["its document, whose printError stays", 12, "closed"],
+  ["another document", 13, "unknown"],
+] as const) {
+  test(`the token of what was closed by its copy is told of ${which}: ${expected}`, async () => {
+    const receipt = over([
+      ["/sale", error(15, { documentExtID: "ORDER-1", printError: 3 })],
+      ["/check_status", document(12, { printError: 3 })],
+      ["/check_copy", ok({ code: 0 })],
+    ]);
+    const printed = await receipt.client.fiscal.settle("sale", sale, receipt.options);
+    assert.equal(printed.result, "closed");
+    const again = over(repeat(12, ["/check_status", document(documentID, { printError: 3 })]));
+    assert.equal((await again.client.resume(kept(printed.token), { ...again.options, windowMs: 9_000 })).result, expected);
+  });
+}
