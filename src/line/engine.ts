@@ -489,7 +489,7 @@ export class LineEngine {
       this.#fail(current, { reason: "reply-ambiguous", why: "a frame came before the whole request was sent" }, now);
     } else if (frame.payloadBytes > this.#replyBytesMaxOf(current)) this.#fail(current, tooLarge, now);
     else if (typeof read === "string") this.#fail(current, { reason: "reply-corrupt", why: `the reply is ${read}` }, now);
-    else if (this.#isAmbiguous(frame, read, current, now)) {
+    else if (this.#recovery.takeAmbiguous(frame.framing, current.request, read.json, now)) {
       const isSuccess = read.status === "success";
       const why = isSuccess
         ? "a success came that may be the answer to an earlier request"
@@ -497,10 +497,6 @@ export class LineEngine {
       this.#report({ is: "late", frame });
       this.#fail(current, { reason: "reply-ambiguous", why }, now);
     } else this.#replied(current, frame, read, now);
-  }
-
-  #isAmbiguous({ framing }: Frame, { status }: ReadReply, { request }: Exchange, now: number): boolean {
-    return this.#recovery.takeAmbiguous(framing, request.service, now, status === "success");
   }
 
   /** On a shared line a reply may be larger than its own service allows. */
@@ -514,7 +510,7 @@ export class LineEngine {
     this.#ambiguous = 0;
     this.#take("frame");
     this.#liveness.heard(service, now);
-    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json);
+    if (this.#isIdleProbe) this.#recovery.repliedIdle(service, read.json, now);
     else {
       this.#recovery.replied(service, shapedAs);
       this.#lastBusyMs = now;

@@ -12,6 +12,28 @@ export const staleProbesMax = 17;
  */
 export const drainMs = 200;
 
+/** After so many wrong answers a service isn't probed until a silence settles it: asked on, it would never fall silent. */
+export const refusalsMax = 3;
+
+/**
+ * How many times longer the silence must last, and how many times more wrong answers are borne, of a service that has answered a
+ * probe before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove itself,
+ * it should.
+ */
+export const provenPatience = 10;
+
+/** Unanswered probes that are remembered: most of an hour's worth, of a line that hums and has nobody who answers. */
+export const unansweredMax = 100;
+
+/** Answers that are assumed to come of a terminal that was silent for long, at most: more than are asked in a night and a day. */
+export const assumedMax = 2_000;
+
+/** So many answers are nearly as many as the next process takes for left over. */
+export const fullMin = staleProbesMax - 2;
+
+/** So many frames that are neither an error nor of a probe's shape, in one recovery, answer probes: a call's late answer is one. */
+export const oddMin = 2;
+
 /** Answers in a row to questions that were drawn, each the right one, which older answers are by chance once in a million. */
 export const rowMin = 20;
 

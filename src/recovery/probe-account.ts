@@ -1,7 +1,18 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { hastyMax, humPatience, pacedMin, staleProbesMax } from "./limits.ts";
+import {
+  assumedMax,
+  fullMin,
+  hastyMax,
+  humPatience,
+  oddMin,
+  pacedMin,
+  provenPatience,
+  refusalsMax,
+  staleProbesMax,
+  unansweredMax,
+} from "./limits.ts";
 import { type Question, Questions, type QuestionsState } from "./questions.ts";
 
 /** A service on a line, as far as recovery needs it. */
@@ -27,28 +38,6 @@ export interface RecoveryLimits {
   readonly probeIntervalMs: number;
 }
 
-/** After so many wrong answers a service isn't probed until a silence settles it: asked on, it would never fall silent. */
-const refusalsMax = 3;
-
-/**
- * How many times longer the silence must last, and how many times more wrong answers are borne, of a service that has answered a
- * probe before. A terminal that waits for a customer's card is silent for minutes and then answers; since this one can prove itself,
- * it should.
- */
-export const patience = 10;
-
-/** Unanswered probes that are remembered: most of an hour's worth, of a line that hums and has nobody who answers. */
-const unansweredMax = 100;
-
-/** Answers that are assumed to come of a terminal that was silent for long, at most: more than are asked in a night and a day. */
-const assumedMax = 2_000;
-
-/** So many answers are nearly as many as the next process takes for left over. */
-const fullMin = staleProbesMax - 2;
-
-/** So many frames that are neither an error nor of a probe's shape, in one recovery, answer probes: a call's late answer is one. */
-export const oddMin = 2;
-
 /** How a service answers its probes, as the line knows it that had the device before: what it takes to believe its silence. */
 export interface KnownAnswers
   extends Pick<ProbeAccount, "service" | "isProven" | "isOdd" | "answersProbes" | "answeredProbes" | "isGivenUp">,
@@ -57,6 +46,8 @@ export interface KnownAnswers
   readonly stillOut: number;
   /** Those that are merely assumed to be; absent where there are none, as in recordings made before it was noted. */
   readonly assumed?: number | undefined;
+  /** Absent where it isn't so, as in recordings made before it was noted. */
+  readonly owesCall?: boolean | undefined;
 }
 
 /** One service's probes as numbers, for a recording. */
@@ -92,6 +83,10 @@ export interface ProbeAccountState {
   readonly staleAssumed: number;
   readonly isAssumedRight: boolean;
   readonly staleBefore?: number | undefined;
+  readonly unheard?: number | undefined;
+  readonly isCountedOff?: boolean | undefined;
+  readonly owesCall?: boolean | undefined;
+  readonly idleSinceMs?: number | undefined;
 }
 
 /** What a state leaves out where it is so, as recordings do that were made before it was noted. */
@@ -110,6 +105,10 @@ const usual: Readonly<Record<string, unknown>> = {
   evidence: 0,
   wasProven: false,
   staleBefore: 0,
+  unheard: 0,
+  isCountedOff: false,
+  owesCall: false,
+  idleSinceMs: 0,
 };
 
 const usualState: Readonly<Record<string, unknown>> = { ...usual, questions: { ...new Questions() } };
@@ -173,6 +172,14 @@ export class ProbeAccount implements ProbeAccountState {
    * that comes all the same says that it was wrong.
    */
   staleBefore = 0;
+  /** Of one that never answered: how many questions silences have given up. It may have hung, and answer all of them. */
+  unheard = 0;
+  /** Answers that came unasked were counted off since it was proven last; where some were copies, more may come than are counted. */
+  isCountedOff = false;
+  /** A call of it had no answer, and nothing has proven since that none comes: a silence alone may end before a terminal that hangs wakes. */
+  owesCall = false;
+  /** Since when an idle line's questions are answered and nothing comes unasked; 0 where that isn't so. */
+  idleSinceMs = 0;
 
   constructor(lineService: LineService) {
     this.lineService = lineService;
@@ -207,7 +214,7 @@ export class ProbeAccount implements ProbeAccountState {
   /**
    * Which question to ask now. Where so many answers may come as at a start, or older ones came than should have, it is drawn. Where
    * the next answer is one more than are possible, it is the second one, which nobody asked before: answers that were not counted, or came
-   * twice, can't be taken for it. One that has never answered the second one isn't asked it again before it was asked its probe.
+   * twice, can't be taken for it, even where none should be left by the count. One that has never answered the second one isn't asked it again before it was asked its probe.
    * @param isSecondDrawn Draws.
    */
   question(isSecondDrawn: () => boolean): { readonly question: Question; readonly isDrawn: boolean } {
@@ -215,8 +222,13 @@ export class ProbeAccount implements ProbeAccountState {
     const isOut = open.some(({ question }) => question === "second");
     if (!canTell || (isOut && !answersSecond)) return { question: "probe", isDrawn: false };
     if (this.#needsRow) return { question: isSecondDrawn() ? "second" : "probe", isDrawn: true };
-    const isLast = this.stale > 0 && this.answered === this.stale && !isOut;
+    const isLast = this.#secondDecides && this.answered === this.stale && !isOut;
     return { question: isLast ? "second" : "probe", isDrawn: false };
+  }
+
+  /** Older answers are counted, of which some may be copies: the one that is too many must be to the second question. */
+  get #secondDecides(): boolean {
+    return this.questions.canTell && (this.stale > 0 || this.isCountedOff) && !this.#needsRow;
   }
 
   /** A question is sent. */
@@ -250,7 +262,8 @@ export class ProbeAccount implements ProbeAccountState {
     this.isOdd = false;
     this.isAsked = false;
     if (this.answered === 0) this.firstAnswerMs = now;
-    this.answered++;
+    const isCopy = this.#secondDecides && question === "probe" && fits && this.answered >= this.stale;
+    if (!isCopy) this.answered++;
     this.sentAtMs = 0;
     this.answeredAtMs = now;
     this.unanswered = this.unanswered.slice(1);
@@ -269,13 +282,14 @@ export class ProbeAccount implements ProbeAccountState {
   }
 
   /**
-   * It may have older answers, and can't be asked two questions, or not any more: its answers are counted as those of a start are.
+   * It may have older answers, and can't be asked two questions, or not any more: its answers are counted as those of a start are, or as many
+   * as it was asked in vain.
    */
   #countAnew(): void {
     const { isBehind, isUnsure, canTell } = this.questions;
     if (canTell || !(isBehind || isUnsure)) return;
     this.questions.proved();
-    this.staleAssumed = Math.max(this.staleAssumed, staleProbesMax);
+    this.staleAssumed = Math.max(this.staleAssumed, staleProbesMax, this.unheard);
     this.answered = 0;
     this.errors = 0;
     this.sent = this.unanswered.length;
@@ -341,7 +355,8 @@ export class ProbeAccount implements ProbeAccountState {
     if (isError) this.refusals++;
     else this.odd++;
     this.isGivenUp = false;
-    this.questions.refused();
+    // The first may be the late answer of the call, to which no question of these was answered.
+    if (!this.owesCall || this.wrong > 1) this.questions.refused();
     this.#countAnew();
     if (isError && isAlone && this.refusals > 1) {
       this.errors++;
@@ -395,7 +410,7 @@ export class ProbeAccount implements ProbeAccountState {
    * so no more is borne of it, but where it makes a row slowly: the pauses between the questions would be taken for its silence.
    */
   get patience(): number {
-    return this.isProven && (!this.isGivenUp || this.questions.isSlow) ? patience : 1;
+    return this.isProven && (!this.isGivenUp || this.questions.isSlow) ? provenPatience : 1;
   }
 
   /** What came in this recovery in place of an answer. */
@@ -440,10 +455,14 @@ export class ProbeAccount implements ProbeAccountState {
    */
   expectNothingBefore(sinceMs: number): void {
     const { stillOut } = this;
-    const mayHang = (this.isProven || (this.answeredProbes && this.wrong === 0)) && !this.hasAnswered;
+    const { hasAnswered } = this;
+    const mayHang = (this.isProven || (this.answeredProbes && this.wrong === 0)) && !hasAnswered;
     this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
     this.staleAssumed = mayHang ? Math.min(stillOut - this.staleKnown, assumedMax) : 0;
     this.isAssumedRight = false;
+    this.isCountedOff = false;
+    if (hasAnswered) this.owesCall = false;
+    else if (!mayHang) this.unheard = Math.min(this.unheard + stillOut - this.stale, assumedMax);
     this.staleBefore = stillOut > this.stale ? stillOut : 0;
     this.questions.proved();
     this.questions.isUnsure = stillOut > 0 && !mayHang && !this.hasAnswered;
@@ -454,19 +473,44 @@ export class ProbeAccount implements ProbeAccountState {
     if (this.isStaleKnown || this.isSilent) this.staleBefore = this.stale;
     this.setStale(0);
     this.questions.isUnsure = false;
+    this.proved();
+  }
+
+  /** Nothing is left of what it was asked before, questions and calls. */
+  proved(): void {
+    this.unheard = 0;
+    this.isCountedOff = false;
+    this.owesCall = false;
+    this.idleSinceMs = 0;
+  }
+
+  /** An idle line's question was answered. Where that goes on for as long as a proven service must be silent, nothing older is left. */
+  repliedIdle(now: number, { lateReplyMs }: RecoveryLimits): void {
+    this.staleBefore = 0;
+    if (this.idleSinceMs === 0) this.idleSinceMs = now;
+    if (now < this.idleSinceMs + lateReplyMs * provenPatience) return;
+    const { stale } = this;
+    this.replied();
+    this.staleBefore = stale;
   }
 
   /**
    * One comes, though none should have been left: so many may come as before. Where a call's reply had said that none is, it was no reply to
-   * that call, but an older answer. Or silence settled it before it had ever answered: it hung, and answers to older calls may follow.
+   * that call, but an older answer. Or a silence settled it that owed a call, or had never answered: it hung, and answers to older calls may
+   * follow.
    * @returns whether either is so.
    */
   contradicts(): boolean {
-    if (this.staleBefore === 0 || this.stale > 0) return this.questions.isUnsure;
+    if (this.staleBefore === 0 || this.stale > 0) return this.questions.isUnsure || this.owesCall;
     this.staleAssumed = this.staleBefore;
     this.staleBefore = 0;
     this.questions.contradicted();
     return true;
+  }
+
+  /** An answer to a second question of before may come, of one that is known to answer it. */
+  get mayAnswerSecond(): boolean {
+    return this.stale > 0 && this.questions.answersSecond;
   }
 
   /** It may answer a question of posline's with an error, which looks like a call's. */
@@ -476,6 +520,8 @@ export class ProbeAccount implements ProbeAccountState {
 
   /** One came. A terminal answers in order, so those of the process before come first. */
   staleCame(): void {
+    this.isCountedOff = true;
+    this.idleSinceMs = 0;
     if (this.staleAssumed > 0) {
       this.isAssumedRight = true;
       this.staleAssumed--;

@@ -86,11 +86,11 @@ export class Questions implements QuestionsState {
     return fits;
   }
 
-  /** Something else came, of a service that is asked. */
+  /** Something else came in answer to the oldest one. It says nothing of what was drawn, so a row goes on. */
   refused(): void {
-    if (this.open[0]?.question === "second") this.passedOver++;
-    this.open = [];
-    this.row = 0;
+    const [oldest, ...others] = this.open;
+    if (oldest?.question === "second") this.passedOver++;
+    this.open = others;
   }
 
   /** Nothing older is left, or not expected any more. */

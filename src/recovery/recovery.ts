@@ -1,13 +1,11 @@
 import type { ServiceName } from "../core/call.ts";
 import type { Framing } from "../wire/decoded.ts";
-import { drainMs, humPatience, staleProbesMax } from "./limits.ts";
+import { drainMs, humPatience, oddMin, provenPatience, staleProbesMax } from "./limits.ts";
 import {
   type KnownAnswers,
   type LineService,
-  oddMin,
   ProbeAccount,
   type ProbeAccountState,
-  patience,
   type RecoveryLimits,
 } from "./probe-account.ts";
 import type { Question } from "./questions.ts";
@@ -44,6 +42,12 @@ import type { Question } from "./questions.ts";
 export type Heard =
   | { readonly kind: "answer" | "refusal" | "odd"; readonly service: ServiceName }
   | { readonly kind: "late"; readonly service: ServiceName | undefined };
+
+/** A call, as far as its reply may be taken for an answer to a question of posline's own. */
+export interface Shaped {
+  readonly service: ServiceName;
+  readonly shapedAs: Question | undefined;
+}
 
 /** A question of posline's own that is to be sent. */
 export interface Asked {
@@ -134,11 +138,11 @@ export class Recovery {
   get known(): readonly KnownAnswers[] {
     return [...this.#accounts.values()].map((account) => {
       const { service, isOdd, answersProbes, answeredProbes, isGivenUp, stillOutKnown: stillOut } = account;
-      const { staleAssumed: assumed, questions } = account;
+      const { staleAssumed, unheard, owesCall, questions } = account;
       const { isBehind, offersSecond, answersSecond } = questions;
       const isProven = account.isProven || account.wasProven;
       const answers = { isProven, isOdd, answersProbes, answeredProbes, isBehind, offersSecond, answersSecond };
-      return { service, ...answers, isGivenUp, stillOut, assumed };
+      return { service, ...answers, isGivenUp, stillOut, assumed: Math.max(staleAssumed, unheard), owesCall };
     });
   }
 
@@ -150,6 +154,7 @@ export class Recovery {
       account.questions.isBehind ||= asked.isBehind === true;
       account.questions.offersSecond ||= asked.offersSecond === true && account.lineService.second !== undefined;
       account.questions.answersSecond ||= asked.answersSecond === true;
+      account.owesCall ||= asked.owesCall === true;
       account.isOdd ||= isOdd;
       account.answeredProbes ||= answeredProbes;
       account.staleKnown = Math.max(account.staleKnown, stillOut);
@@ -209,8 +214,12 @@ export class Recovery {
       account.staleBefore = 0;
     }
     if (shapedAs === "probe" && !account.isProven) this.#stopIdleProbes(account);
-    // It may wait for a customer's card.
-    if (!isProbeShaped) account.isGivenUp = false;
+    account.idleSinceMs = 0;
+    // A call, for which it may print, or wait for a customer's card; the probe is posline's own, or asks for as little.
+    if (shapedAs !== "probe") {
+      account.isGivenUp = false;
+      account.owesCall = true;
+    }
     this.#owing.set(service, account);
   }
 
@@ -280,11 +289,11 @@ export class Recovery {
   /**
    * An idle line's question was answered. One that wasn't known to answer any is known from now on, as it answers.
    */
-  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>): void {
+  repliedIdle(service: ServiceName, reply: Readonly<Record<string, unknown>>, now: number): void {
     const account = this.#accounts.get(service);
     if (account === undefined) return;
     const isRight = account.lineService.questionOf(reply) === "probe";
-    account.staleBefore = 0;
+    account.repliedIdle(now, this.#limits);
     this.#noteAnswer(account, reply);
     this.#noteReply(account);
     if (account.isProven) return;
@@ -295,13 +304,25 @@ export class Recovery {
   }
 
   /**
-   * A reply came while a call of this service awaited its own: true when it may as well answer a stale probe, of this service or of
-   * another of its framing. A success may where that service answers its probes with something of another shape. Where only the call's
-   * own service can have sent it, one answer is counted off: it was this frame, or none is left, since a terminal answers in order. The first
-   * error after a silence may be that of a terminal that hung, and answers what it was asked before, however long ago.
+   * A reply came while a call awaited its own: true when it may as well answer a stale probe, of the call's service or of another of its
+   * framing. A success may where that service answers its probes with something of another shape, and where it looks like the answer to the
+   * second question and such a one may come. Where only the call's own service can have sent it, one answer is counted off: it was this
+   * frame, or none is left, since a terminal answers in order. The first error after a silence may be that of a terminal that hung, and
+   * answers what it was asked before, however long ago.
    */
-  takeAmbiguous(framing: Framing, service: ServiceName, now: number, isSuccess: boolean): boolean {
+  takeAmbiguous(
+    framing: Framing,
+    { service, shapedAs }: Shaped,
+    reply: Readonly<Record<string, unknown>>,
+    now: number,
+  ): boolean {
     const accounts = this.#accountsOf(framing);
+    const isSuccess = reply["status"] === "success";
+    const own = this.#accounts.get(service);
+    if (shapedAs === "second" && own?.mayAnswerSecond === true && own.lineService.questionOf(reply) === "second") {
+      own.staleCame();
+      return true;
+    }
     if (now < Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) {
       const suspect = accounts.find(({ isStaleKnown, isOdd }) => isStaleKnown && (isOdd || !isSuccess));
       if (suspect?.service === service && this.#isAlone(framing)) suspect.staleCame();
@@ -326,7 +347,9 @@ export class Recovery {
     const { account, question } = answer;
     const { service } = account;
     if (!this.#owing.has(service) || account.sent === 0) {
+      const isOutOfStep = account.contradicts();
       this.#cameLate(account);
+      if (isOutOfStep) this.#owing.set(service, account);
       return { kind: "late", service };
     }
     this.#probeWhileIdle(account);
@@ -336,6 +359,7 @@ export class Recovery {
     if (account.hasAnswered) this.#noteReply(account);
     if (account.hasAnswered && account.stillOutKnown <= staleProbesMax) {
       account.setStale(account.stillOut);
+      account.proved();
       this.#settle(account);
     }
     return { kind: "answer", service };
@@ -391,11 +415,7 @@ export class Recovery {
   }
 
   /** Whether a reply can only be the answer to a question of posline's own, and not to this request. */
-  isProbeAnswer(
-    framing: Framing,
-    reply: Readonly<Record<string, unknown>>,
-    { service, shapedAs }: { readonly service: ServiceName; readonly shapedAs: Question | undefined },
-  ): boolean {
+  isProbeAnswer(framing: Framing, reply: Readonly<Record<string, unknown>>, { service, shapedAs }: Shaped): boolean {
     const answer = this.#answerIn(framing, reply);
     return answer !== undefined && !(answer.question === shapedAs && answer.account.service === service);
   }
@@ -550,7 +570,7 @@ export class Recovery {
    * may have been. One that answers probes otherwise, and is silent now, may wait for a card, whatever it answers them.
    */
   #silencesOf(account: ProbeAccount): number {
-    if (!account.isProbingStopped) return account.answersProbes ? patience : account.patience;
+    if (!account.isProbingStopped) return account.answersProbes ? provenPatience : account.patience;
     return account.isOdd && this.#owingOf(account.framing).length === 1 ? 1 : account.patience;
   }
 

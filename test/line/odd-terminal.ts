@@ -23,6 +23,8 @@ export class OddTerminal {
   isOn = true;
   /** What a call is answered; undefined: nothing. */
   onCall: (id: string) => string | undefined = (id) => `{"status":"error","code":-29,"id":"${id}"}`;
+  /** A question of posline's own came. */
+  onQuestion: () => unknown = () => {};
   answerMs = () => 5;
   /** How long the next answer takes, where not as long as others. */
   nextMs: number | undefined;
@@ -30,6 +32,8 @@ export class OddTerminal {
   behind: Buffer = Buffer.alloc(0);
   /** After how many milliseconds that comes; 0: in the same read. */
   behindMs = 0;
+  /** Whether the answer to a question of posline's own comes twice. */
+  isTwice: () => boolean = () => false;
   /** Milliseconds that the kernel takes to accept the next write, where not at once. */
   acceptsMs = 0;
   probes = 0;
@@ -43,7 +47,8 @@ export class OddTerminal {
       if (answer === undefined) return;
       this.#freeMs = Math.max(this.time.now, this.#freeMs) + (this.nextMs ?? this.answerMs());
       this.nextMs = undefined;
-      const bytes = typeof answer === "string" ? frame(framing, answer) : answer;
+      const once = typeof answer === "string" ? frame(framing, answer) : answer;
+      const bytes = idOf(text) === "" && this.isTwice() ? Buffer.concat([once, once]) : once;
       this.time.after(this.#freeMs - this.time.now, () => {
         if (this.behindMs === 0) device.send(Buffer.concat([bytes, this.behind]));
         else {
@@ -94,6 +99,7 @@ export class OddTerminal {
     const id = idOf(text);
     if (id !== "") return this.onCall(id);
     this.probes++;
+    this.onQuestion();
     const service = framing === "stx" ? "fiscal" : text.startsWith(":8887") ? "qr" : "bank";
     return this.odd.has(service) ? this.odd.get(service) : questionReply({ framing, text, number: 0 }, this.second);
   }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { ContractName } from "../../src/core/call.ts";
 import { frame } from "../support/fake-device.ts";
 import { requestFor } from "./lines.ts";
 import { OddTerminal } from "./odd-terminal.ts";
@@ -15,7 +16,7 @@ import { OddTerminal } from "./odd-terminal.ts";
 const minuteMs = 60_000;
 
 /** A terminal that has proven itself. */
-function proven(...services: ConstructorParameters<typeof OddTerminal>[0]): OddTerminal {
+function proven(...services: readonly ContractName[]): OddTerminal {
   const terminal = new OddTerminal(services);
   terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
   terminal.cleanAfterS();
@@ -73,6 +74,131 @@ test("Line gives no call another's answer that comes behind one to a question of
     }
   }
   assert.ok(told > 200, `${told}`);
+});
+
+test("Line gives no call another's answer, over a QR terminal that hung since the start, and was asked in vain more often than a start leaves over", () => {
+  let told = 0;
+  for (let hangS = 120; hangS <= 600; hangS += 60) {
+    for (const paceMs of [300, 1_000]) {
+      const terminal = new OddTerminal(["qr"]);
+      terminal.onCall = (id) => `{"status":"success","id":"${id}"}`;
+      terminal.answerMs = () => paceMs;
+      terminal.hang(hangS * 1_000);
+      for (let n = 0; n < hangS / 31 + 12; n++) {
+        const answer = paysByQr(terminal, `S-${n}`, 31_000);
+        if (answer === undefined) continue;
+        assert.equal(answer, `{"status":"success","id":"S-${n}"}`, `hung for ${hangS} s, ${paceMs} ms`);
+        told++;
+      }
+    }
+  }
+  assert.ok(told > 50, `${told}`);
+});
+
+/** A proven terminal that hangs; a sale in vain when it has been silent for so long, and the line is clean again behind that. */
+function hungBehindSale(services: readonly ContractName[], second: OddTerminal["second"], silentMs: number, hangMs: number) {
+  const terminal = proven(...services);
+  terminal.second = second;
+  terminal.hang(hangMs);
+  const beganMs = terminal.time.now;
+  terminal.time.advance(silentMs);
+  terminal.cleanAfterS();
+  assert.equal(terminal.sell("S-LOST"), "no-reply");
+  terminal.cleanAfterS();
+  return { terminal, cleanMs: terminal.time.now - beganMs };
+}
+
+for (const services of [["bank"], ["bank", "qr"]] as const) {
+  test(`Line of ${services.join(" and ")} gives no call the answer to one that was in vain, over a terminal that hung for longer than it is waited for`, () => {
+    for (const second of ["answered", "not offered"] as const) {
+      for (const silentMs of [6 * minuteMs, 20 * minuteMs]) {
+        const { cleanMs } = hungBehindSale(services, second, silentMs, 1_000 * minuteMs);
+        for (const wakesMs of [2_000, 8_000, 15_000]) {
+          for (const paceMs of [20, 400]) {
+            const { terminal } = hungBehindSale(services, second, silentMs, cleanMs + wakesMs);
+            terminal.answerMs = () => paceMs;
+            const told = terminal.sell("S-NEXT");
+            assert.ok(told === undefined || !told.includes("S-LOST"), `${second} ${silentMs} ${wakesMs} ${paceMs}: ${told}`);
+          }
+        }
+      }
+    }
+  });
+}
+
+test("Line doesn't take the answer to its own older question for a shift that was opened, over a terminal that hung", () => {
+  for (const beforeS of [0.5, 5, 20, 50]) {
+    for (const paceMs of [5, 2_000]) {
+      const terminal = proven("fiscal");
+      terminal.answerMs = () => paceMs;
+      terminal.hang(30 * minuteMs);
+      terminal.time.advance(30 * minuteMs - beforeS * 1_000);
+      let told: string | undefined;
+      terminal.line.call(requestFor("OPEN", { service: "fiscal", shapedAs: "second", replyTimeoutMs: 60_000 }), (ending) => {
+        told = "payload" in ending ? Buffer.concat(ending.payload).toString() : ending.reason;
+      });
+      terminal.time.advance(400_000);
+      assert.ok(told !== undefined && !told.includes("isShiftOpen"), `${beforeS} s before, ${paceMs} ms: ${told}`);
+    }
+  }
+});
+
+test("Line gives no sale the answer to a report that prints for longer than is waited for, over a terminal that was off before", () => {
+  for (const printS of [200, 230, 260]) {
+    const terminal = proven("fiscal");
+    terminal.isOffFor(400_000);
+    terminal.cleanAfterS();
+    terminal.nextMs = printS * 1_000;
+    terminal.line.call(requestFor("REPORT", { service: "fiscal", shapedAs: "second", replyTimeoutMs: 180_000 }), () => {});
+    terminal.time.advance(180_100);
+    terminal.cleanAfterS();
+    let told: string | undefined;
+    terminal.line.call(requestFor("SALE", { service: "fiscal", replyTimeoutMs: 180_000 }), (ending) => {
+      told = "payload" in ending ? Buffer.concat(ending.payload).toString() : ending.reason;
+    });
+    terminal.time.advance(400_000);
+    assert.equal(told, '{"status":"success","id":"SALE"}', `${printS} s`);
+  }
+});
+
+test("Line gives no call another's answer, over a slow terminal whose answers to posline's questions come twice, all or some", () => {
+  for (const share of [1, 0.3, 0.1]) {
+    for (let seed = 1; seed <= 40; seed++) {
+      let drawn = seed;
+      const draw = () => {
+        drawn = (Math.imul(drawn, 1_664_525) + 1_013_904_223) >>> 0;
+        return drawn / 2 ** 32;
+      };
+      const terminal = proven("bank");
+      terminal.answerMs = () => 2_000 + (seed % 4) * 1_000;
+      terminal.isTwice = () => draw() < share;
+      terminal.nextMs = 10_000 + draw() * 20_000;
+      for (let n = 0; n < 8; n++) {
+        terminal.line.call(requestFor(`S-${n}`, { replyTimeoutMs: 10_000 }), (ending) => {
+          const told = "payload" in ending ? Buffer.concat(ending.payload).toString() : undefined;
+          if (told !== undefined) assert.equal(told, `{"status":"success","id":"S-${n}"}`, `${share} ${seed}`);
+        });
+        terminal.time.advance(4_000 + draw() * 8_000);
+      }
+      terminal.time.advance(120_000);
+    }
+  }
+});
+
+test("Line is ready with the first answer behind a call's late one, and starts within a minute where one question in seven is refused", () => {
+  for (const paceMs of [20, 1_000, 2_500]) {
+    const terminal = proven("bank");
+    terminal.answerMs = () => paceMs;
+    terminal.nextMs = 14_000;
+    terminal.line.call(requestFor("LATE", { replyTimeoutMs: 9_000 }), () => {});
+    terminal.time.advance(9_100);
+    assert.ok(terminal.cleanAfterS() < 4.9 + paceMs / 1_000 + 0.5, `${paceMs} ms`);
+  }
+  const terminal = new OddTerminal(["bank"]);
+  let asked = 0;
+  const answer = terminal.odd;
+  terminal.onQuestion = () => (++asked % 7 === 0 ? answer.set("bank", '{"status":"error","code":-3}') : answer.delete("bank"));
+  assert.ok(terminal.cleanAfterS() < 60);
 });
 
 test("Line gives no call the answer to an older question, nor another's, over a terminal that hung and refuses one service's questions", () => {

@@ -82,6 +82,20 @@ export class Proof {
     return this;
   }
 
+  /** An error comes to a call. @returns whether it may be another's. */
+  errs(service: ContractName, framing: Framing = "length"): boolean {
+    return this.#replies(service, framing, "error");
+  }
+
+  /** The same of a bare success. */
+  succeeds(service: ContractName): boolean {
+    return this.#replies(service, "length", "success");
+  }
+
+  #replies(service: ContractName, framing: Framing, status: string): boolean {
+    return this.recovery.takeAmbiguous(framing, { service, shapedAs: undefined }, { status }, this.now);
+  }
+
   /** Waits until silence settles somebody. */
   settle(): this {
     for (const beganMs = this.now; this.now < beganMs + 3_600_000; this.now += 1_000) {

@@ -161,8 +161,8 @@ test("Questions keeps no more than openMax of what is out", () => {
   assert.equal(questions.open[0]?.question, other(questions.open[1]?.question ?? "probe"));
 });
 
-test("Questions begins a row anew with each recovery, after a refusal, and once nothing older is left", () => {
-  for (const ends of ["renew", "refused", "proved"] as const) {
+test("Questions begins a row anew with each recovery, and once nothing older is left", () => {
+  for (const ends of ["renew", "proved"] as const) {
     const questions = asking();
     questions.asked("probe", true);
     questions.answered("probe", true);
@@ -170,6 +170,18 @@ test("Questions begins a row anew with each recovery, after a refusal, and once 
     questions[ends]();
     assert.equal(questions.row, 0, ends);
   }
+});
+
+test("Questions goes on with a row behind a refusal, which takes the oldest question away", () => {
+  const questions = asking();
+  questions.asked("probe", true);
+  questions.answered("probe", true);
+  questions.asked("probe", true);
+  questions.asked("second", true);
+  questions.refused();
+  assert.deepEqual([questions.row, questions.open], [1, [{ question: "second", isDrawn: true }]]);
+  questions.answered("second", false);
+  assert.deepEqual([questions.row, questions.misfits], [2, 0]);
 });
 
 test("Questions is slow once an answer was wrong, for as long as a row can be had", () => {

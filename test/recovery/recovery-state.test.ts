@@ -135,7 +135,7 @@ test("Recovery.inherit() makes it as patient as the line before was, with whom i
   asked.recovery.inherit([bank, { ...bank, service: "gone" }]);
   assert.deepEqual(
     [asked.recovery.known, silentFor(asked, "bank"), silentFor(asked, "bank")],
-    [[{ ...bank, assumed: leftOver }], 300_000, 300_000],
+    [[{ ...bank, assumed: leftOver, owesCall: false }], 300_000, 300_000],
   );
   const unsigned = new Proof(["fiscal"], false);
   unsigned.recovery.inherit([{ ...bank, service: "fiscal" }]);
@@ -208,4 +208,24 @@ test("Recovery.inherit() asks while the line is idle who is proven and answers a
 test("Recovery.inherit() adds what was assumed by the line before, and no less than at any start", () => {
   const assumed = (known: Partial<KnownAnswers>) => inheriting("bank", known).state.accounts[0]?.staleAssumed;
   assert.deepEqual([assumed({}), assumed({ assumed: 3 }), assumed({ assumed: 40 })], [leftOver, leftOver, 40]);
+});
+
+test("Recovery hands on that a call had no answer, and how often one that never answered was asked in vain", () => {
+  const proof = new Proof(["bank"]);
+  for (let time = 0; time < 3; time++) {
+    while (!proof.recovery.settleBySilence(proof.now)) {
+      proof.now = proof.recovery.dueMs(true);
+      proof.ask();
+    }
+    proof.fail("bank");
+  }
+  const [known] = proof.recovery.known;
+  assert.ok(known !== undefined);
+  // Some are known of still: those of the last lateReplyMs.
+  const asked = leftOver + 7 + 2 * 6;
+  assert.deepEqual([known.owesCall, (known.assumed ?? 0) + known.stillOut >= asked], [true, true]);
+  const next = new Proof(["bank"]);
+  next.recovery.inherit([known]);
+  const { owesCall, staleAssumed = 0, staleKnown = 0 } = next.recovery.state.accounts[0] ?? {};
+  assert.deepEqual([owesCall, staleAssumed + staleKnown >= asked], [true, true]);
 });

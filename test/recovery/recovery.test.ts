@@ -210,7 +210,7 @@ test("Recovery after a silence of a service that had never answered counts as af
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
   // A call is sent, and fails. One that answers after all may have been asked by the process before as well: all of that is counted anew.
   proof.fail("bank");
-  for (let time = 0; time < leftOver + asked; time++) {
+  for (let time = 0; time <= leftOver + asked; time++) {
     proof.exchange("bank");
     assert.equal(proof.recovery.owes, true);
   }
@@ -284,10 +284,10 @@ test("Recovery.isDoubtful() is true of an error while an answer to a probe of th
   proof.answer("bank");
   proof.now += drainMs;
   assert.equal(proof.clean, true);
-  assert.equal(proof.recovery.takeAmbiguous("stx", "fiscal", proof.now, false), false, "of another framing");
-  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true, "the first of two");
-  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true, "the second");
-  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false, "both are accounted for");
+  assert.equal(proof.errs("fiscal", "stx"), false, "of another framing");
+  assert.equal(proof.errs("bank"), true, "the first of two");
+  assert.equal(proof.errs("bank"), true, "the second");
+  assert.equal(proof.errs("bank"), false, "both are accounted for");
 });
 
 test("Recovery.isDoubtful() counts nothing off while either of two services may be meant", () => {
@@ -297,7 +297,7 @@ test("Recovery.isDoubtful() counts nothing off while either of two services may 
   for (const ms of [0, probeIntervalMs, probeIntervalMs, probeIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("bank");
   proof.answer("qr");
-  for (let time = 0; time < 4; time++) assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true);
+  for (let time = 0; time < 4; time++) assert.equal(proof.errs("bank"), true);
 });
 
 test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs without a byte", () => {
@@ -309,15 +309,15 @@ test("Recovery.isDoubtful() is false after a good reply, and after lateReplyMs w
     proof.answer("bank");
     if (reply) proof.recovery.replied("bank");
     proof.now += reply ? drainMs : lateReplyMs;
-    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
+    assert.equal(proof.errs("bank"), false);
   }
 });
 
 test("Recovery.isDoubtful() is false after a start whose every probe was answered, and true once one answer too many came", () => {
   const proof = new Proof(["bank"]).prove();
-  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
+  assert.equal(proof.errs("bank"), false);
   assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), "left over");
-  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true);
+  assert.equal(proof.errs("bank"), true);
 });
 
 test("Recovery takes a silence's worth of answers for left over until a call's own reply came", () => {
@@ -400,7 +400,7 @@ test("Recovery.takeAmbiguous() is true for less than lateReplyMs after the last 
     proof.now += 20_000;
     assert.equal(proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now), "left over");
     proof.now += ms;
-    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), may);
+    assert.equal(proof.errs("bank"), may);
   }
 });
 
@@ -408,7 +408,7 @@ test("Recovery.takeAmbiguous() is false after an answer that nothing was left ov
   const proof = new Proof(["bank"]).prove();
   proof.recovery.replied("bank");
   proof.recovery.heardStale("length", JSON.parse(probeReplies.bankSupported), proof.now);
-  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
+  assert.equal(proof.errs("bank"), false);
   assert.equal(proof.recovery.heardStale("length", { status: "success" }, proof.now), undefined, "no probe's answer");
 });
 
@@ -461,12 +461,12 @@ test("Recovery.heardStale() says that the reply before it was none, where a term
   assert.equal(proof.recovery.state.accounts[0]?.staleBefore, 5);
   assert.equal(proof.recovery.heardStale("length", supported, proof.now), "out of step");
   assert.equal(proof.recovery.state.accounts[0]?.staleAssumed, 4, "the others may come as well");
-  assert.ok(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), "so an error may be one of them");
+  assert.ok(proof.errs("bank"), "so an error may be one of them");
   assert.equal(proof.recovery.heardStale("length", supported, proof.now), "left over", "it is known by now");
   for (const ask of [
-    ({ recovery }: Proof) => recovery.repliedIdle("bank", supported),
+    ({ recovery, now }: Proof) => recovery.repliedIdle("bank", supported, now),
     ({ recovery }: Proof) => recovery.owe("bank", "probe"),
-    (each: Proof) => each.fail("bank").ask(),
+    (each: Proof) => each.fail("bank", "probe").ask(),
   ]) {
     const asked = hung(["bank"]);
     asked.recovery.replied("bank");
@@ -518,7 +518,7 @@ function besideErring(): Proof {
 test("Recovery counts no error off a service's answers where another of its framing has answered with errors before", () => {
   const stale = ({ recovery }: Proof) => recovery.state.accounts[1]?.staleKnown;
   const proof = besideErring();
-  assert.ok(proof.recovery.takeAmbiguous("length", "qr", proof.now, false));
+  assert.ok(proof.errs("qr"));
   assert.equal(stale(proof), 3, "it may be the other one's");
   proof.recovery.begin(proof.now);
   assert.ok(proof.ask());
@@ -527,12 +527,12 @@ test("Recovery counts no error off a service's answers where another of its fram
   const alone = new Proof(["qr"]).prove();
   alone.recovery.replied("qr");
   alone.recovery.owe("qr", "probe");
-  assert.ok(alone.recovery.takeAmbiguous("length", "qr", alone.now, false));
+  assert.ok(alone.errs("qr"));
   assert.equal(alone.recovery.state.accounts[0]?.staleKnown, 0, "alone it can only be its own");
 });
 
 test("Recovery.takeAmbiguous() of the first error after a silence, where a service of its framing may have answered so", () => {
-  const first = (proof: Proof, isSuccess = false) => proof.recovery.takeAmbiguous("length", "bank", proof.now, isSuccess);
+  const first = (proof: Proof, isSuccess = false) => (isSuccess ? proof.succeeds("bank") : proof.errs("bank"));
   assert.equal(first(hung(["bank"])), false, "it answers its probes rightly");
   const beside = () => {
     const proof = new Proof(["bank", "qr"]);
@@ -586,7 +586,7 @@ test("Recovery.takeAmbiguous() is true for less than lateReplyMs after the last 
     proof.now += 500;
     assert.equal(proof.recovery.settleBySilence(proof.now), true);
     proof.now = lastMs + ms;
-    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), may);
+    assert.equal(proof.errs("bank"), may);
   }
 });
 
@@ -768,12 +768,8 @@ test("Recovery knows that probes of the silence which settled a service may stil
   assert.ok(proof.ask());
   proof.now = beganMs + lateReplyMs;
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
-  assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true, "the second");
-  assert.equal(
-    proof.recovery.takeAmbiguous("length", "bank", proof.now, false),
-    false,
-    "the first was asked before the silence",
-  );
+  assert.equal(proof.errs("bank"), true, "the second");
+  assert.equal(proof.errs("bank"), false, "the first was asked before the silence");
 });
 
 test("Recovery keeps no more than a hundred times of probes, however long a line hums that nobody answers on", () => {
@@ -813,10 +809,10 @@ test("Recovery.takeAmbiguous() counts nothing off another service's answers: the
   for (const ms of [0, probeIntervalMs]) assert.ok(proof.askAfter(ms));
   proof.answer("qr");
   for (let errors = 0; errors < 3; errors++) {
-    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), true);
+    assert.equal(proof.errs("bank"), true);
   }
-  assert.equal(proof.recovery.takeAmbiguous("length", "qr", proof.now, false), true);
-  assert.equal(proof.recovery.takeAmbiguous("length", "qr", proof.now, false), false, "its one is accounted for");
+  assert.equal(proof.errs("qr"), true);
+  assert.equal(proof.errs("qr"), false, "its one is accounted for");
 });
 
 test("Recovery counts no error as an answer of a service while another of its framing has left-over answers", () => {
@@ -957,7 +953,7 @@ test("Recovery asks again who was given up, where the line isn't silent all the 
 });
 
 test("Recovery.takeAmbiguous() is true of a success where a service with left-over answers answers oddly, until one in shape", () => {
-  const may = ({ recovery, now }: Proof) => recovery.takeAmbiguous("length", "bank", now, true);
+  const may = (proof: Proof) => proof.succeeds("bank");
   const proof = withOneTooMany();
   assert.equal(may(proof), false);
   for (let time = 0; time < 2; time++) proof.hear("length", odd);
@@ -1001,13 +997,13 @@ test("Recovery.idleProbed has a service that was silent from its first reply on,
   silent.recovery.replied("bank");
   assert.deepEqual(asked(silent), [], "it was asked once");
   const wrong = replied();
-  wrong.recovery.repliedIdle("bank", { status: "error" });
+  wrong.recovery.repliedIdle("bank", { status: "error" }, wrong.now);
   assert.deepEqual(asked(wrong), []);
   assert.equal(wrong.recovery.state.accounts[0]?.answersProbes, true);
   const proven = replied();
-  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]));
+  proven.recovery.repliedIdle("bank", JSON.parse(answers.bank[1]), proven.now);
   assert.deepEqual([asked(proven), proven.recovery.isProven("bank")], [["bank"], true]);
-  proven.recovery.repliedIdle("bank", { status: "error" });
+  proven.recovery.repliedIdle("bank", { status: "error" }, proven.now);
   assert.deepEqual(asked(proven), ["bank"], "an error of one that is proven may pass");
 });
 
@@ -1031,9 +1027,9 @@ test("Recovery.isSilentAlone() of who is silent beside others, until it is heard
   assert.deepEqual(asked(proof), ["fiscal"]);
   silent(proof, "fiscal");
   assert.deepEqual(asked(proof), ["bank", "fiscal"], "all are silent");
-  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now);
   assert.deepEqual(asked(proof), ["bank", "fiscal"], "the terminal may be on again");
-  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]));
+  proof.recovery.repliedIdle("fiscal", JSON.parse(answers.fiscal[1]), proof.now);
   assert.deepEqual(asked(proof), ["fiscal"]);
   assert.deepEqual(asked(silent(new Proof(["bank"]).prove(), "bank")), ["bank"], "it is alone");
   const wrong = answeredSo(new Proof(["fiscal", "bank"]).prove().fail("bank"), '{"status":"error"}', 1);
@@ -1097,7 +1093,7 @@ test("Recovery.outlastStale() ends after a silence, or three on a line that is n
     for (let lost = 0; lost < 3; lost++) proof.askAfter(10_000);
     proof.answer("bank");
     assert.ok(!proof.recovery.owes);
-    assert.ok(proof.recovery.takeAmbiguous("length", "bank", proof.now, false));
+    assert.ok(proof.errs("bank"));
     const beganMs = proof.now;
     proof.recovery.outlastStale(proof.now);
     while (!proof.clean) {
@@ -1106,9 +1102,9 @@ test("Recovery.outlastStale() ends after a silence, or three on a line that is n
     }
     const tookMs = proof.now - beganMs;
     proof.recovery.heardBytes(proof.now);
-    assert.ok(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), "it hasn't ended yet");
+    assert.ok(proof.errs("bank"), "it hasn't ended yet");
     proof.recovery.end(proof.now);
-    assert.equal(proof.recovery.takeAmbiguous("length", "bank", proof.now, false), false);
+    assert.equal(proof.errs("bank"), false);
     return tookMs;
   };
   assert.deepEqual([silentFor(0), silentFor(20_000), silentFor(200_000)], [30_000, 49_000, 90_000]);
@@ -1345,7 +1341,7 @@ test("Recovery.isSilent() and isProven() are false of a service that isn't on th
     [false, false, true],
   );
   proof.recovery.replied("gone");
-  proof.recovery.repliedIdle("gone", {});
+  proof.recovery.repliedIdle("gone", {}, proof.now);
   assert.deepEqual(proof.recovery.state, state);
 });
 
@@ -1395,9 +1391,9 @@ test("Recovery.heardStale() of a service that answers oddly begins no idle quest
 
 test("Recovery.repliedIdle() learns from the answer whether the second question can be asked", () => {
   const proof = new Proof(["bank"]).prove();
-  proof.recovery.repliedIdle("bank", JSON.parse(bothReplies.bankSupported));
+  proof.recovery.repliedIdle("bank", JSON.parse(bothReplies.bankSupported), proof.now);
   assert.equal(proof.recovery.known[0]?.offersSecond, true);
-  proof.recovery.repliedIdle("bank", JSON.parse(probeReplies.bankSupported));
+  proof.recovery.repliedIdle("bank", JSON.parse(probeReplies.bankSupported), proof.now);
   assert.equal(proof.recovery.known[0]?.offersSecond, false);
 });
 
@@ -1480,4 +1476,154 @@ test("Recovery.settleBySilence() on a line that hums counts what was asked as le
   }
   assert.equal(proof.recovery.settleBySilence(proof.now), true);
   assert.equal(proof.recovery.known[0]?.stillOut, leftOver + 2);
+});
+
+test("Recovery.heardStale() is out of step where a silence settled what owed a call, until it is replied to or proven", () => {
+  const supported = JSON.parse(probeReplies.bankSupported);
+  const settled = (shapedAs?: Question) => {
+    const proof = new Proof(["bank", "qr"]).prove();
+    proof.recovery.replied("bank");
+    proof.fail("bank", shapedAs).ask();
+    return proof.settle();
+  };
+  const stale = (proof: Proof) => proof.recovery.heardStale("length", supported, proof.now);
+  assert.equal(stale(settled()), "out of step");
+  assert.equal(stale(settled("second")), "out of step", "a call that may print for long");
+  assert.equal(stale(settled("probe")), "left over", "nobody waits for another answer");
+  const replied = settled();
+  replied.recovery.replied("bank");
+  replied.fail("bank", "probe").ask();
+  assert.equal(stale(replied.settle()), "left over", "it was replied to since");
+  const proven = settled();
+  proven.fail("bank", "probe");
+  while (proven.recovery.owes) proven.exchange("bank");
+  assert.equal(stale(proven), "left over", "it was proven since");
+});
+
+test("Recovery has one owe again whose answer comes unasked while another one owes, where a silence had settled what owed a call", () => {
+  const owing = (isLost: boolean) => {
+    const proof = new Proof(["bank", "qr"]).prove();
+    proof.fail("bank", isLost ? undefined : "probe").ask();
+    proof.settle();
+    proof.fail("qr");
+    assert.deepEqual([proof.answer("bank"), proof.recovery.owing.includes("bank")], ["late", isLost]);
+    return proof;
+  };
+  owing(false);
+  const proof = owing(true);
+  proof.exchange("qr");
+  assert.equal(proof.recovery.owes, true, "bank is asked as well");
+});
+
+test("Recovery believes a silence of lateReplyMs where only posline asked, and not where a call was sent, whatever its reply looks like", () => {
+  for (const [shapedAs, silenceMs] of [
+    ["probe", lateReplyMs],
+    ["second", 10 * lateReplyMs],
+    [undefined, 10 * lateReplyMs],
+  ] as const) {
+    const proof = new Proof(["fiscal"]).prove();
+    proof.fail("fiscal", "probe").settle();
+    const { now } = proof.fail("fiscal", shapedAs);
+    assert.equal(proof.settle().now - now, silenceMs, shapedAs);
+  }
+});
+
+test("Recovery.takeAmbiguous() is true of a call's reply in the second question's shape while answers to older ones may come", () => {
+  const terminals = { service: "bank", shapedAs: "second" } as const;
+  const recovery = bothAsked(0);
+  asksOn(recovery);
+  const replies = (request: typeof terminals | { service: string; shapedAs: undefined }, reply = both.second) =>
+    recovery.takeAmbiguous("length", request, reply, 1_500_000);
+  assert.equal(replies(terminals), false, "nothing older is left");
+  recovery.owe("bank");
+  recovery.begin(1_100_000);
+  for (let time = 0; time < 3; time++) assert.ok(recovery.probeDue(recovery.dueMs(false)));
+  recovery.settleBySilence(1_450_000);
+  assert.equal(recovery.owes, false);
+  assert.equal(replies(terminals, { status: "success" }), false, "another shape");
+  assert.equal(replies({ service: "bank", shapedAs: undefined }), false, "another call");
+  for (let time = 0; time < 3; time++) assert.equal(replies(terminals), true);
+  assert.equal(replies(terminals), false, "all of them came");
+  const never = new Proof(["bank"]).prove();
+  assert.equal(
+    never.recovery.takeAmbiguous("length", terminals, both.second, never.now),
+    false,
+    "it doesn't list the question",
+  );
+});
+
+test("Recovery is proven by one question behind a call's late answer, of a terminal that has both", () => {
+  const recovery = bothAsked(0);
+  asksOn(recovery);
+  recovery.owe("bank");
+  recovery.begin(2_000_000);
+  assert.ok(recovery.probeDue(2_000_000));
+  recovery.heardBytes(2_001_000);
+  recovery.heard("length", { status: "success", id: "late" }, 2_001_000);
+  recovery.heard("length", both.probe, 2_001_100);
+  assert.equal(recovery.owes, false);
+});
+
+test("Recovery takes the second question for the last one where answers were counted off unasked, and no copy for its answer", () => {
+  const recovery = bothAsked(0);
+  asksOn(recovery);
+  recovery.owe("bank");
+  recovery.begin(2_000_000);
+  let now = 2_000_000;
+  for (let time = 0; time < 3; time++) {
+    now = recovery.dueMs(false);
+    assert.ok(recovery.probeDue(now));
+  }
+  // The first answer proves it; two may come still, and one comes twice.
+  recovery.heard("length", both.probe, now + 10);
+  assert.equal(recovery.owes, false);
+  for (let time = 0; time < 2; time++) assert.equal(recovery.heardStale("length", both.probe, now + 20), "left over");
+  recovery.owe("bank");
+  recovery.begin(now + 30_000);
+  assert.equal(recovery.probeDue(now + 30_000)?.question, "second");
+  recovery.heard("length", both.probe, now + 30_010);
+  assert.equal(recovery.owes, true, "an older answer comes");
+});
+
+test("Recovery ignores an answer too many to the probe while the second question is to decide", () => {
+  const recovery = bothAsked(0);
+  asksOn(recovery);
+  recovery.owe("bank");
+  recovery.begin(2_000_000);
+  assert.ok(recovery.probeDue(2_000_000));
+  recovery.owe("bank");
+  recovery.begin(2_030_000);
+  for (let time = 0; time < 2; time++) assert.equal(recovery.probeDue(recovery.dueMs(false))?.question, "probe");
+  const now = 2_050_000;
+  for (let time = 0; time < 2; time++) {
+    recovery.heard("length", both.probe, now);
+    assert.equal(recovery.owes, true, "it may be the first one's answer twice");
+  }
+  assert.equal(recovery.probeDue(recovery.dueMs(false))?.question, "second");
+  recovery.heard("length", both.second, now + 5_000);
+  assert.equal(recovery.owes, false);
+});
+
+test("Recovery.repliedIdle() leaves nothing older once idle questions were answered for ten times lateReplyMs and nothing came unasked", () => {
+  const supported = JSON.parse(probeReplies.bankSupported);
+  const proof = hung(["bank"]);
+  const possible = () => {
+    const { staleAssumed = 0, staleKnown = 0 } = proof.recovery.state.accounts[0] ?? {};
+    return staleAssumed + staleKnown;
+  };
+  const idleFor = (ms: number) => {
+    proof.now += ms;
+    proof.recovery.repliedIdle("bank", supported, proof.now);
+  };
+  const before = possible();
+  assert.ok(before > 1);
+  idleFor(60_000);
+  idleFor(10 * lateReplyMs - 1);
+  assert.equal(possible(), before);
+  assert.equal(proof.recovery.heardStale("length", supported, proof.now), "out of step", "one comes: that was too early");
+  idleFor(60_000);
+  idleFor(10 * lateReplyMs);
+  assert.equal(possible(), 0);
+  assert.equal(proof.recovery.heardStale("length", supported, proof.now), "out of step", "it comes all the same");
+  assert.ok(possible() > 0, "so do the others");
 });
