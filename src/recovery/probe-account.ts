@@ -496,12 +496,11 @@ export class ProbeAccount implements ProbeAccountState {
 
   /**
    * One comes, though none should have been left: so many may come as before. Where a call's reply had said that none is, it was no reply to
-   * that call, but an older answer. Or a silence settled it that owed a call, or had never answered: it hung, and answers to older calls may
-   * follow.
+   * that call, but an older answer. Or silence settled it before it had ever answered: it hung, and answers to older calls may follow.
    * @returns whether either is so.
    */
   contradicts(): boolean {
-    if (this.staleBefore === 0 || this.stale > 0) return this.questions.isUnsure || this.owesCall;
+    if (this.staleBefore === 0 || this.stale > 0) return this.questions.isUnsure;
     this.staleAssumed = this.staleBefore;
     this.staleBefore = 0;
     this.questions.contradicted();

@@ -347,9 +347,7 @@ export class Recovery {
     const { account, question } = answer;
     const { service } = account;
     if (!this.#owing.has(service) || account.sent === 0) {
-      const isOutOfStep = account.contradicts();
-      this.#cameLate(account);
-      if (isOutOfStep) this.#owing.set(service, account);
+      this.#cameUnasked(account);
       return { kind: "late", service };
     }
     this.#probeWhileIdle(account);
@@ -428,9 +426,21 @@ export class Recovery {
     const account = this.#answerIn(framing, reply)?.account;
     if (account === undefined) return undefined;
     this.#silentSinceMs = now;
-    const isOutOfStep = account.contradicts();
+    return this.#cameUnasked(account) ? "out of step" : "left over";
+  }
+
+  /**
+   * An answer comes that isn't waited for any more. Where none should have been left, the services of its framing owe again; and where a
+   * silence settled one that owed a call, so does that one, for the terminal may have hung, and answer in order what all were asked.
+   * @returns whether any does.
+   */
+  #cameUnasked(account: ProbeAccount): boolean {
+    const accounts = [...this.#accounts.values()];
+    const isOutOfStep = account.contradicts() || accounts.some(({ owesCall }) => owesCall);
     this.#cameLate(account);
-    return isOutOfStep ? "out of step" : "left over";
+    if (!isOutOfStep) return false;
+    for (const each of accounts) if (each.owesCall || each.framing === account.framing) this.#owing.set(each.service, each);
+    return true;
   }
 
   /**

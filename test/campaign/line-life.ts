@@ -12,6 +12,7 @@ import type { LineEffect } from "../../src/line/events.ts";
 import type { Ending, LineRequest } from "../../src/line/exchange.ts";
 import { corruptQuietMs, payloadMsMax } from "../../src/line/limits.ts";
 import type { LineObserve } from "../../src/line/line.ts";
+import type { Question } from "../../src/recovery/questions.ts";
 import { frameOf } from "../../src/wire/framing.ts";
 import { configOf, idOf, merchantId, requestFor } from "../line/lines.ts";
 import { type Acceptance, SimulatedLine } from "../line/simulated-line.ts";
@@ -44,12 +45,19 @@ const lateReplyMs = 30_000;
 const queueCallsMax = 6;
 const queueWaitMs = 15_000;
 
+/** A till that tries again and again, each time with a new call, until one is answered or so often. */
+interface Insisting {
+  readonly call: Step & { do: "call" };
+  readonly everyMs: number;
+  readonly times: number;
+}
+
 export type Step =
   | {
       readonly do: "call";
       readonly line: number;
       readonly service: number;
-      readonly kind: "money" | "query" | "probe-shaped" | "second-shaped";
+      readonly kind: "money" | "query" | "probe-shaped" | "second-shaped" | "shift";
       readonly urgent: boolean;
       readonly timeoutMs: number;
       /** What its record takes, for a call for money, and how that ends. */
@@ -70,10 +78,13 @@ export type Step =
       readonly leftMs: number;
       /** How long answers take from then on, in turns. */
       readonly paces: readonly number[];
+      /** Who doesn't wait until it is well. */
+      readonly till: Insisting | undefined;
     }
   | { readonly do: "sigterm"; readonly line: number; readonly graceMs: number; readonly ms: number };
 
 export interface LinePlan extends TerminalPlan {
+  readonly hangsFirst?: (Required<TerminalPlan>["hangsFirst"] & { readonly till: Insisting }) | undefined;
   readonly acceptances: readonly (Acceptance | undefined)[];
 }
 
@@ -131,11 +142,13 @@ const soonMs = fc.oneof(
 );
 const line = fc.nat({ max: lineServices.length - 1 });
 
-const call: fc.Arbitrary<Step> = fc.record({
+const call: fc.Arbitrary<Step & { do: "call" }> = fc.record({
   do: fc.constant("call" as const),
   line,
   service: fc.nat({ max: 2 }),
-  kind: fc.constantFrom(...(["money", "money", "money", "money", "query", "query", "probe-shaped", "second-shaped"] as const)),
+  kind: fc.constantFrom(
+    ...(["money", "money", "money", "money", "query", "query", "probe-shaped", "second-shaped", "shift"] as const),
+  ),
   urgent: fc.oneof({ weight: 7, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
   timeoutMs: fc.constantFrom(3_001, 4_000, 6_000),
   record: fc.record({
@@ -188,10 +201,16 @@ const paces = fc.oneof(
     ),
 );
 
+/** It comes again while the line recovers, once it may be clean, or once a silence has settled all. */
+const insisting: fc.Arbitrary<Insisting> = fc.record({
+  call,
+  everyMs: fc.oneof(fc.integer({ min: 4_000, max: 60_000 }), fc.constantFrom(31_000, 310_000, 330_000)),
+  times: fc.integer({ min: 2, max: 40 }),
+});
+
 /** Days of a shop, in which terminals hang and are switched off. */
 const longStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 30, arbitrary: call },
-  { weight: 12, arbitrary: settle },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: longMs }) },
   {
     weight: 5,
@@ -199,8 +218,13 @@ const longStep: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constantFrom("hang" as const, "hang" as const, "off" as const),
       line,
       lastsMs: fc.oneof(fc.integer({ min: 5_000, max: 3_600_000 }), fc.integer({ min: 5_000, max: awayMsMax })),
-      leftMs: fc.oneof(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: awayMsMax })),
+      leftMs: fc.oneof(
+        fc.integer({ min: 0, max: 60_000 }),
+        fc.integer({ min: 60_000, max: 1_200_000 }),
+        fc.integer({ min: 0, max: awayMsMax }),
+      ),
       paces,
+      till: fc.option(insisting, { nil: undefined }),
     }),
   },
   { weight: 1, arbitrary: befalls(longMs) },
@@ -240,22 +264,32 @@ const behind = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom("0d0a", "06", "000000", "00000000") },
 );
 
+/** How long each terminal hangs from the start, how long its answers take then, and who tries meanwhile; most don't hang. */
+const hangsFirst = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.record({ ms: fc.integer({ min: 20_000, max: 900_000 }), paces, till: insisting }) },
+  ),
+  { minLength: lineServices.length, maxLength: lineServices.length },
+);
+
 /**
  * Worlds that last for days, in which terminals that have proven themselves hang, are switched off, and take their time. An answer that comes
  * more than ten times `lateReplyMs` after its call can't be told from the next call's, so the terminal has given it up by then.
  */
 export function longWorldOf(forgetsMs = 9 * lateReplyMs): fc.Arbitrary<World> {
   const steps = fc.array(longStep, { minLength: 1, maxLength: 60, size: "max" });
-  return fc.tuple(worldOf(detectable, false), steps, behind).map(([world, days, endsWith]) => ({
+  return fc.tuple(worldOf(detectable, false), steps, behind, hangsFirst).map(([world, days, endsWith, first]) => ({
     ...world,
     steps: days,
     // What they are asked they answer most of the time: of one that never answered, a short silence is believed.
-    lines: world.lines.map((plan) => ({
+    lines: world.lines.map((plan, index) => ({
       ...plan,
       fateEvery: Math.max(5, plan.fateEvery),
       odd: undefined,
       forgetsMs,
       behind: endsWith,
+      hangsFirst: first[index],
     })),
     isSigned: true,
   }));
@@ -319,6 +353,9 @@ export class LineLife {
 
   run(): void {
     this.#tally.lives++;
+    for (const [line, { hangsFirst }] of this.#world.lines.entries()) {
+      if (hangsFirst !== undefined) this.#insist(line, hangsFirst.till);
+    }
     for (const each of this.#world.steps) {
       this.#tally.steps++;
       this.#do(each);
@@ -346,17 +383,17 @@ export class LineLife {
     // A torn frame from before may still have its time.
     this.#time.advance(10_000);
     assert.ok(this.#time.until(isStill), "the lines stay usable");
-    const last: string[] = [];
     for (const [index, services] of lineServices.entries()) {
-      for (const service of services.keys()) last.push(this.#call({ ...plainCall, line: index, service }));
-    }
-    assert.ok(
-      this.#time.until(() => this.#open.size === 0),
-      "the last calls end",
-    );
-    for (const id of last) {
-      const ending = this.#calls.get(id)?.ending;
-      assert.ok(!(ending instanceof Fault), `${id} is answered: ${ending instanceof Fault ? ending.message : ""}`);
+      for (const service of services.keys()) {
+        // One after the other: where three zeros follow each answer, which may be the beginning of a frame, each takes five seconds.
+        const id = this.#call({ ...plainCall, line: index, service });
+        assert.ok(
+          this.#time.until(() => this.#open.size === 0),
+          `${id} ends`,
+        );
+        const ending = this.#calls.get(id)?.ending;
+        assert.ok(!(ending instanceof Fault), `${id} is answered: ${ending instanceof Fault ? ending.message : ""}`);
+      }
     }
   }
 
@@ -420,8 +457,16 @@ export class LineLife {
     }
   }
 
+  #insist(line: number, { call, everyMs, times }: Insisting): void {
+    for (let time = 0; time < times; time++) {
+      const called = this.#calls.get(this.#call({ ...call, line }));
+      this.#time.advance(everyMs);
+      if (called?.ending !== undefined && !(called.ending instanceof Fault)) return;
+    }
+  }
+
   /** A terminal that has proven itself hangs, or is switched off. One that hasn't would be believed after one silence. */
-  #goAway({ do: how, line: index, lastsMs, leftMs, paces }: Step & { do: "hang" | "off" }): void {
+  #goAway({ do: how, line: index, lastsMs, leftMs, paces, till }: Step & { do: "hang" | "off" }): void {
     const place = this.#places[index];
     if (place === undefined) return;
     const { terminal } = place;
@@ -434,6 +479,7 @@ export class LineLife {
     if (how === "hang") terminal.hang(lastsMs);
     else terminal.switchOff(lastsMs);
     this.#time.advance(lastsMs - Math.min(lastsMs, leftMs));
+    if (till !== undefined) this.#insist(index, till);
   }
 
   #kill(place: Place): void {
@@ -471,16 +517,18 @@ export class LineLife {
     const service = services[each.service % services.length];
     if (place === undefined || service === undefined) throw new Error("a world has lines, and each line has services");
     const shapedAs = service.contract === "qr" ? undefined : shapes[each.kind];
-    const id = `${shapedAs === undefined ? "C" : shapedAs === "probe" ? "B" : "D"}${this.#calls.size + 1}`;
+    const isOwn = shapedAs !== undefined && each.kind !== "shift";
+    const id = `${isOwn ? (shapedAs === "probe" ? "B" : "D") : "C"}${this.#calls.size + 1}`;
+    const isEffectful = each.kind === "money" || each.kind === "shift";
     const request = requestFor(id, {
       service: service.contract,
-      route: each.kind === "money" ? "/sale" : "/check",
+      route: isEffectful ? "/sale" : "/check",
       replyTimeoutMs: each.timeoutMs,
       urgent: each.urgent,
-      repeatable: each.kind !== "money",
+      repeatable: !isEffectful,
       shapedAs,
       // What it does is the world's affair; that it is there says that the call is to be recorded.
-      beforeSend: each.kind === "money" ? async () => {} : undefined,
+      beforeSend: isEffectful ? async () => {} : undefined,
     });
     const cameMs = this.#time.now;
     const called: Called = {
@@ -629,7 +677,11 @@ export class LineLife {
   }
 }
 
-const shapes = { money: undefined, query: undefined, "probe-shaped": "probe", "second-shaped": "second" } as const;
+/** What their replies look like. One that opens a shift has a reply of its own, which may look like the second question's. */
+const shapes: Readonly<Record<(Step & { do: "call" })["kind"], Question | undefined>> = {
+  ...{ money: undefined, query: undefined },
+  ...{ "probe-shaped": "probe", "second-shaped": "second", shift: "second" },
+};
 
 const plainCall: Step & { do: "call" } = {
   ...({ do: "call", line: 0, service: 0, kind: "money", urgent: false, timeoutMs: 6_000 } as const),

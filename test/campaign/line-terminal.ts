@@ -25,6 +25,7 @@ export interface Fate {
     | "noise first"
     | "split"
     | "twice"
+    | "question twice"
     | "error";
   /** When the answer comes, in milliseconds. */
   readonly delay:
@@ -49,6 +50,7 @@ export const detectable: readonly FateKind[] = [
   "torn",
   "noise first",
   "split",
+  "question twice",
 ];
 
 export function fateOf(kinds: readonly FateKind[]): fc.Arbitrary<Fate> {
@@ -79,6 +81,8 @@ interface Queued {
   readonly fate: Fate;
   readonly heardMs: number;
   readonly wasQueued: boolean;
+  /** Behind a question of posline's that is answered: then it is noticed that it hung, before this is answered. */
+  readonly isShown: boolean;
 }
 
 /** To probes of these services it answers something else than their contracts say, as soon as it has answered so many requests. */
@@ -115,8 +119,10 @@ export interface TerminalPlan {
   readonly odd: OddFirmware | undefined;
   /** What it does with the second question. */
   readonly second: SecondKind;
-  /** After so many milliseconds it has given up a call by itself, and won't answer it. */
+  /** After so many milliseconds it has given up a call by itself, and won't answer it; but not where a question of posline's came before it. */
   readonly forgetsMs?: number;
+  /** It hangs for so long from the start, and then takes so long for each answer, in turns. */
+  readonly hangsFirst?: { readonly ms: number; readonly paces: readonly number[] } | undefined;
   /** What comes right behind each answer, in hexadecimal. */
   readonly behind?: string;
 }
@@ -154,6 +160,9 @@ export class LineTerminal {
     this.#time = time;
     this.#plan = plan;
     this.device = new SimulatedDevice(time, (framing, text) => this.#take(framing, text));
+    if (plan.hangsFirst === undefined) return;
+    this.hang(plan.hangsFirst.ms);
+    this.pace(plan.hangsFirst.paces);
   }
 
   get isIdle(): boolean {
@@ -214,7 +223,8 @@ export class LineTerminal {
     const key = apart ? serviceOf(framing, text) : "all";
     const queue = this.#queues.get(key) ?? [];
     this.#queues.set(key, queue);
-    queue.push({ framing, text, fate, heardMs: this.#time.now, wasQueued: queue.length > 0 });
+    const isShown = queue.some(({ text: before, fate: { kind } }) => kind === "answer" && isProbe(framing, before));
+    queue.push({ framing, text, fate, heardMs: this.#time.now, wasQueued: queue.length > 0, isShown });
     if (queue.length === 1) this.#work(queue);
   }
 
@@ -255,11 +265,12 @@ export class LineTerminal {
     return isQuick ? Math.min(delayMs, 100) : delayMs;
   }
 
-  #answer({ framing, text, heardMs, fate: { kind, at, pauseMs } }: Queued): void {
+  #answer({ framing, text, heardMs, isShown, fate: { kind, at, pauseMs } }: Queued): void {
     if (kind === "reply lost") return;
     const id = idOf(text);
     const isOwn = id === "" || isOwnShaped(id);
-    if (!isOwn && this.#time.now - heardMs > (this.#plan.forgetsMs ?? Number.POSITIVE_INFINITY)) return;
+    const isForgotten = !isShown && this.#time.now - heardMs > (this.#plan.forgetsMs ?? Number.POSITIVE_INFINITY);
+    if (!isOwn && isForgotten) return;
     const odd = isOwn && this.#odd?.services.includes(serviceOf(framing, text)) ? this.#odd.answer : undefined;
     const own = id === "" ? questionReply({ framing, text, number: 0 }, this.#plan.second) : undefined;
     if (id === "" && own === undefined && odd === undefined && kind !== "error") return;
@@ -289,9 +300,18 @@ export class LineTerminal {
         this.#send(bytes, pauseMs, "answer");
         this.#send(bytes, 0, "its copy");
         break;
+      case "question twice":
+        this.#send(bytes, 0, "answer");
+        if (id === "" && this.#tellsCopies(framing, text)) this.#send(bytes, 0, "its copy");
+        break;
       default:
         this.#send(Buffer.concat([bytes, Buffer.from(this.#plan.behind ?? "", "hex")]), 0, kind);
     }
+  }
+
+  /** Whether the second question tells a copy of an answer to posline's own questions from that answer. */
+  #tellsCopies(framing: Framing, text: string): boolean {
+    return this.#plan.second === "answered" && serviceOf(framing, text) !== "qr";
   }
 
   /** Sends bytes behind those that are on their way, and nothing for a while after them. */
@@ -319,6 +339,10 @@ function serviceOf(framing: Framing, text: string): ContractName {
   if (framing === "stx") return "fiscal";
   return text.startsWith(":8887") ? "qr" : "bank";
 }
+
+/** Whether it is posline's own question that each terminal answers. */
+const isProbe = (framing: Framing, text: string) =>
+  idOf(text) === "" && questionReply({ framing, text, number: 0 }, "ignored") !== undefined;
 
 /** Milliseconds after which a recovery asks again, and an idle line's own question is given up. */
 const probeMs = 2_000;
