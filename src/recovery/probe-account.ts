@@ -48,6 +48,7 @@ export interface KnownAnswers
   readonly assumed?: number | undefined;
   /** Absent where it isn't so, as in recordings made before it was noted. */
   readonly owesCall?: boolean | undefined;
+  readonly secondsOut?: number | undefined;
 }
 
 /** One service's probes as numbers, for a recording. */
@@ -87,6 +88,7 @@ export interface ProbeAccountState {
   readonly isCountedOff?: boolean | undefined;
   readonly owesCall?: boolean | undefined;
   readonly idleSinceMs?: number | undefined;
+  readonly secondsOut?: number | undefined;
 }
 
 /** What a state leaves out where it is so, as recordings do that were made before it was noted. */
@@ -109,6 +111,7 @@ const usual: Readonly<Record<string, unknown>> = {
   isCountedOff: false,
   owesCall: false,
   idleSinceMs: 0,
+  secondsOut: 0,
 };
 
 const usualState: Readonly<Record<string, unknown>> = { ...usual, questions: { ...new Questions() } };
@@ -178,6 +181,8 @@ export class ProbeAccount implements ProbeAccountState {
   isCountedOff = false;
   /** A call of it had no answer, and nothing has proven since that none comes: a silence alone may end before a terminal that hangs wakes. */
   owesCall = false;
+  /** Of the answers that may still come, how many may be to the second question, at most. */
+  secondsOut = 0;
   /** Since when an idle line's questions are answered and nothing comes unasked; 0 where that isn't so. */
   idleSinceMs = 0;
 
@@ -221,6 +226,8 @@ export class ProbeAccount implements ProbeAccountState {
     const { canTell, answersSecond, open } = this.questions;
     const isOut = open.some(({ question }) => question === "second");
     if (!canTell || (isOut && !answersSecond)) return { question: "probe", isDrawn: false };
+    // What doesn't answer isn't asked for a row: its answers to second questions would come, in the end, in place of calls' replies.
+    if (this.#needsRow && this.answered === 0) return { question: "probe", isDrawn: false };
     if (this.#needsRow) return { question: isSecondDrawn() ? "second" : "probe", isDrawn: true };
     const isLast = this.#secondDecides && this.answered === this.stale && !isOut;
     return { question: isLast ? "second" : "probe", isDrawn: false };
@@ -236,6 +243,7 @@ export class ProbeAccount implements ProbeAccountState {
     if (this.unanswered.length === 0) this.waitsSinceMs = now;
     this.sent++;
     this.questions.asked(question, isDrawn);
+    if (question === "second") this.secondsOut++;
     this.staleBefore = 0;
     this.sentAtMs = now;
     this.isAsked = true;
@@ -262,8 +270,11 @@ export class ProbeAccount implements ProbeAccountState {
     this.isOdd = false;
     this.isAsked = false;
     if (this.answered === 0) this.firstAnswerMs = now;
-    const isCopy = this.#secondDecides && question === "probe" && fits && this.answered >= this.stale;
-    if (!isCopy) this.answered++;
+    if (question === "second") this.secondsOut--;
+    const mayBeCopy = this.#secondDecides && question === "probe" && fits && this.answered >= this.stale;
+    const isPassedOver = mayBeCopy && this.questions.isSecondPassedOver;
+    if (!mayBeCopy) this.answered++;
+    if (isPassedOver) this.questions.passOver();
     this.sentAtMs = 0;
     this.answeredAtMs = now;
     this.unanswered = this.unanswered.slice(1);
@@ -271,7 +282,8 @@ export class ProbeAccount implements ProbeAccountState {
     else if (this.answered > this.stale && !fits) this.questions.contradicted();
     this.#countAnew();
     const [oldest] = this.unanswered;
-    if (isPrompt || oldest === undefined) {
+    if (isPassedOver) this.dueMs = now;
+    else if (isPrompt || oldest === undefined) {
       this.waitsSinceMs = now;
       this.dueMs = now;
     } else {
@@ -299,6 +311,7 @@ export class ProbeAccount implements ProbeAccountState {
   #nothingOlder(): void {
     this.staleBefore = this.stale;
     this.setStale(0);
+    this.secondsOut = Math.min(this.secondsOut, this.unanswered.length);
     this.answered = 1;
     this.errors = 0;
     this.sent = 1 + this.unanswered.length;
@@ -482,11 +495,14 @@ export class ProbeAccount implements ProbeAccountState {
     this.isCountedOff = false;
     this.owesCall = false;
     this.idleSinceMs = 0;
+    // Of those that are out in a recovery the answers may come yet.
+    this.secondsOut = Math.min(this.secondsOut, this.unanswered.length);
   }
 
   /** An idle line's question was answered. Where that goes on for as long as a proven service must be silent, nothing older is left. */
   repliedIdle(now: number, { lateReplyMs }: RecoveryLimits): void {
-    this.staleBefore = 0;
+    // One that is heard for the first time may answer an older question.
+    if (this.isProven) this.staleBefore = 0;
     if (this.idleSinceMs === 0) this.idleSinceMs = now;
     if (now < this.idleSinceMs + lateReplyMs * provenPatience) return;
     const { stale } = this;
@@ -496,20 +512,25 @@ export class ProbeAccount implements ProbeAccountState {
 
   /**
    * One comes, though none should have been left: so many may come as before. Where a call's reply had said that none is, it was no reply to
-   * that call, but an older answer. Or silence settled it before it had ever answered: it hung, and answers to older calls may follow.
+   * that call, but an older answer. Or a silence settled it wrongly, and answers to older calls may follow.
    * @returns whether either is so.
    */
   contradicts(): boolean {
-    if (this.staleBefore === 0 || this.stale > 0) return this.questions.isUnsure;
+    if (this.staleBefore === 0 || this.stale > 0) return this.wasWronglySettled;
     this.staleAssumed = this.staleBefore;
     this.staleBefore = 0;
     this.questions.contradicted();
     return true;
   }
 
-  /** An answer to a second question of before may come, of one that is known to answer it. */
+  /** An answer comes, though a silence had settled it that owed a call, or had never answered: it hung, and that silence was wrong. */
+  get wasWronglySettled(): boolean {
+    return this.questions.isUnsure || this.owesCall;
+  }
+
+  /** An answer to an older second question may come, of one that is known to answer it. */
   get mayAnswerSecond(): boolean {
-    return this.stale > 0 && this.questions.answersSecond;
+    return this.secondsOut > 0 && this.questions.answersSecond;
   }
 
   /** It may answer a question of posline's with an error, which looks like a call's. */
@@ -517,8 +538,12 @@ export class ProbeAccount implements ProbeAccountState {
     return this.stale > 0 && (!this.isProven || this.answeredProbes);
   }
 
-  /** One came. A terminal answers in order, so those of the process before come first. */
-  staleCame(): void {
+  /**
+   * One came. A terminal answers in order, so those of the process before come first.
+   * @param question To which it is; undefined of an error, or where that isn't known.
+   */
+  staleCame(question: Question | undefined): void {
+    if (question === "second") this.secondsOut = Math.max(0, this.secondsOut - 1);
     this.isCountedOff = true;
     this.idleSinceMs = 0;
     if (this.staleAssumed > 0) {

@@ -86,6 +86,23 @@ export class Questions implements QuestionsState {
     return fits;
   }
 
+  /** How many second ones are out. */
+  get secondsOut(): number {
+    return this.open.filter(({ question }) => question === "second").length;
+  }
+
+  /** Another one was asked behind a second one that is out. */
+  get isSecondPassedOver(): boolean {
+    return this.secondsOut > 0 && this.open.at(-1)?.question === "probe";
+  }
+
+  /** An answer to the probe came that may be to the one behind the second question, whose own is lost then: that is asked again. */
+  passOver(): void {
+    // That one is answered.
+    this.open = this.open.slice(this.open.findLastIndex(({ question }) => question === "second") + 2);
+    this.passedOver++;
+  }
+
   /** Something else came in answer to the oldest one. It says nothing of what was drawn, so a row goes on. */
   refused(): void {
     const [oldest, ...others] = this.open;

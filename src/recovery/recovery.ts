@@ -138,11 +138,11 @@ export class Recovery {
   get known(): readonly KnownAnswers[] {
     return [...this.#accounts.values()].map((account) => {
       const { service, isOdd, answersProbes, answeredProbes, isGivenUp, stillOutKnown: stillOut } = account;
-      const { staleAssumed, unheard, owesCall, questions } = account;
+      const { staleAssumed, unheard, owesCall, secondsOut, questions } = account;
       const { isBehind, offersSecond, answersSecond } = questions;
       const isProven = account.isProven || account.wasProven;
       const answers = { isProven, isOdd, answersProbes, answeredProbes, isBehind, offersSecond, answersSecond };
-      return { service, ...answers, isGivenUp, stillOut, assumed: Math.max(staleAssumed, unheard), owesCall };
+      return { service, ...answers, isGivenUp, stillOut, assumed: Math.max(staleAssumed, unheard), owesCall, secondsOut };
     });
   }
 
@@ -155,6 +155,7 @@ export class Recovery {
       account.questions.offersSecond ||= asked.offersSecond === true && account.lineService.second !== undefined;
       account.questions.answersSecond ||= asked.answersSecond === true;
       account.owesCall ||= asked.owesCall === true;
+      account.secondsOut = Math.max(account.secondsOut, asked.secondsOut ?? 0);
       account.isOdd ||= isOdd;
       account.answeredProbes ||= answeredProbes;
       account.staleKnown = Math.max(account.staleKnown, stillOut);
@@ -320,12 +321,12 @@ export class Recovery {
     const isSuccess = reply["status"] === "success";
     const own = this.#accounts.get(service);
     if (shapedAs === "second" && own?.mayAnswerSecond === true && own.lineService.questionOf(reply) === "second") {
-      own.staleCame();
+      own.staleCame("second");
       return true;
     }
     if (now < Math.max(this.#probedMs, this.#silentSinceMs) + this.#limits.lateReplyMs) {
       const suspect = accounts.find(({ isStaleKnown, isOdd }) => isStaleKnown && (isOdd || !isSuccess));
-      if (suspect?.service === service && this.#isAlone(framing)) suspect.staleCame();
+      if (suspect?.service === service && this.#isAlone(framing)) suspect.staleCame(undefined);
       if (suspect !== undefined) return true;
     }
     return !isSuccess && this.isSilent(service) && accounts.some(({ mayErr }) => mayErr);
@@ -347,7 +348,10 @@ export class Recovery {
     const { account, question } = answer;
     const { service } = account;
     if (!this.#owing.has(service) || account.sent === 0) {
-      this.#cameUnasked(account);
+      // What comes behind a row may be a copy; where a silence was wrong, answers to calls may come.
+      const isOutOfStep = account.wasWronglySettled;
+      this.#cameLate(account, question);
+      if (isOutOfStep) this.#owing.set(service, account);
       return { kind: "late", service };
     }
     this.#probeWhileIdle(account);
@@ -423,32 +427,21 @@ export class Recovery {
    * given to a call of another route; `out of step` when none should have been left, or the answers to older calls may follow.
    */
   heardStale(framing: Framing, reply: Readonly<Record<string, unknown>>, now: number): "left over" | "out of step" | undefined {
-    const account = this.#answerIn(framing, reply)?.account;
-    if (account === undefined) return undefined;
+    const answer = this.#answerIn(framing, reply);
+    if (answer === undefined) return undefined;
+    const { account, question } = answer;
     this.#silentSinceMs = now;
-    return this.#cameUnasked(account) ? "out of step" : "left over";
-  }
-
-  /**
-   * An answer comes that isn't waited for any more. Where none should have been left, the services of its framing owe again; and where a
-   * silence settled one that owed a call, so does that one, for the terminal may have hung, and answer in order what all were asked.
-   * @returns whether any does.
-   */
-  #cameUnasked(account: ProbeAccount): boolean {
-    const accounts = [...this.#accounts.values()];
-    const isOutOfStep = account.contradicts() || accounts.some(({ owesCall }) => owesCall);
-    this.#cameLate(account);
-    if (!isOutOfStep) return false;
-    for (const each of accounts) if (each.owesCall || each.framing === account.framing) this.#owing.set(each.service, each);
-    return true;
+    const isOutOfStep = account.contradicts();
+    this.#cameLate(account, question);
+    return isOutOfStep ? "out of step" : "left over";
   }
 
   /**
    * An answer to a question that isn't waited for any more: it answers, if late, so its silence may mean that it is busy. Of one that can't be
    * asked it is a till's own question that was answered.
    */
-  #cameLate(account: ProbeAccount): void {
-    account.staleCame();
+  #cameLate(account: ProbeAccount, question: Question): void {
+    account.staleCame(question);
     if (account.lineService.probe === undefined) return;
     account.isProven = true;
     if (!account.isOdd) this.#probeWhileIdle(account);

@@ -6,7 +6,7 @@ import { idOf } from "../line/lines.ts";
 import { SimulatedDevice } from "../line/simulated-line.ts";
 import type { Timeline } from "../line/timeline.ts";
 import { frame } from "../support/fake-device.ts";
-import { bothReplies, questionReply, type SecondKind } from "../support/terminal.ts";
+import { bothReplies, probeReplies, questionReply, type SecondKind } from "../support/terminal.ts";
 
 /**
  * A terminal on a line of the campaign, with a ledger of what it heard whole. It answers in order, one queue for all or one a service, and
@@ -274,7 +274,8 @@ export class LineTerminal {
     const odd = isOwn && this.#odd?.services.includes(serviceOf(framing, text)) ? this.#odd.answer : undefined;
     const own = id === "" ? questionReply({ framing, text, number: 0 }, this.#plan.second) : undefined;
     if (id === "" && own === undefined && odd === undefined && kind !== "error") return;
-    const good = odd ?? own ?? (isOwnShaped(id) ? ownShape(framing, id) : `{"status":"success","id":"${id}"}`);
+    const good =
+      odd ?? own ?? (isOwnShaped(id) ? ownShape(framing, id, this.#plan.second) : `{"status":"success","id":"${id}"}`);
     if (odd !== undefined && kind !== "error") this.#oddAnswers++;
     const bytes = frame(framing, kind === "error" ? `{"status":"error","code":5,"id":"${id}"}` : good);
     const cut = Math.max(1, Math.floor(bytes.length * at));
@@ -351,9 +352,10 @@ const probeMs = 2_000;
 export const isOwnShaped = (id: string) => id.startsWith("B") || id.startsWith("D");
 
 /** What such a call is answered: no id in it, by which it could be told from the answer to posline's own question. */
-function ownShape(framing: Framing, id: string): string {
+function ownShape(framing: Framing, id: string, second: SecondKind): string {
   if (id.startsWith("D")) return framing === "stx" ? bothReplies.shift : bothReplies.terminals;
-  return framing === "stx" ? bothReplies.supported : bothReplies.bankSupported;
+  const { supported, bankSupported } = second === "not offered" ? probeReplies : bothReplies;
+  return framing === "stx" ? supported : bankSupported;
 }
 
 /** Whether an answer is of the shape that such a call is answered in. */

@@ -1114,7 +1114,7 @@ test("Recovery takes a row of right answers for proof, where hundreds may come, 
   const recovery = bothAsked(700);
   const asked = asksOn(recovery);
   assert.equal(recovery.owes, false);
-  assert.equal(asked.length, rowMin);
+  assert.equal(asked.length, 1 + rowMin, "the first one, and the row");
   const seconds = asked.filter((each) => each === "second").length;
   assert.ok(seconds > 3 && seconds < rowMin - 3, `${seconds}`);
   assert.notDeepEqual(asksOn(bothAsked(700, 2)), asked, "another process draws others");
@@ -1134,7 +1134,7 @@ test("Recovery never takes older answers for a row, however many there are and o
 });
 
 test("Recovery needs a row at a start as well, however many older answers there are", () => {
-  assert.equal(asksOn(bothAsked(leftOver)).length, rowMin);
+  assert.equal(asksOn(bothAsked(leftOver)).length, 1 + rowMin);
   for (let seed = 1; seed <= 50; seed++) {
     // The process before asked 25 times, and this one counts seventeen.
     const recovery = bothAsked(leftOver, seed);
@@ -1500,7 +1500,7 @@ test("Recovery.heardStale() is out of step where a silence settled what owed a c
   assert.equal(stale(proven), "left over", "it was proven since");
 });
 
-test("Recovery has one owe again whose answer comes unasked while another one owes, where a silence had settled what owed a call", () => {
+test("Recovery has one owe again whose answer comes unasked while another one owes, where a silence was wrong, and not behind a row", () => {
   const owing = (isLost: boolean) => {
     const proof = new Proof(["bank", "qr"]).prove();
     proof.fail("bank", isLost ? undefined : "probe").ask();
@@ -1528,28 +1528,74 @@ test("Recovery believes a silence of lateReplyMs where only posline asked, and n
   }
 });
 
-test("Recovery.takeAmbiguous() is true of a call's reply in the second question's shape while answers to older ones may come", () => {
-  const terminals = { service: "bank", shapedAs: "second" } as const;
+/** Bank, proven, which then left out the second question, and was settled by a silence. */
+function secondLeftOut(): Recovery {
   const recovery = bothAsked(0);
   asksOn(recovery);
-  const replies = (request: typeof terminals | { service: string; shapedAs: undefined }, reply = both.second) =>
-    recovery.takeAmbiguous("length", request, reply, 1_500_000);
-  assert.equal(replies(terminals), false, "nothing older is left");
-  recovery.owe("bank");
-  recovery.begin(1_100_000);
-  for (let time = 0; time < 3; time++) assert.ok(recovery.probeDue(recovery.dueMs(false)));
-  recovery.settleBySilence(1_450_000);
+  for (const beganMs of [2_000_000, 2_030_000]) {
+    recovery.owe("bank");
+    recovery.begin(beganMs);
+    assert.equal(recovery.probeDue(beganMs)?.question, "probe");
+  }
+  // The one before.
+  recovery.heard("length", both.probe, 2_030_100);
+  assert.equal(recovery.probeDue(recovery.dueMs(false))?.question, "second");
+  return recovery;
+}
+
+test("Recovery.takeAmbiguous() is true of a call's reply in the second question's shape while an answer to an older one may come", () => {
+  const terminals = { service: "bank", shapedAs: "second" } as const;
+  const opened = { ...terminals, shapedAs: undefined };
+  const recovery = secondLeftOut();
+  recovery.settleBySilence(2_400_000);
   assert.equal(recovery.owes, false);
+  const replies = (request: typeof terminals | typeof opened, reply = both.second) =>
+    recovery.takeAmbiguous("length", request, reply, 2_900_000);
   assert.equal(replies(terminals, { status: "success" }), false, "another shape");
-  assert.equal(replies({ service: "bank", shapedAs: undefined }), false, "another call");
-  for (let time = 0; time < 3; time++) assert.equal(replies(terminals), true);
-  assert.equal(replies(terminals), false, "all of them came");
+  assert.equal(replies(opened), false, "another call");
+  assert.equal(replies(terminals), true);
+  assert.equal(replies(terminals), false, "it came");
+  for (const ends of [
+    (each: Recovery) => each.replied("bank"),
+    (each: Recovery) => {
+      assert.equal(each.heardStale("length", both.second, 2_900_000), "out of step");
+    },
+  ]) {
+    const ended = secondLeftOut();
+    ended.settleBySilence(2_400_000);
+    ends(ended);
+    assert.equal(ended.takeAmbiguous("length", terminals, both.second, 2_900_000), false);
+  }
+  const next = bothAsked(0);
+  next.inherit(secondLeftOut().known);
+  assert.equal(next.takeAmbiguous("length", terminals, both.second, 2_900_000), true, "after a reload too");
   const never = new Proof(["bank"]).prove();
-  assert.equal(
-    never.recovery.takeAmbiguous("length", terminals, both.second, never.now),
-    false,
-    "it doesn't list the question",
-  );
+  assert.equal(never.recovery.takeAmbiguous("length", terminals, both.second, never.now), false, "nothing of it is asked");
+});
+
+test("Recovery asks the second question again where one behind it is answered, though older ones that are out fit that answer too", () => {
+  const recovery = bothAsked(0);
+  asksOn(recovery);
+  recovery.owe("bank");
+  recovery.begin(2_000_000);
+  assert.ok(recovery.probeDue(2_000_000));
+  recovery.owe("bank");
+  recovery.begin(2_030_000);
+  let now = 2_030_000;
+  const ask = () => {
+    now = Math.max(now, recovery.dueMs(false));
+    return recovery.probeDue(now)?.question;
+  };
+  assert.deepEqual([ask(), ask(), ask()], ["probe", "probe", "probe"]);
+  // One answer comes, the others are lost; so is the second question's.
+  recovery.heard("length", both.probe, now + 3_000);
+  assert.deepEqual([ask(), ask()], ["second", "probe"]);
+  recovery.heard("length", both.probe, now + 3_000);
+  const { questions } = recovery.state.accounts[0] ?? {};
+  assert.deepEqual([recovery.owes, questions?.isBehind, questions?.passedOver], [true, false, 1]);
+  assert.equal(ask(), "second");
+  recovery.heard("length", both.second, now + 3_000);
+  assert.equal(recovery.owes, false);
 });
 
 test("Recovery is proven by one question behind a call's late answer, of a terminal that has both", () => {
