@@ -4,7 +4,8 @@ import { type ContractName, contractNames, type ServiceName } from "../core/call
 import { settleByBridge } from "../settle/by-bridge.ts";
 import { newKey } from "../settle/key.ts";
 import { type MerchantId, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
-import { resume, settle } from "../settle/settle.ts";
+import { resume } from "../settle/resume.ts";
+import { settle } from "../settle/settle.ts";
 import type { Transport } from "../settle/transport.ts";
 import type { Settled, SettleOptions } from "../settle/types.ts";
 import { checkTarget, HttpTransport } from "./http-transport.ts";

@@ -23,6 +23,8 @@ export interface Polling {
   readonly route: string;
   /** The fields that carry over to the question, each from the operation's request or, where that has none, its reply. */
   readonly keys: readonly string[];
+  /** Where the service's own number of an operation may stand in its place: a question that has it may be about another one. */
+  readonly ownNumber?: string;
   /** Recommended milliseconds between two questions. */
   readonly intervalMs: { readonly min: number; readonly max: number };
 }

@@ -20,8 +20,6 @@ export interface SettlingRules {
    * or that it has ended so, unless the answer says that it is open still.
    */
   readonly success: "followed" | Verdict;
-  /** Fields beside the key of which each names the operation as well: a body that has one gets no key of its own. */
-  readonly aliases: readonly string[];
   /** Whether the key names this operation, so that one is made where it is missing; false where it names an earlier one. */
   readonly ownKey: boolean;
   /** Whether a success at the start may hold a final state; else only the question's answer is believed to. */
@@ -72,7 +70,6 @@ const onItsWayMs = bankReplyTimeoutMs;
 const resendsMax = 3;
 
 const none = {
-  aliases: [],
   ownKey: true,
   startMayEnd: false,
   refusals: [],
@@ -116,7 +113,6 @@ const bankOnce = { ...bankOperation, absentWhenLost: "refused", resendsMax: 0, b
 /** fiscal.md, Errors, recovery behavior. */
 const fiscalDocument = {
   ...none,
-  aliases: ["documentID"],
   success: "followed",
   refused: "failed",
   startMayEnd: true,

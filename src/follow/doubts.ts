@@ -317,9 +317,10 @@ function saidOf(
   const recovery = settlingRulesOf(contract.service, path);
   const route = routeOf(contract, path);
   const keyField = route?.key;
-  if (recovery === undefined || keyField === undefined || asked === undefined || answer === undefined) return undefined;
+  if (recovery === undefined || keyField === undefined || route?.polling === undefined) return undefined;
+  if (asked === undefined || answer === undefined) return undefined;
   if (namesOtherKey({ keyField, key: asked[keyField] }, answer.reply)) return undefined;
-  if (!hasFields(asked, route?.polling?.keys ?? [], [keyField, recovery.learns], (name) => ask[name])) return undefined;
+  if (!hasFields(asked, route.polling, [keyField, recovery.learns], (name) => ask[name])) return undefined;
   if (recovery.learns !== undefined || !answer.success) return "begun";
   const end = verdictIn({ contract, recovery }, answer.reply, true);
   if (end === undefined) return "begun";
@@ -361,17 +362,18 @@ function fieldOf({ sent }: OpenOperation, { key }: Route, name: string): string 
 /** Whether a question names this operation and nothing else. */
 function asksAbout(operation: OpenOperation, { route, polling, recovery, followed }: Rules, asked: JsonObject): boolean {
   if (scalarText(asked[followed.keyField]) !== scalarText(followed.key)) return false;
-  return hasFields(asked, polling.keys, [followed.keyField, recovery.learns], (name) => fieldOf(operation, route, name));
+  return hasFields(asked, polling, [followed.keyField, recovery.learns], (name) => fieldOf(operation, route, name));
 }
 
-/** Whether a question has these fields, but for some, as an operation's record has them. */
+/** Whether a question has the fields by which one asks, but for some, as an operation's record has them, and no number of another. */
 function hasFields(
   asked: JsonObject,
-  names: readonly string[],
+  { keys, ownNumber }: Polling,
   except: readonly (string | undefined)[],
   recorded: (name: string) => unknown,
 ): boolean {
-  return names.every((name) => except.includes(name) || scalarText(asked[name]) === scalarText(recorded(name)));
+  if (ownNumber !== undefined && asked[ownNumber] !== undefined) return false;
+  return keys.every((name) => except.includes(name) || scalarText(asked[name]) === scalarText(recorded(name)));
 }
 
 function readAnswer({ payload }: Reply): AnsweredCall | undefined {

@@ -11,7 +11,7 @@ import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyText } from "../envelope/body-text.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
 import { isInexact, parseExactObject } from "../settle/exact-json.ts";
-import { nameField, newToken, type Token } from "../settle/token.ts";
+import { newToken, type Token } from "../settle/token.ts";
 import { configurationChanged, Operation } from "./operation.ts";
 import type { Turns } from "./turns.ts";
 
@@ -211,7 +211,7 @@ export class Follower {
       const state = "its body is not a JSON object in which each field stands once: send each field once";
       throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
     }
-    const inexact = namesIn(route, recovery, json).find((name) => isInexact(json[name]));
+    const inexact = namesIn(route, recovery).find((name) => isInexact(json[name]));
     if (inexact !== undefined) {
       const state = `its ${inexact}, by which it is asked about, is a number beyond 2^53: send it as a string`;
       throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
@@ -284,14 +284,12 @@ export class Follower {
 const nameOf = (route: string, key: string) => `${route} ${key}`;
 
 /** The fields of a body that name its operation, in a question too. */
-const namesIn = (route: Route, recovery: SettlingRules, body: JsonObject): readonly string[] =>
-  [nameField(route, recovery, body), route.key, recovery.learns, ...(route.polling?.keys ?? [])].filter(
-    (name) => name !== undefined,
-  );
+const namesIn = (route: Route, recovery: SettlingRules): readonly string[] =>
+  [route.key, recovery.learns, ...(route.polling?.keys ?? [])].filter((name) => name !== undefined);
 
 /** What is known of an operation that is about to be sent. Of its body only what names it: the rest goes out as it came. */
 function tokenOf(contract: Contract, service: ServiceName, route: Route, recovery: SettlingRules, body: JsonObject): Token {
-  const names = namesIn(route, recovery, body);
+  const names = namesIn(route, recovery);
   const named = Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
   const token = newToken(contract, route.path, named, service);
   // The copy of a receipt prints, and printing twice is the till's to decide.

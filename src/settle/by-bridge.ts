@@ -7,7 +7,7 @@ import { checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
 import { type Done, nextStep } from "./machine.ts";
 import { type FollowedOperation, idIn } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
-import { dataOf, operationOf, settleFrom } from "./settle.ts";
+import { askFrom, dataOf, operationOf } from "./settle.ts";
 import { type SettleState, stateAtEnd, stateRefused, stateWithoutEffect } from "./state.ts";
 import { newToken, readToken, type Token } from "./token.ts";
 import type { UnreachableReason } from "./transport.ts";
@@ -28,7 +28,18 @@ const marginMs = 30_000;
 
 /** @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON. */
 export function settleByBridge(service: RemoteService, path: string, body: object, options: SettleOptions): Promise<Settled> {
-  return new BridgeRun(service, newToken(service.contract, path, body, service.name), options).run();
+  const token = { ...newToken(service.contract, path, body, service.name), byBridge: true } as const;
+  return new BridgeRun(service, token, options).run(true);
+}
+
+/**
+ * Takes up again what was begun so: it is asked about first, and where the contract lets it be sent again, by the same call, which a bridge that
+ * remembers the first one recognises.
+ */
+export function resumeByBridge(service: RemoteService, token: Token, options: SettleOptions): Promise<Settled> {
+  return askFrom(service, token, options, (again, windowMs) =>
+    new BridgeRun(service, again, { ...options, windowMs }).run(false),
+  );
 }
 
 class BridgeRun {
@@ -56,14 +67,15 @@ class BridgeRun {
     this.#operation = operationOf(service.contract, parsed);
   }
 
-  async run(): Promise<Settled> {
+  /** @param isFirst Nothing of it was sent. */
+  async run(isFirst: boolean): Promise<Settled> {
     const { clock = monotonicClock, signal, askOnly } = this.#options;
     const beganMs = clock.nowMs();
     const untilMs = beganMs + checkedWindowMs(this.#options.windowMs);
     const pauses = new Pauses(this.#route.polling?.intervalMs, this.#options.intervalMs);
     const isStopped = () => askOnly?.aborted === true;
     // Nothing of it is known to the bridge until a call is not refused.
-    let isNew = true;
+    let isNew = isFirst;
     for (;;) {
       if (isNew && (signal?.aborted === true || isStopped())) return this.#notSent("it was stopped before it was sent");
       if (isStopped()) return this.#askOn(untilMs - clock.nowMs());
@@ -98,12 +110,12 @@ class BridgeRun {
         if (followed?.result === "pending")
           this.#token = { ...this.#token, known: { ...this.#token.known, phase: "accepted" } };
         if (done !== undefined && followed === undefined) return this.#endByMachine(done, result);
-        // Sent again it might reach the terminal again: from here on it is only asked about.
-        if (followed?.isGuarded !== true || isStopped()) return this.#askOn(untilMs - clock.nowMs());
+        // Sent again at once it might reach the terminal again: it is asked about first. A call that wasn't sent says nothing of that.
+        const mayRepeat = followed?.isGuarded === true || (result.outcome === "not-sent" && result.passing);
+        if (!mayRepeat || isStopped()) return this.#askOn(untilMs - clock.nowMs());
       }
-      const waitMs = pauses.nextMs(
-        isRefused ? { pause: "back-off", retryAfterMs: result.retryAfterMs } : { pause: "interval" },
-      );
+      const isUnsent = result.outcome === "not-sent";
+      const waitMs = pauses.nextMs(isUnsent ? { pause: "back-off", retryAfterMs: result.retryAfterMs } : { pause: "interval" });
       if (signal?.aborted === true || clock.nowMs() + waitMs > untilMs) {
         return isNew ? this.#notSent(result.summary.message) : this.#unknown(result);
       }
@@ -114,7 +126,7 @@ class BridgeRun {
 
   async #askOn(windowMs: number): Promise<Settled> {
     const options = { ...this.#options, windowMs: Math.max(0, windowMs) };
-    const settled = await settleFrom(this.#service, this.#token, false, options);
+    const settled = await resumeByBridge(this.#service, this.#token, options);
     return { ...settled, steps: [...this.#steps, ...settled.steps] };
   }
 

@@ -190,8 +190,8 @@ function afterAbsent(
   sinceStartMs: number,
 ): NextStep {
   // Something was known under this key before, or may have been: that it is gone says nothing of ours, and it may be found again.
-  // Nor may one that had ended be known for ever
-  if (state.hasEnded || state.baseline !== "") return askAgain(state);
+  // Nor may one that had ended, or was sent long ago, be known for ever
+  if (state.hasEnded || state.isOld || state.baseline !== "") return askAgain(state);
   const seen = { ...state, absents: state.absents + 1 };
   const end: NextStep = { verdict: recovery.refused, reply, summary: summaryOfRefusal(state, summary) };
   // What is said while it may be on its way doesn't count: it would leave one answer to decide later, which may be a passing one.
@@ -222,6 +222,7 @@ function afterAbsent(
  * else the same start with the same key, which is the same payment, gives the name, or refuses it again.
  */
 function afterFinalError({ recovery }: FollowedOperation, state: SettleState, { reply, summary }: AnsweredCall): NextStep {
+  if (state.isOld) return askAgain(state);
   if (state.learnedProven) return { verdict: recovery.refused, reply, summary };
   if (state.phase === "accepted") return askAgain(state);
   if (state.phase === "refused" && state.refusals > 1 && !state.doubt) {

@@ -1,7 +1,6 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { SettlingRules } from "../contract/settling.ts";
-import type { ServiceName } from "../core/call.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
@@ -19,7 +18,7 @@ import {
   stateRefused,
   stateWithoutEffect,
 } from "./state.ts";
-import { contractOfToken, nameField, newToken, type ParsedToken, readToken, type Token } from "./token.ts";
+import { isOld, keyFieldOf, newToken, type ParsedToken, readToken, type Token } from "./token.ts";
 import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep } from "./types.ts";
 
 /**
@@ -40,39 +39,25 @@ export async function settle(service: RemoteService, path: string, body: object,
  * @param isNew Nothing of it was sent before this process; else it is asked about first.
  */
 export function settleFrom(service: RemoteService, token: Token, isNew: boolean, options: SettleOptions): Promise<Settled> {
-  if (isNew) return new SettleRun(service, token, options).run(false);
-  return new SettleRun(service, { ...token, known: stateAtResume(token.known) }, options).run(true);
+  return isNew ? new SettleRun(service, token, options).run(false) : askFrom(service, token, options);
 }
 
+/** Sends an operation again that is known not to have been carried out, and follows it for so many milliseconds. */
+type SendAgain = (token: Token, windowMs: number) => Promise<Settled>;
+
 /**
- * Follows an operation on that another process began: asks first, never sends blindly. One that provably wasn't sent yet is
- * sent; one that ended unsent has ended.
- * @throws TypeError for what is not a token, or one of another service.
+ * Asks about an operation first.
+ * @param sendAgain Takes it over where it is to be sent again otherwise than as the first time.
  */
-export async function resume(
-  services: Readonly<Record<ServiceName, RemoteService>>,
-  value: unknown,
-  options: SettleOptions,
-): Promise<Settled> {
-  const { token } = readToken(value);
-  const service = services[token.service];
-  if (service === undefined) {
-    throw new TypeError(`Cannot resume: the client has no service ${token.service}: make it with that one`);
-  }
-  const contract = contractOfToken(token);
-  if (service.contract.service !== contract) {
-    // Both may have the route, and mean another thing by it.
-    throw new TypeError(
-      `Cannot resume: the operation was begun with a ${contract} service, and ${token.service} is a ${service.contract.service} one: ` +
-        "make the client with the service that it was begun with",
-    );
-  }
-  return settleFrom(service, token, false, options);
+export function askFrom(service: RemoteService, token: Token, options: SettleOptions, sendAgain?: SendAgain): Promise<Settled> {
+  const known = { ...stateAtResume(token.known), isOld: isOld(token) };
+  return new SettleRun(service, { ...token, known }, options, sendAgain).run(true);
 }
 
 class SettleRun {
   readonly #service: RemoteService;
   readonly #options: SettleOptions;
+  readonly #sendAgain: SendAgain | undefined;
   readonly #clock: Clock;
   readonly #route: Route;
   readonly #recovery: SettlingRules;
@@ -92,10 +77,11 @@ class SettleRun {
   /** The closed document while its copy is printed. */
   #document: JsonObject | undefined;
 
-  constructor(service: RemoteService, token: Token, options: SettleOptions) {
+  constructor(service: RemoteService, token: Token, options: SettleOptions, sendAgain?: SendAgain) {
     const { route, recovery, body } = readToken(token);
     this.#service = service;
     this.#options = options;
+    this.#sendAgain = sendAgain;
     this.#clock = options.clock ?? monotonicClock;
     this.#token = token;
     this.#route = route;
@@ -119,6 +105,7 @@ class SettleRun {
       const action = actionOf(this.#token.known);
       if (action === "ask" && !this.#operation.asks)
         return this.#end({ verdict: "unknown", reply: undefined, summary: undefined });
+      if (action === "start" && this.#sendAgain !== undefined) return this.#handOver(this.#sendAgain, endMs);
       await this.#notify({ type: this.#eventTypeOf(action) });
       if (this.#isAborted) return this.#endAborted();
       if (action === "start" && this.#noteStop(undefined)) continue;
@@ -139,6 +126,11 @@ class SettleRun {
       }
       if (this.#isAborted) return this.#endAborted();
     }
+  }
+
+  async #handOver(sendAgain: SendAgain, endMs = this.#clock.nowMs() + this.#windowMs): Promise<Settled> {
+    const settled = await sendAgain(this.#token, Math.max(0, endMs - this.#clock.nowMs()));
+    return { ...settled, steps: [...this.#steps, ...settled.steps] };
   }
 
   get #isAborted(): boolean {
@@ -279,7 +271,7 @@ export function operationOf(
   contract: Contract,
   { route, recovery, body }: Pick<ParsedToken, "route" | "recovery" | "body">,
 ): FollowedOperation {
-  const keyField = nameField(route, recovery, body);
+  const keyField = keyFieldOf(route);
   return { contract, recovery, keyField, key: body[keyField], asks: route.polling !== undefined };
 }
 

@@ -49,6 +49,8 @@ export interface SettleState {
   readonly isAborted: boolean;
   /** It is sent once at most, as by a bridge. Nothing was stopped by that. */
   readonly isSentOnce: boolean;
+  /** The terminal may have forgotten it: it isn't sent again, and that there is none proves nothing. */
+  readonly isOld: boolean;
   /** It is proven to have ended otherwise than in nothing: that there is none any more says nothing then. */
   readonly hasEnded: boolean;
   /** How, and which transaction or document that was, where its answer said so: what is said later may be about another one. */
@@ -75,14 +77,15 @@ export const freshState: SettleState = {
   askOnly: false,
   isAborted: false,
   isSentOnce: false,
+  isOld: false,
   hasEnded: false,
   end: undefined,
   endedId: undefined,
 };
 
 /** Whether it may be sent once more. */
-export function mayResend({ askOnly, isSentOnce }: SettleState): boolean {
-  return !askOnly && !isSentOnce;
+export function mayResend({ askOnly, isSentOnce, isOld }: SettleState): boolean {
+  return !askOnly && !isSentOnce && !isOld;
 }
 
 export function actionOf(state: SettleState): Action {

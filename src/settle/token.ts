@@ -23,6 +23,10 @@ export interface Token {
   readonly route: string;
   /** The body as JSON text: it goes out again exactly so. */
   readonly body: string;
+  /** When it was made, as milliseconds since 1970; absent in a token of before this was noted. */
+  readonly madeMs?: number;
+  /** It is sent by a bridge that follows it (`Prefer: wait`), and once more only by one. */
+  readonly byBridge?: true;
   readonly known: SettleState;
 }
 
@@ -38,7 +42,7 @@ export function newToken(contract: Contract, path: string, body: object, name: S
   }
   const keyField = keyFieldOf(route);
   const given = new Map<string, unknown>(Object.entries(body));
-  const named = scalarText(given.get(nameField(route, recovery, body))) !== undefined;
+  const named = scalarText(given.get(keyField)) !== undefined;
   const keyed = named || !recovery.ownKey ? body : { ...body, [keyField]: newKey() };
   const text = writeExactObject(keyed);
   const ask = recovery.baseline && named;
@@ -46,19 +50,16 @@ export function newToken(contract: Contract, path: string, body: object, name: S
     recovery.learns === undefined ? undefined : (scalarText(given.get(recovery.learns)) ?? scalarText(fieldOf(text, keyField)));
   const known: SettleState = { ...freshState, ...(ask && { phase: "baseline", baseline: undefined }), learned };
   const spoken = name === contract.service ? {} : { contract: contract.service };
-  return { v: 1, service: name, ...spoken, route: path, body: text, known };
+  return { v: 1, service: name, ...spoken, route: path, body: text, madeMs: Date.now(), known };
 }
 
-function keyFieldOf(route: Route): string {
+/**
+ * The field by which a body names its operation.
+ * @throws TypeError for a route without one.
+ */
+export function keyFieldOf(route: Route): string {
   if (route.key === undefined) throw new TypeError(`Cannot settle ${route.path}: it has no key`);
   return route.key;
-}
-
-/** The field by which a body names its operation: the key's, or one in its place. */
-export function nameField(route: Route, recovery: SettlingRules, body: object): string {
-  const given = new Map<string, unknown>(Object.entries(body));
-  const keyField = keyFieldOf(route);
-  return [keyField, ...recovery.aliases].find((field) => scalarText(given.get(field)) !== undefined) ?? keyField;
 }
 
 function fieldOf(text: string, field: string): unknown {
@@ -68,6 +69,17 @@ function fieldOf(text: string, field: string): unknown {
 /** The contract of a token's service. */
 export function contractOfToken({ service, contract }: Token): ContractName | undefined {
   return contract ?? contractNames.find((each) => each === service);
+}
+
+/** For how long a terminal is taken to remember an operation, in milliseconds: until its batch is closed, each day. */
+const rememberedMs = 24 * 60 * 60 * 1_000;
+
+/**
+ * Whether the terminal may have forgotten a token's operation, so that "there is none" proves nothing of it and it isn't sent again; also where
+ * the clock says that it was made later than an hour from now.
+ */
+export function isOld({ madeMs }: Token, nowMs = Date.now()): boolean {
+  return madeMs !== undefined && (nowMs - madeMs >= rememberedMs || madeMs - nowMs >= 3_600_000);
 }
 
 /** A token that was read, with what its fields stand for. */
@@ -95,7 +107,16 @@ export function readToken(value: unknown): ParsedToken {
   const body = typeof text === "string" ? parseExactObject(text) : undefined;
   if (typeof text !== "string" || body === undefined) throw tokenError("its body is not the text of a JSON object");
   const named = spoken === undefined ? {} : { contract };
-  return { token: { v, service, ...named, route: route.path, body: text, known: readState(known) }, route, recovery, body };
+  const noted = {
+    ...(typeof value["madeMs"] === "number" && { madeMs: value["madeMs"] }),
+    ...(value["byBridge"] === true && { byBridge: true as const }),
+  };
+  return {
+    token: { v, service, ...named, route: route.path, body: text, ...noted, known: readState(known) },
+    route,
+    recovery,
+    body,
+  };
 }
 
 function readState(value: unknown): SettleState {
@@ -122,6 +143,7 @@ function readState(value: unknown): SettleState {
     askOnly: flag(value, "askOnly"),
     isAborted: value["isAborted"] === true,
     isSentOnce: value["isSentOnce"] === true,
+    isOld: value["isOld"] === true,
     hasEnded: value["hasEnded"] === true,
     end: isOperationEnd(value["end"]) ? value["end"] : undefined,
     endedId: text(value, "endedId"),

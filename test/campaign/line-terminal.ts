@@ -217,7 +217,8 @@ export class LineTerminal {
       this.onCall(id);
     }
     const { apart, odd } = this.#plan;
-    if (odd !== undefined && this.#asked++ >= odd.fromRequest && this.isIdle) this.#odd = odd;
+    // In the end its firmware isn't changed any more.
+    if (odd !== undefined && !this.healthy && this.#asked++ >= odd.fromRequest && this.isIdle) this.#odd = odd;
     const fate = this.healthy ? noFate : this.#nextFate();
     if (fate.kind === "request lost") return;
     const key = apart ? serviceOf(framing, text) : "all";

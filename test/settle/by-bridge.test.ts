@@ -6,6 +6,7 @@ import { qr } from "../../src/contract/qr.ts";
 import type { OperationResult } from "../../src/core/followed.ts";
 import { settleByBridge } from "../../src/settle/by-bridge.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
+import { resume } from "../../src/settle/resume.ts";
 import type { Answer, TransportRequest } from "../../src/settle/transport.ts";
 import type { SettleEvent, SettleOptions } from "../../src/settle/types.ts";
 import {
@@ -596,3 +597,46 @@ for (const [txn_id, expected] of [
     assert.equal((await later.client.resume(kept(token), { ...later.options, windowMs: 9_000 })).result, expected);
   });
 }
+
+test("settleByBridge() sends the same call again, with the header, where a bridge that has it can't be reached for a while", async () => {
+  const transport = new Scripted([
+    ["/sale", by(lost, "unknown")],
+    ["/sale", busy],
+    ["/sale", by(approved, "approved")],
+  ]);
+  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
+  const { result } = await settleByBridge(service, "/sale", body, { clock: new TestClock() });
+  assert.equal(result, "approved");
+  assert.equal(transport.seen.length, 3);
+});
+
+test("resume() of what a bridge was to follow asks first, and sends it again with the header, which the bridge recognises", async () => {
+  const gone = new AbortController();
+  let token: unknown;
+  await settled([["/sale", lost]], {
+    signal: gone.signal,
+    onProgress: (event) => {
+      token = kept(event.token);
+      if (event.type === "asked") gone.abort();
+    },
+  });
+  const absent = error(-15);
+  const waits: (number | undefined)[] = [];
+  const script: Script = [
+    ["/check", absent],
+    // Its journal has it: the batch is closed.
+    ["/sale", by(approved, "approved")],
+  ];
+  const scripted = new Scripted(script);
+  const transport = {
+    send: (request: TransportRequest) => {
+      waits.push(request.waitS);
+      return scripted.send(request);
+    },
+    close: async () => {},
+  };
+  const service = new RemoteService({ contract: bank, transport, merchantId: undefined, timeoutMs: undefined });
+  const { result, steps } = await resume({ bank: service }, token, { clock: new TestClock() });
+  assert.equal(result, "approved");
+  assert.deepEqual([waits[0], typeof waits[1], waits.length, steps.length], [undefined, "number", 2, 2]);
+});

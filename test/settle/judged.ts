@@ -38,6 +38,7 @@ export const fresh: SettleState = {
   askOnly: false,
   isAborted: false,
   isSentOnce: false,
+  isOld: false,
   hasEnded: false,
   end: undefined,
   endedId: undefined,

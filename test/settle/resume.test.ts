@@ -5,7 +5,7 @@ import type { SettleEvent } from "../../src/settle/types.ts";
 import { absentBefore, absentFrom0To30s } from "./bank-settling.ts";
 import { busy, error, kept, lost, merchantId, ok, over, repeat, type Script, wrong } from "./scripted.ts";
 
-/** Tests src/settle/settle.ts, src/settle/token.ts. */
+/** Tests src/settle/resume.ts, src/settle/settle.ts, src/settle/token.ts. */
 
 const body = { pay_id: "P-1", amount: 1500, currency_name: "AZN" };
 const sale = { documentExtID: "ORDER-1", items: [{ itemAmount: 150 }] };
@@ -434,5 +434,31 @@ for (const [which, documentID, expected] of [
     assert.equal(printed.result, "closed");
     const again = over(repeat(12, ["/check_status", document(documentID, { printError: 3 })]));
     assert.equal((await again.client.resume(kept(printed.token), { ...again.options, windowMs: 9_000 })).result, expected);
+  });
+}
+
+for (const [which, start, asked] of [
+  ["lost", lost, absent],
+  ["refused by an error that leaves it open", error(-3), absent],
+] as const) {
+  test(`resume() of a start that was ${which} more than a day ago sends nothing, and "there is none" proves nothing: the batch may be closed`, async () => {
+    const gone = new AbortController();
+    let token: unknown;
+    const sold = over([["/sale", start]]);
+    await sold.client.bank.settle("sale", body, {
+      ...sold.options,
+      signal: gone.signal,
+      onProgress: (event) => {
+        token = kept(event.token);
+        if (event.type === "waiting") gone.abort();
+      },
+    });
+    const { token: read } = readToken(token);
+    const old = { ...read, madeMs: (read.madeMs ?? 0) - 86_400_000 };
+    const later = over(repeat(60, ["/check", asked]));
+    assert.equal((await later.client.resume(kept(old), { ...later.options, windowMs: 60_000 })).result, "unknown");
+    assert.ok(later.service.seen.every(({ route }) => route === "/check"));
+    const found = over([["/check", approved]]);
+    assert.equal((await found.client.resume(kept(old), found.options)).result, "approved", "what it has, it says");
   });
 }

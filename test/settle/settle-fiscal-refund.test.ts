@@ -62,12 +62,22 @@ test("fiscal: a refund that was lost isn't closed by the sale's own document, wh
   assert.equal(result, "unknown");
 });
 
-test("fiscal: a body that names its operation by documentID gets no documentExtID, and its baseline is asked", async () => {
-  const world = over([...repeat(3, ["/check_status", absent]), ["/refund", closed]]);
-  const body = { documentID: 12, items: [{ itemAmount: 150 }] };
-  assert.equal((await world.client.fiscal.settle("refund", body, { ...world.options, windowMs: 20_000 })).result, "closed");
-  assert.deepEqual(
-    world.service.seen.map((seen) => seen.body),
-    [...Array.from({ length: 3 }, () => ({ documentID: 12 })), body],
-  );
-});
+for (const operation of ["sale", "refund", "deposit"] as const) {
+  test(`fiscal.settle makes a documentExtID for a ${operation} with a documentID, which is the service's to give, and asks by it alone`, async () => {
+    const made = operation === "deposit" ? ok({ documentID: 101 }) : ok({ docStatus: 1, documentID: 101 });
+    const world = over([[`/${operation}`, made]]);
+    const body = { documentID: 0, amount: 150, items: [{ itemAmount: 150 }] };
+    const settled = await world.client.fiscal.settle(operation, body, { ...world.options, windowMs: 20_000 });
+    assert.deepEqual([settled.result, settled.data?.["documentID"], world.service.seen.length], ["closed", 101, 1]);
+    const [sent] = world.service.seen;
+    assert.equal(typeof sent?.body?.["documentExtID"], "string");
+    const lostOnce = over([
+      [`/${operation}`, lost],
+      ["/check_status", closed],
+    ]);
+    const named = { ...body, documentExtID: "D-1" };
+    await lostOnce.client.fiscal.settle(operation === "refund" ? "sale" : operation, named, lostOnce.options).catch(() => {});
+    const asked = lostOnce.service.seen.filter(({ route }) => route === "/check_status");
+    for (const each of asked) assert.deepEqual(each.body, { documentExtID: "D-1" });
+  });
+}

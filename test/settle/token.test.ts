@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts, routeOf } from "../../src/contract/contracts.ts";
-import { settlingRulesOf } from "../../src/contract/settling.ts";
-import { contractOfToken, nameField, newToken, readToken } from "../../src/settle/token.ts";
+import { contractOfToken, isOld, keyFieldOf, newToken, readToken } from "../../src/settle/token.ts";
 import { fresh } from "./judged.ts";
 import { kept } from "./scripted.ts";
 
@@ -12,17 +11,16 @@ test("newToken() begins with nothing known, and with what is there under the key
   assert.deepEqual(newToken(bank, "/sale", { pay_id: "P-1" }).known, fresh);
   const asked = { ...fresh, phase: "baseline", baseline: undefined };
   assert.deepEqual(newToken(bank, "/cancel", { pay_id: "P-1" }).known, asked);
-  assert.deepEqual(newToken(fiscal, "/refund", { documentID: 12 }).known, asked);
+  assert.deepEqual(newToken(fiscal, "/refund", { documentExtID: "D-1" }).known, asked);
   // A key that was just made is nobody else's.
   assert.deepEqual(newToken(bank, "/cancel", { amount: 1 }).known, fresh);
 });
 
-test("newToken() makes a key where none is given, and leaves a body that names its operation otherwise as it is", () => {
+test("newToken() makes a key where none is given, and leaves a body that has one, or a refund by QR, as it is", () => {
   const bodyOf = (...given: Parameters<typeof newToken>) => JSON.parse(newToken(...given).body) as object;
   assert.match(newToken(bank, "/sale", { amount: 1 }).body, /^\{"amount":1,"pay_id":"[0-9A-Z]{26}"\}$/);
   assert.match(newToken(bank, "/sale", { pay_id: "" }).body, /^\{"pay_id":"[0-9A-Z]{26}"\}$/);
   assert.deepEqual(bodyOf(bank, "/sale", { pay_id: 7 }), { pay_id: 7 });
-  assert.deepEqual(bodyOf(fiscal, "/sale", { documentID: 12 }), { documentID: 12 });
   assert.deepEqual(bodyOf(qr, "/refund", { amount: 1 }), { amount: 1 });
 });
 
@@ -52,18 +50,16 @@ test("newToken() of a service of another name says its contract, and of the cont
   assert.equal(contractOfToken({ ...own, service: "till-2" }), undefined);
 });
 
-test("nameField() is the field that the body has, the key's first", () => {
-  const route = routeOf(fiscal, "/sale");
-  const recovery = settlingRulesOf("fiscal", "/sale");
+test("newToken() makes a key where the body has none, whatever other numbers it has, and keyFieldOf() wants a route that has one", () => {
+  for (const body of [{}, { documentID: 12 }, { documentExtID: "" }, { documentExtID: null }]) {
+    const { body: text, known } = newToken(fiscal, "/sale", body);
+    assert.match(String(JSON.parse(text).documentExtID), /^[0-9A-Z]{26}$/);
+    assert.deepEqual(known, fresh);
+  }
+  assert.equal(JSON.parse(newToken(fiscal, "/sale", { documentExtID: "A", documentID: 12 }).body).documentExtID, "A");
   const terminals = routeOf(bank, "/terminals");
-  assert.ok(route !== undefined && recovery !== undefined && terminals !== undefined);
-  assert.equal(nameField(route, recovery, { documentExtID: "A", documentID: 12 }), "documentExtID");
-  assert.equal(nameField(route, recovery, { documentID: 12 }), "documentID");
-  assert.equal(nameField(route, recovery, { documentID: null }), "documentExtID");
-  assert.throws(() => nameField(terminals, recovery, {}), {
-    name: "TypeError",
-    message: /Cannot settle \/terminals: it has no key/,
-  });
+  assert.ok(terminals !== undefined);
+  assert.throws(() => keyFieldOf(terminals), { name: "TypeError", message: /Cannot settle \/terminals: it has no key/ });
 });
 
 test("readToken() brings back what is known, to the last field", () => {
@@ -85,6 +81,7 @@ test("readToken() brings back what is known, to the last field", () => {
     askOnly: true,
     isAborted: true,
     isSentOnce: true,
+    isOld: true,
     hasEnded: true,
     end: "reversed",
     endedId: "7",
@@ -140,3 +137,14 @@ for (const [name, value, said] of [
     );
   });
 }
+
+test("isOld() of a token after a day, or where the clock was set back by more than an hour since, and of none that doesn't say when", () => {
+  const { madeMs, ...undated } = newToken(bank, "/sale", { pay_id: "P-1" });
+  assert.ok(madeMs !== undefined);
+  const day = 86_400_000;
+  const at = (ms: number) => isOld({ ...undated, madeMs }, madeMs + ms);
+  assert.deepEqual([at(0), at(day - 1), at(day), at(-3_599_999), at(-3_600_000)], [false, false, true, false, true]);
+  assert.equal(isOld(undated, madeMs + 10 * day), false);
+  const { token } = readToken({ ...undated, madeMs, byBridge: true });
+  assert.deepEqual([token.madeMs, token.byBridge], [madeMs, true]);
+});

@@ -15,7 +15,7 @@ import { Liveness } from "../../../src/recovery/liveness.ts";
 import { nextStep } from "../../../src/settle/machine.ts";
 import { RemoteService } from "../../../src/settle/remote-service.ts";
 import { stateAfterStop } from "../../../src/settle/state.ts";
-import { nameField, newToken, readToken, type Token } from "../../../src/settle/token.ts";
+import { keyFieldOf, newToken, readToken, type Token } from "../../../src/settle/token.ts";
 import { failedAnswer } from "../../../src/settle/transport.ts";
 import { examples } from "./corpus.ts";
 import { mutatedJson, randomObject } from "./mutate.ts";
@@ -117,7 +117,7 @@ const settling: Target = {
       merchantId: "M",
       timeoutMs: 60_000,
     });
-    const keyField = nameField(route, recovery, body);
+    const keyField = keyFieldOf(route);
     const operation = { contract, recovery, keyField, key: body[keyField], asks: route.polling !== undefined };
     for (const [index, answer] of answers.entries()) {
       text = answer;
