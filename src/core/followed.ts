@@ -108,4 +108,9 @@ export interface OperationHistory {
    * @param order As `lastOrder` was: nothing is recorded where more was sent since.
    */
   settled(service: string, route: string, key: string, end: OperationEnd, order: number): void;
+  /**
+   * Waits until what is known of the last operation of this service and route under this key is on the disk, so that a word that is told of it
+   * outlives a power cut; or until that isn't possible in time, and `isRecorded` says so. Never fails.
+   */
+  recorded(service: string, route: string, key: string): Promise<void>;
 }

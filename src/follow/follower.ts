@@ -113,7 +113,7 @@ export class Follower {
     const active = this.#active.get(nameOf(asked.route.path, asked.key));
     if (active !== undefined) {
       if (active.digest !== asked.digest) throw reused(asked, undefined);
-      return this.#answer(active.operation, call, untilMs, isGuarded);
+      return this.#answer(active.operation, asked, untilMs, isGuarded);
     }
     const past = history?.find(this.#options.service, asked.route.path, asked.key);
     if (past !== undefined && past.digest !== asked.digest) throw reused(asked, past);
@@ -123,7 +123,7 @@ export class Follower {
     // Where it is known how it ended, one question brings the terminal's words for it.
     const windowMs = isNew || past.end === undefined ? Math.max(waitMs, windowMsMin) : 0;
     const operation = this.#begin(asked, isNew ? undefined : past, windowMs, isGuarded);
-    return this.#answer(operation, call, untilMs, isGuarded);
+    return this.#answer(operation, asked, untilMs, isGuarded);
   }
 
   /**
@@ -266,10 +266,17 @@ export class Follower {
   }
 
   /** Waits for its end until then, but for the end of its sending in any case, as without. */
-  async #answer(operation: Operation, { caller }: Call, untilMs: number, isGuarded: boolean): Promise<Reply> {
+  async #answer(
+    operation: Operation,
+    { call: { caller }, route: { path }, key }: Asked,
+    untilMs: number,
+    isGuarded: boolean,
+  ): Promise<Reply> {
     operation.join(caller, untilMs);
     await Promise.race([operation.started, operation.ended]);
     await this.#ended(operation, Math.max(0, untilMs - this.#clock.nowMs()));
+    // What is told must be so after a power cut as well.
+    if (operation.mayHaveBegun) await this.#options.history?.recorded(this.#options.service, path, key);
     return operation.answer(isGuarded);
   }
 

@@ -223,8 +223,11 @@ export class Operation {
     const result = end ?? (this.#isAccepted ? "pending" : "unknown");
     if (this.#call !== undefined) return this.#unsent({ result, answerOf: undefined, polls: this.#polls, isGuarded });
     // Of what is known to have ended well, by others' questions, the terminal may know nothing any more, or something else.
-    const isDenied = isGoodEnd(end) && end !== this.#found && !this.#saysGoodEnd(this.#last?.reply);
-    const last = this.#isLast && !isDenied ? this.#last : undefined;
+    const saysGoodEnd = this.#last?.reply.status === "success" && this.#statesEnd(this.#last.reply);
+    const isDenied = isGoodEnd(end) && end !== this.#found && !saysGoodEnd;
+    // What a question found that states an end, and isn't taken for this one's, is another's: it is not shown beside an open word.
+    const isOthers = end === undefined && this.#last?.route !== this.#options.route.path && this.#statesEnd(this.#last?.reply);
+    const last = this.#isLast && !isDenied && !isOthers ? this.#last : undefined;
     const start = isDenied && !(this.#start instanceof Fault) && this.#start?.status !== "success" ? undefined : this.#start;
     const shown = end !== undefined && last !== undefined ? last.reply : (start ?? last?.reply ?? this.#lastFault);
     const answerOf = shown === start ? undefined : last?.route;
@@ -236,9 +239,9 @@ export class Operation {
     return { ...shown, followed };
   }
 
-  #saysGoodEnd(reply: Reply | undefined): boolean {
-    if (reply?.status !== "success") return false;
-    return verdictIn(this.#options, parseObject(textOf(reply.payload)) ?? {}, true) !== undefined;
+  #statesEnd(reply: Reply | undefined): boolean {
+    if (reply === undefined) return false;
+    return verdictIn(this.#options, parseObject(textOf(reply.payload)) ?? {}, reply.status === "success") !== undefined;
   }
 
   /**

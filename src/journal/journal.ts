@@ -225,7 +225,9 @@ export class Journal implements OperationHistory {
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
         if (sent === undefined) return;
         const begun = ending.outcome === "answered" ? (answered.begun ?? null) : undefined;
-        await this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending, ...answered, begun }).recorded;
+        const outcome = this.#recorder.add({ kind: "outcome", timeMs: Date.now(), sent, ...ending, ...answered, begun });
+        if (sending !== undefined) noteOn(sending, outcome);
+        await outcome.recorded;
       },
     };
   }
@@ -235,12 +237,17 @@ export class Journal implements OperationHistory {
     const found = this.#recent.find(sent);
     if (found === undefined) return undefined;
     const { sending, times: _, hadGoodEnd: __, ...known } = found;
-    const { sentMs, digest, ask, device, place } = sending;
+    const { sentMs, digest, ask, device, place, notes } = sending;
     const isInFlight = sending.endedMs === undefined;
-    const isRecorded = typeof place === "number" || place.isWritten;
+    const isRecorded = (typeof place === "number" || place.isWritten) && notes.every(({ isWritten }) => isWritten);
     const isFresh = sending.isFresh && this.#recent.aloneSinceMs({ ...sent, digest }) !== undefined;
     const isLast = this.#recent.isLast(sent, sending);
     return { ...known, sentMs, digest, ask, device, isInFlight, isRecorded, isFresh, isLast };
+  }
+
+  async recorded(service: string, route: string, key: string): Promise<void> {
+    const notes = this.#recent.find({ service, route, key: storedKey(key) })?.sending.notes ?? [];
+    await Promise.all(notes.map(({ recorded }) => recorded));
   }
 
   lastOrder(service: string, key: string): number {
@@ -285,7 +292,10 @@ export class Journal implements OperationHistory {
     const open = this.#open.filter((each) => isSame(each, request));
     for (const each of open) void this.#close(each, { result: end, by: "answer" });
     if (open.some((each) => each.place === place)) return;
-    void this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result: end, by: "answer" });
+    noteOn(
+      sending,
+      this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result: end, by: "answer" }),
+    );
     const { service, route, key } = sent;
     this.#report.onSettled({ service, route, key, requestId: undefined, result: end, by: "answer" });
   }
@@ -315,7 +325,7 @@ export class Journal implements OperationHistory {
     const { place, digest, settled, said, isFound } = sending;
     if ((isFound || said.begun === true) && settled !== "failed") return;
     sending.isFound = true;
-    void this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest });
+    noteOn(sending, this.#recorder.add({ kind: "begun", timeMs: Date.now(), sent: place, digest }));
     if (settled !== "failed") return;
     sending.settled = undefined;
     const open = this.#failed.get(sending);
@@ -435,8 +445,15 @@ export class Journal implements OperationHistory {
     this.#ended(sent, result);
     this.#report.onSettled({ service, route, key, requestId, result, by });
     if (place === undefined) return Promise.resolve(true);
-    return this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result, by, note }).recorded;
+    const record = this.#recorder.add({ kind: "settled", timeMs: Date.now(), sent: place, digest, result, by, note });
+    if (sending !== undefined) noteOn(sending, record);
+    return record.recorded;
   }
+}
+
+/** What was learned of a sending is being written. */
+function noteOn(sending: Sending, record: PendingRecord): void {
+  sending.notes = [...sending.notes.filter(({ isWritten }) => !isWritten), record];
 }
 
 /** Opens the journal of a folder. It doesn't fail: one that can't be written says so, and tries again at each request. */

@@ -144,7 +144,7 @@ export class RecentOperations {
     { route, timeMs, digest, device, ask, fresh = false }: SentRecord,
     place: Pick<Sending, "place" | "order" | "atMs" | "endedMs">,
   ): Sending {
-    const unknown = { said: nothingSaid, isFound: false, settled: undefined, isStopped: false, isFollowed: false };
+    const unknown = { notes: [], said: nothingSaid, isFound: false, settled: undefined, isStopped: false, isFollowed: false };
     return { route, sentMs: timeMs, digest, device, ask, isFresh: fresh, ...place, ...unknown };
   }
 

@@ -24,6 +24,8 @@ export interface Sending extends Pick<PastOperation, "sentMs" | "digest" | "ask"
   isFollowed: boolean;
   /** When it came to an end, or was found, on `nowMs`'s scale; undefined while it is in flight. */
   endedMs: number | undefined;
+  /** Records of what was learned of it, as far as they may not be on the disk yet. */
+  notes: readonly PendingRecord[];
   /** What its own answer said. */
   said: SaidByAnswer;
   /** An answer to a question said that the terminal has it. */

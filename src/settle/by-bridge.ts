@@ -5,7 +5,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import type { CallResult } from "./call-result.ts";
 import { checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
 import { type Done, nextStep } from "./machine.ts";
-import { type FollowedOperation, idIn } from "./proof.ts";
+import { type FollowedOperation, idIn, verdictIn } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import { askFrom, dataOf, operationOf } from "./settle.ts";
 import { type SettleState, stateAtEnd, stateRefused, stateWithoutEffect } from "./state.ts";
@@ -181,7 +181,13 @@ class BridgeRun {
     await this.#notify("final", false);
     const { contract } = this.#service;
     const { code } = call?.summary ?? {};
-    return { result, data: dataOf(contract, call && replyOf(call)), code, message, steps: this.#steps, token: this.#token };
+    // An end that is shown beside an open word is another operation's.
+    const isOthers =
+      result === "unknown" &&
+      call?.outcome === "answered" &&
+      verdictIn(this.#operation, call.reply, call.success) !== undefined;
+    const data = isOthers ? undefined : dataOf(contract, call && replyOf(call));
+    return { result, data, code, message, steps: this.#steps, token: this.#token };
   }
 
   /**

@@ -712,7 +712,7 @@ const onItsWayMs = 59_000;
 const lookMs = 120_000;
 
 /**
- * Milliseconds that a call may take beside its own wait: for its record, its turn behind others, its sending, and a question's end, and for a
+ * Milliseconds that a call may take beside its own wait: for its records, its turn behind others, its sending, and a question's end, and for a
  * sale that outdates that question.
  */
-const boundMs = 5_000 + 2 * (15_000 + replyTimeoutMs + 10_000) + replyTimeoutMs;
+const boundMs = 10_000 + 2 * (15_000 + replyTimeoutMs + 10_000) + replyTimeoutMs;

@@ -1063,3 +1063,36 @@ test("Follower signs its questions by the configuration in force", async () => {
   await time.advance(10_000);
   assert.match((await asking).stands, /^closed/);
 });
+
+test("Follower tells a word only once it is recorded, and says that repetitions aren't recognised where it can't be", async () => {
+  for (const isRecorded of [true, false]) {
+    const box = following((route) => (route === "/sale" ? running : approved));
+    let recorded = () => {};
+    box.history.recorded = () =>
+      new Promise<void>((resolve) => {
+        recorded = () => {
+          const past = box.history.find("bank", "/sale", "P-1");
+          if (past !== undefined) box.history.past.set("bank /sale P-1", { ...past, isRecorded });
+          resolve();
+        };
+      });
+    const asking = box.ask(sale);
+    assert.equal(await askedFor(4_000, asking), "still waiting");
+    assert.deepEqual(box.history.ends, ["bank /sale P-1 approved"]);
+    recorded();
+    const { stands } = await ended(asking);
+    assert.equal(stands, isRecorded ? "approved by /check after 1" : "approved by /check after 1, unguarded");
+  }
+});
+
+test("Follower shows no other operation's end beside a word that is open", async () => {
+  // The sale was approved; its cancel, under the same key, is lost, and what the terminal says is about the sale.
+  const sold = { status: "success", data: { status: "APPROVED", txn_id: "T-SALE" } };
+  const box = following((route) => (route === "/cancel" ? lost : sold), { route: "/cancel" });
+  const first = await ended(box.ask(sale, 10_000));
+  assert.match(first.stands, /^unknown/);
+  const again = await ended(box.ask(sale, 10_000));
+  assert.match(again.stands, /^unknown/);
+  assert.equal(again.json, undefined);
+  assert.equal(again.fault?.outcome, "unknown");
+});

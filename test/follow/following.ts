@@ -80,6 +80,7 @@ export class History implements OperationHistory {
   }
 
   followed(): void {}
+  async recorded(): Promise<void> {}
 
   accepted(service: string, route: string, key: string, order: number): void {
     const past = this.find(service, route, key);

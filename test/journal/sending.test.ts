@@ -17,7 +17,16 @@ afterEach(() => time.forgetTimers());
 
 function sendingOf(order: number, more: Partial<Sending> = {}): Sending {
   const from = { route: "/sale", digest: "A", place: order, order, atMs: 0, sentMs: 0, ask: {}, isFresh: false, endedMs: 0 };
-  return { ...from, isFollowed: false, said: nothingSaid, isFound: false, settled: undefined, isStopped: false, ...more };
+  return {
+    ...from,
+    isFollowed: false,
+    notes: [],
+    said: nothingSaid,
+    isFound: false,
+    settled: undefined,
+    isStopped: false,
+    ...more,
+  };
 }
 
 const begun = { ...nothingSaid, begun: true };

@@ -823,3 +823,47 @@ test("Journal.settle() leaves the same request to another service as it is, and 
     ["r-A", "r-2"],
   );
 });
+
+test("Journal.recorded() waits until what was learned is on the disk, and isRecorded says whether it is", async () => {
+  const learns: Readonly<Record<string, (journal: Journal) => unknown>> = {
+    settled: (journal) => journal.settled("bank", "/sale", "A", "approved", journal.lastOrder("bank", "A")),
+    accepted: (journal) => journal.accepted("bank", "/sale", "A", journal.lastOrder("bank", "A")),
+    "settled by another's question": (journal) => {
+      const [open] = journal.open;
+      if (open !== undefined) void journal.settle(open, { result: "approved", by: "answer" });
+    },
+  };
+  for (const [what, learn] of Object.entries(learns)) {
+    const isRecorded = (journal: Journal) => journal.find("bank", "/sale", "A")?.isRecorded;
+    const slow = await opened();
+    await send(slow.journal, "A", "unknown");
+    let answer = () => {};
+    slow.disk.trouble = {
+      until: new Promise<void>((resolve) => {
+        answer = resolve;
+      }),
+    };
+    learn(slow.journal);
+    let isOver = false;
+    void slow.journal.recorded("bank", "/sale", "A").then(() => {
+      isOver = true;
+    });
+    await time.advance(300);
+    assert.deepEqual([isOver, isRecorded(slow.journal)], [false, false], what);
+    slow.disk.trouble = undefined;
+    answer();
+    await time.advance(1);
+    assert.deepEqual([isOver, isRecorded(slow.journal)], [true, true], what);
+
+    const failing = await opened();
+    await send(failing.journal, "A", "unknown");
+    failing.disk.trouble = { error: systemError("EIO") };
+    learn(failing.journal);
+    const over = failing.journal.recorded("bank", "/sale", "A");
+    await time.advance(recordMs + 1);
+    await over;
+    assert.equal(isRecorded(failing.journal), false, what);
+  }
+  const { journal } = await opened();
+  await journal.recorded("bank", "/sale", "NEVER-SENT");
+});
