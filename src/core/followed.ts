@@ -82,8 +82,8 @@ export type QuestionFields = Readonly<Record<string, string | number>>;
 
 /** The journal, as the following of operations sees it. */
 export interface OperationHistory {
-  /** False while it can't be read: then nothing can be found in it. */
-  readonly isReadable: boolean;
+  /** False while it can't be read, and for a day after records that are missing from it: what isn't found may have been sent. */
+  readonly isWhole: boolean;
   /** The last operation of this service and route under this key; undefined where there is none. */
   find(service: string, route: string, key: string): PastOperation | undefined;
   /** The order of what this process sent last under this key, on any route; 0 where it sent nothing, or what it sent is proven undone. */

@@ -109,7 +109,7 @@ export class Follower {
     await this.#sendingEnded(asked, untilMs);
     if (this.#options.contract !== asked.contract) throw configurationChanged(call.route);
     const { history } = this.#options;
-    const isGuarded = history?.isReadable === true;
+    const isGuarded = history?.isWhole === true;
     const active = this.#active.get(nameOf(asked.route.path, asked.key));
     if (active !== undefined) {
       if (active.digest !== asked.digest) throw reused(asked, undefined);
@@ -228,8 +228,8 @@ export class Follower {
   ): Operation {
     const { service, history } = this.#options;
     const fresh = tokenOf(contract, service, route, recovery, json);
-    // A journal that can't be read may have it as sent: then a refusal of this sending doesn't end that one.
-    const isDoubtful = history?.isReadable === false;
+    // A journal that can't be read, or lacks records, may have had it as sent: then a refusal of this sending doesn't end that one.
+    const isDoubtful = history?.isWhole === false;
     const token = { ...fresh, known: { ...fresh.known, doubt: isDoubtful } };
     const operation = new Operation({
       contract,

@@ -18,7 +18,8 @@ import { bodyDigest } from "../envelope/body-digest.ts";
 import { type AnswerFields, answerFields } from "./answer-fields.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
-import { mayBecome, type RecentOperation, RecentOperations } from "./recent-operations.ts";
+import type { SequenceRange } from "./reader.ts";
+import { mayBecome, type RecentOperation, RecentOperations, recentMs } from "./recent-operations.ts";
 import {
   asUnknown,
   isUnknown,
@@ -30,7 +31,7 @@ import {
   storedKey,
   type UnknownOperation,
 } from "./record.ts";
-import { type JournalReport, Recorder } from "./recorder.ts";
+import { batchMax, type FoundRecords, type JournalReport, Recorder } from "./recorder.ts";
 import { mayBeRolledBack, nothingSaid, type PlaceInJournal, type Sending, saidBy, saidInRecord } from "./sending.ts";
 import { slotBytes } from "./slot.ts";
 import type { PendingRecord } from "./write-queue.ts";
@@ -125,6 +126,8 @@ export class Journal implements OperationHistory {
   #foundMs = 0;
   #unknownTotal = 0;
   #isReadable = false;
+  /** From when on nothing that is missing from it is of the last day. */
+  #wholeFromMs = 0;
   #onOpened: () => void = () => {};
 
   constructor({ folder, bytes, onFailure, report, onUnknown, disk = nodeDisk }: JournalOptions) {
@@ -132,7 +135,7 @@ export class Journal implements OperationHistory {
     this.#report = report;
     this.#onUnknown = onUnknown;
     this.#recent = new RecentOperations(Math.min(Math.floor(bytes / slotBytes / recordsOfOne), recentMax));
-    this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead: (records) => this.#found(records) });
+    this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead: (found) => this.#found(found) });
   }
 
   /** `ok`, or why it can't be written and what to do. */
@@ -143,6 +146,10 @@ export class Journal implements OperationHistory {
   /** False until it was first read: a disk may be away at the start. */
   get isReadable(): boolean {
     return this.#isReadable;
+  }
+
+  get isWhole(): boolean {
+    return this.#isReadable && nowMs() >= this.#wholeFromMs;
   }
 
   /** How many operations of unknown outcome there are, also those too old for `unknown`. */
@@ -374,7 +381,7 @@ export class Journal implements OperationHistory {
   }
 
   /** What was there at the first opening: what had no outcome will never get one. */
-  #found(records: readonly StoredRecord[]): void {
+  #found({ records, missing }: FoundRecords): void {
     const recent: UnknownOperation[] = [];
     const open: OpenOperation[] = [];
     const sinceMs = nowMs();
@@ -400,6 +407,15 @@ export class Journal implements OperationHistory {
     }
     this.#recent.sort();
     this.#isReadable = true;
+    const missingMs = missingAtMs(records, missing);
+    if (missingMs !== undefined) {
+      this.#wholeFromMs = sinceMs + Math.min(recentMs, missingMs + recentMs - Date.now());
+      if (!this.isWhole)
+        this.#report.noticed(
+          "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
+            "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
+        );
+    }
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
     this.#open = [...open, ...this.#open].slice(-openMax);
@@ -516,6 +532,21 @@ function cutOff(operations: readonly JournalOperation[], records: readonly Store
   return operations
     .filter(({ sequence, ending, settled }) => ending === undefined && settled?.result !== "failed" && sequence > since)
     .map(({ sent }) => sent);
+}
+
+/**
+ * When the last record was written that follows missing ones, as milliseconds since 1970; undefined where none is missing. What a power cut tore
+ * is none of these: it was in the last batch of its process, and nobody was told anything by it.
+ */
+function missingAtMs(records: readonly StoredRecord[], missing: readonly SequenceRange[]): number | undefined {
+  const starts = records.filter(({ record }) => record.kind === "start").map(({ sequence }) => sequence);
+  // This process's own comes next.
+  starts.push((records.at(-1)?.sequence ?? 0) + 1);
+  const isTorn = ({ from, to }: SequenceRange) => starts.some((start) => start > to && start <= from + batchMax);
+  const times = missing
+    .filter((range) => !isTorn(range))
+    .flatMap(({ to }) => records.find(({ sequence }) => sequence > to)?.record.timeMs ?? []);
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
 /** What a call is answered that was on the line when posline ended, and came once more by itself. */

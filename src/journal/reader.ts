@@ -31,6 +31,14 @@ export interface RingScan {
   readonly newer: number;
   /** Slots that were never written. */
   readonly empty: number;
+  /** Numbers of records that are missing between others: torn, spoiled, or never written. */
+  readonly missing: readonly SequenceRange[];
+}
+
+/** Records by their numbers, the last one included. */
+export interface SequenceRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** A whole slot, and where it stands. */
@@ -67,7 +75,16 @@ export async function scanRing(file: DiskFile, from: number, to: number, ringSlo
     return record === undefined || sequence <= head - slots ? [] : [{ sequence, record }];
   });
   records.sort((one, other) => one.sequence - other.sequence);
-  return { records, head, slots, ...counts };
+  const sequences = own.map(({ sequence }) => sequence).filter((sequence) => sequence > head - slots);
+  return { records, head, slots, ...counts, missing: missingIn(sequences.sort((one, other) => one - other)) };
+}
+
+/** @param sequences In order. */
+function missingIn(sequences: readonly number[]): readonly SequenceRange[] {
+  return sequences.flatMap((sequence, at) => {
+    const before = sequences[at - 1];
+    return before === undefined || sequence === before + 1 ? [] : [{ from: before + 1, to: sequence - 1 }];
+  });
 }
 
 const isInPlace = ({ at, sequence, slots }: PlacedSlot) => sequence % slots === at;

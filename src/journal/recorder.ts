@@ -2,6 +2,7 @@ import { Deadline, nowMs } from "../core/clock.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import type { Disk } from "./disk.ts";
 import { JournalError, journalFile, writeReason } from "./errors.ts";
+import type { RingScan } from "./reader.ts";
 import { type SettledRecord, type StoredRecord, type UnknownOperation, writeRecord } from "./record.ts";
 import { type OpenedRing, openRing, type Ring, readRing, type SlotRecord } from "./ring.ts";
 import {
@@ -28,7 +29,7 @@ import type { WriterLock } from "./writer-lock.ts";
 export const recordMs = 5_000;
 
 /** Records written at once: less than half of the smallest ring. */
-const batchMax = 48;
+export const batchMax = 48;
 
 /** How often in a row a file that was taken away is opened anew. */
 const replacementsMax = 3;
@@ -62,13 +63,16 @@ export interface SettledOperation {
   readonly by: SettledRecord["by"];
 }
 
+/** What stood in the journal when it was first read. */
+export type FoundRecords = Pick<RingScan, "records" | "missing">;
+
 export interface RecorderOptions {
   readonly disk: Disk;
   readonly folder: string;
   readonly bytes: number;
   readonly report: JournalReport;
   /** Called once, when the journal was first read. */
-  readonly onFirstRead: (records: readonly StoredRecord[]) => void;
+  readonly onFirstRead: (found: FoundRecords) => void;
 }
 
 export class Recorder {
@@ -225,7 +229,7 @@ export class Recorder {
     this.#ring = ring;
     this.#reconcile(found.records, found.head);
     if (!this.#wasRead || this.#replacements > 0) for (const notice of notices) report.noticed(notice);
-    this.#read(found.records);
+    this.#read(found);
     return ring;
   }
 
@@ -234,13 +238,13 @@ export class Recorder {
     if (this.#wasRead || error instanceof JournalError) return;
     const { disk, folder } = this.#options;
     const found = await readRing(disk, folder).catch(() => undefined);
-    if (found !== undefined) this.#read(found.records);
+    if (found !== undefined) this.#read(found);
   }
 
-  #read(records: readonly StoredRecord[]): void {
+  #read(found: FoundRecords): void {
     if (this.#wasRead) return;
     this.#wasRead = true;
-    this.#options.onFirstRead(records);
+    this.#options.onFirstRead(found);
   }
 
   /** Fits what this process has to write to what stands in the file, which may be another than before. */

@@ -322,17 +322,17 @@ test("Follower says where the same call would be sent again: without a journal, 
   const none = following(answer, { history: undefined });
   assert.equal((await ended(none.ask(sale))).stands, "approved by /check after 1, unguarded");
   const unread = following(answer);
-  unread.history.isReadable = false;
+  unread.history.isWhole = false;
   assert.equal((await ended(unread.ask(sale))).stands, "approved by /check after 1, unguarded");
 });
 
 test("Follower calls nothing failed that wasn't sent while the journal couldn't tell whether it was sent before", async () => {
-  for (const [isReadable, stands] of [
+  for (const [isWhole, stands] of [
     [true, /^failed /],
     [false, /^unknown .*unguarded$/],
   ] as const) {
     const box = following(() => down);
-    box.history.isReadable = isReadable;
+    box.history.isWhole = isWhole;
     const { fault, stands: told } = await ended(box.ask(sale));
     assert.equal(fault?.outcome, "not-sent");
     assert.match(told, stands);
@@ -569,7 +569,7 @@ test("Follower sends nothing by another contract than a call was made for, thoug
 
 test("Follower holds a document for failed that the journal may have as sent only once that can't be on its way any more", async () => {
   const box = following((route) => ({ status: "error", code: route === "/sale" ? 4 : 9 }), { service: "fiscal" });
-  box.history.isReadable = false;
+  box.history.isWhole = false;
   const asking = box.ask({ documentExtID: "D-1", items: [{}] }, 10_000);
   assert.match((await ended(asking)).stands, /^unknown/);
 });

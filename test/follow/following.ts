@@ -40,7 +40,7 @@ type Past = Pick<PastOperation, "sentMs" | "digest" | "isFresh" | "device"> & Pa
 
 /** A journal as the follower sees it. */
 export class History implements OperationHistory {
-  isReadable = true;
+  isWhole = true;
   readonly past = new Map<string, PastOperation>();
   readonly ends: string[] = [];
   readonly #orders = new Map<string, number>();

@@ -33,7 +33,7 @@ test("Operation takes a refusal for no end while the journal can't say what was 
     [down, refused, "unknown"],
   ] as const) {
     const box = following((route) => (route === "/sale" ? answer : found));
-    box.history.isReadable = false;
+    box.history.isWhole = false;
     const asking = box.ask(sale, 60_000);
     await time.advance(70_000);
     const { stands } = await asking;

@@ -3,6 +3,7 @@ import { after, test } from "node:test";
 import fc from "fast-check";
 import { Fault } from "../../src/core/fault.ts";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
+import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { joinOperations, readRecord, writeRecord } from "../../src/journal/record.ts";
@@ -866,4 +867,36 @@ test("Journal.recorded() waits until what was learned is on the disk, and isReco
   }
   const { journal } = await opened();
   await journal.recorded("bank", "/sale", "NEVER-SENT");
+});
+
+test("Journal of which records of the last day are missing isn't whole for a day, and says so; not where a power cut tore a last batch", async () => {
+  const path = journalFile(folder);
+  const size = { bytes: 256 * slotBytes };
+  const { journal, disk } = await opened(new SimDisk(), size);
+  for (let sale = 0; sale < 60; sale++) await send(journal, `S-${sale}`, "answered");
+  const spoilt = (sequence: number) => {
+    const cut = disk.afterCut([{ keeps: "all", bytes: 0 }], true);
+    const slots = (cut.files.get(path)?.current.length ?? 0) / slotBytes;
+    cut.files.get(path)?.current.fill(0xff, (sequence % slots) * slotBytes, (sequence % slots) * slotBytes + 16);
+    return cut;
+  };
+  // Of 60 sales the start is the first record, and two each follow.
+  for (const [sequence, isWhole] of [
+    [20, false],
+    [70, false],
+    [80, true],
+    [120, true],
+    [121, true],
+  ] as const) {
+    const { journal: next, told } = await opened(spoilt(sequence), size);
+    assert.equal(next.isReadable, true);
+    assert.equal(next.isWhole, isWhole, `${sequence}`);
+    assert.equal(
+      told.notices.some((notice) => /missing from the journal/.test(notice)),
+      !isWhole,
+    );
+  }
+  const { journal: later } = await opened(spoilt(20), size);
+  await time.advance(recentMs);
+  assert.equal(later.isWhole, true, "a day later");
 });
