@@ -37,7 +37,10 @@ export const oddMin = 2;
 /** Answers in a row to questions that were drawn, each the right one, which older answers are by chance once in a million. */
 export const rowMin = 20;
 
-/** Milliseconds before the next question of such a row is asked where an answer stays out: one behind another says less. */
+/**
+ * Milliseconds before the next question of such a row is asked where an answer stays out: one behind another says less. Nor is a copy waited for
+ * longer.
+ */
 export const rowAnswerMs = 5_000;
 
 /** Milliseconds behind a right answer before the next question, once one was wrong, and twice as long with each: a copy of it comes before. */
@@ -60,7 +63,7 @@ export const pacedMin = 4;
 
 /**
  * How many silences long left-over answers are waited for on a line that is never silent: a few of them may come corrupt, and then
- * nobody knows whose they were.
+ * nobody knows whose they were. A service that only posline asks, and that may have many, is asked as seldom.
  */
 export const humPatience = 3;
 

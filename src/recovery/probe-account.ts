@@ -218,8 +218,9 @@ export class ProbeAccount implements ProbeAccountState {
 
   /**
    * Which question to ask now. Where so many answers may come as at a start, or older ones came than should have, it is drawn. Where
-   * the next answer is one more than are possible, it is the second one, which nobody asked before: answers that were not counted, or came
-   * twice, can't be taken for it, even where none should be left by the count. One that has never answered the second one isn't asked it again before it was asked its probe.
+   * the next answer is one more than are possible, or copies may have been counted, it is the second one, which nobody asked before: answers
+   * that were not counted, or came twice, can't be taken for it. One that has never answered the second one isn't asked it again before it was
+   * asked its probe.
    * @param isSecondDrawn Draws.
    */
   question(isSecondDrawn: () => boolean): { readonly question: Question; readonly isDrawn: boolean } {
@@ -270,7 +271,7 @@ export class ProbeAccount implements ProbeAccountState {
     this.isOdd = false;
     this.isAsked = false;
     if (this.answered === 0) this.firstAnswerMs = now;
-    if (question === "second") this.secondsOut--;
+    if (question === "second") this.secondsOut = Math.max(0, this.secondsOut - 1);
     const mayBeCopy = this.#secondDecides && question === "probe" && fits && this.answered >= this.stale;
     const isPassedOver = mayBeCopy && this.questions.isSecondPassedOver;
     if (!mayBeCopy) this.answered++;
