@@ -467,9 +467,12 @@ export class Journal implements OperationHistory {
   }
 }
 
-/** What was learned of a sending is being written. */
+/** What was learned of a sending is being written; a sending is kept for a day, and what was written isn't. */
 function noteOn(sending: Sending, record: PendingRecord): void {
-  sending.notes = [...sending.notes.filter(({ isWritten }) => !isWritten), record];
+  sending.notes = [...sending.notes, record];
+  void record.recorded.then(() => {
+    sending.notes = sending.notes.filter(({ isWritten }) => !isWritten);
+  });
 }
 
 /** Opens the journal of a folder. It doesn't fail: one that can't be written says so, and tries again at each request. */
