@@ -32,12 +32,12 @@ test("LineLife finds a wrong answer where a terminal repeats itself after a paus
   // Nobody can detect that, so a world that says it stays within what can be detected breaks.
   const property = fc.property(worldOf(["twice"], false), (world) => new LineLife(world, emptyTally()).run());
   // How small it becomes differs by the seed: shrinking takes the first way down that it finds.
-  const { counterexample } = fc.check(property, { seed: 6, numRuns: 2_000 });
+  const { counterexample } = fc.check(property, { seed: 7, numRuns: 2_000 });
   assert.ok(counterexample);
   const [world] = counterexample;
   assert.ok(world.steps.length <= 8, `${world.steps.length} steps`);
   const { message, timeline, recording } = foundIn(world);
-  assert.match(message, /^[CD]\d+ was answered .*"id":"C\d+"/);
+  assert.match(message, /^C\d+ was answered .*"id":"C\d+"/);
   assert.ok(timeline.some((line) => line.endsWith("bytes") && line.includes("its copy")));
   let steps = 0;
   for (const each of parseRecordings(recording)) {
@@ -54,7 +54,7 @@ test("LineLife finds a wrong answer where a terminal answers a call that it was 
   const { counterexample } = fc.check(property, { seed, numRuns: 2_000 });
   assert.ok(counterexample);
   const { message } = foundIn(counterexample[0]);
-  assert.match(message, /^[CD]\d+ was answered .*"id":"C\d+"/);
+  assert.match(message, /^C\d+ was answered .*"id":"C\d+"/);
 });
 
 test("shrunkFor() ends with the first world that broke, where there is no time to make it smaller", () => {

@@ -211,6 +211,7 @@ const insisting: fc.Arbitrary<Insisting> = fc.record({
 /** Days of a shop, in which terminals hang and are switched off. */
 const longStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 30, arbitrary: call },
+  { weight: 12, arbitrary: settle },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: longMs }) },
   {
     weight: 5,
@@ -274,8 +275,9 @@ const hangsFirst = fc.array(
 );
 
 /**
- * Worlds that last for days, in which terminals that have proven themselves hang, are switched off, and take their time. An answer that comes
- * more than ten times `lateReplyMs` after its call can't be told from the next call's, so the terminal has given it up by then.
+ * Worlds that last for days, in which terminals hang, some from the start, are switched off, and take their time. An answer that comes more
+ * than ten times `lateReplyMs` after its call can't be told from the next call's, so the terminal has given it up by then; but for one behind
+ * an answer to posline's own question, which shows that the terminal hung.
  */
 export function longWorldOf(forgetsMs = 9 * lateReplyMs): fc.Arbitrary<World> {
   const steps = fc.array(longStep, { minLength: 1, maxLength: 60, size: "max" });
