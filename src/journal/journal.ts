@@ -542,14 +542,19 @@ function cutOff(operations: readonly JournalOperation[], records: readonly Store
  * is none of these: it was in the last batch of its process, and nobody was told anything by it.
  */
 function missingAtMs(records: readonly StoredRecord[], missing: readonly SequenceRange[]): number | undefined {
-  const starts = records.filter(({ record }) => record.kind === "start").map(({ sequence }) => sequence);
-  // This process's own comes next.
-  starts.push((records.at(-1)?.sequence ?? 0) + 1);
-  const isTorn = ({ from, to }: SequenceRange) => starts.some((start) => start > to && start <= from + batchMax);
-  const times = missing
-    .filter((range) => !isTorn(range))
-    .flatMap(({ to }) => records.find(({ sequence }) => sequence > to)?.record.timeMs ?? []);
-  return times.length === 0 ? undefined : Math.max(...times);
+  let missingMs: number | undefined;
+  let at = records.length - 1;
+  // The next start behind what is looked at; behind all it is this process's own.
+  let start = (records.at(-1)?.sequence ?? 0) + 1;
+  for (const { from, to } of missing.toReversed()) {
+    for (let each = records[at]; each !== undefined && each.sequence > to; each = records[--at]) {
+      if (each.record.kind === "start") start = each.sequence;
+    }
+    const isTorn = start <= from + batchMax;
+    const next = records[at + 1];
+    if (!isTorn && next !== undefined) missingMs = Math.max(missingMs ?? 0, next.record.timeMs);
+  }
+  return missingMs;
 }
 
 /** What a call is answered that was on the line when posline ended, and came once more by itself. */

@@ -67,22 +67,20 @@ export async function scanRing(file: DiskFile, from: number, to: number, ringSlo
   const slots = ringSlots ?? slotsOf(placed);
   // A slot that stands elsewhere than its number says, or is of a ring of another size, isn't this ring's.
   const own = placed.filter((each) => each.slots === slots && isInPlace(each));
+  own.sort((one, other) => one.sequence - other.sequence);
   counts.whole = own.length;
   counts.bad += placed.length - own.length;
-  const head = own.reduce((highest, { sequence }) => Math.max(highest, sequence), 0);
-  const records = own.flatMap(({ sequence, record }) => {
-    // What is a whole round behind is older than the oldest slot that should be there: it was to be overwritten and wasn't.
-    return record === undefined || sequence <= head - slots ? [] : [{ sequence, record }];
-  });
-  records.sort((one, other) => one.sequence - other.sequence);
-  const sequences = own.map(({ sequence }) => sequence).filter((sequence) => sequence > head - slots);
-  return { records, head, slots, ...counts, missing: missingIn(sequences.sort((one, other) => one - other)) };
+  const head = own.at(-1)?.sequence ?? 0;
+  // What is a whole round behind is older than the oldest slot that should be there: it was to be overwritten and wasn't.
+  const current = own.filter(({ sequence }) => sequence > head - slots);
+  const records = current.flatMap(({ sequence, record }) => (record === undefined ? [] : [{ sequence, record }]));
+  return { records, head, slots, ...counts, missing: missingIn(current) };
 }
 
-/** @param sequences In order. */
-function missingIn(sequences: readonly number[]): readonly SequenceRange[] {
-  return sequences.flatMap((sequence, at) => {
-    const before = sequences[at - 1];
+/** @param placed In order. */
+function missingIn(placed: readonly PlacedSlot[]): readonly SequenceRange[] {
+  return placed.flatMap(({ sequence }, at) => {
+    const before = placed[at - 1]?.sequence;
     return before === undefined || sequence === before + 1 ? [] : [{ from: before + 1, to: sequence - 1 }];
   });
 }

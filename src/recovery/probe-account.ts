@@ -224,13 +224,12 @@ export class ProbeAccount implements ProbeAccountState {
    * @param isSecondDrawn Draws.
    */
   question(isSecondDrawn: () => boolean): { readonly question: Question; readonly isDrawn: boolean } {
-    const { canTell, answersSecond, open } = this.questions;
-    const isOut = open.some(({ question }) => question === "second");
-    if (!canTell || (isOut && !answersSecond)) return { question: "probe", isDrawn: false };
+    const { canTell, answersSecond, isSecondOut } = this.questions;
+    if (!canTell || (isSecondOut && !answersSecond)) return { question: "probe", isDrawn: false };
     // What doesn't answer isn't asked for a row: its answers to second questions would come, in the end, in place of calls' replies.
     if (this.#needsRow && this.answered === 0) return { question: "probe", isDrawn: false };
     if (this.#needsRow) return { question: isSecondDrawn() ? "second" : "probe", isDrawn: true };
-    const isLast = this.#secondDecides && this.answered === this.stale && !isOut;
+    const isLast = this.#secondDecides && this.answered === this.stale && !isSecondOut;
     return { question: isLast ? "second" : "probe", isDrawn: false };
   }
 
@@ -271,7 +270,7 @@ export class ProbeAccount implements ProbeAccountState {
     this.isOdd = false;
     this.isAsked = false;
     if (this.answered === 0) this.firstAnswerMs = now;
-    if (question === "second") this.secondsOut = Math.max(0, this.secondsOut - 1);
+    this.#came(question);
     const mayBeCopy = this.#secondDecides && question === "probe" && fits && this.answered >= this.stale;
     const isPassedOver = mayBeCopy && this.questions.isSecondPassedOver;
     if (!mayBeCopy) this.answered++;
@@ -468,8 +467,7 @@ export class ProbeAccount implements ProbeAccountState {
    * that has answered, if wrongly, and answers nothing now may hang, and answer all of it once it wakes, behind a call: those stay assumed.
    */
   expectNothingBefore(sinceMs: number): void {
-    const { stillOut } = this;
-    const { hasAnswered } = this;
+    const { stillOut, hasAnswered } = this;
     const mayHang = (this.isProven || (this.answeredProbes && this.wrong === 0)) && !hasAnswered;
     this.staleKnown = Math.min(stillOut, this.unanswered.filter((sentAtMs) => sentAtMs > sinceMs).length);
     this.staleAssumed = mayHang ? Math.min(stillOut - this.staleKnown, assumedMax) : 0;
@@ -544,13 +542,18 @@ export class ProbeAccount implements ProbeAccountState {
    * @param question To which it is; undefined of an error, or where that isn't known.
    */
   staleCame(question: Question | undefined): void {
-    if (question === "second") this.secondsOut = Math.max(0, this.secondsOut - 1);
+    this.#came(question);
     this.isCountedOff = true;
     this.idleSinceMs = 0;
     if (this.staleAssumed > 0) {
       this.isAssumedRight = true;
       this.staleAssumed--;
     } else this.staleKnown = Math.max(0, this.staleKnown - 1);
+  }
+
+  /** An answer to this question came, asked for or not. */
+  #came(question: Question | undefined): void {
+    if (question === "second") this.secondsOut = Math.max(0, this.secondsOut - 1);
   }
 
   get state(): ProbeAccountState {

@@ -86,14 +86,14 @@ export class Questions implements QuestionsState {
     return fits;
   }
 
-  /** How many second ones are out. */
-  get secondsOut(): number {
-    return this.open.filter(({ question }) => question === "second").length;
+  /** The second one is out. */
+  get isSecondOut(): boolean {
+    return this.open.some(({ question }) => question === "second");
   }
 
   /** Another one was asked behind a second one that is out. */
   get isSecondPassedOver(): boolean {
-    return this.secondsOut > 0 && this.open.at(-1)?.question === "probe";
+    return this.isSecondOut && this.open.at(-1)?.question === "probe";
   }
 
   /** An answer to the probe came that may be to the one behind the second question, whose own is lost then: that is asked again. */

@@ -17,7 +17,7 @@ import type { Settled, SettleEventType, SettleOptions, SettleStep } from "./type
  * `settle` by the bridge's own following (`Prefer: wait`): the operation is sent, the bridge asks, and the same call is sent again while
  * its word is pending or unknown. That is safe only while the bridge recognises the repetition. Where it doesn't, or doesn't
  * know the header at all, the operation is asked about from here, as `settle` does without; with what the answer to its
- * start said, by the same rules.
+ * start said, by the same rules. Where these let it be sent again, that is the same call with the header.
  */
 
 /** The longest for which one call asks the bridge to follow, in seconds: its own limit. */

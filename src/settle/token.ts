@@ -74,12 +74,15 @@ export function contractOfToken({ service, contract }: Token): ContractName | un
 /** For how long a terminal is taken to remember an operation, in milliseconds: until its batch is closed, each day. */
 const rememberedMs = 24 * 60 * 60 * 1_000;
 
+/** Milliseconds by which a till's clock may have been set back since, as by a summer time, before it isn't believed. */
+const setBackMsMax = 60 * 60 * 1_000;
+
 /**
  * Whether the terminal may have forgotten a token's operation, so that "there is none" proves nothing of it and it isn't sent again; also where
- * the clock says that it was made later than an hour from now.
+ * the clock can't be believed.
  */
 export function isOld({ madeMs }: Token, nowMs = Date.now()): boolean {
-  return madeMs !== undefined && (nowMs - madeMs >= rememberedMs || madeMs - nowMs >= 3_600_000);
+  return madeMs !== undefined && (nowMs - madeMs >= rememberedMs || madeMs - nowMs >= setBackMsMax);
 }
 
 /** A token that was read, with what its fields stand for. */

@@ -114,10 +114,10 @@ export class OddTerminal {
     return this;
   }
 
-  /** Sells, with half a minute for it. @returns the answer, or why there is none. */
-  sell(id: string, ms = 30_100): string | undefined {
+  /** Sells, with half a minute for it where not said otherwise. @returns the answer, or why there is none. */
+  sell(id: string, ms = 30_100, more: Parameters<typeof requestFor>[1] = {}): string | undefined {
     let told: string | undefined;
-    this.line.call(requestFor(id, { replyTimeoutMs: 30_000 }), (ending) => {
+    this.line.call(requestFor(id, { replyTimeoutMs: 30_000, ...more }), (ending) => {
       told = ending instanceof Fault ? ending.reason : Buffer.concat(ending.payload).toString();
     });
     this.time.advance(ms);

@@ -133,11 +133,7 @@ test("Line doesn't take the answer to its own older question for a shift that wa
       terminal.answerMs = () => paceMs;
       terminal.hang(30 * minuteMs);
       terminal.time.advance(30 * minuteMs - beforeS * 1_000);
-      let told: string | undefined;
-      terminal.line.call(requestFor("OPEN", { service: "fiscal", shapedAs: "second", replyTimeoutMs: 60_000 }), (ending) => {
-        told = "payload" in ending ? Buffer.concat(ending.payload).toString() : ending.reason;
-      });
-      terminal.time.advance(400_000);
+      const told = terminal.sell("OPEN", 400_000, { service: "fiscal", shapedAs: "second", replyTimeoutMs: 60_000 });
       assert.ok(told !== undefined && !told.includes("isShiftOpen"), `${beforeS} s before, ${paceMs} ms: ${told}`);
     }
   }
@@ -149,14 +145,9 @@ test("Line gives no sale the answer to a report that prints for longer than is w
     terminal.isOffFor(400_000);
     terminal.cleanAfterS();
     terminal.nextMs = printS * 1_000;
-    terminal.line.call(requestFor("REPORT", { service: "fiscal", shapedAs: "second", replyTimeoutMs: 180_000 }), () => {});
-    terminal.time.advance(180_100);
+    terminal.sell("REPORT", 180_100, { service: "fiscal", shapedAs: "second", replyTimeoutMs: 180_000 });
     terminal.cleanAfterS();
-    let told: string | undefined;
-    terminal.line.call(requestFor("SALE", { service: "fiscal", replyTimeoutMs: 180_000 }), (ending) => {
-      told = "payload" in ending ? Buffer.concat(ending.payload).toString() : ending.reason;
-    });
-    terminal.time.advance(400_000);
+    const told = terminal.sell("SALE", 400_000, { service: "fiscal", replyTimeoutMs: 180_000 });
     assert.equal(told, '{"status":"success","id":"SALE"}', `${printS} s`);
   }
 });
@@ -190,8 +181,7 @@ test("Line is ready with the first answer behind a call's late one, and starts w
     const terminal = proven("bank");
     terminal.answerMs = () => paceMs;
     terminal.nextMs = 14_000;
-    terminal.line.call(requestFor("LATE", { replyTimeoutMs: 9_000 }), () => {});
-    terminal.time.advance(9_100);
+    terminal.sell("LATE", 9_100, { replyTimeoutMs: 9_000 });
     assert.ok(terminal.cleanAfterS() < 4.9 + paceMs / 1_000 + 0.5, `${paceMs} ms`);
   }
   const terminal = new OddTerminal(["bank"]);

@@ -1528,15 +1528,24 @@ test("Recovery believes a silence of lateReplyMs where only posline asked, and n
   }
 });
 
-/** Bank, proven, which then left out the second question, and was settled by a silence. */
-function secondLeftOut(): Recovery {
+/** Bank, which answers both questions, proven. */
+function bothProven(): Recovery {
   const recovery = bothAsked(0);
   asksOn(recovery);
-  for (const beganMs of [2_000_000, 2_030_000]) {
-    recovery.owe("bank");
-    recovery.begin(beganMs);
-    assert.equal(recovery.probeDue(beganMs)?.question, "probe");
-  }
+  return recovery;
+}
+
+/** A call of bank is lost then, and the first question goes out. */
+function loseCall(recovery: Recovery, now: number): void {
+  recovery.owe("bank");
+  recovery.begin(now);
+  assert.equal(recovery.probeDue(now)?.question, "probe");
+}
+
+/** Bank, proven, which then leaves out the second question. */
+function secondLeftOut(): Recovery {
+  const recovery = bothProven();
+  for (const beganMs of [2_000_000, 2_030_000]) loseCall(recovery, beganMs);
   // The one before.
   recovery.heard("length", both.probe, 2_030_100);
   assert.equal(recovery.probeDue(recovery.dueMs(false))?.question, "second");
@@ -1574,11 +1583,8 @@ test("Recovery.takeAmbiguous() is true of a call's reply in the second question'
 });
 
 test("Recovery asks the second question again where one behind it is answered, though older ones that are out fit that answer too", () => {
-  const recovery = bothAsked(0);
-  asksOn(recovery);
-  recovery.owe("bank");
-  recovery.begin(2_000_000);
-  assert.ok(recovery.probeDue(2_000_000));
+  const recovery = bothProven();
+  loseCall(recovery, 2_000_000);
   recovery.owe("bank");
   recovery.begin(2_030_000);
   let now = 2_030_000;
@@ -1599,11 +1605,8 @@ test("Recovery asks the second question again where one behind it is answered, t
 });
 
 test("Recovery is proven by one question behind a call's late answer, of a terminal that has both", () => {
-  const recovery = bothAsked(0);
-  asksOn(recovery);
-  recovery.owe("bank");
-  recovery.begin(2_000_000);
-  assert.ok(recovery.probeDue(2_000_000));
+  const recovery = bothProven();
+  loseCall(recovery, 2_000_000);
   recovery.heardBytes(2_001_000);
   recovery.heard("length", { status: "success", id: "late" }, 2_001_000);
   recovery.heard("length", both.probe, 2_001_100);
@@ -1611,8 +1614,7 @@ test("Recovery is proven by one question behind a call's late answer, of a termi
 });
 
 test("Recovery takes the second question for the last one where answers were counted off unasked, and no copy for its answer", () => {
-  const recovery = bothAsked(0);
-  asksOn(recovery);
+  const recovery = bothProven();
   recovery.owe("bank");
   recovery.begin(2_000_000);
   let now = 2_000_000;
@@ -1632,11 +1634,8 @@ test("Recovery takes the second question for the last one where answers were cou
 });
 
 test("Recovery ignores an answer too many to the probe while the second question is to decide", () => {
-  const recovery = bothAsked(0);
-  asksOn(recovery);
-  recovery.owe("bank");
-  recovery.begin(2_000_000);
-  assert.ok(recovery.probeDue(2_000_000));
+  const recovery = bothProven();
+  loseCall(recovery, 2_000_000);
   recovery.owe("bank");
   recovery.begin(2_030_000);
   for (let time = 0; time < 2; time++) assert.equal(recovery.probeDue(recovery.dueMs(false))?.question, "probe");
