@@ -5,10 +5,10 @@ import { Fault } from "../core/fault.ts";
 import { wholeOf } from "../envelope/json.ts";
 
 /** So many lists are walked a little instead of one that holds all: with 512 calls a look-up costs no more than with eight. */
-const listsCount = 64;
+const listsCount = 256;
 
 /**
- * Calls that wait or are out, with their replies, in lists by the end of their keys, each in the order in which its calls came: a call is
+ * Calls that wait or are out, with their replies, in lists by a hash of their keys, each in the order in which its calls came: a call is
  * joined to the first one like it.
  *
  * They are lists, and no Map. A Map whose entries go as fast as others come is copied again and again, with all that it holds; and what
@@ -33,13 +33,16 @@ export class InFlight {
     if (index !== -1) list.splice(index, 1);
   }
 
-  /** What has no key stands in the first one. */
   #listOf({ key = "" }: Call): OutCall[] {
-    const end = key.length;
-    // Keys that are counted up differ in their last two characters.
-    const index = ((key.charCodeAt(end - 2) << 3) ^ key.charCodeAt(end - 1)) % listsCount;
-    return this.#lists[index] ?? [];
+    return this.#lists[hashOf(key) % listsCount] ?? [];
   }
+}
+
+/** FNV-1a of all of it: keys may differ in their beginning, their middle or their end. */
+function hashOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 interface OutCall {
