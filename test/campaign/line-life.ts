@@ -113,8 +113,10 @@ export interface LineTally {
   killed: number;
   /** Answers of other calls, in worlds beyond what can be detected. */
   undetectable: number;
-  /** Calls that got the first bare success by which a terminal answered a probe. */
+  /** Calls that got the first bare success by which a terminal answered a probe, or behind it the answer to one that did. */
   firstBareSuccess: number;
+  /** First calls of a terminal that had begun to answer probes otherwise, whose answer was taken for an older one. */
+  firstUnknown: number;
   /** A till's own question of a probe's route that got the answer to an earlier probe: the same question, asked before. */
   sameQuestion: number;
   /** Milliseconds from a call's coming to its end, the longest. */
@@ -130,7 +132,17 @@ export interface LineTally {
 
 export const emptyTally = (): LineTally => ({
   ...{ lives: 0, steps: 0, events: 0, calls: 0, exchanges: 0, probes: 0, answered: 0, notSent: 0, unknown: 0, killed: 0 },
-  ...{ undetectable: 0, firstBareSuccess: 0, sameQuestion: 0, longestMs: 0, unplugs: 0, kills: 0, sigterms: 0, away: 0 },
+  ...{
+    undetectable: 0,
+    firstBareSuccess: 0,
+    firstUnknown: 0,
+    sameQuestion: 0,
+    longestMs: 0,
+    unplugs: 0,
+    kills: 0,
+    sigterms: 0,
+    away: 0,
+  },
   recoveryMs: 0,
 });
 
@@ -344,6 +356,8 @@ export class LineLife {
   readonly #calls = new Map<string, Called>();
   /** Those of `#calls` that have neither ended nor been killed. */
   readonly #open = new Set<string>();
+  /** Calls that got a bare success which answered a probe: their own answers come behind it. */
+  readonly #misled = new Set<string>();
   readonly #places: readonly Place[];
 
   constructor(world: World, tally: LineTally, options: LifeOptions = {}) {
@@ -376,6 +390,26 @@ export class LineLife {
 
   /** After all that happened, each service answers a call. */
   #usableAgain(): void {
+    this.#untilUsable();
+    for (const [index, services] of lineServices.entries()) {
+      for (const service of services.keys()) {
+        let [id, ending] = this.#callAlone(index, service);
+        // What it answers now looked like no answer before: one call's is taken for an older one. The next one's is not.
+        if (
+          this.#places[index]?.terminal.hasChanged === true &&
+          ending instanceof Fault &&
+          ending.reason === "reply-ambiguous"
+        ) {
+          this.#tally.firstUnknown++;
+          this.#untilUsable();
+          [id, ending] = this.#callAlone(index, service);
+        }
+        assert.ok(!(ending instanceof Fault), `${id} is answered: ${ending instanceof Fault ? ending.message : ""}`);
+      }
+    }
+  }
+
+  #untilUsable(): void {
     const isIdle = () => this.#places.every(({ terminal }) => terminal.isIdle && !terminal.isAway);
     const isStill = () => isIdle() && this.#places.every(({ line: { state } }) => state === "idle");
     assert.ok(this.#time.until(isIdle, 2 * awayMsMax), "the terminals work off what they were asked");
@@ -385,18 +419,16 @@ export class LineLife {
     // A torn frame from before may still have its time.
     this.#time.advance(10_000);
     assert.ok(this.#time.until(isStill), "the lines stay usable");
-    for (const [index, services] of lineServices.entries()) {
-      for (const service of services.keys()) {
-        // One after the other: where three zeros follow each answer, which may be the beginning of a frame, each takes five seconds.
-        const id = this.#call({ ...plainCall, line: index, service });
-        assert.ok(
-          this.#time.until(() => this.#open.size === 0),
-          `${id} ends`,
-        );
-        const ending = this.#calls.get(id)?.ending;
-        assert.ok(!(ending instanceof Fault), `${id} is answered: ${ending instanceof Fault ? ending.message : ""}`);
-      }
-    }
+  }
+
+  /** One after the other: where three zeros follow each answer, which may be the beginning of a frame, each takes five seconds. */
+  #callAlone(line: number, service: number): readonly [string, Ending | undefined] {
+    const id = this.#call({ ...plainCall, line, service });
+    assert.ok(
+      this.#time.until(() => this.#open.size === 0),
+      `${id} ends`,
+    );
+    return [id, this.#calls.get(id)?.ending];
   }
 
   #count(): void {
@@ -666,8 +698,9 @@ export class LineLife {
     const isItsOwn = isOwn ? isOwnAnswer : wasHeard && idOf(text) === id;
     if (isItsOwn && !wasHeard) this.#tally.sameQuestion++;
     if (isItsOwn) return;
-    if (place?.terminal.isFirstBareSuccess(text) === true) {
+    if (place?.terminal.isFirstBareSuccess(text) === true || this.#misled.has(idOf(text))) {
       this.#tally.firstBareSuccess++;
+      this.#misled.add(id);
       return;
     }
     if (!this.#world.isBeyond) assert.fail(`${id} was answered ${text}`);

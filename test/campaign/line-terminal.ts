@@ -201,6 +201,11 @@ export class LineTerminal {
     this.#paces = paces;
   }
 
+  /** Whether it has begun to answer probes otherwise than before. */
+  get hasChanged(): boolean {
+    return this.#plan.odd?.fromRequest !== 0 && this.#oddAnswers > 0;
+  }
+
   /** Whether an answer is the first bare success by which it answered a probe, where it answered rightly until then. */
   isFirstBareSuccess(text: string): boolean {
     return (

@@ -93,7 +93,12 @@ async function lineRows({ seed, short }: PartOptions, forMs: number): Promise<re
     count(
       "first bare successes to a probe that a call got",
       tally.firstBareSuccess + beyond.firstBareSuccess,
-      "of terminals that answered rightly until then: nobody can tell them either",
+      "of terminals that answered rightly until then, and what calls got behind them: nobody can tell them either",
+    ),
+    count(
+      "first calls unknown of terminals that had begun to answer probes otherwise",
+      tally.firstUnknown + beyond.firstUnknown,
+      "their answers are taken for older ones, once",
     ),
   ];
 }
