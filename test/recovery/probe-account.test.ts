@@ -378,3 +378,111 @@ test("ProbeAccount.contradicts() brings back what a reply or a silence had done 
   assert.equal(account.contradicts(), false);
   assert.equal(accountOf({ staleAssumed: 0, staleKnown: 1, staleBefore: 5 }).contradicts(), false, "one is expected");
 });
+
+test("ProbeAccount.proved() forgets what was given up, owed and counted off, and keeps as many second questions as are out", () => {
+  const account = accountOf({
+    unheard: 9,
+    isCountedOff: true,
+    owesCall: true,
+    idleSinceMs: 5,
+    secondsOut: 3,
+    unanswered: [1, 2],
+  });
+  account.proved();
+  const { unheard, isCountedOff, owesCall, idleSinceMs, secondsOut } = account;
+  assert.deepEqual([unheard, isCountedOff, owesCall, idleSinceMs, secondsOut], [0, false, false, 0, 2]);
+});
+
+test("ProbeAccount.expectNothingBefore() owes no call only where it answered, and adds what it gives up to what was never heard", () => {
+  const settled = (state: Partial<ProbeAccount>) => {
+    const account = accountOf({ staleAssumed: 0, isCountedOff: true, owesCall: true, unheard: 3, sent: 4, ...state });
+    account.expectNothingBefore(1_000);
+    assert.equal(account.isCountedOff, false);
+    return [account.owesCall, account.unheard];
+  };
+  assert.deepEqual(settled({}), [true, 7], "it never answered");
+  assert.deepEqual(settled({ unanswered: [2_000] }), [true, 6], "one question came after that");
+  assert.deepEqual(settled({ isProven: true }), [true, 3], "it may hang: its answers stay assumed");
+  assert.deepEqual(settled({ isProven: true, answered: 4 }), [false, 3]);
+});
+
+test("ProbeAccount.secondsOut is one less with each answer to a second question, asked for or not, and with no other", () => {
+  const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown: 9, secondsOut: 3 });
+  account.questions.answersSecond = true;
+  const left = [];
+  for (const question of ["probe", "second"] as const) {
+    account.ask(1_000, limits);
+    account.take(1_010, limits, question);
+    left.push(account.secondsOut);
+  }
+  for (const question of [undefined, "probe", "second"] as const) {
+    account.staleCame(question);
+    left.push(account.secondsOut);
+  }
+  assert.deepEqual(left, [3, 2, 2, 2, 1]);
+  account.staleCame("second");
+  account.staleCame("second");
+  assert.deepEqual([account.secondsOut, account.mayAnswerSecond], [0, false]);
+});
+
+test("ProbeAccount.ask() forgets how many were given up: what comes from now on may be asked for", () => {
+  const account = accountOf({ staleAssumed: 0, staleBefore: 5 });
+  account.ask(1_000, limits);
+  assert.equal(account.contradicts(), false);
+});
+
+test("ProbeAccount.take() takes the probe's answer behind the second question that decides for a copy, and asks that again once it was passed over", () => {
+  const decides = () => {
+    const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown: 1, answered: 1 });
+    Object.assign(account.questions, { offersSecond: true, answersSecond: true });
+    account.ask(1_000_000, limits, "probe");
+    account.ask(1_001_000, limits, "second");
+    return account;
+  };
+  const alone = decides();
+  alone.take(1_004_000, limits, "probe");
+  assert.deepEqual([alone.answered, alone.questions.passedOver], [1, 0], "nothing was asked behind it");
+  const behind = decides();
+  behind.ask(1_002_000, limits, "probe");
+  behind.ask(1_003_000, limits, "probe");
+  behind.take(1_006_000, limits, "probe");
+  assert.deepEqual([behind.answered, behind.questions.passedOver, behind.dueMs], [1, 1, 1_006_000]);
+});
+
+test("ProbeAccount.take() of a row's last answer counts from there, with one second question for each that is out", () => {
+  const account = hundreds({ errors: 3, secondsOut: 5 });
+  Object.assign(account.questions, { offersSecond: true, answersSecond: true, isBehind: true });
+  account.ask(1_000_000, limits, "second", true);
+  for (let answers = 0; answers < rowMin; answers++) {
+    account.ask(1_000_000, limits, "second", true);
+    account.take(1_000_010, limits, "second");
+  }
+  const { answered, errors, sent, secondsOut, unanswered, questions } = account;
+  assert.deepEqual([answered, errors, sent, secondsOut, unanswered.length], [1, 0, 2, 1, 1]);
+  assert.deepEqual([questions.row, questions.isBehind], [0, false]);
+});
+
+test("ProbeAccount that makes a row is asked on after its pause until more than hastyMax answers came", () => {
+  const dueMs = (answered: number) => {
+    const account = hundreds({ answered });
+    Object.assign(account.questions, { offersSecond: true, answersSecond: true });
+    account.ask(1_006_000, limits, "probe", true);
+    account.take(1_006_010, limits, "probe");
+    return account.dueMs - 1_006_010;
+  };
+  assert.deepEqual([dueMs(hastyMax - 1) < limits.lateReplyMs, dueMs(hastyMax)], [true, limits.lateReplyMs]);
+});
+
+test("ProbeAccount.repliedIdle() leaves what was given up possible for one that was never proven, and what a long ease proves gone as well", () => {
+  const account = accountOf({ staleAssumed: 0, staleBefore: 4 });
+  account.repliedIdle(1_000, limits);
+  assert.deepEqual([account.staleBefore, account.idleSinceMs], [4, 1_000]);
+  account.isProven = true;
+  account.repliedIdle(2_000, limits);
+  assert.deepEqual([account.staleBefore, account.idleSinceMs], [0, 1_000]);
+  account.setStale(7);
+  account.repliedIdle(1_000 + 10 * limits.lateReplyMs - 1, limits);
+  assert.equal(account.stale, 7);
+  account.repliedIdle(1_000 + 10 * limits.lateReplyMs, limits);
+  assert.deepEqual([account.stale, account.staleBefore, account.idleSinceMs], [0, 7, 0]);
+});
