@@ -128,6 +128,8 @@ export class Journal implements OperationHistory {
   #isReadable = false;
   /** From when on nothing that is missing from it is of the last day. */
   #wholeFromMs = 0;
+  /** It was reported that it holds less than a day. */
+  #isTooSmall = false;
   #onOpened: () => void = () => {};
 
   constructor({ folder, bytes, onFailure, report, onUnknown, disk = nodeDisk }: JournalOptions) {
@@ -149,7 +151,7 @@ export class Journal implements OperationHistory {
   }
 
   get isWhole(): boolean {
-    return this.#isReadable && nowMs() >= this.#wholeFromMs;
+    return this.#isReadable && nowMs() >= Math.max(this.#wholeFromMs, this.#recent.forgottenMs + recentMs);
   }
 
   /** How many operations of unknown outcome there are, also those too old for `unknown`. */
@@ -209,6 +211,7 @@ export class Journal implements OperationHistory {
         }
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         sending = isOver ? undefined : this.#recent.add(record, sent);
+        this.#noteForgotten(this.#recent.forgottenMs + recentMs);
         if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && sending !== undefined)
@@ -407,20 +410,39 @@ export class Journal implements OperationHistory {
     }
     this.#recent.sort();
     this.#isReadable = true;
+    const wholeFromMs = (atMs: number) => sinceMs + Math.min(recentMs, atMs + recentMs - Date.now());
     const missingMs = missingAtMs(records, missing);
     if (missingMs !== undefined) {
-      this.#wholeFromMs = sinceMs + Math.min(recentMs, missingMs + recentMs - Date.now());
+      this.#wholeFromMs = wholeFromMs(missingMs);
       if (!this.isWhole)
         this.#report.noticed(
           "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
             "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
         );
     }
+    const [oldest] = records;
+    // Its first record has the number 1: others stood before this one, and were overwritten.
+    if (oldest !== undefined && oldest.sequence > 1) {
+      const overwrittenMs = wholeFromMs(oldest.record.timeMs);
+      this.#wholeFromMs = Math.max(this.#wholeFromMs, overwrittenMs);
+      this.#noteForgotten(overwrittenMs);
+    }
+    this.#noteForgotten(this.#recent.forgottenMs + recentMs);
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
     this.#open = [...open, ...this.#open].slice(-openMax);
     this.#unknownTotal += open.length;
     if (open.length > 0) this.#onOpened();
+  }
+
+  /** What was sent before it was whole again can't all be known: told once. */
+  #noteForgotten(wholeFromMs: number): void {
+    if (this.#isTooSmall || nowMs() >= wholeFromMs) return;
+    this.#isTooSmall = true;
+    this.#report.noticed(
+      "more operations were sent within a day than the journal holds: a repetition of an older one isn't recognised, and answers say " +
+        "X-Posline-Repeat-Guard: off. Give the journal more room (journal.bytes, 67108864 at most)",
+    );
   }
 
   /** Whether the same was on the line when a process before ended, a moment ago, and may have been carried out. */

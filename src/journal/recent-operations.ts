@@ -101,6 +101,7 @@ export class RecentOperations {
   /** How many sendings are remembered. */
   #total = 0;
   #lastOrder = ownOrders;
+  #forgottenMs = Number.NEGATIVE_INFINITY;
 
   /** @param max How many sendings are remembered: no more than the ring has operations. */
   constructor(max: number) {
@@ -138,6 +139,11 @@ export class RecentOperations {
     this.#keys.clear();
     for (const [name, under] of all) this.#keys.set(name, under);
     this.#forget();
+  }
+
+  /** When the newest was sent that went though a day had not passed, on `nowMs`'s scale; -Infinity where none did. */
+  get forgottenMs(): number {
+    return this.#forgottenMs;
   }
 
   #sending(
@@ -283,6 +289,8 @@ export class RecentOperations {
       const isOld = !sendings.some(({ atMs }) => atMs >= oldestMs);
       if (!isOld && this.#total <= this.#max) return;
       const kept = isOld || this.#keys.size > 1 ? [] : sendings.slice(-this.#max);
+      const lastGone = sendings[sendings.length - kept.length - 1];
+      if (!isOld && lastGone !== undefined) this.#forgottenMs = Math.max(this.#forgottenMs, lastGone.atMs);
       this.#total -= sendings.length - kept.length;
       if (kept.length === 0) this.#keys.delete(name);
       else this.#keys.set(name, kept);

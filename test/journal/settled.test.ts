@@ -900,3 +900,41 @@ test("Journal of which records of the last day are missing isn't whole for a day
   await time.advance(recentMs);
   assert.equal(later.isWhole, true, "a day later");
 });
+
+test("Journal that holds less than a day isn't whole until a day after what it forgot, says so once, and also in the next process", async () => {
+  const isTold = (told: Told) => told.notices.filter((notice) => /more operations were sent within a day/.test(notice)).length;
+  const size = { bytes: 128 * slotBytes };
+  const { journal, told, disk } = await opened(new SimDisk(), size);
+  const minuteMs = 60_000;
+  for (let sale = 0; sale < 64; sale++) {
+    await time.advance(minuteMs);
+    await send(journal, `S-${sale}`, "answered");
+  }
+  assert.deepEqual([journal.isWhole, isTold(told), journal.find("bank", "/sale", "S-0") === undefined], [true, 0, false]);
+  await time.advance(minuteMs);
+  await send(journal, "S-64", "answered");
+  assert.deepEqual([journal.isWhole, isTold(told), journal.find("bank", "/sale", "S-0") === undefined], [false, 1, true]);
+  await send(journal, "S-65", "answered");
+  assert.equal(isTold(told), 1);
+  const { journal: next, told: toldNext } = await opened(disk.afterCut([{ keeps: "all", bytes: 0 }], true), size);
+  assert.deepEqual([next.isWhole, isTold(toldNext)], [false, 1]);
+  // The second sale, which was forgotten last, was sent 63 minutes ago, and the oldest one that is left a minute later.
+  await time.advance(recentMs - 63 * minuteMs - 1);
+  assert.equal(journal.isWhole, false);
+  await time.advance(1);
+  assert.equal(journal.isWhole, true);
+  assert.equal(next.isWhole, false);
+  await time.advance(minuteMs);
+  assert.equal(next.isWhole, true);
+});
+
+test("Journal whose ring was overwritten is whole where a day has passed since its oldest record", async () => {
+  const size = { bytes: 128 * slotBytes };
+  const { journal, disk } = await opened(new SimDisk(), size);
+  for (let sale = 0; sale < 64; sale++) {
+    await time.advance(recentMs / 32);
+    await send(journal, `S-${sale}`, "answered");
+  }
+  const { journal: next, told } = await opened(disk.afterCut([{ keeps: "all", bytes: 0 }], true), size);
+  assert.deepEqual([journal.isWhole, next.isWhole, told.notices], [true, true, []]);
+});
