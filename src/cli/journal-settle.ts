@@ -109,7 +109,14 @@ async function append(
     found: ignore,
     onSettled: ignore,
   };
-  const recorder = new Recorder({ disk: nodeDisk, folder, bytes: slots * slotBytes, report, onFirstRead: ignore });
+  const recorder = new Recorder({
+    disk: nodeDisk,
+    folder,
+    bytes: slots * slotBytes,
+    report,
+    onReplaced: ignore,
+    onFirstRead: ignore,
+  });
   try {
     for (const { sequence, sent } of chosen) {
       const contract = services?.[sent.service]?.contract ?? contractNames.find((each) => each === sent.service);

@@ -178,6 +178,12 @@ export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules
   ],
 };
 
+/**
+ * Routes that close a batch or a shift. Of what was sent before, the terminal may know nothing any more, so that its "there is none" proves
+ * nothing (bank.md and fiscal.md say for how long operations are kept: not shown).
+ */
+export const closingRoutes: ReadonlySet<string> = new Set(["/close-shift", "/close_shift"]);
+
 /** The rules of a route, or undefined where it is not an operation that can be followed. */
 export function settlingRulesOf(service: ContractName, route: string): SettlingRules | undefined {
   return settlingRules[service].find((recovery) => recovery.route === route);

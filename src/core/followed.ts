@@ -75,6 +75,11 @@ export interface PastOperation {
   readonly isFresh: boolean;
   /** Nothing else was sent under its key since, nor may be carried out after it: an answer about the key is about this operation. */
   readonly isLast: boolean;
+  /**
+   * A batch or shift was closed since, or records since are missing: the terminal may have it no more, or have said that it has it. That it
+   * knows of none proves nothing.
+   */
+  readonly mayBeCleared: boolean;
 }
 
 /** Fields of a question, as they stand in the body of the operation. */

@@ -33,6 +33,7 @@ export interface DoubtfulJournal {
   readonly open: readonly OpenOperation[];
   aloneSinceMs(operation: OpenOperation): number | undefined;
   progressOf(operation: OpenOperation): Progress;
+  mayBeCleared(operation: OpenOperation): boolean;
   /** An answer said that the terminal has it. */
   begun(operation: OpenOperation): void;
   /**
@@ -158,7 +159,7 @@ export class Doubts {
     const { phase, isAborted } = doubt.state;
     const proves =
       phase === "lost" || recovery.absentWhenAccepted === "refused" || (isAborted && recovery.absentWhenAborted === "refused");
-    if (!proves) return undefined;
+    if (!proves || this.#journal.mayBeCleared(operation)) return undefined;
     return Math.max(doubt.aloneSinceMs + recovery.absentsAfterMs, doubt.absentMs + polling.intervalMs.min);
   }
 
@@ -236,6 +237,10 @@ export class Doubts {
       return;
     }
     const isAbsent = !answer.success && hasCode(followed.contract.finals.absentCodes, answer.summary.code);
+    if (isAbsent && this.#journal.mayBeCleared(operation)) {
+      doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sinceCleared}`;
+      return;
+    }
     if (isAbsent && !this.#absenceCounts(operation, rules, doubt, asked, askedMs)) return;
     doubt.isDenied = isAbsent;
     const learned = recovery.learns === undefined ? undefined : scalarText(asked[recovery.learns]);
@@ -337,6 +342,9 @@ const lost: SettleState = {
   copied: true,
   isSentOnce: true,
 };
+
+/** Why "there is none" proves nothing. */
+const sinceCleared = "since a batch or shift was closed after it, or records after it are missing from the journal";
 
 /**
  * After a day a terminal may have forgotten it, and "there is none" would prove nothing. The box's clock counts as well, for what an

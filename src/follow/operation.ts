@@ -311,9 +311,9 @@ export class Operation {
     if (result !== recovery.refused || !isAbsent(contract, code))
       return this.#now?.mayEndWell === true && !isGoodEnd(result) ? undefined : result;
     // Somebody else learned meanwhile that the terminal has it: that it knows of none now proves nothing.
-    const { isAccepted = false, isStopped = false, mayEndWell = false } = this.#now ?? {};
+    const { isAccepted = false, isStopped = false, mayEndWell = false, mayBeCleared = false } = this.#now ?? {};
     const provesNothing = recovery.absentWhenAccepted === "ask" ? isAccepted && !isStopped : mayEndWell;
-    return provesNothing ? undefined : "failed";
+    return provesNothing || mayBeCleared ? undefined : "failed";
   }
 
   /**

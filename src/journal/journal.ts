@@ -31,9 +31,9 @@ import {
   storedKey,
   type UnknownOperation,
 } from "./record.ts";
-import { batchMax, type FoundRecords, type JournalReport, Recorder } from "./recorder.ts";
+import { type FoundRecords, type JournalReport, Recorder } from "./recorder.ts";
 import { mayBeRolledBack, nothingSaid, type PlaceInJournal, type Sending, saidBy, saidInRecord } from "./sending.ts";
-import { slotBytes } from "./slot.ts";
+import { batchMax, slotBytes } from "./slot.ts";
 import type { PendingRecord } from "./write-queue.ts";
 
 /**
@@ -137,7 +137,13 @@ export class Journal implements OperationHistory {
     this.#report = report;
     this.#onUnknown = onUnknown;
     this.#recent = new RecentOperations(Math.min(Math.floor(bytes / slotBytes / recordsOfOne), recentMax));
-    this.#recorder = new Recorder({ disk, folder, bytes, report, onFirstRead: (found) => this.#found(found) });
+    this.#recorder = new Recorder({
+      ...{ disk, folder, bytes, report },
+      onFirstRead: (found) => this.#found(found),
+      onReplaced: () => {
+        this.#wholeFromMs = nowMs() + recentMs;
+      },
+    });
   }
 
   /** `ok`, or why it can't be written and what to do. */
@@ -195,6 +201,7 @@ export class Journal implements OperationHistory {
     let sent: PendingRecord | undefined;
     let sending: Sending | undefined;
     let isResent = false;
+    let isNotClosed: (() => void) | undefined;
     let lastOrder = 0;
     let isOver = false;
     return {
@@ -212,6 +219,7 @@ export class Journal implements OperationHistory {
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         sending = isOver ? undefined : this.#recent.add(record, sent);
         this.#noteForgotten(this.#recent.forgottenMs + recentMs);
+        if (!isOver) isNotClosed = this.#recent.closes(record);
         if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && sending !== undefined)
@@ -230,6 +238,7 @@ export class Journal implements OperationHistory {
           if (hasBegun(ending, answered)) this.#recent.ended(sending, saidBy(route.path, { ...ending, ...answered }));
           else this.#recent.remove(record, sending);
         }
+        if (!hasBegun(ending, answered)) isNotClosed?.();
         if (isAbort(record, ending)) this.#recent.stopped(record, lastOrder);
         if (ending.outcome === "unknown")
           this.#add({ sent: record, place: sent, cause: "reported as unknown", sinceMs: nowMs() });
@@ -252,7 +261,8 @@ export class Journal implements OperationHistory {
     const isRecorded = (typeof place === "number" || place.isWritten) && notes.every(({ isWritten }) => isWritten);
     const isFresh = sending.isFresh && this.#recent.aloneSinceMs({ ...sent, digest }) !== undefined;
     const isLast = this.#recent.isLast(sent, sending);
-    return { ...known, sentMs, digest, ask, device, isInFlight, isRecorded, isFresh, isLast };
+    const mayBeCleared = this.#recent.mayBeCleared(service, sending);
+    return { ...known, sentMs, digest, ask, device, isInFlight, isRecorded, isFresh, isLast, mayBeCleared };
   }
 
   async recorded(service: string, route: string, key: string): Promise<void> {
@@ -316,6 +326,12 @@ export class Journal implements OperationHistory {
    */
   aloneSinceMs({ sent }: OpenOperation): number | undefined {
     return this.#recent.aloneSinceMs(sent);
+  }
+
+  /** Whether that the terminal knows of none proves nothing: a batch was closed since, or records since are missing. */
+  mayBeCleared({ sent, place }: OpenOperation): boolean {
+    const sending = place === undefined ? undefined : this.#recent.at(sent, place);
+    return sending === undefined || this.#recent.mayBeCleared(sent.service, sending);
   }
 
   /** Only of the last one under its key: of another no question can be answered. */
@@ -384,7 +400,7 @@ export class Journal implements OperationHistory {
   }
 
   /** What was there at the first opening: what had no outcome will never get one. */
-  #found({ records, missing }: FoundRecords): void {
+  #found({ records, missing, head, slots, isLacking }: FoundRecords): void {
     const recent: UnknownOperation[] = [];
     const open: OpenOperation[] = [];
     const sinceMs = nowMs();
@@ -399,6 +415,7 @@ export class Journal implements OperationHistory {
       if (behindMs >= 0) ageMs = Math.min(ageMs, behindMs);
       if (ending === undefined || hasBegun(ending, ending)) {
         const said = ending === undefined ? nothingSaid : saidInRecord(sent.route, ending);
+        this.#recent.closedOlder(sent, sequence);
         this.#recent.addOlder(sent, sequence, behindMs < 0 ? 0 : ageMs, { said, isFound, settled: settled?.result });
       }
       if (ending !== undefined && isAbort(sent, ending)) this.#recent.stopped(sent, sequence);
@@ -411,18 +428,18 @@ export class Journal implements OperationHistory {
     this.#recent.sort();
     this.#isReadable = true;
     const wholeFromMs = (atMs: number) => sinceMs + Math.min(recentMs, atMs + recentMs - Date.now());
-    const missingMs = missingAtMs(records, missing);
-    if (missingMs !== undefined) {
-      this.#wholeFromMs = wholeFromMs(missingMs);
-      if (!this.isWhole)
-        this.#report.noticed(
-          "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
-            "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
-        );
-    }
+    const gaps = gapsIn(records, missing);
+    for (const { before } of gaps) this.#recent.missing(before);
+    if (isLacking) this.#recent.missing();
+    const missingMs = isLacking ? Date.now() : Math.max(...gaps.map(({ timeMs }) => timeMs));
+    this.#wholeFromMs = wholeFromMs(missingMs);
+    if (!this.isWhole)
+      this.#report.noticed(
+        "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
+          "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
+      );
     const [oldest] = records;
-    // Its first record has the number 1: others stood before this one, and were overwritten.
-    if (oldest !== undefined && oldest.sequence > 1) {
+    if (oldest !== undefined && head >= slots) {
       const overwrittenMs = wholeFromMs(oldest.record.timeMs);
       this.#wholeFromMs = Math.max(this.#wholeFromMs, overwrittenMs);
       this.#noteForgotten(overwrittenMs);
@@ -559,24 +576,39 @@ function cutOff(operations: readonly JournalOperation[], records: readonly Store
     .map(({ sent }) => sent);
 }
 
+/** Records that are missing. */
+interface Gap {
+  /** The number of the record that follows. */
+  readonly before: number;
+  /** When that was written, as milliseconds since 1970. */
+  readonly timeMs: number;
+}
+
 /**
- * When the last record was written that follows missing ones, as milliseconds since 1970; undefined where none is missing. What a power cut tore
- * is none of these: it was in the last batch of its process, and nobody was told anything by it.
+ * Where records are missing. What a power cut tore is none of these: it was in the last batch of its process, and nobody was
+ * told anything by it. A batch was whole on the disk before what it was about went on: so a record that tells how something ended whose
+ * sending is behind the gap, or in it, was in a later batch.
  */
-function missingAtMs(records: readonly StoredRecord[], missing: readonly SequenceRange[]): number | undefined {
-  let missingMs: number | undefined;
+function gapsIn(records: readonly StoredRecord[], missing: readonly SequenceRange[]): readonly Gap[] {
+  const gaps: Gap[] = records.flatMap(({ sequence: before, record: { kind, timeMs } }) =>
+    kind === "lacking" ? [{ before, timeMs }] : [],
+  );
   let at = records.length - 1;
   // The next start behind what is looked at; behind all it is this process's own.
   let start = (records.at(-1)?.sequence ?? 0) + 1;
+  // The last sending of which a record between tells how it ended.
+  let lastTold = 0;
   for (const { from, to } of missing.toReversed()) {
     for (let each = records[at]; each !== undefined && each.sequence > to; each = records[--at]) {
-      if (each.record.kind === "start") start = each.sequence;
+      const { sequence, record } = each;
+      if (record.kind === "start") [start, lastTold] = [sequence, 0];
+      else if ("sent" in record && typeof record.sent === "number") lastTold = Math.max(lastTold, record.sent);
     }
-    const isTorn = start <= from + batchMax;
+    const isTorn = start <= from + batchMax && lastTold < from;
     const next = records[at + 1];
-    if (!isTorn && next !== undefined) missingMs = Math.max(missingMs ?? 0, next.record.timeMs);
+    if (!isTorn && next !== undefined) gaps.push({ before: next.sequence, timeMs: next.record.timeMs });
   }
-  return missingMs;
+  return gaps;
 }
 
 /** What a call is answered that was on the line when posline ended, and came once more by itself. */

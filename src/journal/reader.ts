@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { type DiskFile, nodeDisk } from "./disk.ts";
 import { JournalError, journalFile, readReason } from "./errors.ts";
 import { type JournalRecord, readRecord, type StoredRecord } from "./record.ts";
-import { readSlot, slotBytes } from "./slot.ts";
+import { batchMax, readSlot, slotBytes } from "./slot.ts";
 import { isWriterLocked } from "./writer-lock.ts";
 
 /**
@@ -15,6 +15,12 @@ const chunkBytes = 256 * 1024;
 
 /** Bytes that a disk fails to read as one: a page. */
 const pageBytes = 4_096;
+
+/**
+ * So many spoiled slots behind the newest record are what a power cut tore: what is written of one moment of a line. More of them are a page
+ * that is lost, with records that callers were answered by.
+ */
+const tornMax = 3;
 
 export interface RingScan {
   /** In order. */
@@ -33,6 +39,10 @@ export interface RingScan {
   readonly empty: number;
   /** Numbers of records that are missing between others: torn, spoiled, or never written. */
   readonly missing: readonly SequenceRange[];
+  /** Other records may be lost, of any time until now: a page can't be read, the newest ones are spoiled, or the file was cut or emptied. */
+  readonly isLacking: boolean;
+  /** The number of the next record: behind slots that can't be read now, and may be readable again later. */
+  readonly next: number;
 }
 
 /** Records by their numbers, the last one included. */
@@ -53,12 +63,17 @@ interface PlacedSlot {
 export async function scanRing(file: DiskFile, from: number, to: number, ringSlots?: number): Promise<RingScan> {
   const placed: PlacedSlot[] = [];
   const counts = { whole: 0, bad: 0, newer: 0, empty: 0 };
+  const badSlots = new Set<number>();
+  let isUnreadable = false;
   for (let at = from * slotBytes; at < to * slotBytes; at += chunkBytes) {
-    const chunk = await readChunk(file, at, Math.min(chunkBytes, to * slotBytes - at));
+    const { chunk, isWhole } = await readChunk(file, at, Math.min(chunkBytes, to * slotBytes - at));
+    isUnreadable ||= !isWhole;
     for (let offset = 0; offset < chunk.length; offset += slotBytes) {
       const slot = readSlot(chunk.subarray(offset, offset + slotBytes));
-      if (typeof slot === "string") counts[slot]++;
-      else {
+      if (typeof slot === "string") {
+        counts[slot]++;
+        if (slot === "bad") badSlots.add((at + offset) / slotBytes);
+      } else {
         const { sequence, slots, text } = slot;
         placed.push({ at: (at + offset) / slotBytes, sequence, slots, record: readRecord(text) });
       }
@@ -74,7 +89,11 @@ export async function scanRing(file: DiskFile, from: number, to: number, ringSlo
   // What is a whole round behind is older than the oldest slot that should be there: it was to be overwritten and wasn't.
   const current = own.filter(({ sequence }) => sequence > head - slots);
   const records = current.flatMap(({ sequence, record }) => (record === undefined ? [] : [{ sequence, record }]));
-  return { records, head, slots, ...counts, missing: missingIn(current) };
+  let next = head + 1;
+  while (next <= head + batchMax && badSlots.has(next % slots)) next++;
+  const isCut = ringSlots === undefined && (to === 0 || to < slots);
+  const isLacking = isUnreadable || isCut || next - head - 1 > tornMax;
+  return { records, head, slots, ...counts, missing: missingIn(current), isLacking, next };
 }
 
 /** @param placed In order. */
@@ -97,11 +116,11 @@ function slotsOf(placed: readonly PlacedSlot[]): number {
 }
 
 /** Reads a piece of the file. A page that the disk can't read any more is left as spoiled, and the others are read. */
-async function readChunk(file: DiskFile, position: number, bytes: number): Promise<Buffer> {
+async function readChunk(file: DiskFile, position: number, bytes: number): Promise<{ chunk: Buffer; isWhole: boolean }> {
   const chunk = Buffer.alloc(bytes, spoiled);
   try {
     await file.read(chunk, position);
-    return chunk;
+    return { chunk, isWhole: true };
   } catch (error) {
     let read = 0;
     for (let at = 0; at < bytes; at += pageBytes) {
@@ -115,7 +134,7 @@ async function readChunk(file: DiskFile, position: number, bytes: number): Promi
       );
     }
     if (read === 0) throw error;
-    return chunk;
+    return { chunk, isWhole: false };
   }
 }
 

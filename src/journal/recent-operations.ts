@@ -1,4 +1,4 @@
-import { settlingRules } from "../contract/settling.ts";
+import { closingRoutes, settlingRules } from "../contract/settling.ts";
 import { nowMs } from "../core/clock.ts";
 import { contractIn } from "../core/device-mark.ts";
 import type { OperationEnd, PastOperation } from "../core/followed.ts";
@@ -102,6 +102,10 @@ export class RecentOperations {
   #total = 0;
   #lastOrder = ownOrders;
   #forgottenMs = Number.NEGATIVE_INFINITY;
+  /** By service, the order of its last batch or shift close that may have been carried out. */
+  readonly #closed = new Map<string, number>();
+  /** What was sent before this order may have come to more than its records say: some are missing. */
+  #missingOrder = 0;
 
   /** @param max How many sendings are remembered: no more than the ring has operations. */
   constructor(max: number) {
@@ -139,6 +143,37 @@ export class RecentOperations {
     this.#keys.clear();
     for (const [name, under] of all) this.#keys.set(name, under);
     this.#forget();
+  }
+
+  /**
+   * A batch or shift is about to be closed.
+   * @returns takes that back, for one that was not closed after all; undefined where the route closes nothing.
+   */
+  closes({ service, route }: Pick<SentRecord, "service" | "route">): (() => void) | undefined {
+    if (!closingRoutes.has(route)) return undefined;
+    const order = ++this.#lastOrder;
+    const before = this.#closed.get(service);
+    this.#closed.set(service, order);
+    return () => {
+      if (this.#closed.get(service) !== order) return;
+      if (before === undefined) this.#closed.delete(service);
+      else this.#closed.set(service, before);
+    };
+  }
+
+  /** An earlier process closed one. */
+  closedOlder({ service, route }: Pick<SentRecord, "service" | "route">, place: number): void {
+    if (closingRoutes.has(route)) this.#closed.set(service, Math.max(this.#closed.get(service) ?? 0, place));
+  }
+
+  /** Records of earlier processes are missing, the last one under this number; all that follow may be, where none is given. */
+  missing(place = ownOrders): void {
+    this.#missingOrder = Math.max(this.#missingOrder, place);
+  }
+
+  /** Whether the terminal's "there is none" proves nothing of a sending. */
+  mayBeCleared(service: string, { order }: Sending): boolean {
+    return order < Math.max(this.#missingOrder, this.#closed.get(service) ?? 0);
   }
 
   /** When the newest was sent that went though a day had not passed, on `nowMs`'s scale; -Infinity where none did. */

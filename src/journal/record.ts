@@ -93,7 +93,13 @@ export interface ProbeRecord {
   readonly timeMs: number;
 }
 
-export type JournalRecord = SentRecord | OutcomeRecord | BegunRecord | SettledRecord | StartRecord;
+/** Records before this one may be lost that callers were answered by: their file was cut or taken away, or a page of it can't be read. */
+export interface LackingRecord {
+  readonly kind: "lacking";
+  readonly timeMs: number;
+}
+
+export type JournalRecord = SentRecord | OutcomeRecord | BegunRecord | SettledRecord | StartRecord | LackingRecord;
 
 /** A record with its place in the order of all. */
 export interface StoredRecord {
@@ -136,7 +142,7 @@ export const isStoredWhole = (text: string): boolean => storedKey(text) === text
 /** A record's text. */
 export function writeRecord(record: JournalRecord | ProbeRecord): string {
   const time = new Date(record.timeMs).toISOString();
-  if (record.kind === "probe") return JSON.stringify({ kind: "probe", time });
+  if (record.kind === "probe" || record.kind === "lacking") return JSON.stringify({ kind: record.kind, time });
   if (record.kind === "start") return JSON.stringify({ kind: "start", time, version: kept(record.version, "version") });
   if (record.kind === "outcome") {
     const { sent, outcome, status, code, begun, learned, end, left } = record;
@@ -189,6 +195,7 @@ export function readRecord(text: string): JournalRecord | undefined {
   const [time, version, sent, outcome] = [value["time"], value["version"], value["sent"], value["outcome"]];
   const timeMs = typeof time === "string" ? Date.parse(time) : Number.NaN;
   if (Number.isNaN(timeMs)) return undefined;
+  if (value["kind"] === "lacking") return { kind: "lacking", timeMs };
   if (value["kind"] === "start") return { kind: "start", timeMs, version: typeof version === "string" ? version : "" };
   if (value["kind"] === "sent") return readSent(value, timeMs);
   if (value["kind"] === "begun") return readBegun(value, timeMs);

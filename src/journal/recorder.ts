@@ -3,15 +3,16 @@ import type { OperationEnd } from "../core/followed.ts";
 import type { Disk } from "./disk.ts";
 import { JournalError, journalFile, writeReason } from "./errors.ts";
 import type { RingScan } from "./reader.ts";
-import { type SettledRecord, type StoredRecord, type UnknownOperation, writeRecord } from "./record.ts";
+import { type SettledRecord, type UnknownOperation, writeRecord } from "./record.ts";
 import { type OpenedRing, openRing, type Ring, readRing, type SlotRecord } from "./ring.ts";
+import { batchMax } from "./slot.ts";
 import {
   DiskRetry,
-  diskProbe,
   type PendingRecord,
   QueuedRecord,
   sequenceOf,
   type UnnumberedRecord,
+  unawaited,
   WriteQueue,
 } from "./write-queue.ts";
 import type { WriterLock } from "./writer-lock.ts";
@@ -27,9 +28,6 @@ import type { WriterLock } from "./writer-lock.ts";
  * with a full cache for some seconds; a till waits meanwhile, and calls wait for the line for 15 s before they are refused.
  */
 export const recordMs = 5_000;
-
-/** Records written at once: less than half of the smallest ring. */
-export const batchMax = 48;
 
 /** How often in a row a file that was taken away is opened anew. */
 const replacementsMax = 3;
@@ -64,7 +62,7 @@ export interface SettledOperation {
 }
 
 /** What stood in the journal when it was first read. */
-export type FoundRecords = Pick<RingScan, "records" | "missing">;
+export type FoundRecords = Pick<RingScan, "records" | "missing" | "head" | "slots" | "isLacking">;
 
 export interface RecorderOptions {
   readonly disk: Disk;
@@ -73,6 +71,8 @@ export interface RecorderOptions {
   readonly report: JournalReport;
   /** Called once, when the journal was first read. */
   readonly onFirstRead: (found: FoundRecords) => void;
+  /** Called when the file was taken away: what stood only there, the next process won't know. */
+  readonly onReplaced: () => void;
 }
 
 export class Recorder {
@@ -160,7 +160,7 @@ export class Recorder {
   #tryAgain(): void {
     if (this.#running !== undefined) return;
     // To open the file proves nothing: only a write does.
-    if (this.#queue.isEmpty) this.#queue.add(diskProbe());
+    if (this.#queue.isEmpty) this.#queue.add(unawaited("probe"));
     this.#running = this.#run();
   }
 
@@ -199,6 +199,7 @@ export class Recorder {
     }
     await this.#release();
     if (this.#replacements > 1) return;
+    this.#options.onReplaced();
     this.#options.report.noticed(
       `${path} was removed, replaced or cut by another program while posline wrote it: records that were only there are lost, ` +
         "and posline goes on in the file that is there now, or in a new one",
@@ -227,7 +228,7 @@ export class Recorder {
     }
     const { ring, found, notices } = opened;
     this.#ring = ring;
-    this.#reconcile(found.records, found.head);
+    this.#reconcile(found);
     if (!this.#wasRead || this.#replacements > 0) for (const notice of notices) report.noticed(notice);
     this.#read(found);
     return ring;
@@ -248,15 +249,15 @@ export class Recorder {
   }
 
   /** Fits what this process has to write to what stands in the file, which may be another than before. */
-  #reconcile(records: readonly StoredRecord[], head: number): void {
+  #reconcile({ records, next, isLacking }: RingScan): void {
     const there = new Map(records.map(({ sequence, record }) => [sequence, record]));
     const isThere = ({ sequence = 0, record }: QueuedRecord) => {
       const found = there.get(sequence);
       return found?.kind === record.kind && found.timeMs === record.timeMs;
     };
     // What waits comes after what is there.
-    if (head >= this.#next) {
-      this.#next = head + 1;
+    if (next > this.#next) {
+      this.#next = next;
       for (const queued of this.#queue) if (!isThere(queued)) queued.sequence = undefined;
     }
     const missing: QueuedRecord[] = [];
@@ -268,6 +269,8 @@ export class Recorder {
     }
     for (const queued of missing) this.#inFlight.delete(queued);
     this.#queue.putFirst(missing);
+    // So that the next process knows of it, too.
+    if (isLacking || this.#replacements === 1) this.#queue.add(unawaited("lacking"));
   }
 
   /** Gives the file and the folder back; the next record opens them again. */

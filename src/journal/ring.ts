@@ -129,7 +129,10 @@ export async function readRing(disk: Disk, folder: string): Promise<RingScan> {
 }
 
 /** What a file that was just made holds. */
-const emptyScan: RingScan = { records: [], head: 0, slots: 0, whole: 1, bad: 0, newer: 0, empty: 0, missing: [] };
+const emptyScan: RingScan = {
+  ...{ records: [], head: 0, slots: 0, whole: 1, bad: 0, newer: 0, empty: 0, missing: [] },
+  ...{ isLacking: false, next: 1 },
+};
 
 async function openFile(disk: Disk, path: string): Promise<DiskFile | undefined> {
   try {

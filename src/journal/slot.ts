@@ -28,6 +28,9 @@ const slotsAt = 16;
 const crcAt = 20;
 const textAt = 24;
 
+/** Records written at once, so that a power cut tears no more of them: less than half of the smallest ring. */
+export const batchMax = 48;
+
 /** Bytes of the longest text that fits. */
 export const textBytesMax = slotBytes - textAt;
 

@@ -1,4 +1,12 @@
-import type { BegunRecord, OutcomeRecord, ProbeRecord, SentRecord, SettledRecord, StartRecord } from "./record.ts";
+import type {
+  BegunRecord,
+  LackingRecord,
+  OutcomeRecord,
+  ProbeRecord,
+  SentRecord,
+  SettledRecord,
+  StartRecord,
+} from "./record.ts";
 
 /** Records on their way to the disk: what is queued, in which order, what is dropped, and when a failed disk is retried. */
 
@@ -10,6 +18,7 @@ export type UnnumberedRecord =
   | SentRecord
   | StartRecord
   | ProbeRecord
+  | LackingRecord
   | (Omit<OutcomeRecord, "sent"> & { readonly sent: PendingRecord })
   | (Omit<BegunRecord, "sent"> & { readonly sent: PendingRecord | number })
   | (Omit<SettledRecord, "sent"> & { readonly sent: PendingRecord | number });
@@ -56,9 +65,9 @@ export function sequenceOf(recording: PendingRecord | number): number | undefine
   return recording instanceof QueuedRecord ? recording.sequence : undefined;
 }
 
-/** What is written to learn whether the disk works; it has no caller that waits. */
-export function diskProbe(): QueuedRecord {
-  const queued = new QueuedRecord({ kind: "probe", timeMs: Date.now() }, Number.POSITIVE_INFINITY);
+/** What posline writes of its own accord: no caller waits for it. */
+export function unawaited(kind: "probe" | "lacking"): QueuedRecord {
+  const queued = new QueuedRecord({ kind, timeMs: Date.now() }, Number.POSITIVE_INFINITY);
   queued.release(false);
   return queued;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
+import { closingRoutes } from "../../src/contract/settling.ts";
 import type { Call, Handler } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { isGoodEnd, type OperationResult } from "../../src/core/followed.ts";
@@ -65,8 +66,8 @@ export type FullStep =
   /** The time of day is set to so much before or behind the true one. */
   | { readonly do: "clock"; readonly offMs: number }
   | { readonly do: "wait"; readonly ms: number }
-  /** The terminal closes its batch, and forgets. */
-  | { readonly do: "batch"; readonly service: number }
+  /** The terminal closes its batch by itself, and forgets; or a till has it closed. */
+  | { readonly do: "batch" | "close"; readonly service: number }
   | { readonly do: "unplug"; readonly service: number; readonly ms: number }
   | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
   | { readonly do: "kill" | "sigterm" }
@@ -160,7 +161,7 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("client dies" as const), service, key: clientKey }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("clock" as const), offMs }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 0, max: 30_000 }) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("batch" as const), service }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("batch" as const, "close" as const), service }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("unplug" as const), service, ms: fc.integer({ min: 0, max: 20_000 }) }) },
   {
     weight: 1,
@@ -467,6 +468,9 @@ export class FullLife {
       case "clock":
         this.#time.setOffMs = each.offMs;
         break;
+      case "close":
+        this.#close(each.service);
+        break;
       case "batch":
         this.#closeBatch(each.service);
         break;
@@ -506,6 +510,30 @@ export class FullLife {
       const isOwn = referring?.isFresh === true || (referring === undefined && terminal.timesRun(back, key) > 0);
       if (isKnown && !isOwn && !isClientKey(key)) terminal.forget(key);
     }
+  }
+
+  /** At any moment, as a person does who goes home. */
+  #close(index: number): void {
+    const [service, contract] = [serviceNames[index], this.#terminals[index]?.trade.contract];
+    if (service === undefined || contract === undefined) return;
+    const route = contracts[contract].routes.find(({ path }) => closingRoutes.has(path));
+    if (route === undefined) return;
+    const id = `${service} ${route.path} #${++this.#calls}`;
+    const body = [Buffer.from(bodyOf(contract, {}))];
+    this.#open.add(id);
+    this.#tally.calls++;
+    const life = this.#life;
+    const end = (outcome: "answered" | "notSent" | "unknown") => {
+      if (life !== this.#life) return;
+      this.#open.delete(id);
+      this.#tally[outcome]++;
+    };
+    const call = { service, contract, route: route.path, body, requestId: `r${this.#calls}`, key: undefined };
+    this.#process.handlers[index]?.({ ...call, caller: new Presence() }).then(
+      () => end("answered"),
+      (error: unknown) =>
+        error instanceof Fault ? end(error.outcome === "not-sent" ? "notSent" : "unknown") : this.#fail(error),
+    );
   }
 
   #diskTrouble({ kind, ms }: FullStep & { do: "disk" }): void {

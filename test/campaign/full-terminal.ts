@@ -1,3 +1,4 @@
+import { closingRoutes } from "../../src/contract/settling.ts";
 import { scalarText } from "../../src/settle/exact-json.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
@@ -161,6 +162,11 @@ export class FullTerminal {
   /** @returns the answer, and how long it takes. */
   #carryOut(request: Request, fate: FullFate | undefined): readonly [string | undefined, number] {
     const { trade } = this;
+    if (closingRoutes.has(request.path)) {
+      // Tills that count on the contract by themselves, as the client without a bridge, can't know of it.
+      for (const key of this.ended) if (!isClientKey(key)) this.forget(key);
+      return ['{"status":"success","code":0}', answerMs];
+    }
     if (request.path === trade.question) {
       // By the contracts one denial ends a QR payment, and cash that was accepted: who loses sight of those says something false.
       if (fate?.kind === "denied" && trade.sale === "/sale" && !this.#denied.has(request.key)) {

@@ -34,6 +34,7 @@ export const unanswered = {
   hasOtherNames: false,
   mayEndWell: false,
   ask: {},
+  mayBeCleared: false,
 } as const;
 
 type Past = Pick<PastOperation, "sentMs" | "digest" | "isFresh" | "device"> & Partial<PastOperation>;

@@ -855,3 +855,50 @@ test("a cancel isn't given the end of its sale's repetition that is on its way, 
   await time.advance(150_000);
   assert.notEqual(cancel.word, "approved", "T-2 is the sale's second");
 });
+
+test("that a terminal knows nothing of a sale proves nothing once a batch was closed behind it, also after kill -9, and not before", async () => {
+  for (const kills of [false, true]) {
+    let known: string[] = [];
+    let charges = 0;
+    const box = await new WholeBox(time, ({ route, body: { pay_id: key } }) => {
+      if (route === "/check") return known.includes(key) ? final("APPROVED", key) : absent;
+      if (route === "/close-shift") known = [];
+      else {
+        known.push(key);
+        charges++;
+        if (charges === 1) return undefined;
+      }
+      return success;
+    }).start();
+    const first = box.call("/sale", sale, 20);
+    await time.advance(29_000);
+    // It waits for the line, and so goes out before any question about the sale.
+    const close = box.call("/close-shift", { pay_id: "Z-1" });
+    await time.advance(120_000);
+    if (kills) await box.kill();
+    const again = box.call("/sale", sale, 60);
+    await time.advance(100_000);
+    assert.deepEqual([first.word, close.outcome, again.word, charges], ["unknown", "answered", "unknown", 1]);
+    assert.deepEqual(box.unknown, ["/sale P-1"]);
+    // What is lost after it is proven as ever.
+    const lost = box.call("/sale", { pay_id: "P-2", amount: 1500 }, 60);
+    known = [];
+    await time.advance(100_000);
+    assert.equal(lost.outcome, "answered");
+  }
+});
+
+test("that nothing was carried out is still proven where the close of a batch was not sent, or refused before anything was begun", async () => {
+  let isLost = true;
+  const box = await new WholeBox(time, ({ route }) => {
+    if (route === "/check") return absent;
+    if (route === "/close-shift") return { status: "error", code: -29 };
+    return isLost ? undefined : success;
+  }).start();
+  const first = box.call("/sale", sale, 90);
+  await time.advance(29_000);
+  box.call("/close-shift", { pay_id: "Z-1" });
+  await time.advance(120_000);
+  isLost = false;
+  assert.equal(first.word, "failed");
+});

@@ -874,19 +874,23 @@ test("Journal of which records of the last day are missing isn't whole for a day
   const size = { bytes: 256 * slotBytes };
   const { journal, disk } = await opened(new SimDisk(), size);
   for (let sale = 0; sale < 60; sale++) await send(journal, `S-${sale}`, "answered");
+  await Promise.all(["A", "B", "C", "D"].map((key) => send(journal, key)));
   const spoilt = (sequence: number) => {
     const cut = disk.afterCut([{ keeps: "all", bytes: 0 }], true);
     const slots = (cut.files.get(path)?.current.length ?? 0) / slotBytes;
     cut.files.get(path)?.current.fill(0xff, (sequence % slots) * slotBytes, (sequence % slots) * slotBytes + 16);
     return cut;
   };
-  // Of 60 sales the start is the first record, and two each follow.
+  // Of 60 sales the start is the first record, and two each follow; then four sendings, the first one alone.
   for (const [sequence, isWhole] of [
     [20, false],
     [70, false],
-    [80, true],
-    [120, true],
+    [80, false],
+    // Its outcome is there, so it was on the disk.
+    [120, false],
     [121, true],
+    // One of three that were written together.
+    [123, true],
   ] as const) {
     const { journal: next, told } = await opened(spoilt(sequence), size);
     assert.equal(next.isReadable, true);
@@ -937,4 +941,73 @@ test("Journal whose ring was overwritten is whole where a day has passed since i
   }
   const { journal: next, told } = await opened(disk.afterCut([{ keeps: "all", bytes: 0 }], true), size);
   assert.deepEqual([journal.isWhole, next.isWhole, told.notices], [true, true, []]);
+});
+
+test("Journal.find() says that an operation may be cleared once a batch or shift of its service was closed behind it", async () => {
+  const cleared = (journal: Journal, service = "bank") => journal.find(service, "/sale", "A")?.mayBeCleared;
+  for (const [service, route] of [
+    ["bank", "/close-shift"],
+    ["fiscal", "/close_shift"],
+  ] as const) {
+    const { journal, disk } = await opened();
+    const begin = (path: string, key: string) =>
+      journal.begin({ ...callOf(key, { service }), route: path }, routeTo(path, service));
+    await begin("/sale", "A").sent();
+    assert.equal(cleared(journal, service), false);
+    const refused = begin(route, "Z-1");
+    await refused.sent();
+    assert.equal(cleared(journal, service), true, "it may be carried out at any moment");
+    await refused.ended({ outcome: "not-sent" });
+    assert.equal(cleared(journal, service), false, "it was not sent");
+    const closed = begin(route, "Z-2");
+    await closed.sent();
+    await begin("/sale", "B").sent();
+    await closed.ended({ outcome: "unknown" });
+    assert.deepEqual([cleared(journal, service), journal.find(service, "/sale", "B")?.mayBeCleared], [true, false]);
+    const { journal: next } = await opened(disk.afterCut([{ keeps: "all", bytes: 0 }], true));
+    assert.deepEqual([cleared(next, service), next.find(service, "/sale", "B")?.mayBeCleared], [true, false]);
+    const [open] = next.open;
+    assert.deepEqual([open?.sent.key, open && next.mayBeCleared(open)], ["A", true]);
+  }
+});
+
+test("Journal whose newest page is spoilt or unreadable isn't whole for a day, goes on behind it, and knows of it in the next process", async () => {
+  const path = journalFile(folder);
+  for (const [what, slots, isWhole] of [
+    ["torn", 3, true],
+    ["spoilt", 4, false],
+    ["unreadable", 8, false],
+  ] as const) {
+    const { journal, disk } = await opened();
+    for (let sale = 0; sale < 20; sale++) await send(journal, `S-${sale}`, "answered");
+    // The start, 20 sendings and their outcomes: the newest record is number 41.
+    const cut = disk.afterCut([{ keeps: "all", bytes: 0 }], true);
+    cut.files.get(path)?.current.fill(0xff, (42 - slots) * slotBytes, 42 * slotBytes);
+    if (what === "unreadable") {
+      const open = cut.open.bind(cut);
+      cut.open = async (name) => {
+        const file = await open(name);
+        const read = file.read.bind(file);
+        return Object.assign(file, {
+          read: (buffer: Buffer, position: number) =>
+            position < 42 * slotBytes && position + buffer.length > 34 * slotBytes
+              ? Promise.reject(systemError("EIO"))
+              : read(buffer, position),
+        });
+      };
+    }
+    const { journal: next } = await opened(cut);
+    assert.equal(next.isWhole, isWhole, what);
+    assert.equal(next.find("bank", "/sale", "S-1")?.mayBeCleared, !isWhole, "what was learned of it may be lost");
+    await send(next, "NEW", "answered");
+    const stored = cut.afterCut([{ keeps: "all", bytes: 0 }], true);
+    const numbers = (stored.files.get(path)?.current ?? Buffer.alloc(0)).subarray((42 - slots) * slotBytes, 42 * slotBytes);
+    assert.ok(
+      numbers.every((byte) => byte === 0xff),
+      "what may be readable again later isn't overwritten, nor are its numbers given again",
+    );
+    const { journal: third } = await opened(stored);
+    assert.equal(third.isWhole, isWhole, `${what}, in the next process`);
+    assert.ok(third.find("bank", "/sale", "NEW") !== undefined);
+  }
 });

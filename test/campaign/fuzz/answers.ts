@@ -171,6 +171,7 @@ const doubting: Target = {
         hasOtherNames: random.chance(0.2),
         mayEndWell: random.chance(0.2),
       }),
+      mayBeCleared: () => random.chance(0.1),
       begun: () => {},
       heardOf: () => {},
       settle: async (operation, { result }) => {
