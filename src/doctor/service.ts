@@ -98,8 +98,9 @@ export function serviceFindings(service: RunningPosline | undefined): Finding[] 
   const name = `posline (process ${pid})`;
   if (base === undefined) {
     const restart = unit === undefined ? "start it again" : "sudo systemctl restart posline";
-    const cure = `add "admin": {} to the configuration, then ${restart}`;
-    return [finding("service", "note", `${name} runs without an admin port, so its status isn't known`, { cure })];
+    const cure = `posline doctor --config FILE, with the file that it was started with; or add "admin": {} to that file, then ${restart}`;
+    const what = `${name} runs, but this configuration names no admin port, so its status isn't known`;
+    return [finding("service", "note", what, { cure })];
   }
   if (status === undefined) {
     const cure =

@@ -170,5 +170,8 @@ export function followedHeaders(components: Components): JsonObject {
   return {
     "X-Posline-Result": components.ref("headers", "Result", () => headers.result),
     "X-Posline-Answer-Of": components.ref("headers", "AnswerOf", () => headers.answerOf),
+    "X-Posline-Polls": components.ref("headers", "Polls", () => headers.polls),
+    "X-Posline-Repeat-Guard": components.ref("headers", "RepeatGuard", () => headers.repeatGuard),
+    "Preference-Applied": components.ref("headers", "PreferenceApplied", () => headers.preferenceApplied),
   };
 }

@@ -59,6 +59,21 @@ export const headers = {
     schema: { type: "string" },
     example: "/check",
   },
+  polls: {
+    description: "With `Prefer: wait`: how often posline has asked the terminal about the operation",
+    schema: { type: "integer", minimum: 0 },
+  },
+  repeatGuard: {
+    description:
+      "With `Prefer: wait`: the same call again is recognised only while this one is followed, since no journal is there to know it by, or " +
+      "its record may be missing. Without this header it is recognised for 24 hours",
+    schema: { const: "off" },
+  },
+  preferenceApplied: {
+    description:
+      "With `Prefer: wait`: the operation is followed. Without this header it isn't, and the answer is as without `Prefer`",
+    schema: { const: "wait" },
+  },
   joined: {
     description: "The answer of an identical call that waited or was out at the time: both are one exchange",
     schema: { const: "1" },

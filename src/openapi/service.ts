@@ -138,7 +138,11 @@ class RouteWriter {
 
   /** Whether it can be followed to its end. */
   get #isFollowed(): boolean {
-    return settlingRulesOf(this.#described.contract.service, this.#route.path) !== undefined;
+    return this.#canBeFollowed(this.#route);
+  }
+
+  #canBeFollowed({ path }: Route): boolean {
+    return settlingRulesOf(this.#described.contract.service, path) !== undefined;
   }
 
   #operation(method: "GET" | "POST"): JsonObject {
@@ -215,7 +219,13 @@ class RouteWriter {
       const media = { schema: others.length === 0 ? only : { anyOf: bodies } };
       return {
         description: `${STATUS_CODES[httpStatus]}: ${outcomes.map((outcome) => faultWords[outcome]).join("; ")}`,
-        headers: answerHeaders(outcomes, reasons, this.#components),
+        headers: {
+          ...answerHeaders(outcomes, reasons, this.#components),
+          // What is refused before it is looked up has none.
+          ...(httpStatus >= 500 && sharing.some(([route]) => this.#canBeFollowed(route))
+            ? followedHeaders(this.#components)
+            : {}),
+        },
         content: {
           [mediaType(this.#described.contract)]:
             examples.length === 0 ? media : { ...media, examples: Object.fromEntries(examples) },

@@ -237,10 +237,15 @@ test("examine() tells a service that doesn't answer, a line of it that isn't cle
   assert.equal(one(report, "journal", "warn").what, "the journal of money fails: the disk is full");
 });
 
-test("examine() tells a service that runs without an admin port", async () => {
+test("examine() tells that it can't ask a service where its own configuration names no admin port", async () => {
   const { host, node } = soundBox();
   host.running(44, "node", { args: ["node", "dist/posline.cjs", "serve"], opens: [node] });
-  assert.match(one(await look(host), "service", "note").what, /^posline \(process 44\) runs without an admin port/);
+  const { what, cure } = one(await look(host), "service", "note");
+  assert.equal(what, "posline (process 44) runs, but this configuration names no admin port, so its status isn't known");
+  assert.equal(
+    cure,
+    'posline doctor --config FILE, with the file that it was started with; or add "admin": {} to that file, then start it again',
+  );
 });
 
 test("examine() asks the package's service at the usual admin port, whatever the file says", async () => {

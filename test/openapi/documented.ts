@@ -69,6 +69,12 @@ export class Documented {
     return [...this.#headerProblems(response, headers), ...(schema === undefined ? [] : this.#problems(schema, body))];
   }
 
+  /** The names of the headers that an answer may have. */
+  headersOf(method: string, path: string, status: number): readonly string[] {
+    const response = this.#find(["paths", path, method.toLowerCase(), "responses", String(status)]);
+    return Object.keys(this.#child(response, "headers")?.value ?? {});
+  }
+
   #headerProblems(response: Part, got: Readonly<Record<string, string>>): readonly string[] {
     const described = this.#child(response, "headers");
     const names = Object.keys(described?.value ?? {});

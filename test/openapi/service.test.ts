@@ -10,7 +10,7 @@ import { signMatches } from "../../src/envelope/sign.ts";
 import { exampleMerchantId, examplesOf } from "../../src/openapi/examples.ts";
 import { reasonsOf } from "../../src/openapi/fault-answers.ts";
 import { describedService, serviceDocument, usualService } from "../../src/openapi/service.ts";
-import { ask, closeAll, serve } from "../http/served.ts";
+import { ask, closeAll, replyOf, serve } from "../http/served.ts";
 import { serviceConfigOf } from "../support/service-config.ts";
 import { Documented, operationsOf, validDocument } from "./documented.ts";
 
@@ -76,6 +76,42 @@ for (const service of contractNames) {
       }
     });
   }
+
+  test(`serviceDocument() of ${service} has the headers of calls that are followed, of answers and of faults`, async () => {
+    const documented = new Documented(usual(service));
+    const names = [
+      "Preference-Applied",
+      "X-Posline-Answer-Of",
+      "X-Posline-Polls",
+      "X-Posline-Repeat-Guard",
+      "X-Posline-Result",
+    ];
+    const followed = { result: "pending", answerOf: "/check", polls: 2, isGuarded: false } as const;
+    const fault = new Fault("timeout", "Cannot do it: a test", { followed });
+    const replied = await serve(service, { config: { check: "none" }, handler: async () => ({ ...replyOf("{}"), followed }) });
+    const thrown = await serve(service, { config: { check: "none" }, handler: () => Promise.reject(fault) });
+    const routes = contracts[service].routes.filter(({ path }) => settlingRulesOf(service, path) !== undefined);
+    assert.ok(routes.length > 0);
+    for (const { path } of routes) {
+      const sent = service === "fiscal" ? "data=e30%3D&sign=AAAA" : "{}";
+      for (const [httpStatus, { port }] of [
+        [200, replied],
+        [504, thrown],
+      ] as const) {
+        const { status, headers, text } = await ask(port, "POST", path, sent);
+        assert.equal(status, httpStatus, `${path}: ${text}`);
+        for (const name of names) assert.ok(headers.has(name.toLowerCase()), `${path} ${status}: ${name}`);
+        const described = documented.headersOf("POST", path, status);
+        assert.deepEqual(
+          names.filter((name) => !described.includes(name)),
+          [],
+          `${path} ${status}`,
+        );
+        const problems = documented.answerProblems("POST", path, { status, headers: Object.fromEntries(headers), text });
+        if (status !== 200) assert.deepEqual(problems, [], path);
+      }
+    }
+  });
 
   test(`serviceDocument() of ${service} has an answer of the terminal as an example for each route and method`, () => {
     for (const { method, path } of operationsOf(usual(service))) {
