@@ -7,9 +7,13 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Map;
 
-/** A sale that survives anything: java Till.java KEY AMOUNT, the amount in minor units. */
+/** A sale, sent again until its end is known: java Till.java KEY AMOUNT, the amount in minor units. */
 class Till {
     public static void main(String[] args) throws InterruptedException {
+        if (args.length != 2 || !args[1].matches("\\d+")) {
+            System.err.println("Usage: java Till.java KEY AMOUNT, such as A-1 1500");
+            System.exit(64);
+        }
         var exits = Map.of("approved", 0, "declined", 1, "failed", 1, "reversed", 1);
         var sale = String.format("{\"pay_id\":\"%s\",\"amount\":%s,\"currency_name\":\"EUR\"}", args[0], args[1]);
         var request = HttpRequest.newBuilder(URI.create("http://localhost:8888/sale")).timeout(Duration.ofSeconds(90))

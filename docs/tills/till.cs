@@ -1,9 +1,14 @@
-// A sale that survives anything: dotnet run -- KEY AMOUNT, the amount in minor units. Not run by posline's tests.
+// A sale, sent again until its end is known: dotnet run -- KEY AMOUNT, the amount in minor units. Not run by posline's tests.
 using System.Text;
 using System.Text.Json;
 
+if (args.Length != 2 || !long.TryParse(args[1], out var amount) || amount < 0)
+{
+    Console.Error.WriteLine("Usage: dotnet run -- KEY AMOUNT, such as A-1 1500");
+    return 64;
+}
 var exits = new Dictionary<string, int> { ["approved"] = 0, ["declined"] = 1, ["failed"] = 1, ["reversed"] = 1 };
-var sale = JsonSerializer.Serialize(new { pay_id = args[0], amount = long.Parse(args[1]), currency_name = "EUR" });
+var sale = JsonSerializer.Serialize(new { pay_id = args[0], amount, currency_name = "EUR" });
 using var client = new HttpClient { Timeout = TimeSpan.FromSeconds(90) };
 client.DefaultRequestHeaders.Add("Prefer", "wait=60");
 while (true)

@@ -1,4 +1,4 @@
-// A sale that survives anything: go run till.go KEY AMOUNT, the amount in minor units.
+// A sale, sent again until its end is known: go run till.go KEY AMOUNT, the amount in minor units.
 package main
 
 import (
@@ -11,6 +11,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) != 3 || strings.Trim(os.Args[2], "0123456789") != "" || os.Args[2] == "" {
+		fmt.Fprintln(os.Stderr, "Usage: go run till.go KEY AMOUNT, such as A-1 1500")
+		os.Exit(64)
+	}
 	exits := map[string]int{"approved": 0, "declined": 1, "failed": 1, "reversed": 1}
 	sale := fmt.Sprintf(`{"pay_id":%q,"amount":%s,"currency_name":"EUR"}`, os.Args[1], os.Args[2])
 	client := http.Client{Timeout: 90 * time.Second}

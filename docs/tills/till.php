@@ -1,5 +1,5 @@
 <?php
-// A sale that survives anything: php till.php KEY AMOUNT, the amount in minor units. It needs php-curl.
+// A sale, sent again until its end is known: php till.php KEY AMOUNT, the amount in minor units. It needs php-curl.
 ctype_digit($argv[2] ?? '') || (fwrite(STDERR, "Usage: php till.php KEY AMOUNT, such as A-1 1500\n") && exit(64));
 $exits = ['approved' => 0, 'declined' => 1, 'failed' => 1, 'reversed' => 1];
 $curl = curl_init('http://localhost:8888/sale');

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""A sale that survives anything: python3 till.py KEY AMOUNT, the amount in minor units."""
+"""A sale, sent again until its end is known: python3 till.py KEY AMOUNT, the amount in minor units."""
 import json
 import sys
 import time
 from http.client import HTTPConnection, HTTPException
 
+if len(sys.argv) != 3 or not sys.argv[2].isdecimal():
+    print("Usage: python3 till.py KEY AMOUNT, such as A-1 1500", file=sys.stderr)
+    sys.exit(64)
 sale = json.dumps({"pay_id": sys.argv[1], "amount": int(sys.argv[2]), "currency_name": "EUR"})
 exits = {"approved": 0, "declined": 1, "failed": 1, "reversed": 1}
 while True:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A sale that survives anything: ./till.sh KEY AMOUNT, the amount in minor units.
+# A sale, sent again until its end is known: ./till.sh KEY AMOUNT, the amount in minor units.
 case $2 in '' | *[!0-9]*) echo "Usage: $0 KEY AMOUNT, such as A-1 1500" >&2 && exit 64 ;; esac
 sale='{"pay_id":"'$1'","amount":'$2',"currency_name":"EUR"}'
 blank='

@@ -28,6 +28,8 @@ export interface ReadyTill {
   /** The origin of its page, where it is one. */
   readonly origin?: string;
   start(sale: Pick<PlannedSale, "key" | "amount">): RunningTill;
+  /** With these arguments, a key and an amount where they are right. */
+  startWith(words: readonly string[]): RunningTill;
   end(): Promise<void>;
 }
 
@@ -74,8 +76,9 @@ function command(
     ready: async (folder, port) => {
       const path = join(folder, file);
       writeFileSync(path, textOf(file, port));
-      const words = await make(path, folder);
-      return { start: ({ key, amount }) => started([...words, key, String(amount)]), end: async () => {} };
+      const program = await make(path, folder);
+      const startWith = (words: readonly string[]) => started([...program, ...words]);
+      return { startWith, start: ({ key, amount }) => startWith([key, String(amount)]), end: async () => {} };
     },
   };
 }
@@ -115,9 +118,13 @@ async function readyPage(_: string, port: number): Promise<ReadyTill> {
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
   const origin = `http://localhost:${pagePort}`;
+  const startWith = ([key, amount]: readonly string[]) => {
+    const asked = new URLSearchParams({ ...(key === undefined ? {} : { key }), ...(amount === undefined ? {} : { amount }) });
+    return shown(browser, `${origin}/till.html?${asked}`);
+  };
   return {
-    origin,
-    start: ({ key, amount }) => shown(browser, `${origin}/till.html?key=${key}&amount=${amount}`),
+    ...{ origin, startWith },
+    start: ({ key, amount }) => startWith([key, String(amount)]),
     end: async () => {
       await browser.close();
       server.close();

@@ -3,6 +3,7 @@ import { get } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
+import { slotBytes } from "../../../src/journal/slot.ts";
 import { productCommand, productMissing, startResponder } from "../bridges.ts";
 import { benchCpu, freePort, projectDir } from "../machine.ts";
 import { inWorkshop, type Workshop } from "../processes.ts";
@@ -99,9 +100,10 @@ export async function fleetSection({ report, short }: Bench): Promise<void> {
       ["a scrape of /metrics", scrape.length],
       ["the same under gzip (posline sends it plain)", gzipSync(scrape).length],
       ["time series in it", scrape.toString("utf8").match(/^[a-z]/gm)?.length ?? 0],
-      ["log, for each sale", lines.length / exchanges],
+      ["log, for each plain sale", lines.length / exchanges],
       ["the same, gzip as journal upload sends it", gzipSync(lines).length / exchanges],
-      ["journal of money, for each sale: two records of its ring", 1024],
+      ["journal of money, for each plain sale, computed: two records of its ring", 2 * slotBytes],
+      ["the same for a followed sale, computed: three records; a fourth where its own answer was lost", 3 * slotBytes],
       ...made.map(([name, bytes]): [string, number] => [name, bytes]),
     ];
     for (const [what, bytes] of rows) report.figure(section, what, bytes, "", undefined);

@@ -12,8 +12,8 @@ const peer = (name: string): Peer => {
 };
 
 test("experiment() counts the calls that a naive bridge gives another call's answer, and the sales that its retries run twice", async () => {
-  const { calls, wrong, twice, carriedOut } = await experiment(peer("node-red"), "http-retry", 100);
-  assert.equal(calls, 100);
+  const { sales, wrong, twice, carriedOut } = await experiment(peer("node-red"), "http-retry", 100);
+  assert.equal(sales, 100);
   assert.ok(wrong > 0, "the late answer went to a call that it wasn't for");
   assert.ok(twice >= 1, "the retry ran the sale again");
   assert.ok(carriedOut >= 100 + twice, `${carriedOut} were carried out`);
@@ -21,10 +21,10 @@ test("experiment() counts the calls that a naive bridge gives another call's ans
 
 test("experiment() finds posline giving every call its own answer, with each sale carried out once", async () => {
   for (const way of peer("posline").lateWays) {
-    const { calls, wrong, twice, unanswered, carriedOut } = await experiment(peer("posline"), way, 100);
+    const { sales, wrong, twice, unanswered, carriedOut } = await experiment(peer("posline"), way, 100);
     assert.deepEqual(
-      { calls, wrong, twice, unanswered, carriedOut },
-      { calls: 100, wrong: 0, twice: 0, unanswered: 0, carriedOut: 100 },
+      { sales, wrong, twice, unanswered, carriedOut },
+      { sales: 100, wrong: 0, twice: 0, unanswered: 0, carriedOut: 100 },
     );
   }
 });

@@ -26,7 +26,7 @@ const words: Record<LateWay, string> = {
 };
 
 interface LateFigures {
-  readonly calls: number;
+  readonly sales: number;
   readonly wrong: number;
   readonly twice: number;
   readonly unanswered: number;
@@ -55,7 +55,7 @@ export async function experiment(peer: Peer, way: LateWay, sales: number): Promi
     await sleep(100);
     const figure = (name: keyof LateFigures) => figureOf(line, name);
     return {
-      calls: figure("calls"),
+      sales: figure("sales"),
       wrong: figure("wrong"),
       twice: figure("twice"),
       unanswered: figure("unanswered"),
@@ -77,8 +77,8 @@ export async function lateSection({ report, short }: Bench): Promise<void> {
       continue;
     }
     for (const way of peer.lateWays) {
-      const { calls, wrong, twice, unanswered, carriedOut, seconds } = await experiment(peer, way, sales);
-      rows.push([peer.title, words[way], calls, wrong, twice, unanswered, carriedOut]);
+      const { sales: made, wrong, twice, unanswered, carriedOut, seconds } = await experiment(peer, way, sales);
+      rows.push([peer.title, words[way], made, wrong, twice, unanswered, carriedOut]);
       console.error(`bench ${section}: ${peer.title}, ${way}: ${wrong} wrong, ${twice} twice, in ${seconds.toFixed(1)} s`);
       const ours = peer.name === "posline" ? atMost(0) : undefined;
       report.figure(section, `${peer.title}, ${way}: calls that got another call's answer`, wrong, "", ours);
@@ -89,7 +89,7 @@ export async function lateSection({ report, short }: Bench): Promise<void> {
   const columns = [
     "",
     "what the caller does",
-    "calls",
+    "sales",
     "got another call's answer",
     "sales that ran twice",
     "no end",
@@ -98,7 +98,9 @@ export async function lateSection({ report, short }: Bench): Promise<void> {
   notes.push(
     `one reply in a hundred comes ${lateness.from} to ${lateness.to} times the deadline after its request (seed ${seed})`,
     `the deadline is ${timeoutMs.posline} ms for posline, the shortest that it accepts, and ${timeoutMs.other} ms for the others`,
-    "the terminal carries out each sale request that reaches it, and answers in order; four tills sell at one time, 32 with Prefer: wait",
+    "the terminal carries out each sale request that reaches it, and answers in order",
+    "sales follow each other without a pause: over HTTP four tills sell at one time, 32 with Prefer: wait; a relay has one connection, " +
+      "and one sale at a time",
   );
   writePage({
     name: section,

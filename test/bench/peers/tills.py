@@ -180,7 +180,7 @@ def main() -> None:
                 with lock:
                     trouble.append(repr(e))
             with lock:
-                counts["calls"] += 1
+                counts["sales"] += 1
                 if body is None:
                     counts["unanswered"] += 1
                 elif json.loads(body).get("data", {}).get("txn_id") != pay_id:
@@ -203,7 +203,7 @@ def main() -> None:
     with open(ledger_path) as f:
         ran = Counter(f.read().split())
     print(json.dumps({
-        "calls": counts["calls"],
+        "sales": counts["sales"],
         "wrong": counts["wrong"],
         "unanswered": counts["unanswered"],
         "twice": sum(1 for times in ran.values() if times > 1),
