@@ -348,10 +348,10 @@ const sinceCleared = "since a batch or shift was closed after it, or records aft
 
 /**
  * After a day a terminal may have forgotten it, and "there is none" would prove nothing. The box's clock counts as well, for what an
- * earlier process sent.
+ * earlier process sent; where that was ahead by a day, nobody knows how long ago it was.
  */
 function isOld({ sent, place, sinceMs }: OpenOperation): boolean {
-  return nowMs() - sinceMs >= recentMs || (typeof place === "number" && Date.now() - sent.timeMs >= recentMs);
+  return nowMs() - sinceMs >= recentMs || (typeof place === "number" && Math.abs(Date.now() - sent.timeMs) >= recentMs);
 }
 
 function rulesOf(contract: Contract, operation: OpenOperation): Rules | undefined {

@@ -282,6 +282,8 @@ test("Doubts asks about no operation of an earlier process that is a day old by 
   const earlier = { ...operation, place: 1 };
   t.mock.timers.setTime(nowMs + recentMs - 1);
   assert.equal(bench.doubts.cannotAsk(earlier), undefined);
+  t.mock.timers.setTime(nowMs - recentMs);
+  assert.match(bench.doubts.cannotAsk(earlier) ?? "", /more than 24 h ago/, "the clock was ahead by a day, or is behind");
   t.mock.timers.setTime(nowMs + recentMs);
   assert.match(bench.doubts.cannotAsk(earlier) ?? "", /more than 24 h ago: look at the terminal/);
   // A clock that is set says nothing of how long this process has known an operation.
