@@ -166,7 +166,7 @@ export class RecentOperations {
     if (closingRoutes.has(route)) this.#closed.set(service, Math.max(this.#closed.get(service) ?? 0, place));
   }
 
-  /** Records of earlier processes are missing, the last one under this number; all that follow may be, where none is given. */
+  /** Records are missing that earlier processes wrote before this number; where none is given, at any time. */
   missing(place = ownOrders): void {
     this.#missingOrder = Math.max(this.#missingOrder, place);
   }
