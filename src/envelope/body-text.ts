@@ -1,10 +1,16 @@
 import type { Contract } from "../contract/contract.ts";
 import { parseForm, unescapeValue } from "./form.ts";
-import { textOf } from "./json.ts";
+import { wholeOf } from "./json.ts";
 
-/** The text in a call's body that should be a JSON object: fiscal has it in the form's `data`. Empty where there is none. */
-export function bodyText({ envelope }: Contract, body: readonly Buffer[]): string {
-  if (envelope !== "form") return textOf(body);
-  const { data } = parseForm(Buffer.concat(body));
-  return data === undefined ? "" : Buffer.from(unescapeValue(data), "base64").toString("utf8");
+/** The bytes in a call's body that should be a JSON object: fiscal has them in the form's `data`. Empty where there are none. */
+export function bodyBytes({ envelope }: Contract, body: readonly Buffer[]): Buffer {
+  const whole = wholeOf(body);
+  if (envelope !== "form") return whole;
+  const { data } = parseForm(whole);
+  return data === undefined ? Buffer.alloc(0) : Buffer.from(unescapeValue(data), "base64");
+}
+
+/** The same as text; what isn't UTF-8 becomes U+FFFD. */
+export function bodyText(contract: Contract, body: readonly Buffer[]): string {
+  return bodyBytes(contract, body).toString("utf8");
 }

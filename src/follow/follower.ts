@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { setMaxListeners } from "node:events";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
@@ -8,7 +9,7 @@ import type { OperationHistory, PastOperation } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { Presence } from "../core/presence.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
-import { bodyText } from "../envelope/body-text.ts";
+import { bodyBytes } from "../envelope/body-text.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
 import { isInexact, parseExactObject } from "../settle/exact-json.ts";
 import { newToken, type Token } from "../settle/token.ts";
@@ -205,7 +206,13 @@ export class Follower {
       const state = "posline can't sign its questions: set merchantId of the service in its configuration";
       throw new Fault("unavailable", `Cannot follow ${route.path}: ${state}. ${nothingSent}`, { reason: "not-configured" });
     }
-    const json = parseExactObject(bodyText(contract, call.body));
+    const bytes = bodyBytes(contract, call.body);
+    if (!isUtf8(bytes)) {
+      // Asked about by other characters than it was sent by, it would not be found, and be reported as failed.
+      const state = "its JSON is not UTF-8: encode it as UTF-8, or send it without Prefer: wait";
+      throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
+    }
+    const json = parseExactObject(bytes.toString("utf8"));
     if (json === undefined) {
       // Asked about by another key, it would not be found, and be reported as failed.
       const state = "its body is not a JSON object in which each field stands once: send each field once";

@@ -719,6 +719,26 @@ test("Follower refuses a body that names a field twice, unsent: it could ask abo
   assert.deepEqual(sent, []);
 });
 
+for (const [service, route, key] of [
+  ["bank", "/sale", "pay_id"],
+  ["fiscal", "/sale", "documentExtID"],
+] as const) {
+  test(`Follower refuses a ${service} body that isn't UTF-8, unsent: it would be asked about by other bytes`, async () => {
+    const { follower, sent } = following((path) => (path === "/sale" ? lost : absent), { service });
+    // A name in Windows-1251, as a till may have it where nothing is checked.
+    const json = Buffer.from(`{"${key}":"\xca\xe0\xf1\xf1\xe0-1","amount":1500}`, "latin1");
+    const form = `data=${encodeURIComponent(json.toString("base64"))}&sign=c2lnbg%3D%3D`;
+    const body = [service === "fiscal" ? Buffer.from(form) : json];
+    const caller = new Presence();
+    const call = { service, contract: service, route, body, requestId: "r", key: "\uFFFD-1", caller } as const;
+    await assert.rejects(follower.follow({ ...call, followMs: 60_000 }), {
+      kind: "malformed",
+      message: /^Cannot follow \/sale: its JSON is not UTF-8: .*Nothing was sent/,
+    });
+    assert.deepEqual(sent, []);
+  });
+}
+
 test("Follower never says of what was sent that it wasn't, because a question about it wasn't", async () => {
   for (const [service, route] of [
     ["qr", "/showqrcode"],
