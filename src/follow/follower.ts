@@ -319,10 +319,13 @@ function sentBefore(token: Token, past: PastOperation): Token {
   return { ...token, known: { ...token.known, phase, doubt: true, isAborted, baseline, unprinted, hasOtherNames, ...named } };
 }
 
-function reused({ route, key, call }: Asked, past: PastOperation | undefined): Fault {
+function reused({ route, recovery, key, call }: Asked, past: PastOperation | undefined): Fault {
   const when = past === undefined ? "is being followed" : `was sent at ${new Date(past.sentMs).toISOString()}`;
   const state = `another body with the ${route.key} ${JSON.stringify(key)} ${when}`;
-  const advice = `ask how that one ended, and use a new ${route.key} for another operation`;
+  // Under another key it would be about another payment. Several of one payment the journal can't keep apart.
+  const advice = recovery.ownKey
+    ? `ask how that one ended, and use a new ${route.key} for another operation`
+    : `its ${route.key} is the payment's: make sure how that one ended, and send another operation without Prefer: wait`;
   // It has no word: "failed" would let a till that reads the word alone sell once more, while the first one may go on.
   return new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. Nothing was sent`);
 }

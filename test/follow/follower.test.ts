@@ -251,6 +251,19 @@ test("Follower refuses another body under a key that was sent, or is followed", 
   assert.equal(sales(box), 1);
 });
 
+for (const route of ["/cancel", "/refund", "/final_confirm"]) {
+  test(`Follower that refuses a second qr ${route} of a payment says how it can be sent, under the payment's own pay_id`, async () => {
+    const box = following((_, __, count) => (count === 1 ? lost : running), { service: "qr", route });
+    const operation = { pay_id: "P-1", trans: "T-1", amount: 500 };
+    assert.equal((await ended(box.ask(operation))).stands, "unknown after 0");
+    const { fault } = await ended(box.ask({ ...operation, amount: 700 }));
+    assert.equal(fault?.kind, "reused");
+    const advice = "make sure how that one ended, and send another operation without Prefer: wait. Nothing was sent";
+    assert.ok(fault?.message.endsWith(`: its pay_id is the payment's: ${advice}`), fault?.message);
+    assert.equal(box.sent.length, 1);
+  });
+}
+
 test("Follower refuses a call without a key, and a fiscal one whose questions it can't sign, unsent", async () => {
   const box = following(() => approved);
   const { pay_id: _, ...keyless } = sale;
