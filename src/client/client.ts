@@ -2,6 +2,7 @@ import { contracts } from "../contract/contracts.ts";
 import { settlingRules } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { settleByBridge } from "../settle/by-bridge.ts";
+import { Followings } from "../settle/followings.ts";
 import { newKey } from "../settle/key.ts";
 import { type MerchantId, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
 import { resume } from "../settle/resume.ts";
@@ -91,7 +92,8 @@ export interface Client {
   readonly qr: ServiceClient<"qr">;
   /**
    * Follows an operation on, by the last token that `settle` gave: asks what became of it, and never sends blindly. One that
-   * provably wasn't sent yet is sent; one that ended without being sent ends so at once.
+   * provably wasn't sent yet is sent; one that ended without being sent ends so at once. One that this client follows already isn't
+   * followed twice: all its callers are given one end, which none of them may wait for in `onProgress`.
    * @throws TypeError for what is not a token.
    */
   resume(token: unknown, options?: SettleOptions): Promise<Settled>;
@@ -148,10 +150,11 @@ function clientOver(transport: Transport, all: readonly NamedService[], by: Sett
     return [name, new RemoteService({ contract: contracts[contract], name, transport, merchantId: signs, timeoutMs })] as const;
   });
   const services = Object.fromEntries(made);
-  const typed = Object.fromEntries(made.map(([name, service]) => [name, typedClient(service, by)]));
+  const followings = new Followings();
+  const typed = Object.fromEntries(made.map(([name, service]) => [name, typedClient(service, by, followings)]));
   const client = {
     ...typed,
-    resume: (token: unknown, settleOptions: SettleOptions = {}) => resume(services, token, settleOptions),
+    resume: (token: unknown, settleOptions: SettleOptions = {}) => resume(services, token, settleOptions, followings),
     newKey,
     close: () => transport.close(),
   };
@@ -159,14 +162,14 @@ function clientOver(transport: Transport, all: readonly NamedService[], by: Sett
   return client as unknown as Client;
 }
 
-function typedClient<S extends ContractName>(service: RemoteService, by: SettleBy): ServiceClient<S> {
+function typedClient<S extends ContractName>(service: RemoteService, by: SettleBy, followings: Followings): ServiceClient<S> {
   const { service: name } = service.contract;
   const settleBy = by === "bridge" ? settleByBridge : settle;
   const routes = new Map(settlingRules[name].map(({ route }) => [methodName(route), route]));
   const made = {
     ...methodsOf(service),
     settle: async (operation: string, body: object, options: SettleOptions = {}) =>
-      settleBy(service, routes.get(operation) ?? operation, body, options),
+      settleBy(service, routes.get(operation) ?? operation, body, options, followings),
   };
   // The methods are made at run time of the same table whose schemas the type is made of; a test holds the two equal
   return made as unknown as ServiceClient<S>;

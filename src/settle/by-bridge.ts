@@ -3,7 +3,8 @@ import type { SettlingRules } from "../contract/settling.ts";
 import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { CallResult } from "./call-result.ts";
-import { checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
+import { checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
+import { Followings } from "./followings.ts";
 import { type Done, nextStep } from "./machine.ts";
 import { type FollowedOperation, idIn, verdictIn } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
@@ -26,10 +27,19 @@ const waitSMax = 600;
 /** Milliseconds that an answer may take beyond the bridge's following: its first exchange has a limit of its own. */
 const marginMs = 30_000;
 
-/** @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON. */
-export function settleByBridge(service: RemoteService, path: string, body: object, options: SettleOptions): Promise<Settled> {
+/**
+ * @param followings Where it is known while it is followed.
+ * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON.
+ */
+export function settleByBridge(
+  service: RemoteService,
+  path: string,
+  body: object,
+  options: SettleOptions,
+  followings = new Followings(),
+): Promise<Settled> {
   const token = { ...newToken(service.contract, path, body, service.name), byBridge: true } as const;
-  return new BridgeRun(service, token, options).run(true);
+  return followings.begin(token, options, (known, shared) => new BridgeRun(service, known, shared).run(true));
 }
 
 /**
@@ -120,7 +130,7 @@ class BridgeRun {
         return isNew ? this.#notSent(result.summary.message) : this.#unknown(result);
       }
       await this.#notify("waiting", false, undefined, waitMs);
-      await clock.sleep(waitMs, AbortSignal.any([signal, askOnly].filter((each) => each !== undefined)));
+      await sleepUnless(clock, waitMs, [signal, askOnly]);
     }
   }
 

@@ -22,6 +22,21 @@ export const monotonicClock: Clock = {
     }),
 };
 
+/** Sleeps until one of the signals is aborted. `AbortSignal.any` would leave out browsers that have all else. */
+export async function sleepUnless(clock: Clock, ms: number, signals: readonly (AbortSignal | undefined)[]): Promise<void> {
+  const over = new AbortController();
+  const wake = () => over.abort();
+  for (const signal of signals) {
+    if (signal?.aborted === true) wake();
+    signal?.addEventListener("abort", wake);
+  }
+  try {
+    await clock.sleep(ms, over.signal);
+  } finally {
+    for (const signal of signals) signal?.removeEventListener("abort", wake);
+  }
+}
+
 /** Milliseconds between attempts at something that isn't let through: doubling, from a moment to what a customer will bear. */
 const backOffMs = { min: 1_000, max: 10_000 } as const;
 

@@ -1,5 +1,6 @@
 import type { ServiceName } from "../core/call.ts";
 import { resumeByBridge } from "./by-bridge.ts";
+import { Followings } from "./followings.ts";
 import type { RemoteService } from "./remote-service.ts";
 import { askFrom } from "./settle.ts";
 import { contractOfToken, readToken } from "./token.ts";
@@ -8,12 +9,14 @@ import type { Settled, SettleOptions } from "./types.ts";
 /**
  * Follows an operation on that another process began: asks first, never sends blindly. One that provably wasn't sent yet is
  * sent; one that ended unsent has ended.
+ * @param followings What is followed already: its end is waited for.
  * @throws TypeError for what is not a token, or one of another service.
  */
 export async function resume(
   services: Readonly<Record<ServiceName, RemoteService>>,
   value: unknown,
   options: SettleOptions,
+  followings = new Followings(),
 ): Promise<Settled> {
   const { token } = readToken(value);
   const service = services[token.service];
@@ -28,5 +31,6 @@ export async function resume(
         "make the client with the service that it was begun with",
     );
   }
-  return token.byBridge === true ? resumeByBridge(service, token, options) : askFrom(service, token, options);
+  const follow = token.byBridge === true ? resumeByBridge : askFrom;
+  return followings.resume(token, options, (known, shared) => follow(service, known, shared));
 }

@@ -3,8 +3,9 @@ import { routeOf } from "../contract/contracts.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
-import { type Clock, checkedWindowMs, monotonicClock, Pauses } from "./clock.ts";
+import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
+import { Followings } from "./followings.ts";
 import { type Continue, type Done, nextStep } from "./machine.ts";
 import { type FollowedOperation, idIn } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
@@ -28,10 +29,18 @@ import type { Settled, SettleEvent, SettleEventType, SettleOptions, SettleStep }
 
 /**
  * Starts an operation and follows it.
+ * @param followings Where it is known while it is followed.
  * @throws TypeError, before anything is sent, for an operation that can't be followed or a body that is not JSON.
  */
-export async function settle(service: RemoteService, path: string, body: object, options: SettleOptions): Promise<Settled> {
-  return settleFrom(service, newToken(service.contract, path, body, service.name), true, options);
+export async function settle(
+  service: RemoteService,
+  path: string,
+  body: object,
+  options: SettleOptions,
+  followings = new Followings(),
+): Promise<Settled> {
+  const token = newToken(service.contract, path, body, service.name);
+  return followings.begin(token, options, (known, shared) => settleFrom(service, known, true, shared));
 }
 
 /**
@@ -122,7 +131,7 @@ class SettleRun {
       if (this.#clock.nowMs() + waitMs > endMs) return this.#endOfWindow(result.summary);
       if (waitMs > 0) {
         await this.#notify({ type: "waiting", waitMs });
-        await this.#clock.sleep(waitMs, this.#wakeSignal);
+        await sleepUnless(this.#clock, waitMs, this.#wakeSignals);
       }
       if (this.#isAborted) return this.#endAborted();
     }
@@ -138,11 +147,10 @@ class SettleRun {
   }
 
   /** What ends a wait: where there is still something to be sent, that it was stopped as well. */
-  get #wakeSignal(): AbortSignal | undefined {
+  get #wakeSignals(): readonly (AbortSignal | undefined)[] {
     const { signal, askOnly } = this.#options;
-    const asks = askOnly === undefined || askOnly.aborted || this.#token.known.phase === "accepted";
-    if (asks) return signal;
-    return signal === undefined ? askOnly : AbortSignal.any([signal, askOnly]);
+    const asks = askOnly?.aborted === true || this.#token.known.phase === "accepted";
+    return asks ? [signal] : [signal, askOnly];
   }
 
   /**

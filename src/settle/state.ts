@@ -142,6 +142,15 @@ export function stateAtEnd(state: SettleState, end: Verdict, id: string | undefi
 }
 
 /**
+ * The state as one has it who follows an operation no more while others do, who may send it and print: from here on it is only asked
+ * about.
+ */
+export function stateLeftToOthers(state: SettleState): SettleState {
+  const mayBeSent = state.phase === "baseline" || state.phase === "ready";
+  return { ...state, ...(mayBeSent && { phase: "lost", doubt: true }), isSentOnce: true, copied: true };
+}
+
+/**
  * The state of one that ended because nothing was begun: resumed, it is never sent.
  * @param answered Whether a start was answered; else none was sent.
  */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { checkedWindowMs, monotonicClock, Pauses } from "../../src/settle/clock.ts";
+import { checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "../../src/settle/clock.ts";
 
 const interval = { pause: "interval" } as const;
 const backOff = { pause: "back-off" } as const;
@@ -106,4 +106,19 @@ test("monotonicClock.nowMs() goes on with the process, whatever the wall clock d
   t.mock.timers.setTime(10 ** 12);
   const later = monotonicClock.nowMs();
   assert.ok(later >= before && later - before < 10 ** 9);
+});
+
+test("sleepUnless() ends with the first of its signals, at once where one is aborted already, and leaves no listener", async () => {
+  for (const which of [0, 1]) {
+    for (const isBefore of [true, false]) {
+      const controllers = [new AbortController(), new AbortController()];
+      const signals = controllers.map(({ signal }) => signal);
+      if (isBefore) controllers[which]?.abort();
+      const sleeping = sleepUnless(monotonicClock, 60_000, [undefined, ...signals]);
+      controllers[which]?.abort();
+      await sleeping;
+      for (const signal of signals) assert.equal(getEventListeners(signal, "abort").length, 0);
+    }
+  }
+  await sleepUnless(monotonicClock, 1, []);
 });

@@ -7,6 +7,7 @@ import {
   type SettleState,
   stateAfterStop,
   stateAtResume,
+  stateLeftToOthers,
   stateToAskAbout,
   stateWithoutEffect,
 } from "../../src/settle/state.ts";
@@ -29,6 +30,14 @@ test("stateAtResume() takes what was about to be sent for sent, and a copy for a
   );
   for (const phase of phases.filter((each) => each !== "ready" && each !== "printing"))
     assert.deepEqual(stateAtResume(inPhase(phase)), inPhase(phase));
+});
+
+test("stateLeftToOthers() may have been sent and printed since: it is neither any more", () => {
+  const left = { isSentOnce: true, copied: true };
+  for (const phase of ["baseline", "ready"] as const)
+    assert.deepEqual(stateLeftToOthers(inPhase(phase)), inPhase("lost", { doubt: true, ...left }));
+  for (const phase of phases.filter((each) => each !== "baseline" && each !== "ready"))
+    assert.deepEqual(stateLeftToOthers(inPhase(phase)), inPhase(phase, left));
 });
 
 test("nothingBegun() holds only before the first start, and after none that leaves anything open", () => {

@@ -1,0 +1,139 @@
+import { type SettleState, stateLeftToOthers } from "./state.ts";
+import { readToken, type Token } from "./token.ts";
+import type { Settled, SettleEvent, SettleOptions } from "./types.ts";
+
+/**
+ * The operations that one client follows now. Who resumes one of them waits for its end with those who do already: each following of its own
+ * would send what wasn't sent yet, and print, for none knows what another has just done.
+ */
+
+/** Follows an operation from what a token knows of it. */
+type Follow = (token: Token, options: SettleOptions) => Promise<Settled>;
+
+export class Followings {
+  readonly #running = new Map<string, Following>();
+
+  /** Follows an operation, whoever else does. */
+  begin(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
+    const following = new Following(token, options, follow);
+    const name = nameOf(token);
+    // The same settled twice was sent twice by its till: who resumes it waits for the first.
+    if (this.#running.has(name)) return following.first;
+    this.#running.set(name, following);
+    const forget = () => this.#running.delete(name);
+    following.ended.then(forget, forget);
+    return following.first;
+  }
+
+  /** Waits for the end of an operation that is followed; follows it where it isn't. */
+  async resume(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
+    const running = this.#running.get(nameOf(token));
+    if (running === undefined) return this.begin(token, options, follow);
+    if (!running.isStopping) return running.join(options);
+    // Whoever followed it left a moment ago: this one goes on from there.
+    const ended = await running.ended.catch(() => undefined);
+    if (ended === undefined || ended.result === "not-sent") return this.resume(token, options, follow);
+    return ended.result === "unknown" ? this.resume(ended.token, options, follow) : ended;
+  }
+}
+
+/** The same request by the same key is the same operation. Where the key is another one's, as a payment's, each settling is one. */
+function nameOf(token: Token): string {
+  const { service, route, body, madeMs } = token;
+  const { ownKey } = readToken(token).recovery;
+  return JSON.stringify([service, route, body, ownKey ? 0 : madeMs]);
+}
+
+/** One that is followed, by all who wait for it. */
+class Following {
+  /** As the one who began it waits for it. */
+  readonly first: Promise<Settled>;
+  /** Settles when it is followed no more. */
+  readonly ended: Promise<Settled>;
+  readonly #callers = new Set<Caller>();
+  readonly #stop = new AbortController();
+  readonly #askOnly = new AbortController();
+  readonly #aborted = new AbortController();
+  #token: Token;
+  #last: SettleEvent | undefined;
+
+  constructor(token: Token, options: SettleOptions, follow: Follow) {
+    this.#token = token;
+    const shared: SettleOptions = {
+      ...options,
+      signal: this.#stop.signal,
+      askOnly: this.#askOnly.signal,
+      aborted: this.#aborted.signal,
+      onProgress: (event) => this.#tell(event),
+    };
+    // Not before its caller is among those who wait.
+    this.ended = Promise.resolve().then(() => follow(token, shared));
+    this.first = this.join(options);
+  }
+
+  /** All who waited for it have left. */
+  get isStopping(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Waits for its end, or until this caller leaves. */
+  async join({ signal, askOnly, aborted, onProgress }: SettleOptions): Promise<Settled> {
+    const caller = new Caller(onProgress);
+    this.#callers.add(caller);
+    // Its own token may be older.
+    if (this.#last !== undefined) void caller.tell(this.#last).catch(() => {});
+    const over = new AbortController();
+    const on = (given: AbortSignal | undefined, then: () => void) => {
+      if (given?.aborted === true) then();
+      else given?.addEventListener("abort", then, { signal: over.signal });
+    };
+    on(askOnly, () => this.#askOnly.abort());
+    on(aborted, () => this.#aborted.abort());
+    const left = new Promise<undefined>((resolve) => {
+      on(signal, () => {
+        if (this.#callers.size === 1) return this.#stop.abort();
+        this.#callers.delete(caller);
+        resolve(undefined);
+      });
+    });
+    try {
+      return (await Promise.race([this.ended, left])) ?? (await this.#leave(caller));
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** What it throws before anything was sent stops the operation: then nobody has its token who wants to have it stored. */
+  async #tell(event: SettleEvent): Promise<void> {
+    this.#last = event;
+    this.#token = event.token;
+    const told = await Promise.allSettled([...this.#callers].map((caller) => caller.tell(event)));
+    for (const each of told) if (each.status === "rejected") throw each.reason;
+  }
+
+  /** Others follow it on, and may send it. */
+  async #leave(caller: Caller): Promise<Settled> {
+    const known: SettleState = stateLeftToOthers(this.#token.known);
+    const token = { ...this.#token, known };
+    await caller.tell({ type: "final", token }).catch(() => {});
+    const message = "it is no longer followed for this caller, and another one follows it on";
+    return { result: "unknown", data: undefined, code: undefined, message, steps: [], token };
+  }
+}
+
+/** Who waits for an operation: is told of one event after the other. */
+class Caller {
+  readonly #onProgress: SettleOptions["onProgress"];
+  #told: Promise<void> = Promise.resolve();
+
+  constructor(onProgress: SettleOptions["onProgress"]) {
+    this.#onProgress = onProgress;
+  }
+
+  /** @throws what its handler throws. */
+  tell(event: SettleEvent): Promise<void> {
+    const before = this.#told.catch(() => {});
+    this.#told = before.then(() => this.#onProgress?.(event));
+    return this.#told;
+  }
+}
