@@ -48,7 +48,8 @@ function questionFields({ key, polling }: Route, json: JsonObject): QuestionFiel
       continue;
     }
     if (typeof value !== "string" && (typeof value !== "number" || !Number.isSafeInteger(value))) return undefined;
-    if (!isStoredWhole(String(value))) return undefined;
+    // Bytes that are no UTF-8, where nothing is checked: the terminal has them, and would be asked by others.
+    if (!isStoredWhole(String(value)) || String(value).includes("\uFFFD")) return undefined;
     if (name !== key || typeof value === "number") fields[name] = value;
   }
   return fields;

@@ -744,13 +744,15 @@ export class LineEngine {
 
   #idleProbeOf(service: ServiceName): number {
     const probedMs = this.#idleProbedMs.get(service);
-    const { idleProbeMs } = this.#config;
+    const { idleProbeMs, lateReplyMs } = this.#config;
     const isProven = this.#recovery.isProven(service);
     if (!isProven && idleProbeMs === 0) return never;
     if (probedMs === undefined && !(isProven && this.#liveness.wasHeard(service))) return this.#lastBusyMs;
     if (idleProbeMs === 0) return never;
     const everyMs = this.#recovery.isSilentAlone(service) ? Math.max(idleProbeMs, silentAloneProbeMs) : idleProbeMs;
-    return Math.max(this.#lastBusyMs + idleProbeMs, (probedMs ?? this.#lastBusyMs) + everyMs);
+    // An older answer that is still to come comes in the pause, and isn't taken for the next question's each time.
+    const pauseMs = this.#recovery.mayBeBehind(service) ? Math.max(idleProbeMs, lateReplyMs) : idleProbeMs;
+    return Math.max(this.#lastBusyMs + pauseMs, (probedMs ?? this.#lastBusyMs) + everyMs);
   }
 
   /** Asks as any call does, so that an answer that stays out leads to the same proof. Calls that come meanwhile wait behind it. */

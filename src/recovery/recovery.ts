@@ -463,6 +463,11 @@ export class Recovery {
     return this.isSilent(service) && this.#accounts.get(service)?.isBesideOthers === true;
   }
 
+  /** Whether older answers of it may still come: then its answers are those to earlier questions, for all that is known. */
+  mayBeBehind(service: ServiceName): boolean {
+    return (this.#accounts.get(service)?.stale ?? 0) > 0;
+  }
+
   /** Whether silence settled it last, and it has replied to nothing since. */
   isSilent(service: ServiceName): boolean {
     return this.#accounts.get(service)?.isSilent ?? false;

@@ -31,6 +31,13 @@ test("amountIn() finds in any JSON object what JSON.parse finds", () => {
   );
 });
 
+test("bodyFields() of a key that isn't UTF-8 has nothing that it could be asked by", () => {
+  const body = Buffer.from('{"pay_id":"P-\xe9","amount":1}', "latin1");
+  const { ask } = bodyFields(contracts.bank, "pay_id", [body], routeTo("/sale"));
+  assert.equal(ask, undefined);
+  assert.deepEqual(bodyFields(contracts.bank, "pay_id", [Buffer.from('{"pay_id":"P-é"}')], routeTo("/sale")).ask, {});
+});
+
 test("bodyFields() reads bank and qr bodies in pieces, and the data of a fiscal form", () => {
   const text = '{"amount":12345,"pay_id":"P-1","documentExtID":"D-1"}';
   const read = bodyFields(contracts.bank, "pay_id", [Buffer.from(text.slice(0, 9)), Buffer.from(text.slice(9))]);

@@ -437,6 +437,16 @@ test("LineEngine.nextDueMs() on an idle line is idleProbeMs after its last work,
   assert.equal(bench.engine.nextDueMs(), repliedMs + 2 * idleProbeMs);
 });
 
+test("LineEngine asks an idle line's service only lateReplyMs after its last answer while older ones may come", () => {
+  const bench = inState("idle", new Bench(["bank"], { idleProbeMs: 5_000 }));
+  bench.call("A");
+  bench.receive(sale);
+  const repliedMs = bench.now;
+  assert.equal(bench.engine.nextDueMs(), repliedMs + 5_000, "nothing older is left");
+  const behind = inState("idle", new Bench(["bank"], { idleProbeMs: 5_000 }));
+  assert.equal(behind.engine.nextDueMs(), behind.now + behind.config.lateReplyMs, "a start takes some for left over");
+});
+
 test("LineEngine gives an idle line's probe probeReplyMs from its last byte on the wire, and tells nobody of its end", () => {
   // 1 ms a byte.
   const bench = inState("idle", new Bench(["bank"], { baudRate: 10_000 }));
