@@ -88,6 +88,7 @@ export interface ProbeAccountState {
   readonly isCountedOff?: boolean | undefined;
   readonly owesCall?: boolean | undefined;
   readonly idleSinceMs?: number | undefined;
+  readonly idleRepliedMs?: number | undefined;
   readonly secondsOut?: number | undefined;
 }
 
@@ -111,6 +112,7 @@ const usual: Readonly<Record<string, unknown>> = {
   isCountedOff: false,
   owesCall: false,
   idleSinceMs: 0,
+  idleRepliedMs: 0,
   secondsOut: 0,
 };
 
@@ -185,6 +187,8 @@ export class ProbeAccount implements ProbeAccountState {
   secondsOut = 0;
   /** Since when an idle line's questions are answered and nothing comes unasked; 0 where that isn't so. */
   idleSinceMs = 0;
+  /** When the last one was answered. */
+  idleRepliedMs = 0;
 
   constructor(lineService: LineService) {
     this.lineService = lineService;
@@ -498,11 +502,15 @@ export class ProbeAccount implements ProbeAccountState {
     this.secondsOut = Math.min(this.secondsOut, this.unanswered.length);
   }
 
-  /** An idle line's question was answered. Where that goes on for as long as a proven service must be silent, nothing older is left. */
+  /**
+   * An idle line's question was answered. Where that goes on for as long as a proven service must be silent, nothing older is left; but not
+   * where one follows the other so soon that each answer may be the one to the question before.
+   */
   repliedIdle(now: number, { lateReplyMs }: RecoveryLimits): void {
     // One that is heard for the first time may answer an older question.
     if (this.isProven) this.staleBefore = 0;
-    if (this.idleSinceMs === 0) this.idleSinceMs = now;
+    if (this.idleSinceMs === 0 || now < this.idleRepliedMs + lateReplyMs) this.idleSinceMs = now;
+    this.idleRepliedMs = now;
     if (now < this.idleSinceMs + lateReplyMs * provenPatience) return;
     const { stale } = this;
     this.replied();

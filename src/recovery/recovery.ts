@@ -463,9 +463,9 @@ export class Recovery {
     return this.isSilent(service) && this.#accounts.get(service)?.isBesideOthers === true;
   }
 
-  /** Whether older answers of it may still come: then its answers are those to earlier questions, for all that is known. */
+  /** Whether it is known to have older answers to come: then its answers may be those to earlier questions. */
   mayBeBehind(service: ServiceName): boolean {
-    return (this.#accounts.get(service)?.stale ?? 0) > 0;
+    return this.#accounts.get(service)?.isStaleKnown === true;
   }
 
   /** Whether silence settled it last, and it has replied to nothing since. */

@@ -444,7 +444,11 @@ test("LineEngine asks an idle line's service only lateReplyMs after its last ans
   const repliedMs = bench.now;
   assert.equal(bench.engine.nextDueMs(), repliedMs + 5_000, "nothing older is left");
   const behind = inState("idle", new Bench(["bank"], { idleProbeMs: 5_000 }));
-  assert.equal(behind.engine.nextDueMs(), behind.now + behind.config.lateReplyMs, "a start takes some for left over");
+  const idleMs = behind.now;
+  assert.equal(behind.engine.nextDueMs(), idleMs + 5_000, "a start only assumes that some are left over");
+  behind.now += 4_000;
+  behind.answer();
+  assert.equal(behind.engine.nextDueMs(), idleMs + behind.config.lateReplyMs, "one came that nobody asked for");
 });
 
 test("LineEngine gives an idle line's probe probeReplyMs from its last byte on the wire, and tells nobody of its end", () => {

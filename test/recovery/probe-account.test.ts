@@ -478,11 +478,18 @@ test("ProbeAccount.repliedIdle() leaves what was given up possible for one that 
   account.repliedIdle(1_000, limits);
   assert.deepEqual([account.staleBefore, account.idleSinceMs], [4, 1_000]);
   account.isProven = true;
-  account.repliedIdle(2_000, limits);
+  account.repliedIdle(1_000 + limits.lateReplyMs, limits);
   assert.deepEqual([account.staleBefore, account.idleSinceMs], [0, 1_000]);
   account.setStale(7);
   account.repliedIdle(1_000 + 10 * limits.lateReplyMs - 1, limits);
   assert.equal(account.stale, 7);
-  account.repliedIdle(1_000 + 10 * limits.lateReplyMs, limits);
+  account.repliedIdle(1_000 + 11 * limits.lateReplyMs, limits);
   assert.deepEqual([account.stale, account.staleBefore, account.idleSinceMs], [0, 7, 0]);
+});
+
+test("ProbeAccount.repliedIdle() proves nothing where questions follow each other sooner than a late answer may come", () => {
+  const account = accountOf({ isProven: true, staleAssumed: 0, staleKnown: 2 });
+  let now = 1_000;
+  for (; now < 20 * limits.lateReplyMs; now += limits.lateReplyMs - 1) account.repliedIdle(now, limits);
+  assert.equal(account.stale, 2);
 });
