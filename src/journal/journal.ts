@@ -157,7 +157,7 @@ export class Journal implements OperationHistory {
   }
 
   get isWhole(): boolean {
-    return this.#isReadable && nowMs() >= Math.max(this.#wholeFromMs, this.#recent.forgottenMs + recentMs);
+    return this.#isReadable && nowMs() >= Math.max(this.#wholeFromMs, this.#recent.allFromMs);
   }
 
   /** How many operations of unknown outcome there are, also those too old for `unknown`. */
@@ -218,7 +218,7 @@ export class Journal implements OperationHistory {
         }
         // Only now: an answer that came until here is about what was sent before. What was refused meanwhile doesn't go out any more.
         sending = isOver ? undefined : this.#recent.add(record, sent);
-        this.#noteForgotten(this.#recent.forgottenMs + recentMs);
+        this.#noteForgotten();
         if (!isOver) isNotClosed = this.#recent.closes(record);
         if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
@@ -427,24 +427,21 @@ export class Journal implements OperationHistory {
     }
     this.#recent.sort();
     this.#isReadable = true;
-    const wholeFromMs = (atMs: number) => sinceMs + Math.min(recentMs, atMs + recentMs - Date.now());
+    const onClock = (timeMs: number) => sinceMs + Math.min(0, timeMs - Date.now());
     const gaps = gapsIn(records, missing);
     for (const { before } of gaps) this.#recent.missing(before);
     if (isLacking) this.#recent.missing();
     const missingMs = isLacking ? Date.now() : Math.max(...gaps.map(({ timeMs }) => timeMs));
-    this.#wholeFromMs = wholeFromMs(missingMs);
-    if (!this.isWhole)
+    this.#wholeFromMs = onClock(missingMs) + recentMs;
+    if (sinceMs < this.#wholeFromMs)
       this.#report.noticed(
         "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
           "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
       );
     const [oldest] = records;
-    if (oldest !== undefined && head >= slots) {
-      const overwrittenMs = wholeFromMs(oldest.record.timeMs);
-      this.#wholeFromMs = Math.max(this.#wholeFromMs, overwrittenMs);
-      this.#noteForgotten(overwrittenMs);
-    }
-    this.#noteForgotten(this.#recent.forgottenMs + recentMs);
+    // Others stood there before it, and were overwritten.
+    if (oldest !== undefined && head >= slots) this.#recent.forgotten(onClock(oldest.record.timeMs));
+    this.#noteForgotten();
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
     this.#open = [...open, ...this.#open].slice(-openMax);
@@ -452,9 +449,9 @@ export class Journal implements OperationHistory {
     if (open.length > 0) this.#onOpened();
   }
 
-  /** What was sent before it was whole again can't all be known: told once. */
-  #noteForgotten(wholeFromMs: number): void {
-    if (this.#isTooSmall || nowMs() >= wholeFromMs) return;
+  /** Reports, once, that it holds less than the last day. */
+  #noteForgotten(): void {
+    if (this.#isTooSmall || nowMs() >= this.#recent.allFromMs) return;
     this.#isTooSmall = true;
     this.#report.noticed(
       "more operations were sent within a day than the journal holds: a repetition of an older one isn't recognised, and answers say " +
@@ -586,8 +583,8 @@ interface Gap {
 
 /**
  * Where records are missing. What a power cut tore is none of these: it was in the last batch of its process, and nobody was
- * told anything by it. A batch was whole on the disk before what it was about went on: so a record that tells how something ended whose
- * sending is behind the gap, or in it, was in a later batch.
+ * told anything by it. A request is sent only when its record's batch is on the disk. So where a record tells how a request ended, and that
+ * request's own record stands in the gap or behind it, the gap's batch was on the disk.
  */
 function gapsIn(records: readonly StoredRecord[], missing: readonly SequenceRange[]): readonly Gap[] {
   const gaps: Gap[] = records.flatMap(({ sequence: before, record: { kind, timeMs } }) =>

@@ -176,9 +176,14 @@ export class RecentOperations {
     return order < Math.max(this.#missingOrder, this.#closed.get(service) ?? 0);
   }
 
-  /** When the newest was sent that went though a day had not passed, on `nowMs`'s scale; -Infinity where none did. */
-  get forgottenMs(): number {
-    return this.#forgottenMs;
+  /** From when on all that was forgotten is older than a day, on `nowMs`'s scale; -Infinity where nothing was. */
+  get allFromMs(): number {
+    return this.#forgottenMs + recentMs;
+  }
+
+  /** What was sent until then may be forgotten. */
+  forgotten(atMs: number): void {
+    this.#forgottenMs = Math.max(this.#forgottenMs, atMs);
   }
 
   #sending(
@@ -325,7 +330,7 @@ export class RecentOperations {
       if (!isOld && this.#total <= this.#max) return;
       const kept = isOld || this.#keys.size > 1 ? [] : sendings.slice(-this.#max);
       const lastGone = sendings[sendings.length - kept.length - 1];
-      if (!isOld && lastGone !== undefined) this.#forgottenMs = Math.max(this.#forgottenMs, lastGone.atMs);
+      if (!isOld && lastGone !== undefined) this.forgotten(lastGone.atMs);
       this.#total -= sendings.length - kept.length;
       if (kept.length === 0) this.#keys.delete(name);
       else this.#keys.set(name, kept);

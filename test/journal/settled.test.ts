@@ -1011,3 +1011,15 @@ test("Journal whose newest page is spoilt or unreadable isn't whole for a day, g
     assert.ok(third.find("bank", "/sale", "NEW") !== undefined);
   }
 });
+
+test("Journal that forgets at the start what doesn't fit says only that it is too small, not that records are missing", async () => {
+  const size = { bytes: 128 * slotBytes };
+  const { journal, disk } = await opened(new SimDisk(), size);
+  for (let sale = 0; sale < 100; sale++) await send(journal, `S-${sale}`);
+  const { journal: next, told } = await opened(disk.afterCut([{ keeps: "all", bytes: 0 }], true), size);
+  assert.equal(next.isWhole, false);
+  assert.deepEqual(
+    told.notices.map((notice) => /more operations were sent within a day/.test(notice)),
+    [true],
+  );
+});
