@@ -13,7 +13,7 @@ type Follow = (token: Token, options: SettleOptions) => Promise<Settled>;
 export class Followings {
   readonly #running = new Map<string, Following>();
 
-  /** Follows an operation, whoever else does. */
+  /** Follows an operation, also where it is followed already. */
   begin(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
     const following = new Following(token, options, follow);
     const name = nameOf(token);

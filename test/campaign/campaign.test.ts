@@ -56,10 +56,10 @@ test("LineLife finds a wrong answer where a terminal repeats itself after a paus
 test("LineLife finds a wrong answer where a terminal answers a call that it was asked before it hung for long", () => {
   const live = (world: World) => new LineLife(world, emptyTally()).run();
   const property = fc.property(longWorldOf(Number.POSITIVE_INFINITY), shrunkFor(0, live));
-  const { counterexample } = fc.check(property, { seed: 20_261_125, numRuns: 2_000 });
+  const { counterexample } = fc.check(property, { seed: 5, numRuns: 2_000 });
   assert.ok(counterexample);
   const { message } = foundIn(counterexample[0]);
-  assert.match(message, /^[BCD]\d+ was answered .*"id":"[BCD]\d+"/);
+  assert.match(message, /^C\d+ was answered .*"id":"C\d+"/);
 });
 
 test("shrunkFor() ends with the first world that broke, where there is no time to make it smaller", () => {

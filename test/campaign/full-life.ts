@@ -518,21 +518,32 @@ export class FullLife {
     if (service === undefined || contract === undefined) return;
     const route = contracts[contract].routes.find(({ path }) => closingRoutes.has(path));
     if (route === undefined) return;
-    const id = `${service} ${route.path} #${++this.#calls}`;
     const body = [Buffer.from(bodyOf(contract, {}))];
+    const call = { service, contract, route: route.path, body, requestId: `r${++this.#calls}`, key: undefined };
+    this.#send(index, `${service} ${route.path} #${this.#calls}`, { ...call, caller: new Presence() }, () => {});
+  }
+
+  /** @param ended Takes the word with which it ends, if any, unless its process is no more. */
+  #send(index: number, id: string, call: Call, ended: (word: OperationResult | undefined) => void): void {
+    const handler = this.#process.handlers[index];
+    if (handler === undefined) return;
+    const life = this.#life;
     this.#open.add(id);
     this.#tally.calls++;
-    const life = this.#life;
-    const end = (outcome: "answered" | "notSent" | "unknown") => {
+    const end = (outcome: "answered" | "notSent" | "unknown", word: OperationResult | undefined) => {
+      // A process that was killed tells nobody anything.
       if (life !== this.#life) return;
+      this.#say(`${id}: ${outcome} ${word ?? ""}`);
       this.#open.delete(id);
       this.#tally[outcome]++;
+      this.#checked(() => ended(word));
     };
-    const call = { service, contract, route: route.path, body, requestId: `r${this.#calls}`, key: undefined };
-    this.#process.handlers[index]?.({ ...call, caller: new Presence() }).then(
-      () => end("answered"),
-      (error: unknown) =>
-        error instanceof Fault ? end(error.outcome === "not-sent" ? "notSent" : "unknown") : this.#fail(error),
+    handler(call).then(
+      ({ followed }) => end("answered", followed?.result),
+      (error: unknown) => {
+        if (!(error instanceof Fault)) this.#fail(error);
+        else end(error.outcome === "not-sent" ? "notSent" : "unknown", error.details.followed?.result);
+      },
     );
   }
 
@@ -580,18 +591,14 @@ export class FullLife {
   ): void {
     const key = `k${number}`;
     const name = serviceNames[index];
-    const handler = this.#process.handlers[index];
     const terminal = this.#terminals[index];
-    if (name === undefined || handler === undefined || terminal === undefined) return;
+    if (name === undefined || terminal === undefined) return;
     const { trade } = terminal;
     const route = what === "abort" ? "/abort" : trade[what];
     if (!contracts[trade.contract].routes.some(({ path }) => path === route)) return;
-    const life = this.#life;
     const id = `${name} ${route} ${key} #${++this.#calls}`;
     const caller = new Presence();
     if (leavesMs !== undefined) this.#time.after(leavesMs, () => caller.leave());
-    this.#open.add(id);
-    this.#tally.calls++;
     const cameMs = this.#time.nowMs;
     const operation = nameOf({ service: name, route, key });
     this.#lastSentMs.set(operation, cameMs);
@@ -604,25 +611,11 @@ export class FullLife {
     const call: Call = {
       ...{ service: name, contract: trade.contract, route, body, requestId: `r${this.#calls}`, key, caller, followMs: waitMs },
     };
-    const end = (outcome: "answered" | "notSent" | "unknown", word: OperationResult | undefined) => {
-      // A process that was killed tells nobody anything.
-      if (life !== this.#life) return;
-      this.#say(`${id}: ${outcome} ${word ?? ""}`);
-      this.#open.delete(id);
-      this.#tally[outcome]++;
-      this.#checked(() => {
-        const untilMs = Math.max(cameMs, this.#waitedUntilMs.get(operation) ?? 0);
-        assert.ok(this.#time.nowMs <= untilMs + boundMs, `${id} took ${this.#time.nowMs - cameMs} ms`);
-        if (word !== undefined) this.#wordIsSo(index, route, key, word);
-      });
-    };
-    handler(call).then(
-      ({ followed }) => end("answered", followed?.result),
-      (error: unknown) => {
-        if (!(error instanceof Fault)) this.#fail(error);
-        else end(error.outcome === "not-sent" ? "notSent" : "unknown", error.details.followed?.result);
-      },
-    );
+    this.#send(index, id, call, (word) => {
+      const untilMs = Math.max(cameMs, this.#waitedUntilMs.get(operation) ?? 0);
+      assert.ok(this.#time.nowMs <= untilMs + boundMs, `${id} took ${this.#time.nowMs - cameMs} ms`);
+      if (word !== undefined) this.#wordIsSo(index, route, key, word);
+    });
   }
 
   #terminalOf(service: string): FullTerminal | undefined {

@@ -179,13 +179,19 @@ test("resume() of another body under the same key, and of a second refund of one
   );
 });
 
-test("a caller who aborts is answered unknown at once, and the other one waits on for the end", async () => {
+/** Two callers wait for a cancel that is asked about before it is sent. */
+async function resumedTwice() {
   const token = await unsentCancel();
   const { service, client } = held();
   const [one, other] = [caller(), caller()];
   const first = client.resume(token, one.options);
   const second = client.resume(token, other.options);
   await settleDown();
+  return { service, one, other, first, second };
+}
+
+test("a caller who aborts is answered unknown at once, and the other one waits on for the end", async () => {
+  const { service, one, first, second } = await resumedTwice();
   one.leave();
   const left = await first;
   assert.deepEqual(
@@ -221,12 +227,7 @@ test("the token of a caller who left neither sends again nor prints, whatever it
 });
 
 test("the last caller who aborts ends the following, and is answered as a single one", async () => {
-  const token = await unsentCancel();
-  const { service, client } = held();
-  const [one, other] = [caller(), caller()];
-  const first = client.resume(token, one.options);
-  const second = client.resume(token, other.options);
-  await settleDown();
+  const { service, one, other, first, second } = await resumedTwice();
   other.leave();
   assert.equal((await second).result, "unknown");
   one.leave();
