@@ -39,7 +39,9 @@ export function settleByBridge(
   followings = new Followings(),
 ): Promise<Settled> {
   const token = { ...newToken(service.contract, path, body, service.name), byBridge: true } as const;
-  return followings.begin(token, options, (known, shared) => new BridgeRun(service, known, shared).run(true));
+  return followings.settle(token, options, (known, shared, isNew) =>
+    isNew ? new BridgeRun(service, known, shared).run(true) : resumeByBridge(service, known, shared),
+  );
 }
 
 /**

@@ -3,46 +3,59 @@ import { readToken, type Token } from "./token.ts";
 import type { Settled, SettleEvent, SettleOptions } from "./types.ts";
 
 /**
- * The operations that one client follows now. Who resumes one of them waits for its end with those who do already: each following of its own
- * would send what wasn't sent yet, and print, for none knows what another has just done.
+ * The operations that one client follows now. Who settles or resumes one of them waits for its end with those who do already: each following
+ * of its own would send what wasn't sent yet, and print, for none knows what another has just done.
  */
 
-/** Follows an operation from what a token knows of it. */
-type Follow = (token: Token, options: SettleOptions) => Promise<Settled>;
+/**
+ * Follows an operation from what a token knows of it.
+ * @param isNew Nothing of it was sent yet; else it is asked about first.
+ */
+type Follow = (token: Token, options: SettleOptions, isNew: boolean) => Promise<Settled>;
 
 export class Followings {
   readonly #running = new Map<string, Following>();
 
-  /** Follows an operation, also where it is followed already. */
-  begin(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
-    const following = new Following(token, options, follow);
+  /** Sends a new operation and follows it; waits for its end where it is followed already. */
+  settle(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
+    // Where the key is another one's, as a payment's, its till means a second one.
+    return hasOwnKey(token) ? this.#follow(token, options, follow, true) : this.#begin(token, options, follow, true);
+  }
+
+  /** Waits for the end of an operation that is followed; follows it where it isn't. */
+  resume(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
+    return this.#follow(token, options, follow, false);
+  }
+
+  async #follow(token: Token, options: SettleOptions, follow: Follow, isNew: boolean): Promise<Settled> {
+    const running = this.#running.get(nameOf(token));
+    if (running === undefined) return this.#begin(token, options, follow, isNew);
+    if (!running.isStopping) return running.join(options);
+    // Whoever followed it left a moment ago: this one goes on from there.
+    const ended = await running.ended.catch(() => undefined);
+    if (ended === undefined || ended.result === "not-sent") return this.#follow(token, options, follow, isNew);
+    return ended.result === "unknown" ? this.#follow(ended.token, options, follow, false) : ended;
+  }
+
+  #begin(token: Token, options: SettleOptions, follow: Follow, isNew: boolean): Promise<Settled> {
+    const following = new Following(token, options, (known, shared) => follow(known, shared, isNew));
     const name = nameOf(token);
-    // The same settled twice was sent twice by its till: who resumes it waits for the first.
+    // Two of one payment in the same millisecond
     if (this.#running.has(name)) return following.first;
     this.#running.set(name, following);
     const forget = () => this.#running.delete(name);
     following.ended.then(forget, forget);
     return following.first;
   }
-
-  /** Waits for the end of an operation that is followed; follows it where it isn't. */
-  async resume(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
-    const running = this.#running.get(nameOf(token));
-    if (running === undefined) return this.begin(token, options, follow);
-    if (!running.isStopping) return running.join(options);
-    // Whoever followed it left a moment ago: this one goes on from there.
-    const ended = await running.ended.catch(() => undefined);
-    if (ended === undefined || ended.result === "not-sent") return this.resume(token, options, follow);
-    return ended.result === "unknown" ? this.resume(ended.token, options, follow) : ended;
-  }
 }
 
-/** The same request by the same key is the same operation. Where the key is another one's, as a payment's, each settling is one. */
+/** The same request by the same key is the same operation. Where the key is another one's each settling is one. */
 function nameOf(token: Token): string {
   const { service, route, body, madeMs } = token;
-  const { ownKey } = readToken(token).recovery;
-  return JSON.stringify([service, route, body, ownKey ? 0 : madeMs]);
+  return JSON.stringify([service, route, body, hasOwnKey(token) ? 0 : madeMs]);
 }
+
+const hasOwnKey = (token: Token) => readToken(token).recovery.ownKey;
 
 /** One that is followed, by all who wait for it. */
 class Following {
@@ -57,7 +70,7 @@ class Following {
   #token: Token;
   #last: SettleEvent | undefined;
 
-  constructor(token: Token, options: SettleOptions, follow: Follow) {
+  constructor(token: Token, options: SettleOptions, follow: (token: Token, options: SettleOptions) => Promise<Settled>) {
     this.#token = token;
     const shared: SettleOptions = {
       ...options,

@@ -40,7 +40,7 @@ export async function settle(
   followings = new Followings(),
 ): Promise<Settled> {
   const token = newToken(service.contract, path, body, service.name);
-  return followings.begin(token, options, (known, shared) => settleFrom(service, known, true, shared));
+  return followings.settle(token, options, (known, shared, isNew) => settleFrom(service, known, isNew, shared));
 }
 
 /**

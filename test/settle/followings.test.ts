@@ -153,6 +153,70 @@ test("resume() after the end follows anew, by its own token", async () => {
   world.done();
 });
 
+for (const [operation, answers, seen] of [
+  ["sale", [ok(), approved], ["/sale", "/check"]],
+  ["confirm", [error(-15), error(-15), error(-15), ok(), approved], ["/check", "/check", "/check", "/confirm", "/check"]],
+] as const) {
+  test(`settle() of one ${operation} twice at once sends it once, and gives both callers one end`, async () => {
+    const { service, client } = held();
+    const [one, other] = [caller(), caller()];
+    const ends = [client.bank.settle(operation, body, one.options), client.bank.settle(operation, { ...body }, other.options)];
+    for (const answer of answers) await service.answer(answer);
+    const [first, second] = await Promise.all(ends);
+    assert.deepEqual([first?.result, second, service.seen], ["approved", first, seen]);
+    assert.deepEqual(other.events, one.events);
+  });
+}
+
+test("settle() of what the same client resumes waits with it, and sends nothing", async () => {
+  const token = await tokenAt([["/sale", lost]], "waiting", (client, options) => client.bank.settle("sale", body, options));
+  const { service, client } = held();
+  const [one, other] = [caller(), caller()];
+  const ends = [client.resume(token, one.options), client.bank.settle("sale", body, other.options)];
+  await service.answer(approved);
+  const [first, second] = await Promise.all(ends);
+  assert.deepEqual([first?.result, second, service.seen], ["approved", first, ["/check"]]);
+});
+
+for (const by of ["client", "bridge"] as const) {
+  test(`settle() by the ${by} right after the only caller of the same sale aborted asks about it, and sends nothing`, async () => {
+    const service = new Held();
+    const paths: string[] = [];
+    const fetched = async (url: string | URL | Request) => {
+      paths.push(new URL(String(url)).pathname);
+      await service.send({ route: "" } as TransportRequest);
+      return new Response(paths.length > 1 ? approved.text : ok().text, { headers: { "X-Posline-Outcome": "answered" } });
+    };
+    const client = by === "client" ? createClientOver(service) : createHttpClient({ settle: "bridge", fetch: fetched });
+    const [one, other] = [caller(), caller()];
+    const first = client.bank.settle("sale", body, one.options);
+    await settleDown();
+    one.leave();
+    const second = client.bank.settle("sale", body, other.options);
+    for (const answer of [ok(), approved]) await service.answer(answer);
+    assert.equal((await first).result, "unknown");
+    assert.equal((await second).result, "approved");
+    assert.deepEqual(by === "client" ? service.seen : paths, ["/sale", "/check"]);
+  });
+}
+
+test("settle() twice at once of two bodies under one key, and of qr's operations on one payment, sends both", async () => {
+  const { service, client, options } = held();
+  const refund = { pay_id: "P-1", trans: "T-1", rrn: "1", amount: 100, currency: "978", pay_system: "PALM" };
+  const all = [
+    client.bank.settle("sale", body, options),
+    client.bank.settle("sale", { ...body, amount: 1600 }, options),
+    client.qr.settle("refund", refund, options),
+    client.qr.settle("refund", refund, options),
+  ];
+  await settleDown();
+  assert.deepEqual(service.seen.sort(), ["/refund", "/refund", "/sale", "/sale"]);
+  for (const answer of [error(-29), error(-29), ok({ data: { rrn: "2" } }), ok({ data: { rrn: "3" } })])
+    await service.answer(answer);
+  const ends = (await Promise.all(all)).map(({ result }) => result);
+  assert.deepEqual(ends, ["declined", "declined", "approved", "approved"]);
+});
+
 test("resume() of another body under the same key, and of a second refund of one qr payment, is another operation", async () => {
   const { service, client, options } = held();
   const sold = (amount: number) =>
@@ -171,7 +235,7 @@ test("resume() of another body under the same key, and of a second refund of one
   const again = client.qr.settle("refund", refund, options);
   await settleDown();
   const first = await client.resume({ ...refunded, madeMs: 1 }, options);
-  await service.answer(ok());
+  await service.answer(ok({ data: { rrn: "2" } }));
   assert.deepEqual(
     [first.result, (await again).result],
     ["unknown", "approved"],
