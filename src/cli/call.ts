@@ -9,7 +9,7 @@ import { nearest } from "../core/nearest.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
 import { CallError, NotSentError, RejectedError, UnknownError } from "../settle/errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
-import { goesOn } from "../settle/proof.ts";
+import { goesOn, isQuestion } from "../settle/proof.ts";
 import { methodName } from "../settle/remote-service.ts";
 import type { Settled } from "../settle/types.ts";
 import { apiKeyVariable, type CurlRequest, curlCommand } from "./call-curl.ts";
@@ -188,11 +188,7 @@ async function ask(client: Client, { called, route, body, timeoutMs }: OneReques
     const reply = route.body === "none" ? await method(options) : await method(body ?? {}, options);
     printReply(reply, args);
     if (!goesOn(contracts[called.contract], route.path, reply)) return exitCodes.ok;
-    process.stderr.write(
-      route.polling === undefined
-        ? "The operation has not ended: ask again\n"
-        : `It has begun, and not ended: ask posline call ${called.name} ${route.polling.route.slice(1)}; --wait does so by itself\n`,
-    );
+    process.stderr.write(`${unendedText(called, route)}\n`);
     return exitCodes.unknown;
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
@@ -202,6 +198,15 @@ async function ask(client: Client, { called, route, body, timeoutMs }: OneReques
     const isOpen = error instanceof UnknownError || (error instanceof RejectedError && error.leavesOpen);
     return isOpen ? exitCodes.unknown : declinedCode;
   }
+}
+
+/** What to do after a success that states no end. */
+function unendedText({ name, contract }: CalledService, route: Route): string {
+  const { finals } = contracts[contract];
+  if (isQuestion(contracts[contract], route.path)) return "The operation has not ended: ask again";
+  if (route.polling === undefined)
+    return `The success has no ${finals.field.join(".")}, which does not prove what was done: look it up before sending it again`;
+  return `It has begun, and not ended: ask posline call ${name} ${route.polling.route.slice(1)}; --wait does so by itself`;
 }
 
 function failureText(error: CallError, service: CalledService, args: CallArguments): string {

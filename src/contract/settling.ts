@@ -20,6 +20,8 @@ export interface SettlingRules {
    * or that it has ended so, unless the answer says that it is open still.
    */
   readonly success: "followed" | Verdict;
+  /** Whether a success that has ended it shows so by the contract's `finals.field`, so that one without that field proves nothing. */
+  readonly successShowsEnd: boolean;
   /** Whether the key names this operation, so that one is made where it is missing; false where it names an earlier one. */
   readonly ownKey: boolean;
   /** Whether a success at the start may hold a final state; else only the question's answer is believed to. */
@@ -71,6 +73,7 @@ const resendsMax = 3;
 
 const none = {
   ownKey: true,
+  successShowsEnd: false,
   startMayEnd: false,
   refusals: [],
   signCodes: [],
@@ -151,6 +154,9 @@ const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "
  */
 const qrOnce = { ...qrPayment, ownKey: false, success: "approved", resendsMax: 0, learns: undefined } as const;
 
+/** Endpoints, responses: on success data.rrn. A success without it is what a payment in progress is answered with. */
+const qrGivingBack = { ...qrOnce, successShowsEnd: true } as const;
+
 /** Every operation that can be followed, by service. */
 export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules[]>> = {
   fiscal: [
@@ -172,8 +178,8 @@ export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules
   ],
   qr: [
     { ...qrPayment, route: "/showqrcode" },
-    { ...qrOnce, route: "/cancel" },
-    { ...qrOnce, route: "/refund" },
+    { ...qrGivingBack, route: "/cancel" },
+    { ...qrGivingBack, route: "/refund" },
     { ...qrOnce, route: "/final_confirm" },
   ],
 };

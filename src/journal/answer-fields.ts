@@ -1,6 +1,6 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { OperationLogEnding } from "../contract/operation-log.ts";
-import { settlingRulesOf } from "../contract/settling.ts";
+import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import type { QuestionFields } from "../core/followed.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
@@ -20,18 +20,28 @@ export function answerFields(call: Call, ending: OperationLogEnding, ask: Questi
   if (outcome !== "answered" || recovery === undefined) return {};
   if (status === "success") {
     const reply = parseObject(textOf(payload)) ?? {};
-    const keyField = routeOf(contract, call.route)?.key ?? "";
+    const { key: keyField = "", polling } = routeOf(contract, call.route) ?? {};
     // Another one's, late. A call's key is cut, a terminal's isn't.
     if (namesOtherKey({ keyField, key: call.key }, { [keyField]: keyOf(reply[keyField]) })) return {};
     if (recovery.success === "followed") return { begun: true, learned: learnedIn(recovery.learns, call, reply, ask) };
-    return saysPending({ contract, recovery }, { reply, summary: { code } }) ? { begun: true } : { end: recovery.success };
+    if (!saysPending({ contract, recovery }, { reply, summary: { code } })) return { end: recovery.success };
+    // Where nothing can be asked, nobody would ever learn that it goes on
+    return polling === undefined ? {} : { begun: true };
   }
   if (code === undefined) return {};
   if (contract.finals.pendingCodes.includes(code) || code === recovery.print?.code) return { begun: true };
   // Of one that is followed its follower decides what its answer proves.
-  const isRefused = recovery.refusals.includes(code) || recovery.signCodes.includes(code);
-  return call.followMs === undefined && isRefused ? { begun: false } : {};
+  return call.followMs === undefined && isRefusal(recovery, code) ? { begun: false } : {};
 }
+
+/** Whether the answer to a followed call proves nothing, so that its caller is told "unknown" unless its follower learns more. */
+export function leavesUnknown(call: Call, { outcome, code }: OperationLogEnding, fields: AnswerFields): boolean {
+  const recovery = settlingRulesOf(call.contract, call.route);
+  if (call.followMs === undefined || outcome !== "answered" || recovery === undefined) return false;
+  return Object.keys(fields).length === 0 && (code === undefined || !isRefusal(recovery, code));
+}
+
+const isRefusal = ({ refusals, signCodes }: SettlingRules, code: number) => refusals.includes(code) || signCodes.includes(code);
 
 /**
  * The name that a success gives (qr.md, Endpoints: data.trans must be saved and used); where it gives none the till's own is right.

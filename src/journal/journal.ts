@@ -15,7 +15,7 @@ import {
 } from "../core/followed.ts";
 import { version } from "../core/version.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
-import { type AnswerFields, answerFields } from "./answer-fields.ts";
+import { type AnswerFields, answerFields, leavesUnknown } from "./answer-fields.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import type { SequenceRange } from "./reader.ts";
@@ -232,8 +232,9 @@ export class Journal implements OperationHistory {
       ended: async (answer) => {
         isOver = true;
         // What its caller is answered is about the one before.
-        const { payload: _, ...ending } = isResent ? { ...answer, outcome: "not-sent" as const } : answer;
+        const { payload: _, ...told } = isResent ? { ...answer, outcome: "not-sent" as const } : answer;
         const answered = answerFields(call, answer, record.ask);
+        const ending = leavesUnknown(call, told, answered) ? { ...told, outcome: "unknown" as const } : told;
         if (sending !== undefined) {
           if (hasBegun(ending, answered)) this.#recent.ended(sending, saidBy(route.path, { ...ending, ...answered }));
           else this.#recent.remove(record, sending);

@@ -92,8 +92,10 @@ const doneRefused = ({ refused: verdict }: SettlingRules, summary: AnswerSummary
 
 function afterSuccess(operation: FollowedOperation, state: SettleState, result: AnsweredCall): NextStep {
   const { reply, summary } = result;
-  const { success, startMayEnd } = operation.recovery;
+  const { contract, recovery, asks } = operation;
+  const { success, startMayEnd } = recovery;
   if (success !== "followed" && !saysPending(operation, result)) return { verdict: success, reply, summary };
+  if (!asks) return unproven(result, `the success has no ${contract.finals.field.join(".")}`);
   const end = startMayEnd ? verdictIn(operation, reply, true) : undefined;
   // The document that stood under the key before is another's (fiscal.md: a refund under the number of its sale)
   if (end !== undefined && !provesOwnEnd(operation, state.baseline, reply))
@@ -107,7 +109,7 @@ function afterSuccess(operation: FollowedOperation, state: SettleState, result: 
 function afterError(operation: FollowedOperation, state: SettleState, { reply, summary }: AnsweredCall): NextStep {
   const { recovery, contract, asks } = operation;
   const { code, message } = summary;
-  if (!asks) return { verdict: "unknown", reply, summary: { ...summary, message: `${message ?? "refused"}: ${nothingToAsk}` } };
+  if (!asks) return unproven({ reply, summary }, message ?? "refused");
   if (hasCode(contract.finals.pendingCodes, code)) return askAgain({ ...state, phase: "accepted", absents: 0 });
   if (code !== undefined && code === recovery.print?.code) return askAgain({ ...state, phase: "accepted", unprinted: true });
   const signsAgain = hasCode(recovery.signCodes, code) && !state.signedAgain && mayResend(state);
@@ -124,9 +126,15 @@ function afterError(operation: FollowedOperation, state: SettleState, { reply, s
   return askAgain({ ...state, ...refused, phase: "refused", doubt, absents: 0 });
 }
 
-/** Of an operation that has no query: after its error nothing more can be learned of it. */
-const nothingToAsk =
-  "the error does not prove that nothing was done, and this operation has no query: look it up before sending it again";
+/** Of an operation that has no query: an answer that leaves it open is all that can be learned of it. */
+const unproven = ({ reply, summary }: Pick<AnsweredCall, "reply" | "summary">, said: string): NextStep => ({
+  verdict: "unknown",
+  reply,
+  summary: {
+    ...summary,
+    message: `${said}: that does not prove what was done, and this operation has no query: look it up before sending it again`,
+  },
+});
 
 // --- the query
 

@@ -93,11 +93,14 @@ export function goesOn(contract: Contract, path: string, reply: JsonObject): boo
   return saysPending(operation, { reply, summary: { code: looseInteger(reply["code"]) } });
 }
 
-/** Whether a success says that nothing has ended yet: by a final field without a final value, or by a code of progress. */
+/**
+ * Whether a success doesn't say that it has ended: by a final field without a final value, or without that field where it has to be there,
+ * or by a code of progress.
+ */
 export function saysPending(operation: UnderRules, { reply, summary }: SaidByAnswer): boolean {
   const { values, pendingCodes } = operation.contract.finals;
   const value = finalStateIn(operation, reply);
-  if (value === undefined) return hasCode(pendingCodes, summary.code);
+  if (value === undefined) return operation.recovery.successShowsEnd || hasCode(pendingCodes, summary.code);
   return values.length > 0 && endOf(operation.recovery, value) === undefined;
 }
 

@@ -296,7 +296,7 @@ test("posline call reads the body from standard input and from a file", async ()
   assert.equal(JSON.parse(stdout).status, "success");
 });
 
-test("posline call exits with 75 for a question's success that has no end, and with 0 for one that has", async () => {
+test("posline call exits with 75 for a success that has no end, of a question or a refund, and with 0 for one that has", async () => {
   let answer = "";
   const server = createHttpServer((request, response) => {
     request.resume().on("end", () => response.setHeader("content-type", "application/json").end(answer));
@@ -304,15 +304,19 @@ test("posline call exits with 75 for a question's success that has no end, and w
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const questions = [
-    ["bank", "check", '{"pay_id":"A"}', '{"status":"success","data":{"status":"APPROVED"}}'],
-    ["qr", "check", '{"pay_id":"A","trans":"T","pay_system":"P"}', '{"status":"success","data":{"rrn":"1"}}'],
-    ["fiscal", "check_status", '{"documentExtID":"A"}', '{"status":"success","docStatus":1}'],
+  const again = "The operation has not ended: ask again\n";
+  const noRrn = "The success has no data.rrn, which does not prove what was done: look it up before sending it again\n";
+  const refund = '{"pay_id":"A","trans":"T","rrn":"1","amount":1,"currency":"978","pay_system":"P"}';
+  const calls = [
+    ["bank", "check", '{"pay_id":"A"}', '{"status":"success","data":{"status":"APPROVED"}}', again],
+    ["qr", "check", '{"pay_id":"A","trans":"T","pay_system":"P"}', '{"status":"success","data":{"rrn":"1"}}', again],
+    ["qr", "refund", refund, '{"status":"success","data":{"rrn":"2"}}', noRrn],
+    ["fiscal", "check_status", '{"documentExtID":"A"}', '{"status":"success","docStatus":1}', again],
   ] as const;
   try {
-    for (const [service, route, body, end] of questions) {
+    for (const [service, route, body, end, open] of calls) {
       for (const [text, code, said] of [
-        ['{"status":"success"}', 75, "The operation has not ended: ask again\n"],
+        ['{"status":"success"}', 75, open],
         [end, 0, ""],
       ] as const) {
         answer = text;

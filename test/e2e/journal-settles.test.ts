@@ -25,7 +25,11 @@ interface Bench {
 }
 
 /** A bridge over a device, whose journal outlives it. */
-async function withBench(path: string, body: (bench: Bench) => Promise<void>, journal: object = {}): Promise<void> {
+async function withBench(
+  path: string,
+  body: (bench: Bench) => Promise<void>,
+  { journal = {}, service = "bank" }: { readonly journal?: object; readonly service?: "bank" | "qr" } = {},
+): Promise<void> {
   const scratch = scratchFolder();
   const folder = join(scratch.path, "state");
   mkdirSync(folder);
@@ -34,7 +38,7 @@ async function withBench(path: string, body: (bench: Bench) => Promise<void>, jo
   writeFileSync(tokenFile, adminToken, { mode: 0o600 });
   const config = {
     lines: { till: { path } },
-    services: { bank: { line: "till" } },
+    services: { [service]: { line: "till" } },
     journal: { bytes: 65_536, ...journal },
     // As where the network scrapes it: commands must reach it on this box, and show its token.
     admin: { host: "0.0.0.0", tokenFile },
@@ -51,7 +55,8 @@ async function withBench(path: string, body: (bench: Bench) => Promise<void>, jo
     return bridge;
   };
   const run: Bench["journal"] = async (...words) => {
-    const env = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined, POSLINE_ADMIN_PORT: adminPort };
+    const ports = { POSLINE_FISCAL_PORT: undefined, POSLINE_BANK_PORT: undefined, POSLINE_QR_PORT: undefined };
+    const env = { ...ports, POSLINE_ADMIN_PORT: adminPort };
     const command = new PoslineProcess(["journal", ...words, "--folder", folder, "--config", file], { env });
     const code = await command.ended();
     return { out: command.stdout, err: command.stderr, code };
@@ -166,7 +171,55 @@ test("journal settle records what the person saw, with posline running and stopp
         assert.equal((await journal("--unknown")).code, 0);
         assert.equal((await journal("settle", "B", "--as", "done", "--note", "x")).code, 69, "it is settled once");
       },
-      { resolve: "observe" },
+      { journal: { resolve: "observe" } },
+    );
+  } finally {
+    terminal.unplug();
+    scratch.remove();
+  }
+});
+
+test("a refund whose answer proves nothing is listed with why, is sent once, and stays so until a person says what became of it", async () => {
+  const scratch = scratchFolder();
+  const bare = '{"status":"success"}';
+  const error = '{"status":"error","code":1,"message":"try later"}';
+  const terminal = new Terminal(
+    join(scratch.path, "tty"),
+    answering(({ text }) => (text.includes('"pay_id":"BARE"') ? bare : error)),
+  );
+  const refund = (key: string) =>
+    JSON.stringify({ pay_id: key, trans: "T", rrn: "1", amount: 500, currency: "978", pay_system: "PALM" });
+  const prefer = { Prefer: "wait=5" };
+  try {
+    await withBench(
+      terminal.link,
+      async ({ start, journal }) => {
+        const first = await start();
+        for (const [key, text] of [
+          ["BARE", bare],
+          ["ERROR", error],
+        ] as const) {
+          const answer = await first.post("qr", "/refund", refund(key), prefer);
+          // The terminal's own bytes; the word is that nothing is proven (qr.md, Endpoints: on success data.rrn).
+          assert.deepEqual([answer.text, answer.headers["x-posline-result"]], [text, "unknown"]);
+        }
+        const listed = await journal("--unknown");
+        assert.equal(listed.code, 75);
+        assert.match(listed.out, /\nBARE: posline does not ask: qr has no question about \/refund\n/);
+        assert.match(listed.out, /\nERROR: posline does not ask: .*\n2 operations: 2 unknown\n/);
+        assert.equal((await unknownIn(first)).total, 2);
+        await first.stop();
+        const second = await start();
+        assert.equal((await unknownIn(second)).total, 2);
+        for (const key of ["BARE", "ERROR"]) {
+          const again = await second.post("qr", "/refund", refund(key), prefer);
+          assert.deepEqual([again.status, again.headers["x-posline-result"]], [502, "unknown"]);
+          assert.equal((await journal("settle", key, "--as", "done", "--note", "in the report")).code, 0);
+        }
+        assert.equal((await journal("--unknown")).code, 0);
+        assert.equal(terminal.calls.length, 2);
+      },
+      { service: "qr" },
     );
   } finally {
     terminal.unplug();
@@ -195,7 +248,7 @@ test("a request that was on the line at kill -9 isn't sent once more when its br
         await until(() => heard(`/confirm\n${sale("A", 1600)}`) === 1, "another body to be sent");
         assert.equal(heard(`/confirm\n${sale("A")}`), 1);
       },
-      { resolve: "observe" },
+      { journal: { resolve: "observe" } },
     );
   } finally {
     terminal.unplug();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Call } from "../../src/core/call.ts";
-import { answerFields } from "../../src/journal/answer-fields.ts";
+import { answerFields, leavesUnknown } from "../../src/journal/answer-fields.ts";
 import { callOf } from "./records.ts";
 
 const answered = (json: object) => {
@@ -54,7 +54,9 @@ test("answerFields() takes a success that is an end for that, but not one with a
   assert.deepEqual(answerFields(deposit, answered({ status: "success" }), {}), { end: "closed" });
   assert.deepEqual(answerFields(deposit, answered({ status: "success", docStatus: 0 }), {}), { begun: true });
   const cancel: Call = { ...qrCode, route: "/cancel" };
-  assert.deepEqual(answerFields(cancel, answered({ status: "success" }), {}), { end: "approved" });
+  assert.deepEqual(answerFields(cancel, answered({ status: "success", data: { rrn: "1" } }), {}), { end: "approved" });
+  // qr.md, Endpoints: on success data.rrn; without it nothing is proven, nor is there a question that could
+  assert.deepEqual(answerFields(cancel, answered({ status: "success" }), {}), {});
 });
 
 test("answerFields() takes a receipt that was closed and not printed for begun", () => {
@@ -79,4 +81,25 @@ test("answerFields() takes nothing from an answer that names another operation, 
     learned: undefined,
   });
   assert.deepEqual(answerFields(deposit, answered({ status: "success", code: 44 }), {}), { begun: true });
+});
+
+test("leavesUnknown() of a followed operation whose answer proves nothing, and of no other", () => {
+  const isUnknown = (call: Call, json: object, asked: Partial<Call> = { followMs: 1_000 }) => {
+    const answer = answered(json);
+    return leavesUnknown({ ...call, ...asked }, answer, answerFields({ ...call, ...asked }, answer, {}));
+  };
+  const open = { status: "error", code: -3 };
+  const refund: Call = { ...qrCode, route: "/refund" };
+  assert.equal(isUnknown(callOf("A"), open), true);
+  assert.equal(isUnknown(callOf("A"), { status: "error" }), true);
+  assert.equal(isUnknown(callOf("A"), { status: "success", pay_id: "B" }), true, "another one's");
+  assert.equal(isUnknown(refund, { status: "error", code: 1 }), true);
+  assert.equal(isUnknown(refund, { status: "success" }), true);
+  assert.equal(isUnknown(refund, { status: "success", data: { rrn: "1" } }), false);
+  assert.equal(isUnknown(callOf("A"), { status: "success" }), false, "it goes on");
+  assert.equal(isUnknown(callOf("A"), { status: "error", code: -16 }), false, "its follower takes it for declined");
+  assert.equal(isUnknown(receipt, { status: "error", code: 44 }), false, "it goes on");
+  assert.equal(isUnknown({ ...callOf("A"), route: "/supported_operations" }, open), false);
+  assert.equal(isUnknown(callOf("A"), open, {}), false, "whose caller was told the answer, and no more");
+  assert.equal(leavesUnknown({ ...callOf("A"), followMs: 1_000 }, { outcome: "not-sent" }, {}), false);
 });

@@ -59,7 +59,10 @@ test("goesOn() takes an operation's own success for an end only where its contra
     ["fiscal", "/sale", { docStatus: 0 }, true],
     ["fiscal", "/deposit", {}, false],
     ["fiscal", "/deposit", { docStatus: 0 }, true],
-    ["qr", "/refund", {}, false],
+    ["qr", "/refund", { data: { rrn: "1" } }, false],
+    ["qr", "/refund", {}, true],
+    ["qr", "/cancel", { data: {} }, true],
+    ["qr", "/final_confirm", {}, false],
   ] as const) {
     assert.equal(goesOn(contracts[service], path, { ...success, ...reply }), expected, `${path} ${JSON.stringify(reply)}`);
   }

@@ -235,6 +235,10 @@ for (const [operation, route] of [
     assert.equal(await once([[route, paid]]), "approved");
     assert.equal(await once([[route, refused]]), "unknown");
     assert.equal(await once([[route, wrong]]), "not-sent");
+    // Endpoints, responses: on success data.rrn, which final_confirm's is typically without
+    for (const bare of [ok(), ok({ data: {} }), ok({ data: null }), ok({ data: { rrn: null } })]) {
+      assert.equal(await once([[route, bare]]), operation === "finalConfirm" ? "approved" : "unknown");
+    }
   });
   test(`qr.settle never resends ${route}: a lost one is unknown (flow rule 3)`, async () => {
     assert.equal(await once([[route, lost]]), "unknown");
@@ -283,6 +287,13 @@ test("qr: an error answered to what can't be asked about is unknown, with its co
     assert.match(settled.message ?? "", /^code 1: .*this operation has no query/);
     assert.notEqual(world.events.at(-1)?.reply, undefined);
   }
+});
+
+test("qr: a refund's success without the rrn is unknown, and says why", async () => {
+  const world = over([["/refund", ok({ data: { trans: "T-1" } })]]);
+  const { result, message, data } = await world.client.qr.settle("refund", back, world.options);
+  assert.deepEqual([result, data], ["unknown", { trans: "T-1" }]);
+  assert.match(message ?? "", /^the success has no data\.rrn: .*this operation has no query: look it up/);
 });
 
 test("qr.settle calls a code's failure no end where an earlier start is lost, though its own code was known to be asked for", async () => {
