@@ -141,7 +141,11 @@ const qrTrade: Trade = {
   },
   refused: error(1, { message: "refused" }),
   absent: error(1, { message: "no such payment" }),
-  unsure: (path) => (path === "/showqrcode" ? success({ message: "in progress" }) : undefined),
+  // What is given back goes on behind a success that lacks the rrn, or behind nothing
+  unsure(path, end) {
+    if (path === "/showqrcode") return success({ message: "in progress" });
+    return end === "good" ? undefined : success();
+  },
   started({ id, path }, stand) {
     return path === "/showqrcode" ? success({ data: { trans: id } }) : endOfQr(id, stand);
   },
