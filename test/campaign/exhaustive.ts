@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { lineStates, stateEvents, transitions } from "../../src/line/states.ts";
 import { type Choice, LineModel } from "./line-model.ts";
 import { type OpenEngine, openEngine } from "./open-engine.ts";
@@ -60,7 +61,7 @@ interface Search {
 export function search({ begin }: Beginning, open: OpenEngine, untilMs: number): Search {
   const start = begin(open);
   const found: Search = { depth: 0, states: 1, sequences: 0, course: [], broken: undefined };
-  const seen = new Set([start().key]);
+  const seen = new Set([digestOf(start().key)]);
   let level: (readonly Choice[])[] = [[]];
   for (let depth = 1; depth <= depthMax && level.length > 0; depth++) {
     const next: (readonly Choice[])[] = [];
@@ -70,9 +71,9 @@ export function search({ begin }: Beginning, open: OpenEngine, untilMs: number):
         found.sequences++;
         const longer = [...path, choice];
         try {
-          const { key } = at(start(), longer);
-          if (seen.has(key)) continue;
-          seen.add(key);
+          const state = digestOf(at(start(), longer).key);
+          if (seen.has(state)) continue;
+          seen.add(state);
           next.push(longer);
         } catch (error) {
           found.broken = `${error instanceof Error ? error.message : String(error)}: ${longer.map(textOf).join(", ")}`;
@@ -87,6 +88,9 @@ export function search({ begin }: Beginning, open: OpenEngine, untilMs: number):
   }
   return found;
 }
+
+/** Millions of states are kept, each of a thousand characters and more. */
+const digestOf = (key: string): string => hash("sha1", key, "binary");
 
 function at(model: LineModel, path: readonly Choice[]): LineModel {
   for (const choice of path) model.take(choice);
