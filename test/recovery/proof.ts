@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { ContractName } from "../../src/core/call.ts";
 import { lineService } from "../../src/line/caller.ts";
-import { drainMs } from "../../src/recovery/limits.ts";
+import { drainMs, staleProbesMax as leftOver } from "../../src/recovery/limits.ts";
 import type { Question } from "../../src/recovery/questions.ts";
 import { Recovery } from "../../src/recovery/recovery.ts";
 import type { Framing } from "../../src/wire/decoded.ts";
@@ -163,4 +163,41 @@ export function asksOn(recovery: Recovery, backlog: Question[] = [], times = 400
     recovery.heard("length", both[backlog.shift() ?? "probe"], now);
   }
   return asked;
+}
+
+/** One that hung, and may answer so many questions yet. */
+export function hung(services: readonly ContractName[], asked = 5): Proof {
+  const proof = new Proof(services).prove();
+  for (const service of services) proof.recovery.replied(service);
+  proof.fail("bank");
+  for (let time = 0; time < asked; time++) {
+    proof.now = proof.recovery.dueMs(false);
+    assert.ok(proof.ask());
+  }
+  proof.now += 11 * lateReplyMs;
+  assert.ok(proof.recovery.settleBySilence(proof.now));
+  return proof;
+}
+
+/** A bank that has answered, while one answer more is known to be possible than a process may leave behind. */
+export function withOneTooMany(): Proof {
+  const proof = new Proof(["bank"]).prove();
+  proof.recovery.replied("bank");
+  for (let unplugs = 0; unplugs <= leftOver; unplugs++) proof.fail("bank").ask();
+  proof.fail("bank");
+  for (let answers = 0; answers <= leftOver + 1; answers++) proof.exchange("bank");
+  assert.deepEqual(proof.recovery.answered, ["bank"]);
+  return proof;
+}
+
+/** What is neither an answer to a question nor an error. */
+export const odd = '{"status":"success"}';
+
+/** A bank that was asked and answered so, this often, at the shortest interval. */
+export function answeredSo(proof: Proof, text: string, times: number): Proof {
+  for (let time = 0; time < times; time++) {
+    assert.ok(proof.askAfter(probeIntervalMs), `probe ${time + 1}`);
+    proof.hear("length", text);
+  }
+  return proof;
 }
