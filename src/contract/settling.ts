@@ -195,6 +195,14 @@ export function settlingRulesOf(service: ContractName, route: string): SettlingR
   return settlingRules[service].find((recovery) => recovery.route === route);
 }
 
+/**
+ * What names one operation among those of its route under its key: the digest of its body where the key is another one's, so that two
+ * refunds of one payment (qr) are two; nothing where it is its own, under which another body is a mistake.
+ */
+export function bodyNameOf(recovery: SettlingRules | undefined, digest: string): string | undefined {
+  return recovery?.ownKey === false ? digest : undefined;
+}
+
 /** What to do after an answer with status "error", in a sentence for people. */
 export function adviceAfter(service: ContractName, route: string, code: number | undefined): string {
   const recovery = settlingRulesOf(service, route);

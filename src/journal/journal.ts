@@ -1,6 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { OperationLogEnding, OperationLogEntry } from "../contract/operation-log.ts";
+import { bodyNameOf, settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
@@ -222,8 +223,10 @@ export class Journal implements OperationHistory {
         if (!isOver) isNotClosed = this.#recent.closes(record);
         if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
-        if (call.followMs !== undefined && sending !== undefined)
-          refuseRepeated(call, record, this.#recent.before(record, sending));
+        if (call.followMs !== undefined && sending !== undefined) {
+          const digest = bodyNameOf(settlingRulesOf(call.contract, route.path), record.digest);
+          refuseRepeated(call, record, this.#recent.before(record, sending, digest));
+        }
         if (isRecorded || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
         if (this.#recorder.withdraw(sent)) sent = undefined;
@@ -252,9 +255,9 @@ export class Journal implements OperationHistory {
     };
   }
 
-  find(service: string, route: string, key: string): PastOperation | undefined {
+  find(service: string, route: string, key: string, ofDigest?: string): PastOperation | undefined {
     const sent = { service, route, key: storedKey(key) };
-    const found = this.#recent.find(sent);
+    const found = this.#recent.find(sent, ofDigest);
     if (found === undefined) return undefined;
     const { sending, times: _, hadGoodEnd: __, ...known } = found;
     const { sentMs, digest, ask, device, place, notes } = sending;
@@ -266,8 +269,8 @@ export class Journal implements OperationHistory {
     return { ...known, sentMs, digest, ask, device, isInFlight, isRecorded, isFresh, isLast, mayBeCleared };
   }
 
-  async recorded(service: string, route: string, key: string): Promise<void> {
-    const notes = this.#recent.find({ service, route, key: storedKey(key) })?.sending.notes ?? [];
+  async recorded(service: string, route: string, key: string, digest?: string): Promise<void> {
+    const notes = this.#recent.find({ service, route, key: storedKey(key) }, digest)?.sending.notes ?? [];
     await Promise.all(notes.map(({ recorded }) => recorded));
   }
 
@@ -283,8 +286,8 @@ export class Journal implements OperationHistory {
     return this.#recent.hadAny({ service, key: storedKey(key) });
   }
 
-  followed(service: string, route: string, key: string): void {
-    const recent = this.#recent.find({ service, route, key: storedKey(key) });
+  followed(service: string, route: string, key: string, digest?: string): void {
+    const recent = this.#recent.find({ service, route, key: storedKey(key) }, digest);
     if (recent !== undefined) recent.sending.isFollowed = true;
   }
 

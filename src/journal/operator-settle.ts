@@ -12,7 +12,7 @@ import { type SentRecord, storedKey } from "./record.ts";
 
 /** What that person said. */
 export interface OperatorSettle {
-  /** pay_id or documentExtID; for an operation without one the id of its request. */
+  /** pay_id or documentExtID; for an operation without one, or one of several under one key, the id of its request. */
   readonly key: string;
   readonly as: "done" | "not-done";
   readonly note: string;
@@ -50,16 +50,23 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
 }
 
 /**
- * The operations of unknown outcome that are meant: those of one service and route under the key, the last one last.
+ * The sendings of unknown outcome of the operation that is meant, the last one last.
  * @throws JournalError when there is none, or when there are several to choose from.
  */
 export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly T[], wanted: OperatorSettle): readonly T[] {
   const { key, service, route } = wanted;
   const stored = storedKey(key);
-  const named = open.filter(({ sent }) => (sent.key ?? sent.requestId) === stored);
+  const named = namedBy(open, key);
   const chosen = named.filter(({ sent }) => sent.service === (service ?? sent.service) && sent.route === (route ?? sent.route));
   const names = new Set(chosen.map(({ sent }) => `${sent.service} ${sent.route}`));
-  if (names.size === 1) return chosen;
+  if (names.size === 1) {
+    const [first] = chosen;
+    // Which of two refunds of one payment was carried out, or of two sales by mistake under one key, isn't said by their key.
+    if (first === undefined || chosen.every(({ sent }) => isOneOperation(sent, first.sent))) return chosen;
+    throw new JournalError(
+      `Cannot settle "${stored}": it names several operations (${waysToName(chosen)}): name one by that, in place of the key`,
+    );
+  }
   if (names.size > 1) {
     const which = [...names].join(", ");
     throw new JournalError(
@@ -73,6 +80,30 @@ export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly
   throw new JournalError(
     `Cannot settle "${stored}": its unknown operation is another one (${there}): check --service and --route`,
   );
+}
+
+/** By their key, else by what names one of several under one key: of that operation all sendings. */
+function namedBy<T extends { readonly sent: SentRecord }>(open: readonly T[], key: string): readonly T[] {
+  const byKey = open.filter(({ sent }) => (sent.key ?? sent.requestId) === storedKey(key));
+  if (byKey.length > 0) return byKey;
+  const byOther = open.filter(({ sent }) => sent.requestId === key || sent.digest === key);
+  return open.filter(({ sent }) => byOther.some((each) => isOneOperation(each.sent, sent)));
+}
+
+/** The ids of requests come from tills, and may be all the same. */
+function waysToName(operations: readonly { readonly sent: SentRecord }[]): string {
+  const areUnique = new Set(operations.map(({ sent }) => sent.requestId)).size === operations.length;
+  const named = operations.map(({ sent }) => {
+    const name = areUnique ? sent.requestId : sent.digest;
+    return sent.amount === undefined ? name : `${name} of ${sent.amount}`;
+  });
+  return `${areUnique ? "requests" : "digests"} ${[...new Set(named)].join(", ")}`;
+}
+
+/** One without a key is known by its request alone. */
+function isOneOperation(one: SentRecord, other: SentRecord): boolean {
+  if (one.service !== other.service || one.route !== other.route || one.key !== other.key) return false;
+  return one.key === undefined ? one.requestId === other.requestId : one.digest === other.digest;
 }
 
 /** The result that is recorded: the contract's good end, or that nothing was carried out. */

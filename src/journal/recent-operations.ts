@@ -58,6 +58,8 @@ function lastOperation(sendings: readonly Sending[]): RecentOperation | undefine
   return { ...known, sending, mayEndWell: known.hadGoodEnd || (known.times > 1 && nowMs() < mayRunUntilMs(sending)) };
 }
 
+const isOfBody = (sending: Sending, digest: string | undefined) => digest === undefined || sending.digest === digest;
+
 const isSameRequest = (one: Sending, other: Sending) => one.route === other.route && one.digest === other.digest;
 
 /** One request, sent once or several times. */
@@ -233,15 +235,15 @@ export class RecentOperations {
     for (const sending of this.#under(sent)) if (sending.order <= order) sending.isStopped = true;
   }
 
-  /** The last one of a route under a key. */
-  find(sent: Key & Pick<SentRecord, "route">): RecentOperation | undefined {
-    return lastOperation(this.#under(sent).filter(({ route }) => route === sent.route));
+  /** The last one of a route under a key, where a digest is given of those of that body. */
+  find(sent: Key & Pick<SentRecord, "route">, digest?: string): RecentOperation | undefined {
+    return lastOperation(this.#under(sent).filter((each) => each.route === sent.route && isOfBody(each, digest)));
   }
 
   /** The same as it was before a sending. */
-  before({ service, key }: Key, { route, order }: Sending): RecentOperation | undefined {
+  before({ service, key }: Key, { route, order }: Sending, digest?: string): RecentOperation | undefined {
     const sendings = this.#under({ service, key });
-    return lastOperation(sendings.filter((each) => each.route === route && each.order < order));
+    return lastOperation(sendings.filter((each) => each.route === route && each.order < order && isOfBody(each, digest)));
   }
 
   /** The sending whose record has this place. */

@@ -227,6 +227,51 @@ test("a refund whose answer proves nothing is listed with why, is sent once, and
   }
 });
 
+test("refunds of one payment by qr are told apart by their bodies, each is sent once, and its word outlives a kill -9", async () => {
+  const scratch = scratchFolder();
+  const terminal = new Terminal(
+    join(scratch.path, "tty"),
+    answering(({ text }) =>
+      text.includes('"amount":300,') ? '{"status":"error","code":1}' : '{"status":"success","data":{"rrn":"77"}}',
+    ),
+  );
+  const refund = (amount: number) =>
+    JSON.stringify({ pay_id: "P-1", trans: "T", rrn: "1", amount, currency: "978", pay_system: "PALM" });
+  const words = async (bridge: BridgeProcess) => {
+    const answers = await Promise.all(
+      [500, 300, 200].map((amount) => bridge.post("qr", "/refund", refund(amount), { Prefer: "wait=5" })),
+    );
+    return answers.map(({ headers }) => [headers["x-posline-result"], headers["x-posline-repeat-guard"]]);
+  };
+  const each = [
+    ["approved", undefined],
+    ["unknown", undefined],
+    ["approved", undefined],
+  ];
+  try {
+    await withBench(
+      terminal.link,
+      async ({ start, journal }) => {
+        const first = await start();
+        assert.deepEqual(await words(first), each);
+        assert.deepEqual(await words(first), each);
+        await first.stop("SIGKILL");
+        const second = await start();
+        assert.deepEqual(await words(second), each);
+        assert.deepEqual(
+          terminal.calls.map(({ text }) => text).sort(),
+          [200, 300, 500].map((amount) => `:8887/refund\n${refund(amount)}`),
+        );
+        assert.match((await journal("--unknown")).out, /\n1 operation: 1 unknown\n/);
+      },
+      { service: "qr" },
+    );
+  } finally {
+    terminal.unplug();
+    scratch.remove();
+  }
+});
+
 test("a request that was on the line at kill -9 isn't sent once more when its browser or library repeats it by itself", async () => {
   const scratch = scratchFolder();
   const terminal = new Terminal(join(scratch.path, "tty"), mute);

@@ -32,6 +32,30 @@ test("chosenBy() finds the operation of a key, refuses to choose among several, 
   assert.throws(() => wanted("A", { route: "/refund" }), /its unknown operation is another one \(bank \/sale\)/);
 });
 
+test("chosenBy() refuses to choose among several bodies under one key, and takes one's request in place of the key", () => {
+  const refund = (amount: string, digest: string, requestId: string) => {
+    const { sent } = operation("qr", "/refund", "P", requestId);
+    return { sent: { ...sent, amount, digest } };
+  };
+  const [five, three, again] = [refund("500", "a", "r-1"), refund("300", "b", "r-2"), refund("500", "a", "r-3")];
+  const open = [five, three, again, operation("fiscal", "/open_shift", undefined, "r-4")];
+  const wanted = (key: string) => chosenBy(open, { key, as: "done", note: "x" });
+  assert.throws(
+    () => wanted("P"),
+    /"P": it names several operations \(requests r-1 of 500, r-2 of 300, r-3 of 500\): name one by that, in place of the key$/,
+  );
+  assert.deepEqual(wanted("r-2"), [three]);
+  assert.deepEqual(wanted("r-3"), [five, again], "the same was sent twice");
+  assert.throws(() => wanted("r-9"), /no operation of this key is unknown/);
+  // A till may give all its requests one id.
+  const alike = [refund("500", "a", "r-1"), refund("300", "b", "r-1")];
+  const among = (key: string) => chosenBy(alike, { key, as: "done", note: "x" });
+  for (const key of ["P", "r-1"]) assert.throws(() => among(key), /\(digests a of 500, b of 300\): name one by that/);
+  assert.deepEqual(among("b"), [alike[1]]);
+  const keyless = [operation("fiscal", "/open_shift", undefined), operation("fiscal", "/open_shift", undefined)];
+  assert.deepEqual(chosenBy(keyless, { key: "r-1", as: "done", note: "x" }), keyless);
+});
+
 test("endBy() records the contract's good end for what was done, and failed for what was not", () => {
   const { sent } = operation("x", "/sale", "A");
   assert.deepEqual(
