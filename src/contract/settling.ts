@@ -24,6 +24,8 @@ export interface SettlingRules {
   readonly successShowsEnd: boolean;
   /** Whether the key names this operation, so that one is made where it is missing; false where it names an earlier one. */
   readonly ownKey: boolean;
+  /** Whether several of them may stand under one key, told apart by their amounts: what is given back of a payment, in parts. */
+  readonly isByAmount: boolean;
   /** Whether a success at the start may hold a final state; else only the question's answer is believed to. */
   readonly startMayEnd: boolean;
   /** The name of an end in which nothing was done. */
@@ -74,6 +76,7 @@ const resendsMax = 3;
 const none = {
   ownKey: true,
   successShowsEnd: false,
+  isByAmount: false,
   startMayEnd: false,
   refusals: [],
   signCodes: [],
@@ -155,7 +158,7 @@ const qrPayment = { ...none, success: "followed", refused: "declined", ends: { "
 const qrOnce = { ...qrPayment, ownKey: false, success: "approved", resendsMax: 0, learns: undefined } as const;
 
 /** Endpoints, responses: on success data.rrn. A success without it is what a payment in progress is answered with. */
-const qrGivingBack = { ...qrOnce, successShowsEnd: true } as const;
+const qrGivingBack = { ...qrOnce, successShowsEnd: true, isByAmount: true } as const;
 
 /** Every operation that can be followed, by service. */
 export const settlingRules: Readonly<Record<ContractName, readonly SettlingRules[]>> = {
@@ -193,14 +196,6 @@ export const closingRoutes: ReadonlySet<string> = new Set(["/close-shift", "/clo
 /** The rules of a route, or undefined where it is not an operation that can be followed. */
 export function settlingRulesOf(service: ContractName, route: string): SettlingRules | undefined {
   return settlingRules[service].find((recovery) => recovery.route === route);
-}
-
-/**
- * What names one operation among those of its route under its key: the digest of its body where the key is another one's, so that two
- * refunds of one payment (qr) are two; nothing where it is its own, under which another body is a mistake.
- */
-export function bodyNameOf(recovery: SettlingRules | undefined, digest: string): string | undefined {
-  return recovery?.ownKey === false ? digest : undefined;
 }
 
 /** What to do after an answer with status "error", in a sentence for people. */

@@ -86,14 +86,14 @@ export interface PastOperation {
 export type QuestionFields = Readonly<Record<string, string | number>>;
 
 /**
- * The journal, as the following of operations sees it. Where a key is another one's, as that of the payment that is given back, several
- * operations of a route stand under it: `digest` names one of them then.
+ * The journal, as the following of operations sees it. Several operations of a route may stand under one key, as what is given back of a
+ * payment in parts: `amount` names one of them then.
  */
 export interface OperationHistory {
   /** False while it can't be read, and for a day after records that are missing from it: what isn't found may have been sent. */
   readonly isWhole: boolean;
   /** The last operation of this service and route under this key; undefined where there is none. */
-  find(service: string, route: string, key: string, digest?: string): PastOperation | undefined;
+  find(service: string, route: string, key: string, amount?: number): PastOperation | undefined;
   /** The order of what this process sent last under this key, on any route; 0 where it sent nothing, or what it sent is proven undone. */
   lastOrder(service: string, key: string): number;
   /**
@@ -104,7 +104,7 @@ export interface OperationHistory {
   /** Whether the terminal is known to have had an operation under this key: that it knows of none now proves nothing of another one. */
   hadAny(service: string, key: string): boolean;
   /** The last operation of this service and route under this key is followed: its till sends it again to learn how it ended. */
-  followed(service: string, route: string, key: string, digest?: string): void;
+  followed(service: string, route: string, key: string, amount?: number): void;
   /**
    * The answer to a question said that the terminal has the last operation of this service and route under this key.
    * @param order As `lastOrder` was: nothing is noted where more was sent since.
@@ -120,5 +120,5 @@ export interface OperationHistory {
    * Waits until what is known of the last operation of this service and route under this key is on the disk, so that a word that is told of it
    * outlives a power cut; or until that isn't possible in time, and `isRecorded` says so. Never fails.
    */
-  recorded(service: string, route: string, key: string, digest?: string): Promise<void>;
+  recorded(service: string, route: string, key: string, amount?: number): Promise<void>;
 }

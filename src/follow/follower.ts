@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { setMaxListeners } from "node:events";
 import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
-import { bodyNameOf, type SettlingRules, settlingRules, settlingRulesOf } from "../contract/settling.ts";
+import { type SettlingRules, settlingRules, settlingRulesOf } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { Fault, nothingSent } from "../core/fault.ts";
 import type { OperationHistory, PastOperation } from "../core/followed.ts";
@@ -10,6 +10,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import { Presence } from "../core/presence.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyBytes } from "../envelope/body-text.ts";
+import { amountIn, amountOf } from "../journal/body-fields.ts";
 import { type Clock, monotonicClock } from "../settle/clock.ts";
 import { isInexact, parseExactObject } from "../settle/exact-json.ts";
 import { newToken, type Token } from "../settle/token.ts";
@@ -59,14 +60,14 @@ interface Asked {
   readonly recovery: SettlingRules;
   readonly key: string;
   readonly digest: string;
-  /** The same where it names the operation beside its key. */
-  readonly bodyName: string | undefined;
+  /** Where that names the operation beside its key. */
+  readonly amount: number | undefined;
   /** Its body as JSON. */
   readonly json: JsonObject;
 }
 
 /** Of an operation among those that are followed and were sent. */
-interface Name extends Pick<Asked, "key" | "bodyName"> {
+interface Name extends Pick<Asked, "key" | "amount"> {
   readonly path: string;
 }
 
@@ -118,12 +119,12 @@ export class Follower {
     if (this.#options.contract !== asked.contract) throw configurationChanged(call.route);
     const { history } = this.#options;
     const isGuarded = history?.isWhole === true;
-    const active = this.#active.get(nameOf(asked.route.path, asked.key, asked.bodyName));
+    const active = this.#active.get(nameOf(asked.route.path, asked.key, asked.amount));
     if (active !== undefined) {
       if (active.digest !== asked.digest) throw reused(asked, undefined);
       return this.#answer(active.operation, asked, untilMs, isGuarded);
     }
-    const past = history?.find(this.#options.service, asked.route.path, asked.key, asked.bodyName);
+    const past = history?.find(this.#options.service, asked.route.path, asked.key, asked.amount);
     if (past !== undefined && past.digest !== asked.digest) throw reused(asked, past);
     // That nothing was carried out is proven, so the same call is a new one.
     const isNew = past === undefined || past.end === "failed";
@@ -138,10 +139,10 @@ export class Follower {
    * The same without the header may be out: what its answer says of it, no question would.
    * @throws Fault where it is out for longer than its caller waits.
    */
-  async #sendingEnded({ route: { path }, key, digest, bodyName }: Asked, untilMs: number): Promise<void> {
-    const isInFlight = await this.#flightEnded({ path, key, bodyName }, digest, untilMs);
+  async #sendingEnded({ route: { path }, key, digest, amount }: Asked, untilMs: number): Promise<void> {
+    const isInFlight = await this.#flightEnded({ path, key, amount }, digest, untilMs);
     if (!isInFlight) return;
-    const isGuarded = this.#options.history?.find(this.#options.service, path, key, bodyName)?.isRecorded === true;
+    const isGuarded = this.#options.history?.find(this.#options.service, path, key, amount)?.isRecorded === true;
     const followed = { result: "unknown", answerOf: undefined, polls: 0, isGuarded } as const;
     const message = `Cannot show an answer to ${path}: it was sent before, and its answer is still awaited`;
     throw new Fault("broken", message, { reason: "no-reply", followed });
@@ -152,11 +153,11 @@ export class Follower {
    * @param digest Of which body; undefined for whatever it is.
    * @returns whether it is still awaited.
    */
-  async #flightEnded({ path, key, bodyName }: Name, digest: string | undefined, untilMs: number): Promise<boolean> {
+  async #flightEnded({ path, key, amount }: Name, digest: string | undefined, untilMs: number): Promise<boolean> {
     const { service, history } = this.#options;
     for (;;) {
-      if (this.#active.has(nameOf(path, key, bodyName))) return false;
-      const past = history?.find(service, path, key, bodyName);
+      if (this.#active.has(nameOf(path, key, amount))) return false;
+      const past = history?.find(service, path, key, amount);
       if (past?.isInFlight !== true || (digest !== undefined && past.digest !== digest)) return false;
       const leftMs = untilMs - this.#clock.nowMs();
       if (leftMs <= 0 || this.#stop.signal.aborted) return true;
@@ -176,7 +177,7 @@ export class Follower {
       const route = routeOf(contract, former.route);
       if (route === undefined || former.route === path || route.key === undefined) continue;
       // Its answer may prove more than any question.
-      if (await this.#flightEnded({ path: former.route, key, bodyName: undefined }, undefined, untilMs)) continue;
+      if (await this.#flightEnded({ path: former.route, key, amount: undefined }, undefined, untilMs)) continue;
       if (this.#options.contract !== contract) return;
       const waitMs = Math.max(0, untilMs - this.#clock.nowMs());
       const active = this.#active.get(nameOf(former.route, key))?.operation;
@@ -197,7 +198,7 @@ export class Follower {
           recovery: former,
           key,
           digest: past.digest,
-          bodyName: undefined,
+          amount: undefined,
           json,
         };
         // As long as proof may take, though this caller waits shorter: the next one finds it.
@@ -239,13 +240,17 @@ export class Follower {
       const state = `its ${inexact}, by which it is asked about, is a number beyond 2^53: send it as a string`;
       throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
     }
-    const digest = bodyDigest(call.body);
-    return { call, contract, route, recovery, key, digest, bodyName: bodyNameOf(recovery, digest), json };
+    const amount = recovery.isByAmount ? amountOf(amountIn(bytes.toString("utf8"))) : undefined;
+    if (recovery.isByAmount && amount === undefined) {
+      const state = "the body has no amount that is a number, and several of one payment are told apart by it: add amount";
+      throw new Fault("missing", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
+    }
+    return { call, contract, route, recovery, key, digest: bodyDigest(call.body), amount, json };
   }
 
   /** @param past As it was sent before; undefined where it is to be sent. */
   #begin(
-    { call, contract, route, recovery, key, digest, bodyName, json }: Asked,
+    { call, contract, route, recovery, key, digest, amount, json }: Asked,
     past: PastOperation | undefined,
     windowMs: number,
     isGuarded: boolean,
@@ -269,7 +274,7 @@ export class Follower {
       isGuarded,
       past,
       history: {
-        now: () => history?.find(service, route.path, key, bodyName),
+        now: () => history?.find(service, route.path, key, amount),
         lastOrder: () => history?.lastOrder(service, key),
         othersOpen: () => history?.othersOpen(service, route.path, key),
         hadAny: () => history?.hadAny(service, key) ?? false,
@@ -278,9 +283,9 @@ export class Follower {
       requestId: call.requestId,
       windowMs,
     });
-    const name = nameOf(route.path, key, bodyName);
+    const name = nameOf(route.path, key, amount);
     this.#active.set(name, { operation, digest });
-    void operation.started.then(() => history?.followed(service, route.path, key, bodyName));
+    void operation.started.then(() => history?.followed(service, route.path, key, amount));
     void operation.ended.then(() => {
       this.#active.delete(name);
       const { end, order } = operation;
@@ -292,7 +297,7 @@ export class Follower {
   /** Waits for its end until then, but for the end of its sending in any case, as without. */
   async #answer(
     operation: Operation,
-    { call: { caller }, route: { path }, key, bodyName }: Asked,
+    { call: { caller }, route: { path }, key, amount }: Asked,
     untilMs: number,
     isGuarded: boolean,
   ): Promise<Reply> {
@@ -300,7 +305,7 @@ export class Follower {
     await Promise.race([operation.started, operation.ended]);
     await this.#ended(operation, Math.max(0, untilMs - this.#clock.nowMs()));
     // What is told must be so after a power cut as well.
-    if (operation.mayHaveBegun) await this.#options.history?.recorded(this.#options.service, path, key, bodyName);
+    if (operation.mayHaveBegun) await this.#options.history?.recorded(this.#options.service, path, key, amount);
     return operation.answer(isGuarded);
   }
 
@@ -312,7 +317,7 @@ export class Follower {
   }
 }
 
-const nameOf = (route: string, key: string, bodyName = "") => `${route} ${key} ${bodyName}`;
+const nameOf = (route: string, key: string, amount?: number) => `${route} ${key} ${amount ?? ""}`;
 
 /** The fields of a body that name its operation, in a question too. */
 const namesIn = (route: Route, recovery: SettlingRules): readonly string[] =>
@@ -336,12 +341,15 @@ function sentBefore(token: Token, past: PastOperation): Token {
   return { ...token, known: { ...token.known, phase, doubt: true, isAborted, baseline, unprinted, hasOtherNames, ...named } };
 }
 
-function reused({ route, key, call }: Asked, past: PastOperation | undefined): Fault {
+function reused({ route, recovery, key, amount, call }: Asked, past: PastOperation | undefined): Fault {
   const when = past === undefined ? "is being followed" : `was sent at ${new Date(past.sentMs).toISOString()}`;
-  const state = `another body with the ${route.key} ${JSON.stringify(key)} ${when}`;
-  const advice = `ask how that one ended, and use a new ${route.key} for another operation`;
+  const same = `the ${route.key} ${JSON.stringify(key)}${amount === undefined ? "" : " and this amount"}`;
+  // Under another key it would be about another payment.
+  const advice = recovery.ownKey
+    ? `ask how that one ended, and use a new ${route.key} for another operation`
+    : `its ${route.key} is the payment's: make sure how that one ended, and send another operation without Prefer: wait`;
   // It has no word: "failed" would let a till that reads the word alone sell once more, while the first one may go on.
-  return new Fault("reused", `Cannot send ${call.route}: ${state}: ${advice}. Nothing was sent`);
+  return new Fault("reused", `Cannot send ${call.route}: another body with ${same} ${when}: ${advice}. Nothing was sent`);
 }
 
 function tooMany({ call }: Asked): Fault {

@@ -82,6 +82,12 @@ export function amountIn(json: string): string | undefined {
   return found;
 }
 
+/** As a number, for what two tills or two versions of one write otherwise; undefined where it is none. */
+export function amountOf(digits: string | undefined): number | undefined {
+  const amount = Number(digits ?? "");
+  return digits === undefined || digits === "" || !Number.isFinite(amount) ? undefined : amount;
+}
+
 /** The place behind a string's closing quote; the text's end when it has none. */
 function stringEnd(json: string, start: number): number {
   for (let at = start + 1; at < json.length; at++) {

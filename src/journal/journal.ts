@@ -1,7 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
 import { contracts } from "../contract/contracts.ts";
 import type { OperationLogEnding, OperationLogEntry } from "../contract/operation-log.ts";
-import { bodyNameOf, settlingRulesOf } from "../contract/settling.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import { maskCardNumbers } from "../core/card-number.ts";
 import { nowMs } from "../core/clock.ts";
@@ -224,8 +224,8 @@ export class Journal implements OperationHistory {
         if (sending !== undefined) call.onSent?.(sending.order);
         // Looked up when the call came; by now another may have been sent, or the journal have been read.
         if (call.followMs !== undefined && sending !== undefined) {
-          const digest = bodyNameOf(settlingRulesOf(call.contract, route.path), record.digest);
-          refuseRepeated(call, record, this.#recent.before(record, sending, digest));
+          const isByAmount = settlingRulesOf(call.contract, route.path)?.isByAmount === true;
+          refuseRepeated(call, record, this.#recent.before(record, sending, isByAmount ? sending.amount : undefined));
         }
         if (isRecorded || this.#onFailure === "relay") return;
         // A record that was never begun to be written says nothing, and must not take the place of one that does.
@@ -255,9 +255,9 @@ export class Journal implements OperationHistory {
     };
   }
 
-  find(service: string, route: string, key: string, ofDigest?: string): PastOperation | undefined {
+  find(service: string, route: string, key: string, amount?: number): PastOperation | undefined {
     const sent = { service, route, key: storedKey(key) };
-    const found = this.#recent.find(sent, ofDigest);
+    const found = this.#recent.find(sent, amount);
     if (found === undefined) return undefined;
     const { sending, times: _, hadGoodEnd: __, ...known } = found;
     const { sentMs, digest, ask, device, place, notes } = sending;
@@ -269,8 +269,8 @@ export class Journal implements OperationHistory {
     return { ...known, sentMs, digest, ask, device, isInFlight, isRecorded, isFresh, isLast, mayBeCleared };
   }
 
-  async recorded(service: string, route: string, key: string, digest?: string): Promise<void> {
-    const notes = this.#recent.find({ service, route, key: storedKey(key) }, digest)?.sending.notes ?? [];
+  async recorded(service: string, route: string, key: string, amount?: number): Promise<void> {
+    const notes = this.#recent.find({ service, route, key: storedKey(key) }, amount)?.sending.notes ?? [];
     await Promise.all(notes.map(({ recorded }) => recorded));
   }
 
@@ -286,8 +286,8 @@ export class Journal implements OperationHistory {
     return this.#recent.hadAny({ service, key: storedKey(key) });
   }
 
-  followed(service: string, route: string, key: string, digest?: string): void {
-    const recent = this.#recent.find({ service, route, key: storedKey(key) }, digest);
+  followed(service: string, route: string, key: string, amount?: number): void {
+    const recent = this.#recent.find({ service, route, key: storedKey(key) }, amount);
     if (recent !== undefined) recent.sending.isFollowed = true;
   }
 

@@ -2,6 +2,7 @@ import { closingRoutes, settlingRules } from "../contract/settling.ts";
 import { nowMs } from "../core/clock.ts";
 import { contractIn } from "../core/device-mark.ts";
 import type { OperationEnd, PastOperation } from "../core/followed.ts";
+import { amountOf } from "./body-fields.ts";
 import type { SentRecord } from "./record.ts";
 import {
   isAskedBefore,
@@ -58,7 +59,8 @@ function lastOperation(sendings: readonly Sending[]): RecentOperation | undefine
   return { ...known, sending, mayEndWell: known.hadGoodEnd || (known.times > 1 && nowMs() < mayRunUntilMs(sending)) };
 }
 
-const isOfBody = (sending: Sending, digest: string | undefined) => digest === undefined || sending.digest === digest;
+const mayBeOf = (sending: Sending, amount: number | undefined) =>
+  amount === undefined || sending.amount === undefined || sending.amount === amount;
 
 const isSameRequest = (one: Sending, other: Sending) => one.route === other.route && one.digest === other.digest;
 
@@ -189,11 +191,12 @@ export class RecentOperations {
   }
 
   #sending(
-    { route, timeMs, digest, device, ask, fresh = false }: SentRecord,
+    { route, timeMs, digest, device, ask, fresh = false, amount }: SentRecord,
     place: Pick<Sending, "place" | "order" | "atMs" | "endedMs">,
   ): Sending {
     const unknown = { notes: [], said: nothingSaid, isFound: false, settled: undefined, isStopped: false, isFollowed: false };
-    return { route, sentMs: timeMs, digest, device, ask, isFresh: fresh, ...place, ...unknown };
+    const own = { route, sentMs: timeMs, digest, device, ask, isFresh: fresh, amount: amountOf(amount) };
+    return { ...own, ...place, ...unknown };
   }
 
   /** In the order of their sending: a journal that is read late brings what was sent before. */
@@ -235,15 +238,15 @@ export class RecentOperations {
     for (const sending of this.#under(sent)) if (sending.order <= order) sending.isStopped = true;
   }
 
-  /** The last one of a route under a key, where a digest is given of those of that body. */
-  find(sent: Key & Pick<SentRecord, "route">, digest?: string): RecentOperation | undefined {
-    return lastOperation(this.#under(sent).filter((each) => each.route === sent.route && isOfBody(each, digest)));
+  /** The last one of a route under a key, where an amount is given of those that may be of it. */
+  find(sent: Key & Pick<SentRecord, "route">, amount?: number): RecentOperation | undefined {
+    return lastOperation(this.#under(sent).filter((each) => each.route === sent.route && mayBeOf(each, amount)));
   }
 
   /** The same as it was before a sending. */
-  before({ service, key }: Key, { route, order }: Sending, digest?: string): RecentOperation | undefined {
+  before({ service, key }: Key, { route, order }: Sending, amount?: number): RecentOperation | undefined {
     const sendings = this.#under({ service, key });
-    return lastOperation(sendings.filter((each) => each.route === route && each.order < order && isOfBody(each, digest)));
+    return lastOperation(sendings.filter((each) => each.route === route && each.order < order && mayBeOf(each, amount)));
   }
 
   /** The sending whose record has this place. */

@@ -15,6 +15,8 @@ export type PlaceInJournal = PendingRecord | number;
 
 export interface Sending extends Pick<PastOperation, "sentMs" | "digest" | "ask" | "device" | "isFresh"> {
   readonly route: string;
+  /** undefined where its record has none that can be read. */
+  readonly amount: number | undefined;
   readonly place: PlaceInJournal;
   /** Greater than of all that was sent before: what earlier processes sent has its record's number, whatever the box's clock was. */
   readonly order: number;

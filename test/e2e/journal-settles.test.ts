@@ -227,7 +227,7 @@ test("a refund whose answer proves nothing is listed with why, is sent once, and
   }
 });
 
-test("refunds of one payment by qr are told apart by their bodies, each is sent once, and its word outlives a kill -9", async () => {
+test("refunds of one payment by qr are told apart by their amounts, each is sent once, and its word outlives a kill -9", async () => {
   const scratch = scratchFolder();
   const terminal = new Terminal(
     join(scratch.path, "tty"),

@@ -252,20 +252,28 @@ test("Follower refuses another body under a key that was sent, or is followed", 
 });
 
 for (const route of ["/cancel", "/refund", "/final_confirm"]) {
-  test(`Follower sends a second qr ${route} of one payment, of another body, at the same time or later, and each of them once`, async () => {
-    const done = { status: "success", data: { rrn: "77" } };
-    const box = following((_, body) => (body.includes("500") ? lost : done), { service: "qr", route });
-    const operation = { pay_id: "P-1", trans: "T-1" };
-    const bodies = [500, 700, 900].map((amount) => ({ ...operation, amount }));
-    const ask = () => Promise.all(bodies.slice(0, 2).map(async (body) => (await ended(box.ask(body))).stands));
-    assert.deepEqual(await ask(), ["unknown after 0", "approved after 0"]);
-    assert.equal((await ended(box.ask(bodies[2] ?? {}))).stands, "approved after 0");
-    // Of the first one nothing is sent again, whatever became of the others under its key
-    assert.equal((await ended(box.ask(bodies[0] ?? {}))).stands, "unknown after 0");
-    assert.deepEqual(
-      box.sent.map(({ body }) => JSON.parse(body).amount),
-      [500, 700, 900],
-    );
+  test(`Follower that refuses a second qr ${route} of a payment says how it can be sent, under the payment's own pay_id`, async () => {
+    const box = following((_, __, count) => (count === 1 ? lost : running), { service: "qr", route });
+    const operation = { pay_id: "P-1", trans: "T-1", amount: 500 };
+    assert.equal((await ended(box.ask(operation))).stands, "unknown after 0");
+    // A till that writes the same otherwise must not give back twice.
+    const { fault } = await ended(box.ask({ ...operation, amount: "500.0", rrn: "1" }));
+    assert.equal(fault?.kind, "reused");
+    const advice = "make sure how that one ended, and send another operation without Prefer: wait. Nothing was sent";
+    assert.ok(fault?.message.endsWith(`: its pay_id is the payment's: ${advice}`), fault?.message);
+    assert.equal(box.sent.length, 1);
+  });
+}
+
+for (const route of ["/cancel", "/refund"]) {
+  test(`Follower refuses a qr ${route} without an amount, by which several of one payment are told apart, unsent`, async () => {
+    const box = following(() => running, { service: "qr", route });
+    for (const more of [{}, { amount: null }, { amount: "five" }]) {
+      const { fault } = await ended(box.ask({ pay_id: "P-1", trans: "T-1", ...more }));
+      assert.equal(fault?.kind, "missing");
+      assert.match(fault?.message ?? "", /: the body has no amount that is a number, .*: add amount\. Nothing was sent/);
+    }
+    assert.equal(box.sent.length, 0);
   });
 }
 

@@ -48,8 +48,6 @@ export class History implements OperationHistory {
 
   /** What was sent last under its key. @returns its order. */
   sent(service: string, route: string, key: string, operation: Past): number {
-    const last = this.find(service, route, key);
-    if (last !== undefined) this.past.set(`${service} ${route} ${key} ${last.digest}`, last);
     for (const [name, past] of this.past) {
       if (name.startsWith(`${service} `) && name.endsWith(` ${key}`)) this.past.set(name, { ...past, isLast: false });
     }
@@ -63,10 +61,8 @@ export class History implements OperationHistory {
     return this.#orders.get(`${service} ${key}`) ?? 0;
   }
 
-  find(service: string, route: string, key: string, digest?: string): PastOperation | undefined {
-    const last = this.past.get(`${service} ${route} ${key}`);
-    if (digest === undefined || last?.digest === digest) return last;
-    return this.past.get(`${service} ${route} ${key} ${digest}`);
+  find(service: string, route: string, key: string): PastOperation | undefined {
+    return this.past.get(`${service} ${route} ${key}`);
   }
 
   /** What is known, to be restored where a sending doesn't leave. */

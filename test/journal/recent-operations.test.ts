@@ -110,3 +110,44 @@ test("Journal.unended() has what is followed also where only the last of its sen
   journal.followed("bank", "/sale", "A");
   assert.deepEqual(journal.unended(), [{ service: "bank", route: "/sale", key: "A" }]);
 });
+
+test("Journal.find() by an amount finds what may be of that: what is given back of a payment in parts, before and after a restart", async () => {
+  const { journal, disk } = await opened();
+  const refund = async (amount: string, answer: object) => {
+    const body = `{"pay_id":"P"${amount === "" ? "" : `,"amount":${amount}`}}`;
+    const entry = journal.begin(
+      { ...callOf("P", { service: "qr", body }), route: "/refund", followMs: 1_000 },
+      routeTo("/refund", "qr"),
+    );
+    const refused = await entry.sent().catch((fault: unknown) => fault);
+    if (refused === undefined)
+      return entry.ended({ outcome: "answered", status: "success", payload: [Buffer.from(JSON.stringify(answer))] });
+    await entry.ended({ outcome: "not-sent" });
+    throw refused;
+  };
+  const done = { status: "success", data: { rrn: "1" } };
+  await refund("500", done);
+  await refund("7e2", { status: "success" });
+  const ends = (at: Journal) => [500, 700, 900].map((amount) => at.find("qr", "/refund", "P", amount)?.end ?? "none");
+  const isThere = (at: Journal) => [500, 700, 900].map((amount) => at.find("qr", "/refund", "P", amount) !== undefined);
+  assert.deepEqual(
+    [ends(journal), isThere(journal)],
+    [
+      ["approved", "none", "none"],
+      [true, true, false],
+    ],
+  );
+  const { journal: next } = await opened(disk.afterCut([], true));
+  assert.deepEqual(
+    [ends(next), isThere(next)],
+    [
+      ["approved", "none", "none"],
+      [true, true, false],
+    ],
+  );
+  // The same amount otherwise written is no other one, and one that can't be read may be any.
+  await assert.rejects(refund("500.0", done), /another body with its key was sent at/);
+  await assert.rejects(refund("", done), /another body with its key was sent at/);
+  await refund("900", done);
+  assert.deepEqual(isThere(journal), [true, true, true]);
+});

@@ -19,6 +19,7 @@ function sendingOf(order: number, more: Partial<Sending> = {}): Sending {
   const from = { route: "/sale", digest: "A", place: order, order, atMs: 0, sentMs: 0, ask: {}, isFresh: false, endedMs: 0 };
   return {
     ...from,
+    amount: undefined,
     isFollowed: false,
     notes: [],
     said: nothingSaid,
