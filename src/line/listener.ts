@@ -219,7 +219,10 @@ export class LineListener {
     const ending = await this.#ending(handler, call, waitedMs);
     const payload = payloadOf(contract, call, ending);
     const tookMs = nowMs() - beganMs;
-    if (this.#isNewest) await this.#stillness();
+    if (this.#isNewest) {
+      await everythingRead();
+      await this.#stillness();
+    }
     const given = this.#isAwaited;
     const isWritten = given && payload.length > 0;
     if (isWritten) await this.#write(contract, payload);
@@ -365,6 +368,14 @@ export class LineListener {
     });
     return this.#writing;
   }
+}
+
+/**
+ * Waits until what had come by now was read. Where the process stood still, an answer may wake it ahead of what its till asked meanwhile,
+ * which lies in the kernel. Of two turns of the event loop one at least looks at the devices, whichever phase this is called in.
+ */
+async function everythingRead(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { unreadQuietMs } from "../../src/line/limits.ts";
@@ -218,6 +219,37 @@ test("posline gateway keeps the answer to a request back when the till has asked
   assert.deepEqual([sale["outcome"], sale["left"], sale["replyBytes"]], ["answered", true, 0]);
   assert.equal(await gateway.ended("SIGTERM"), 0);
   assert.equal(till.answers.length, 1);
+});
+
+test("posline gateway that stood still gives no answer that the till gave up meanwhile, and carries out no copy", async () => {
+  const sales: ServerResponse[] = [];
+  const { till, upstream, gateway } = await shopOf((heard, response) => {
+    if (heard.path === "/bank/sale") sales.push(response);
+    else byPath(heard, response);
+  });
+  const sale = till.frame("length", '/sale\n{"pay_id":"A"}');
+  const check = till.frame("length", '/check\n{"pay_id":"B"}');
+  for (const [count, again, answer] of [
+    [1, check, '{ "status":"success",  "code":0,"path":"/bank/check" }'],
+    [2, sale, '{"status":"success","n":2}'],
+  ] as const) {
+    till.answers.length = 0;
+    await till.send(sale);
+    await upstream.hears(count === 1 ? 1 : 3);
+    gateway.child.kill("SIGSTOP");
+    sales[count - 1]?.end(`{"status":"success","n":${count}}`);
+    await till.send(again);
+    // No sign tells that both lie in the kernel.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    gateway.child.kill("SIGCONT");
+    assert.equal(await till.answer(0), answer);
+  }
+  await gateway.ended("SIGTERM");
+  assert.equal(till.answers.length, 1);
+  assert.deepEqual(
+    upstream.heard.map(({ path }) => path),
+    ["/bank/sale", "/bank/check", "/bank/sale"],
+  );
 });
 
 test("posline gateway lets the request in flight end on SIGTERM, answers it and exits with 0", async () => {

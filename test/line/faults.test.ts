@@ -40,7 +40,8 @@ async function failing() {
     fault = given;
     const { framing, linePrefix } = contracts[service];
     device.reply(framing, framing === "stx" ? `command=${path}&data=e30=&sign=AAAA` : `${linePrefix}${path}\n{}`);
-    await time.settle();
+    // Before an answer goes out the loop is let go round twice.
+    for (let turn = 0; turn < 3; turn++) await time.settle();
     const bytes = Buffer.concat(device.written.slice(read));
     read = device.written.length;
     const [first, ...more] = decoder.push(bytes);
