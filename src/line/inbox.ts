@@ -62,12 +62,12 @@ export class Inbox {
 
   /**
    * Bytes came that may have been a request, and can't be read: their sender awaits neither the answer that is in work nor
-   * one that waits.
+   * one that waits. The rest of a frame that was broken in two comes so as well: the error that it is answered with holds for both.
    */
   supersede(): void {
     if (this.#answering === "all") return;
     this.dropWaiting();
-    if (this.#inWork !== undefined) this.#wanted = false;
+    if (this.#inWork !== undefined && !("broken" in this.#inWork)) this.#wanted = false;
   }
 
   /** The next one is in work until `done`; undefined when there is none. */
@@ -102,8 +102,9 @@ export class InboxCaller extends Presence {
   }
 }
 
-/** Whether both are the same request, byte for byte. */
+/** Whether both are the same request, byte for byte, or can't be read both: one error answers them. */
 function isSame(one: Job, other: Job): boolean {
+  if ("broken" in one && "broken" in other) return true;
   if (!("frame" in one && "frame" in other) || one.frame.framing !== other.frame.framing) return false;
   if (one.frame.payloadBytes !== other.frame.payloadBytes) return false;
   return Buffer.concat(one.frame.payload).equals(Buffer.concat(other.frame.payload));

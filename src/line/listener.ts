@@ -16,7 +16,7 @@ import type { Decoded, Discard, Frame, Framing } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
 import { FramedLink } from "./framed-link.ts";
 import { type Answering, Inbox, InboxCaller, type Job } from "./inbox.ts";
-import { shortWireMs, unreadQuietMs } from "./limits.ts";
+import { corruptQuietMs, shortWireMs, unreadQuietMs } from "./limits.ts";
 
 /**
  * Where calls enter from a line: reads request frames, hands them to the service's handler one after the other, and frames what
@@ -267,6 +267,22 @@ export class LineListener {
     }
   }
 
+  /**
+   * Waits for the silence behind what can't be read, and tells whether it ended in one. It may have been noise ahead of a request: an error
+   * would be taken for the answer to that request, which is carried out.
+   */
+  async #isQuietBehind(): Promise<boolean> {
+    const untilMs = nowMs() + payloadMsMin;
+    while (this.#inbox.wanted && nowMs() < untilMs) {
+      const now = nowMs();
+      const quietMs = this.#heardMs + corruptQuietMs;
+      if (this.#link.isStill && now >= quietMs) break;
+      await this.#stirred(now < quietMs ? quietMs - now : untilMs - now);
+    }
+    await everythingRead();
+    return this.#isAwaited;
+  }
+
   /** Waits until something comes or goes, for so many milliseconds at most. */
   async #stirred(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
@@ -306,6 +322,7 @@ export class LineListener {
   async #refuseUnread(contract: Contract, message: string): Promise<void> {
     if (!this.#answersUnread) return;
     this.#answersUnread = false;
+    if (this.#isNewest && !(await this.#isQuietBehind())) return;
     await this.#write(contract, refusal(contract, message));
   }
 

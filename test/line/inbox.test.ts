@@ -6,6 +6,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Inbox, type Job } from "../../src/line/inbox.ts";
+import { corruptQuietMs } from "../../src/line/limits.ts";
 import { type LineExchange, LineListener } from "../../src/line/listener.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
@@ -222,7 +223,9 @@ test("LineListener of the newest takes a request of other bytes or another frami
   await gateway.ask("/sale\n1 ");
   assert.deepEqual(await gateway.answer("{}"), []);
   await gateway.ask("/sale\n1 ", "stx");
-  assert.deepEqual(await gateway.answer("{}"), [
+  assert.deepEqual(await gateway.answer("{}"), []);
+  await time.advance(corruptQuietMs);
+  assert.deepEqual(await gateway.written(), [
     '{"status":"error","code":2,"message":"Cannot read the request: its command is missing, or a field appears twice"}',
   ]);
   assert.equal(gateway.unaddressed, 1);
@@ -433,6 +436,34 @@ test("LineListener of the newest answers no broken frame that a good one follows
   gateway.device.send(Buffer.concat([bad, good]));
   await time.settle();
   assert.deepEqual([gateway.calls.length, await gateway.written()], [1, []]);
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest answers no broken frame behind which another comes, and one broken in two once it is quiet", async () => {
+  const good = frame("stx", "command=/sale&data=e30=&sign=x");
+  const bad = Buffer.from(good);
+  bad.writeUInt8(bad.readUInt8(6) ^ 1, 6);
+  for (const [first, second] of [
+    [Buffer.concat([bad, good.subarray(0, 9)]), good.subarray(9)],
+    [bad, good],
+  ] as const) {
+    const gateway = await Gateway.open();
+    gateway.device.send(first);
+    await time.advance(corruptQuietMs / 2);
+    gateway.device.send(second);
+    await time.advance(corruptQuietMs);
+    assert.deepEqual(await gateway.written(), []);
+    assert.equal(gateway.calls.length, 1);
+    assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
+    await gateway.listener.stop();
+  }
+  const gateway = await Gateway.open();
+  const cut = Buffer.from(good);
+  cut.writeUInt8(3, 12);
+  gateway.device.send(cut);
+  await time.advance(1_000);
+  const [answer, ...more] = await gateway.written();
+  assert.deepEqual([JSON.parse(answer ?? "").code, more, gateway.calls.length], [2, [], 0]);
   await gateway.listener.stop();
 });
 
