@@ -54,10 +54,12 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
       const { replyTimeoutMs, replyBytesMax, apiKey } = each;
       const contract = contracts[each.contract];
       const upstream = upstreamOf(each);
+      const ask = httpCaller({ contract, upstream, replyTimeoutMs, replyBytesMax, apiKey, stop: ending.signal });
       return {
         contract,
         service,
-        handler: httpCaller({ contract, upstream, replyTimeoutMs, replyBytesMax, apiKey, stop: ending.signal }),
+        // A till that gave its operation no name is not told to ask by it.
+        handler: (call, waitedMs) => ask({ ...call, key: keyOf(call) }, waitedMs),
       };
     }),
     report: {

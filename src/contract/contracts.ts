@@ -1,4 +1,5 @@
 import type { ContractName } from "../core/call.ts";
+import { askAgain, checkByEye, checkFirst } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
 import { nearest } from "../core/nearest.ts";
 import { bank } from "./bank.ts";
@@ -38,4 +39,14 @@ export function noSuchRoute({ service, routes }: Contract, path: string): string
       : `: ${others.map((each) => each.service).join(" and ")} ${others.length > 1 ? "have it, on other ports" : "has it, on another port"}`;
   const advice = meant !== undefined ? `: did you mean ${meant}?` : elsewhere;
   return `${service} has no route ${quotedName(path)}${advice}`;
+}
+
+/**
+ * What a call's sender must do when nobody knows what became of it.
+ * @param key What the sender calls the operation, where that is known.
+ */
+export function adviceWhenUnknown({ service }: Contract, route: Route, key: string | undefined): string {
+  if (route.effect === "none") return askAgain;
+  // /close_shift and the like have no name; nor has a sale whose till gave it none.
+  return route.key === undefined || (key === undefined && route.effect === "money") ? checkByEye : checkFirst[service];
 }

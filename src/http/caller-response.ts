@@ -1,6 +1,7 @@
 import type { Contract, Route } from "../contract/contract.ts";
-import type { Reply, ServiceName } from "../core/call.ts";
-import { askAgain, checkFirst, Fault, type FaultKind, type FaultReason, nothingSent } from "../core/fault.ts";
+import { adviceWhenUnknown } from "../contract/contracts.ts";
+import type { Call, Reply, ServiceName } from "../core/call.ts";
+import { Fault, type FaultKind, type FaultReason, nothingSent } from "../core/fault.ts";
 import { type ReadReply, readReply } from "../envelope/reply.ts";
 import type { UpstreamResponse } from "./caller-request.ts";
 
@@ -16,9 +17,9 @@ export interface FaultTexts {
   unknown(reason: FaultReason, state: string): Fault;
 }
 
-export function faultTexts(contract: Contract, route: Route, service: ServiceName): FaultTexts {
+export function faultTexts(contract: Contract, route: Route, { service, key }: Pick<Call, "service" | "key">): FaultTexts {
   const { path } = route;
-  const advice = route.effect === "none" ? askAgain : checkFirst[contract.service];
+  const advice = adviceWhenUnknown(contract, route, key);
   return {
     contract,
     route,

@@ -45,7 +45,7 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
     const message = toHttp(contract, call);
     const route = routeOf(contract, message.path);
     if (route === undefined) throw new Fault("route", `Cannot send the request: ${noSuchRoute(contract, call.route)}`);
-    const texts = faultTexts(contract, route, call.service);
+    const texts = faultTexts(contract, route, call);
     const startedMs = nowMs();
     const timeoutMs = options.replyTimeoutMs[route.path] ?? route.replyTimeoutMs;
     const dueMs = startedMs + timeoutMs - waitedMs;

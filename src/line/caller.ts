@@ -1,9 +1,9 @@
 import { serviceDefaults } from "../config/limits.ts";
 import type { Contract, Route } from "../contract/contract.ts";
-import { noSuchRoute, routeOf } from "../contract/contracts.ts";
+import { adviceWhenUnknown, noSuchRoute, routeOf } from "../contract/contracts.ts";
 import type { OperationLog, OperationLogEntry } from "../contract/operation-log.ts";
 import type { Call, ContractName, Handler, Reply, ServiceName } from "../core/call.ts";
-import { askAgain, checkByEye, checkFirst, Fault } from "../core/fault.ts";
+import { Fault } from "../core/fault.ts";
 import { questionToLine, toLine } from "../envelope/request.ts";
 import type { LineService } from "../recovery/probe-account.ts";
 import type { Question } from "../recovery/questions.ts";
@@ -43,7 +43,7 @@ export function lineCaller(options: LineCallerOptions): Handler {
     background: call.background === true,
     repeatable: route.effect === "none",
     shapedAs: questionAt(contract, route.path),
-    adviceWhenUnknown: adviceWhenUnknown(contract, route, call),
+    adviceWhenUnknown: adviceWhenUnknown(contract, route, call.key),
     caller: call.caller,
   });
   // Not an async function, which would put a promise of its own around the line's for each call.
@@ -66,13 +66,6 @@ function questionAt({ probe, secondProbe }: Contract, route: string): Question |
   if (route === probe.route) return "probe";
   if (secondProbe === undefined) return undefined;
   return route === secondProbe.route || secondProbe.alikeRoutes.includes(route) ? "second" : undefined;
-}
-
-/** What its caller must do when nobody knows what became of it. */
-function adviceWhenUnknown({ service }: Contract, { effect, key }: Route, call: Call): string {
-  if (effect === "none") return askAgain;
-  // /close_shift and the like have no name; nor has a sale whose till gave it none.
-  return key === undefined || (call.key === undefined && effect === "money") ? checkByEye : checkFirst[service];
 }
 
 /** Runs a request that is recorded: that it is sent before its first byte, and how it ended before the caller learns it. */

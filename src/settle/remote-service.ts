@@ -1,9 +1,9 @@
 import type { Contract, Route } from "../contract/contract.ts";
+import { adviceWhenUnknown } from "../contract/contracts.ts";
 import { adviceAfter } from "../contract/settling.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";
-import { askAgain, checkFirst } from "../core/fault.ts";
 import { type JsonObject, looseInteger } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
 import { timerMsMax } from "./clock.ts";
@@ -128,7 +128,7 @@ export class RemoteService {
         return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
       }
       case "unknown":
-        return new UnknownError(failure(route.effect === "none" ? askAgain : checkFirst[contract.service]));
+        return new UnknownError(failure(adviceWhenUnknown(contract, route, route.key)));
       case "answered":
         return this.#rejected(route, failure, result);
     }

@@ -106,14 +106,16 @@ test("the advice after an error follows the contract's recovery rules", async ()
   }
 });
 
-test("UnknownError says to ask first, and of a question that it may be asked again", async () => {
+test("UnknownError says to ask first, of a question that it may be asked again, and where there is no name to ask by", async () => {
   const { client } = over([
     ["/sale", lost],
     ["/check", lost],
+    ["/terminate", lost],
   ]);
   const unknown = (advice: RegExp) => (thrown: unknown) => thrown instanceof UnknownError && advice.test(thrown.advice);
   await assert.rejects(client.bank.sale({ amount: 1, currency_name: "AZN" }), unknown(/\/check with the same pay_id/));
   await assert.rejects(client.bank.check({ pay_id: "P-1" }), unknown(/^Nothing was changed: send the request again$/));
+  await assert.rejects(client.bank.terminate(), unknown(/no name to ask by: look at the terminal$/));
 });
 
 test("a method rejects with NotSentError for a fiscal request that can't be signed", async () => {

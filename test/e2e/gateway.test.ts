@@ -171,9 +171,19 @@ test("posline gateway tells an unknown outcome in the service's envelope, with w
   const bank = JSON.parse(await till.ask("length", '/sale\n{"pay_id":"A"}'));
   assert.deepEqual([bank.status, bank.code], ["error", -3]);
   assert.match(bank.message, /Outcome unknown, it may have been carried out: call \/check with the same pay_id$/);
-  const fiscal = JSON.parse(await till.ask("stx", "command=/sale&data=e30=&sign=AAAA"));
+  const data = Buffer.from('{"documentExtID":"F-1"}').toString("base64");
+  const fiscal = JSON.parse(await till.ask("stx", `command=/sale&data=${data}&sign=AAAA`));
   assert.equal(fiscal.code, 5);
   assert.match(fiscal.message, /Outcome unknown, .*: call \/check_status with the same documentExtID/);
+  // What has no name can't be asked about by it.
+  for (const [framing, text] of [
+    ["stx", "command=/sale&data=e30=&sign=AAAA"],
+    ["stx", "command=/open_shift&data=e30=&sign=AAAA"],
+    ["length", '/sale\n{"amount":1}'],
+    ["length", "/terminate"],
+  ] as const) {
+    assert.match(JSON.parse(await till.ask(framing, text)).message, /Outcome unknown, .*, and posline has no name to ask by/);
+  }
   await gateway.ended("SIGTERM");
 });
 

@@ -143,6 +143,19 @@ test("httpCaller() names the setting of the service that asked, not of another o
   }
 });
 
+test("httpCaller() says of an unknown outcome how to ask about it only where it has a name to ask by", async () => {
+  const { url } = await upstreamOf(answering(503, "<html>"));
+  for (const [service, route, key, advice] of [
+    ["fiscal", "/sale", "F-1", /: call \/check_status with the same documentExtID/],
+    ["fiscal", "/sale", undefined, /, and posline has no name to ask by: look at the terminal$/],
+    ["fiscal", "/open_shift", undefined, /, and posline has no name to ask by: look at the terminal$/],
+    ["bank", "/terminate", undefined, /, and posline has no name to ask by: look at the terminal$/],
+    ["bank", "/check", "A-1", /Nothing was changed: send the request again$/],
+  ] as const) {
+    await failsAs(callerOf(service, url)(callOf(service, route, "data=e30=&sign=AAAA", { key })), "broken", advice);
+  }
+});
+
 test("httpCaller() tells any other status as unknown, and follows no redirection", async () => {
   for (const [status, text] of [
     [500, "<html>"],

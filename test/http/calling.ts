@@ -49,7 +49,7 @@ export function callOf(service: ContractName, route: string, body = "", more: Pa
     route,
     body: pieces,
     requestId: "id-1",
-    key: undefined,
+    key: "A-1",
     caller: new Presence(),
     ...more,
   };
