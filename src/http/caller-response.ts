@@ -39,7 +39,8 @@ export function faultTexts(contract: Contract, route: Route, { service, key }: P
  * proxies and frameworks, which stand between and know nothing of the operation: taken for the service's, a proxy's 502 would end a
  * payment that goes on. Some of them write a number as well, so where an error ends a payment (qr /check) the status must agree.
  *
- * A status that says that the request was refused before anybody looked into it counts as not sent; anything else is unknown.
+ * A status that says that the request was refused before anybody looked into it counts as not sent, unless the body says success; anything
+ * else is unknown.
  */
 export function interpretResponse(response: UpstreamResponse, texts: FaultTexts): Pick<Reply, "payload" | "status" | "code"> {
   const { status, payload } = response;
@@ -52,7 +53,8 @@ export function interpretResponse(response: UpstreamResponse, texts: FaultTexts)
       return { payload, status: read.status, code: read.code };
     }
   }
-  const refused = refusedStatuses[status];
+  const saysSuccess = typeof read !== "string" && read.status === "success";
+  const refused = saysSuccess ? undefined : refusedStatuses[status];
   if (refused !== undefined) {
     const state = refused.state(texts);
     throw new Fault(refused.kind, `Cannot carry out ${texts.route.path}: ${state}. Nothing was carried out`, {

@@ -131,6 +131,14 @@ test("httpCaller() tells a refusal before anything was done as not sent, with wh
   await failsAs(callerOf("bank", upstream.url)(callOf("bank", "/sale", "{}")), "key", /set apiKey/);
 });
 
+test("httpCaller() doesn't call refused what the body calls a success, whatever its HTTP status", async () => {
+  for (const status of [401, 403, 404, 405, 413, 421, 500]) {
+    const { url } = await upstreamOf(answering(status, '{"status":"success","data":{"status":"APPROVED"}}'));
+    const words = new RegExp(`HTTP ${status}\\. Outcome unknown`);
+    await failsAs(callerOf("bank", url)(callOf("bank", "/sale", "{}")), "broken", words);
+  }
+});
+
 test("httpCaller() names the setting of the service that asked, not of another of its contract", async () => {
   for (const [status, kind, words] of [
     [401, "key", /set apiKey of bank-2 to/],
