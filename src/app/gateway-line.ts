@@ -1,4 +1,5 @@
 import type { ServiceConfig } from "../config/config.ts";
+import { gatewayMarginMs } from "../config/limits.ts";
 import { localUpstream } from "../config/upstreams.ts";
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { Call } from "../core/call.ts";
@@ -60,6 +61,8 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
         service,
         // A till that gave its operation no name is not told to ask by it.
         handler: (call, waitedMs) => ask({ ...call, key: keyOf(call) }, waitedMs),
+        // What the contract doesn't have is refused at once.
+        awaitedMs: (route) => (replyTimeoutMs[route] ?? 0) + gatewayMarginMs,
       };
     }),
     report: {

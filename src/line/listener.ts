@@ -67,6 +67,8 @@ export interface LineListenerOptions {
     /** The service's name, where not its contract's. */
     readonly service?: ServiceName | undefined;
     readonly handler: LineHandler;
+    /** Milliseconds for which a till may still await the answer of a route; for ever where it isn't given. */
+    readonly awaitedMs?: (route: string) => number;
   }[];
   /** Which requests are answered; `all` unless said otherwise. */
   readonly answering?: Answering;
@@ -210,7 +212,7 @@ export class LineListener {
     const asked = this.#readCall(job.frame);
     if (asked === undefined) return this.#refuseUnaddressed(job.frame);
     this.#answersUnread = true;
-    const { contract, handler, call } = asked;
+    const { contract, handler, call, awaitedMs } = asked;
     if (this.#isNewest) await this.#stillness();
     if (!this.#inbox.wanted) return this.#givenUp(job);
     const beganMs = nowMs();
@@ -223,7 +225,8 @@ export class LineListener {
       await everythingRead();
       await this.#stillness();
     }
-    const given = this.#isAwaited;
+    // The handler has timeouts of its own; where the process stood still they came late, and the answer would be taken for the next one.
+    const given = this.#isAwaited && nowMs() - job.heardMs <= awaitedMs;
     const isWritten = given && payload.length > 0;
     if (isWritten) await this.#write(contract, payload);
     this.#report({ call, waitedMs, tookMs, ending, payload, given });
@@ -358,7 +361,7 @@ export class LineListener {
     }
   }
 
-  #readCall(frame: Frame): { contract: Contract; handler: LineHandler; call: Call } | undefined {
+  #readCall(frame: Frame): { contract: Contract; handler: LineHandler; call: Call; awaitedMs: number } | undefined {
     const request = readRequest(frame);
     const asked = this.#options.services.find(({ contract }) => contract.service === request?.service);
     if (request === undefined || asked === undefined) return undefined;
@@ -368,7 +371,7 @@ export class LineListener {
     const { route, body } = request;
     const trace = this.#options.newTrace?.();
     const call: Call = { service, contract: contract.service, route, body, requestId, trace, key: undefined, caller };
-    return { contract, handler, call };
+    return { contract, handler, call, awaitedMs: asked.awaitedMs?.(route) ?? Number.POSITIVE_INFINITY };
   }
 
   #write(contract: Contract, payload: readonly Buffer[]): Promise<void> {

@@ -16,6 +16,9 @@ import { configOf } from "./lines.ts";
 const time = new VirtualTime();
 after(() => time.restore());
 
+/** Milliseconds for which the till awaits an answer. */
+const awaitedMs = 30_000;
+
 /** A listener that answers the newest request alone, services that answer when a test lets them, and the till's end of the line. */
 class Gateway {
   readonly device = new FakeDevice();
@@ -39,7 +42,7 @@ class Gateway {
       config: configOf(config),
       open: this.device.open,
       answering: "newest",
-      services: [contracts.bank, contracts.fiscal].map((contract) => ({ contract, handler })),
+      services: [contracts.bank, contracts.fiscal].map((contract) => ({ contract, handler, awaitedMs: () => awaitedMs })),
       report: {
         discard: () => {},
         state: () => {},
@@ -147,6 +150,20 @@ test("LineListener of the newest keeps an answer back when what the till asked m
     assert.equal(gateway.calls.length, calls);
     await gateway.listener.stop();
   }
+});
+
+test("LineListener keeps an answer back that comes later than any till awaits it", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  await time.advance(awaitedMs);
+  assert.deepEqual(await gateway.answer('{"n":1}'), ['{"n":1}']);
+  await gateway.ask("/sale\n2");
+  await time.advance(awaitedMs + 1);
+  assert.deepEqual(await gateway.answer('{"n":2}'), []);
+  assert.deepEqual(gateway.endings, ["1 answered given", "2 answered kept back"]);
+  await gateway.ask("/check\n3");
+  assert.deepEqual(await gateway.answer('{"n":3}'), ['{"n":3}']);
+  await gateway.listener.stop();
 });
 
 /** An answer that takes 8.4 s at 2400 baud. */
