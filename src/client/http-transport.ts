@@ -171,7 +171,7 @@ function outcomeInHeader(headers: Headers): Outcome | undefined {
   return word === "answered" || word === "not-sent" || word === "unknown" ? word : undefined;
 }
 
-/** Statuses by which HTTP itself turns a request away, whatever their body says. */
+/** Statuses by which HTTP itself turns a request away. */
 const rejectedStatuses: ReadonlySet<number> = new Set([401, 403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431]);
 
 /**
@@ -184,7 +184,8 @@ function outcomeByStatus(status: number, text: string): Outcome {
   const json = parseExactObject(text);
   if (status === 200) return json === undefined ? "unknown" : "answered";
   const isOwn = json?.["status"] === "error" && typeof json["code"] === "number" && status !== 401;
-  if (rejectedStatuses.has(status) && !isOwn) return "not-sent";
+  // Nothing is turned away that the body calls a success
+  if (rejectedStatuses.has(status) && !isOwn && json?.["status"] !== "success") return "not-sent";
   return status >= 400 && status < 500 && json?.["status"] === "error" ? "answered" : "unknown";
 }
 

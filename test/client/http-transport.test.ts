@@ -110,6 +110,14 @@ const cases: readonly Case[] = [
   ...[401, 403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431].map(
     (status): Case => ({ name: `a direct ${status} of a proxy`, status, body: '{"status":"error"}', expected: "not-sent" }),
   ),
+  ...[401, 403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431].map(
+    (status): Case => ({
+      name: `a direct ${status} with a success`,
+      status,
+      body: '{"status":"success"}',
+      expected: "unknown",
+    }),
+  ),
   { name: "a direct 401 with the service's error", status: 401, body: refusal, expected: "not-sent" },
   ...[403, 404, 405, 408, 411, 413, 414, 415, 421, 429, 431].map(
     (status): Case => ({ name: `a direct ${status} with the service's error`, status, body: refusal, expected: "rejected" }),
