@@ -259,13 +259,18 @@ export class LineListener {
     return this.#inbox.wanted && (!this.#isNewest || this.#link.isStill);
   }
 
+  /** Nothing else is asked by now, on the opening that there is. */
+  get #mayBeWanted(): boolean {
+    return this.#inbox.wanted || (!this.#stopped && this.#link.isDrained && !this.#inbox.isAsked);
+  }
+
   /**
    * While bytes come, only their end tells whether they are another request, in whose favour this one is given up, or the same once more.
-   * It is waited for, but no longer than for the rest of a frame.
+   * It is waited for, but no longer than for the rest of a frame; also where something broken came before, that may be the same again.
    */
   async #stillness(): Promise<void> {
     const untilMs = nowMs() + payloadMsMin;
-    while (this.#inbox.wanted && !this.#link.isStill && nowMs() < untilMs) {
+    while (this.#mayBeWanted && !this.#link.isStill && nowMs() < untilMs) {
       await this.#stirred(untilMs - nowMs());
     }
   }

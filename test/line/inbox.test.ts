@@ -497,6 +497,33 @@ test("LineListener of the newest gives an answer to the same request that was st
   await gateway.listener.stop();
 });
 
+test("LineListener of the newest gives an answer to the same request that was still coming, though a copy before it came broken", async () => {
+  const gateway = await Gateway.open();
+  const bytes = frame("length", '/confirm\n{"pay_id":"A"}');
+  const damaged = Buffer.from(bytes);
+  damaged.writeUInt8(damaged.readUInt8(8) ^ 1, 8);
+  gateway.device.send(bytes);
+  await time.settle();
+  gateway.device.send(damaged);
+  await time.advance(2 * corruptQuietMs);
+  gateway.device.send(bytes.subarray(0, 10));
+  assert.deepEqual(await gateway.answer('{"n":1}'), []);
+  gateway.device.send(bytes.subarray(10));
+  assert.deepEqual([await gateway.written(), gateway.calls.length], [['{"n":1}'], 1]);
+  // Another one that was coming is carried out, and gets its own answer.
+  gateway.device.send(bytes);
+  await time.settle();
+  gateway.device.send(damaged);
+  await time.advance(2 * corruptQuietMs);
+  const next = frame("length", "/check\n2");
+  gateway.device.send(next.subarray(0, 6));
+  assert.deepEqual(await gateway.answer('{"n":1}'), []);
+  gateway.device.send(next.subarray(6));
+  assert.deepEqual([await gateway.written(), gateway.calls.length], [[], 3]);
+  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
+  await gateway.listener.stop();
+});
+
 test("LineListener of the newest carries nothing out before what comes behind it has ended", async () => {
   const gateway = await Gateway.open();
   const next = frame("length", '/sale\n{"pay_id":"NEW"}');
