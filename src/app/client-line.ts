@@ -108,7 +108,7 @@ class LineTransport implements Transport {
   }
 
   close(): Promise<void> {
-    return this.#line.stop(closeGraceMs);
+    return this.#line.stop(closeGraceMs, "the client was closed");
   }
 }
 

@@ -82,10 +82,10 @@ export function gatewayLine({ name, config, served }: SharedLine, place: Place, 
       return view;
     },
     start: () => listener.start(),
-    stop: async (_, graceMs) => {
+    stop: async (why, graceMs) => {
       const now = nowMs();
       grace.hasten(now + graceMs, now);
-      finished ??= listener.finish();
+      finished ??= listener.finish(why);
       await finished;
       grace.dispose();
     },

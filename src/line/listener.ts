@@ -86,7 +86,8 @@ export class LineListener {
   #busy = false;
   /** Something came, or went, while a request waits for bytes to end, or for its answer to be out. */
   #stilled: (() => void) | undefined;
-  #finishing = false;
+  /** Why it finishes; undefined while it doesn't. */
+  #finishing: string | undefined;
   #finished: (() => void) | undefined;
   #stopped = false;
   /** The last write, which ends when it is out or its opening is lost, and what ends it. */
@@ -133,9 +134,12 @@ export class LineListener {
     await this.#link.stop();
   }
 
-  /** Lets what is being answered end and its answer go out, and gives the device back. What else is asked is refused. */
-  async finish(): Promise<void> {
-    this.#finishing = true;
+  /**
+   * Lets what is being answered end and its answer go out, and gives the device back. What else is asked is refused.
+   * @param why What that is answered: "posline is shutting down".
+   */
+  async finish(why = "posline is shutting down"): Promise<void> {
+    this.#finishing = why;
     this.#stilled?.();
     if (this.#busy) {
       await new Promise<void>((resolve) => {
@@ -242,7 +246,7 @@ export class LineListener {
   async #wentOut(): Promise<void> {
     if (this.#outMs - nowMs() <= shortWireMs) return;
     const giveUpMs = this.#outMs + payloadMsMin;
-    while (!this.#stopped && !this.#finishing && this.#link.isDrained && !this.#inbox.isAsked) {
+    while (!this.#stopped && this.#finishing === undefined && this.#link.isDrained && !this.#inbox.isAsked) {
       const now = nowMs();
       const isOut = now >= this.#outMs;
       if (now >= giveUpMs || (isOut && this.#link.isStill)) break;
@@ -305,7 +309,7 @@ export class LineListener {
 
   async #ending(handler: LineHandler, call: Call, waitedMs: number): Promise<Reply | Fault> {
     try {
-      if (this.#finishing) throw stoppingFault(call);
+      if (this.#finishing !== undefined) throw stoppingFault(call, this.#finishing);
       return await handler(call, waitedMs);
     } catch (error) {
       if (error instanceof Fault) return error;
@@ -408,8 +412,8 @@ function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
   return framing === "stx" ? readFormLine(whole) : readTextLine(whole, contracts.qr.linePrefix);
 }
 
-function stoppingFault({ route }: Call): Fault {
-  return new Fault("unavailable", `Cannot send ${route}: posline is shutting down. ${nothingSent}`, { reason: "stopping" });
+function stoppingFault({ route }: Call, why: string): Fault {
+  return new Fault("unavailable", `Cannot send ${route}: ${why}. ${nothingSent}`, { reason: "stopping" });
 }
 
 const refusal = (contract: Contract, message: string) => faultOnLine(contract, undefined, new Fault("malformed", message));

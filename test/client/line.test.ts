@@ -133,6 +133,14 @@ test("a client over a line never sends a waiting call whose caller has left", as
   assert.ok(!routes.includes("/sale"));
 });
 
+test("a client over a line says not-sent once it is closed, and why", async (t) => {
+  const { connect, outcome } = terminal(t, emulated(new Emulator({ merchantId })));
+  const client = await connect({ services: ["bank"] });
+  await outcome(client.close());
+  const error = isError(await outcome(client.bank.sale(sale)), NotSentError);
+  assert.match(error.message, /: the client was closed\. Nothing was sent, it is safe to send again$/);
+});
+
 test("a client over a line says not-sent for a service that the line hasn't", async (t) => {
   const { connect, outcome } = terminal(t, never);
   const client = await connect({ services: ["bank"] });

@@ -322,6 +322,56 @@ test("posline gateway reads lines, upstreams and the API key from a file, and ex
   assert.doesNotMatch(gateway.stdout, /KEY/);
 });
 
+test("posline gateway that is reloaded ends what is in flight, refuses with the reason what comes meanwhile, and goes on", async () => {
+  const link = join(folder.path, "reload-tty");
+  const till = new Till(link);
+  const sales: ServerResponse[] = [];
+  const upstream = await Upstream.start((heard, response) => {
+    if (heard.path === "/sale") sales.push(response);
+    else byPath(heard, response);
+  });
+  const file = join(folder.path, "reload.json");
+  const fileOf = (replyTimeoutMs: number) => {
+    const bank = { line: "till", upstream: upstream.url, replyTimeoutMs };
+    writeFileSync(file, JSON.stringify({ lines: { till: { path: link } }, services: { bank } }));
+  };
+  fileOf(20_000);
+  const gateway = new PoslineProcess(["gateway", "--config", file], { env: noPorts });
+  ends.push(
+    () => till.unplug(),
+    () => upstream.stop(),
+    () => gateway.ended("SIGKILL"),
+  );
+  const opened = () => gateway.log.filter((line) => line["state"] === "open").length;
+  const opens = (count: number) => gateway.until(() => (opened() >= count ? true : undefined), "the line to open");
+  const quiet = () => new Promise((resolve) => setTimeout(resolve, 200));
+  await opens(1);
+  for (const [n, meanwhile, answer] of [
+    [1, undefined, /^{"n":1}$/],
+    [2, "/check\n{}", /Cannot send \/check: the configuration was changed\. Nothing was sent, it is safe to send again/],
+  ] as const) {
+    // What comes right after an opening may be older than it.
+    await quiet();
+    till.answers.length = 0;
+    await till.send(till.frame("length", '/sale\n{"pay_id":"A"}'));
+    await upstream.hears(n);
+    fileOf(20_000 + n);
+    gateway.child.kill("SIGHUP");
+    const reloads = () => gateway.log.filter(({ msg }) => msg === "the configuration was reloaded").length;
+    await gateway.until(() => (reloads() >= n ? true : undefined), "the reload");
+    if (meanwhile !== undefined) await till.send(till.frame("length", meanwhile));
+    await quiet();
+    sales[n - 1]?.end(`{"n":${n}}`);
+    assert.match(await till.answer(0), answer);
+    await opens(n + 1);
+  }
+  await quiet();
+  till.answers.length = 0;
+  assert.equal(await till.ask("length", "/check\n{}"), '{ "status":"success",  "code":0,"path":"/check" }');
+  assert.equal(await gateway.ended("SIGTERM"), 0);
+  assert.equal(sales.length, 2);
+});
+
 test("posline gateway exits with 64 on a flag that it doesn't know", async () => {
   const wrong = new PoslineProcess(["gateway", "--upstream", "http://a"]);
   assert.equal(await wrong.ended(), 64);
