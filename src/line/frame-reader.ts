@@ -33,6 +33,7 @@ export interface Receiving {
 export class FrameReader {
   readonly #decoder: Decoder;
   readonly #msPerByte: number;
+  readonly #sendsAnew: boolean;
   /** When the last bytes came. */
   heardMs = 0;
   /** Until when what just ended may go on: a copy of the frame would come without a pause. 0 when its end was seen. */
@@ -48,8 +49,16 @@ export class FrameReader {
   /** The frame that is coming filled the kernel's buffer. */
   #fills = false;
 
-  /** @param payloadMax Bytes of the largest payload that may come, where not the largest of all. */
-  constructor(config: LineConfig, framings: ReadonlySet<Framing>, payloadMax: number = payloadBytesMax) {
+  /**
+   * @param payloadMax Bytes of the largest payload that may come, where not the largest of all.
+   * @param sendsAnew Whether the other end sends its next frame by itself, as a till does that got no answer.
+   */
+  constructor(
+    config: LineConfig,
+    framings: ReadonlySet<Framing>,
+    payloadMax: number = payloadBytesMax,
+    sendsAnew: boolean = false,
+  ) {
     this.#decoder = createDecoder({
       stx: framings.has("stx"),
       length: framings.has("length"),
@@ -57,6 +66,7 @@ export class FrameReader {
       payloadBytesMax: payloadMax,
     });
     this.#msPerByte = msPerByte(config);
+    this.#sendsAnew = sendsAnew;
   }
 
   space(): Buffer {
@@ -108,7 +118,8 @@ export class FrameReader {
     if (phase === "lost") return this.heardMs + corruptQuietMs;
     if (phase === "start") return this.#beganMs + headerMs;
     // A header that lies about megabytes buys no time: once nothing comes for `payloadMsMin`, nothing will.
-    const wireMs = 2 * (pendingBytes + missingBytes) * this.#msPerByte;
+    // What is sent anew every few seconds would be swallowed by it one after the other: then only what came counts.
+    const wireMs = 2 * (pendingBytes + (this.#sendsAnew ? 0 : missingBytes)) * this.#msPerByte;
     const wholeMs = Math.min(payloadMsMax, Math.max(payloadMsMin, wireMs));
     return Math.min(this.#beganMs + wholeMs, this.heardMs + payloadMsMin);
   }

@@ -36,6 +36,8 @@ export interface FramedLinkOptions {
   readonly framings: ReadonlySet<Framing>;
   /** Bytes of the largest payload; what is larger is discarded. */
   readonly payloadBytesMax: number;
+  /** Whether the other end sends its next frame by itself, without an answer to the one before. */
+  readonly sendsAnew?: boolean;
 }
 
 export class FramedLink {
@@ -126,7 +128,8 @@ export class FramedLink {
   }
 
   #newReader(): FrameReader {
-    return new FrameReader(this.#config, this.#traffic.framings, this.#traffic.payloadBytesMax);
+    const { framings, payloadBytesMax, sendsAnew } = this.#traffic;
+    return new FrameReader(this.#config, framings, payloadBytesMax, sendsAnew);
   }
 
   #opened(connection: Connection): void {

@@ -108,7 +108,8 @@ export class LineListener {
     this.#options = options;
     const { config, open, services, report, answering = "all" } = options;
     this.#inbox = new Inbox(answering, (job) => this.#givenUp(job));
-    const traffic = { framings: new Set(services.map(({ contract }) => contract.framing)), payloadBytesMax };
+    const framings = new Set(services.map(({ contract }) => contract.framing));
+    const traffic = { framings, payloadBytesMax, sendsAnew: true };
     this.#link = new FramedLink(config, traffic, open, {
       opened: () => report.state("the device opened", true),
       drained: () => {},

@@ -64,6 +64,17 @@ test("FrameReader gives no payload more than payloadMsMax, whatever its header s
   assert.equal(reader.dueMs, 1_000 + payloadMsMax);
 });
 
+test("FrameReader of one that sends anew gives a payload no time for what a header only announces", () => {
+  const reader = new FrameReader(slow, new Set<Framing>(["length"]), 8 * 1024 * 1024, true);
+  hear(reader, Buffer.from("007f0000", "hex"), 1_000);
+  for (let now = 2_000; now < 1_000 + payloadMsMin; now += 1_000) hear(reader, Buffer.from("x"), now);
+  assert.equal(reader.dueMs, 1_000 + payloadMsMin);
+  // What keeps coming at the wire's pace has its time.
+  const bytes = 10_000;
+  hear(reader, Buffer.alloc(bytes), 1_000 + bytes * msPerByte);
+  assert.equal(reader.dueMs, reader.heardMs + payloadMsMin);
+});
+
 test("FrameReader looks for the next frame corruptQuietMs after the last byte of what is none", () => {
   const reader = readerOf("length");
   hear(reader, Buffer.from("AT\r"), 1_000);

@@ -110,6 +110,20 @@ test("LineListener drops a bank or qr frame with a wrong CRC, and takes the next
   await till.listener.stop();
 });
 
+test("LineListener hears a till that sends anew every two seconds soon again after a header that lied", async () => {
+  const till = await new Till(["bank"]).open();
+  const bytes = frame("length", "/check\n{}");
+  bytes.writeUInt8(0x40, 1);
+  till.device.send(bytes);
+  let tries = 0;
+  while (till.calls.length === 0 && tries++ < 10) {
+    await time.advance(2_000);
+    till.device.reply("length", "/check\n{}");
+  }
+  assert.equal(tries, 3, "the payload's five seconds");
+  await till.listener.stop();
+});
+
 test("LineListener answers a fiscal frame with a wrong CRC with code 2", async () => {
   const till = await new Till(["fiscal"]).open();
   const bytes = frame("stx", "command=/sale&data=e30=&sign=x");
