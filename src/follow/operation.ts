@@ -181,6 +181,8 @@ export class Operation {
   /** A caller waits for it until then: its sending is refused only when all of them have left. */
   join(caller: Presence, untilMs: number): void {
     this.#untilMs = Math.max(this.#untilMs, untilMs);
+    // There is no sending that its leaving could take back, and each that asks again meanwhile would be kept until the end.
+    if (this.#options.call === undefined || this.#start !== undefined) return;
     // Whose call it was has left before it was sent: it is this one's now.
     if (this.#call !== undefined && this.#caller.gone) this.#caller = caller;
     else this.#caller.join(caller);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
+import { queryObjects } from "node:v8";
 import type { Contract } from "../../src/contract/contract.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import type { Call } from "../../src/core/call.ts";
@@ -1143,4 +1144,16 @@ test("Follower shows no other operation's end beside a word that is open", async
   assert.match(again.stands, /^unknown/);
   assert.equal(again.json, undefined);
   assert.equal(again.fault?.outcome, "unknown");
+});
+
+/** How many objects of a class there are after a collection of garbage. */
+const living = (of: new (...args: never[]) => object) => queryObjects(of, { format: "count" });
+
+test("Follower keeps nothing of the callers that it has answered, while what they asked about goes on", async () => {
+  class Till extends Presence {}
+  const box = following(() => running);
+  for (let asked = 0; asked < 50; asked++) assert.match((await ended(box.ask(sale, 0, new Till()), 100)).stands, /^pending/);
+  // The first one's call is the operation's.
+  assert.ok(living(Till) <= 1, `${living(Till)} are kept`);
+  assert.equal(sales(box), 1);
 });
