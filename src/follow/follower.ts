@@ -11,7 +11,7 @@ import { Presence } from "../core/presence.ts";
 import { bodyDigest } from "../envelope/body-digest.ts";
 import { bodyBytes } from "../envelope/body-text.ts";
 import { amountIn, amountOf } from "../journal/body-fields.ts";
-import { type Clock, monotonicClock } from "../settle/clock.ts";
+import { type Clock, monotonicClock, sleepUnless } from "../settle/clock.ts";
 import { isInexact, parseExactObject } from "../settle/exact-json.ts";
 import { newToken, type Token } from "../settle/token.ts";
 import { configurationChanged, Operation } from "./operation.ts";
@@ -312,7 +312,7 @@ export class Follower {
   /** Waits for an operation's end, for so long at most, and not once all is stopped. */
   async #ended({ ended }: Operation, limitMs: number): Promise<void> {
     const over = new AbortController();
-    await Promise.race([ended, this.#clock.sleep(limitMs, AbortSignal.any([over.signal, this.#stop.signal]))]);
+    await Promise.race([ended, sleepUnless(this.#clock, limitMs, [over.signal, this.#stop.signal])]);
     over.abort();
   }
 }

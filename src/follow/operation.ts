@@ -110,7 +110,7 @@ export class Operation {
   readonly #options: OperationOptions;
   /** It was aborted at the terminal. */
   readonly #aborted = new AbortController();
-  /** It is given up before it is sent. */
+  /** It is given up before it is sent, or nothing is followed any more. */
   readonly #giveUp = new AbortController();
   #call: Call | undefined;
   /** Who waits for it, as whom it is sent. */
@@ -289,13 +289,16 @@ export class Operation {
       if (type === "waiting" && known.phase === "baseline" && clock.nowMs() >= giveUpMs) this.#giveUp.abort();
       if (known.phase === "accepted" && this.mayHaveBegun && this.#isAccepted) this.#options.history.accepted(this.order);
     };
+    const stopped = () => this.#giveUp.abort();
+    if (stop.aborted) stopped();
+    else stop.addEventListener("abort", stopped);
     const settled = await settleFrom(service, token, call !== undefined, {
       windowMs,
       clock,
-      signal: AbortSignal.any([stop, this.#giveUp.signal]),
+      signal: this.#giveUp.signal,
       aborted: this.#aborted.signal,
       onProgress,
-    });
+    }).finally(() => stop.removeEventListener("abort", stopped));
     this.#known = settled.token.known;
     this.#found = settled.result;
     this.#end = this.#endOf(settled);

@@ -1157,3 +1157,10 @@ test("Follower keeps nothing of the callers that it has answered, while what the
   assert.ok(living(Till) <= 1, `${living(Till)} are kept`);
   assert.equal(sales(box), 1);
 });
+
+test("Follower joins no signals with that of its own end, since Node 20 keeps a reference for each joint as long as that lives", async (t) => {
+  const any = t.mock.method(AbortSignal, "any");
+  const box = following((route) => (route === "/sale" ? running : approved));
+  for (let asked = 0; asked < 3; asked++) assert.match((await ended(box.ask(sale))).stands, /^approved/);
+  assert.equal(any.mock.callCount(), 0);
+});
