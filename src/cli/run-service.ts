@@ -165,6 +165,8 @@ async function reload(flags: Flags, log: Log, running: RunningService, supervisi
 class ProcessSignals {
   #reload: (() => Promise<void>) | undefined;
   #reloaded = Promise.resolve();
+  /** SIGHUP came while the process started, which had read its file by then. */
+  #isReloadAsked = false;
   #stopped = false;
   readonly #stop: Promise<void>;
 
@@ -182,14 +184,17 @@ class ProcessSignals {
     process.on("SIGINT", stop);
     process.on("SIGHUP", () => {
       if (process.stdin.isTTY || process.stderr.isTTY) stop();
-      // The start reads the file anyway. One reload after the other, so that the last one has the file's last state.
-      else if (!this.#stopped && this.#reload !== undefined) this.#reloaded = this.#reloaded.then(this.#reload);
+      // One reload after the other, so that the last one has the file's last state.
+      else if (this.#stopped) return;
+      else if (this.#reload === undefined) this.#isReloadAsked = true;
+      else this.#reloaded = this.#reloaded.then(this.#reload);
     });
   }
 
   /** Resolves on a signal to stop; until then SIGHUP reloads. */
   stop(reload: () => Promise<void>): Promise<void> {
     this.#reload = reload;
+    if (this.#isReloadAsked && !this.#stopped) this.#reloaded = this.#reloaded.then(reload);
     // A reload under way ends first, or it would restart what was just stopped.
     return this.#stop.then(() => this.#reloaded);
   }

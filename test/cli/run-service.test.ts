@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { scratchFolder } from "../support/bridge-process.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
+import { until } from "../support/until.ts";
 
 /** How `serve`, `emulate` and `gateway` write their log: `src/cli/run-service.ts`. */
 
@@ -80,4 +84,30 @@ test("posline serve --log-format text writes text where it is no terminal, and N
   await asJson.port("bank");
   assert.equal(await asJson.ended("SIGTERM"), 0);
   for (const line of asJson.stdout.trim().split("\n")) JSON.parse(line);
+});
+
+test("posline serve reads its configuration again after a SIGHUP that came while it started: the file was read before", async (t) => {
+  const folder = scratchFolder();
+  t.after(() => folder.remove());
+  const file = join(folder.path, "posline.json");
+  const write = (level: string) =>
+    writeFileSync(
+      file,
+      JSON.stringify({
+        lines: { till: { path: "/dev/ttyS0" } },
+        services: { bank: { line: "till" } },
+        journal: { folder: folder.path },
+        log: { level },
+      }),
+    );
+  write("info");
+  const env = { POSLINE_FISCAL_PORT: undefined, POSLINE_QR_PORT: undefined };
+  const posline = new PoslineProcess(["serve", "--emulated", "--config", file], { env });
+  const status = `/proc/${posline.child.pid}/status`;
+  // The last digit of the caught signals is odd once SIGHUP is among them; bash, which starts it, catches none.
+  await until(() => /^SigCgt:.*[13579bdf]$/m.test(readFileSync(status, "utf8")), "posline to catch SIGHUP");
+  write("debug");
+  posline.child.kill("SIGHUP");
+  await posline.logged(({ msg }) => msg === "the configuration was reloaded", "the reload");
+  assert.equal(await posline.ended("SIGTERM"), 0);
 });
