@@ -332,7 +332,10 @@ class RunningBridge implements Bridge {
         rules: { check: config.check, merchantId, validate },
         handler: this.#followers.prepare(served, handler, device),
         isFollowed: true,
-        refusal: () => line.refusal,
+        refusal: (route, bodyBytes) => {
+          const { refusal } = line;
+          return refusal !== undefined && this.#followers.mayJoin(service, route, bodyBytes) ? undefined : refusal;
+        },
         report: this.#report,
       },
     };

@@ -71,6 +71,11 @@ export class Followers {
     return turns;
   }
 
+  /** Whether a call may be identical to one that waits or is out: it gets that one's answer, though its line takes no others. */
+  mayJoin(service: ServiceName, route: string, bodyBytes: number | undefined): boolean {
+    return this.#inFlight.get(service)?.mayHave(route, bodyBytes) === true;
+  }
+
   isFollowed(service: ServiceName, route: string, key: string): boolean {
     return this.#followers.get(service)?.isFollowed(route, key) === true;
   }

@@ -2,6 +2,7 @@ import type { Contract } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { Call, Handler, Reply } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
+import { bytesOf } from "../core/pieces.ts";
 import { wholeOf } from "../envelope/json.ts";
 
 /** So many lists are walked a little instead of one that holds all: with 512 calls a look-up costs no more than with eight. */
@@ -21,6 +22,15 @@ export class InFlight {
   find(call: Call): OutCall | undefined {
     for (const each of this.#listOf(call)) if (isSame(each.call, call)) return each;
     return undefined;
+  }
+
+  /**
+   * Whether one may be identical to a call of which only its route and its body's length are known; of a form only its two values stay.
+   * @param bodyBytes undefined where that isn't known either.
+   */
+  mayHave(route: string, bodyBytes: number | undefined): boolean {
+    const isShort = ({ body }: Call) => bodyBytes === undefined || bytesOf(body) <= bodyBytes;
+    return this.#lists.some((list) => list.some(({ call }) => call.route === route && isShort(call)));
   }
 
   add(entry: OutCall): void {

@@ -99,7 +99,7 @@ export class HttpListener {
       if (this.#server.connections.isOverLimit(context)) throw tooManyPending();
       if (!this.#admit(context)) return;
       // A call that is followed may be one that was sent before, and is only asked about: its follower decides.
-      if (context.followMs === undefined) refuseNow(settings);
+      if (context.followMs === undefined) refuseNow(context, announcedBytes(request));
       settings.bodies.read(
         request,
         context,
@@ -151,7 +151,7 @@ export class HttpListener {
     try {
       if (route === undefined) throw new Error("Cannot serve the request: its route is not known yet");
       // Once more, since the body may have taken its time: what is refused anyway isn't parsed.
-      if (context.followMs === undefined) refuseNow(context.settings);
+      if (context.followMs === undefined) refuseNow(context, context.requestBytes);
       const { body, key } = readHttpBody(contract, route, pieces, rules);
       context.key = key;
       context.dispatched = true;
@@ -241,10 +241,15 @@ export class HttpListener {
   }
 }
 
-/** @throws Fault when any call would be refused now. */
-function refuseNow({ refusal }: AppliedSettings): void {
-  const fault = refusal?.();
+/** @throws Fault when any call of its route, with a body of that length, would be refused now. */
+function refuseNow({ route, settings: { refusal } }: RequestContext, bodyBytes: number | undefined): void {
+  const fault = refusal?.(route?.path ?? "", bodyBytes);
   if (fault !== undefined) throw fault;
+}
+
+/** The length of a body that is still to come; undefined where only its end will tell. */
+function announcedBytes({ headers }: IncomingMessage): number | undefined {
+  return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : undefined;
 }
 
 function tooManyPending(): Fault {

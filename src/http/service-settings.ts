@@ -20,10 +20,11 @@ export interface ServiceSettings {
   /** The handler follows operations to their end where a call wants it (`Prefer: wait`). */
   readonly isFollowed?: boolean;
   /**
-   * The fault with which the handler would refuse any call now, so that its body needn't be read; absent where that can't be known
+   * The fault with which the handler would refuse any such call now, so that its body needn't be read; absent where that can't be known
    * in advance.
+   * @param bodyBytes undefined where the body's length wasn't announced.
    */
-  readonly refusal?: () => Fault | undefined;
+  readonly refusal?: (route: string, bodyBytes: number | undefined) => Fault | undefined;
   readonly report: {
     exchange(record: ExchangeRecord): void;
     /** Something failed that should not: a bug. */

@@ -141,7 +141,7 @@ test("SIGHUP lets the exchange in flight end under the old settings of its line,
     const sale = ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100,"currency_name":"EUR"}');
     await until(() => terminal.calls.some(({ text }) => text.startsWith("/sale")), "the sale to be on the line");
     // One may wait: the one that is refused proves that the other does.
-    const others = [ask(port, "POST", "/terminals", ""), ask(port, "POST", "/terminals", "")];
+    const others = [ask(port, "POST", "/terminals", ""), ask(port, "POST", "/check", '{"pay_id":"A-0"}')];
     assert.match((await Promise.race(others)).text, /1 calls are waiting, which is the limit/);
     const from = bridge.log.length;
     await reload(configOf({ line: { queueCallsMax: 3 } }));
@@ -158,6 +158,45 @@ test("SIGHUP lets the exchange in flight end under the old settings of its line,
     await bridge.logged((line) => line["state"] === "idle", "the line to be clean again", from);
     assert.equal((await ask(port, "POST", "/terminals", "")).status, 200);
     assert.equal(terminal.inFlightMax, 1);
+  });
+});
+
+test("The same call as one that waits or is out is one with it while no other is taken: behind a full queue, and on a line that a reload changed", async () => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const behaviour: Behaviour = async (asked, terminal) => {
+    if (asked.text.startsWith("/sale")) await held;
+    await answering(() => good)(asked, terminal);
+  };
+  await withBench(behaviour, async ({ terminal, configOf, port, reload }) => {
+    const selling = (key: string) => ask(port, "POST", "/sale", `{"pay_id":"${key}","amount":100,"currency_name":"EUR"}`);
+    const isUndecided = async (asking: Promise<unknown>) =>
+      (await Promise.race([asking, new Promise((resolve) => setTimeout(() => resolve("undecided"), 200))])) === "undecided";
+    const out = [selling("A-1")];
+    await until(() => terminal.calls.length === 1, "the sale to be on the line");
+    const waiting = [selling("A-2")];
+    assert.ok(await isUndecided(waiting[0] ?? assert.fail()));
+    out.push(selling("A-1"));
+    waiting.push(selling("A-2"));
+    assert.ok(await isUndecided(Promise.race([...out, ...waiting])));
+    assert.match((await selling("A-3")).text, /1 calls are waiting, which is the limit/);
+    await reload(configOf({ line: { queueCallsMax: 3 } }));
+    for (const { headers } of await Promise.all(waiting)) assert.equal(headers["x-posline-reason"], "stopping");
+    out.push(selling("A-1"));
+    assert.ok(await isUndecided(Promise.race(out)));
+    release();
+    const answers = await Promise.all(out);
+    assert.deepEqual(
+      answers.map(({ text, headers }) => [text, headers["x-posline-joined"]]),
+      [
+        [good, undefined],
+        [good, "1"],
+        [good, "1"],
+      ],
+    );
+    assert.equal(terminal.calls.filter(({ text }) => text.startsWith("/sale")).length, 1);
   });
 });
 

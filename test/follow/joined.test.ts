@@ -226,3 +226,26 @@ test("joined() joins a call to one that came by the handler whose place it takes
   void joined(contracts.fiscal, never, inFlight)({ ...call("/sale", body, "P-1"), contract: "fiscal" });
   assert.equal(asked.length, 2);
 });
+
+test("InFlight.mayHave() tells by route and length which calls can't be identical to one that is out", async () => {
+  const inFlight = new InFlight();
+  let end = (_: Reply) => {};
+  const handler = joined(
+    contracts.bank,
+    () =>
+      new Promise<Reply>((resolve) => {
+        end = resolve;
+      }),
+    inFlight,
+  );
+  const out = handler(held().call("/sale", body, "P-1"));
+  assert.equal(inFlight.mayHave("/sale", body.length), true);
+  // What stands in a form beside its two values isn't passed on.
+  assert.equal(inFlight.mayHave("/sale", body.length + 9), true);
+  assert.equal(inFlight.mayHave("/sale", undefined), true);
+  assert.equal(inFlight.mayHave("/sale", body.length - 1), false);
+  assert.equal(inFlight.mayHave("/refund", body.length), false);
+  end(good);
+  await out;
+  assert.equal(inFlight.mayHave("/sale", body.length), false);
+});

@@ -77,6 +77,24 @@ test("HttpListener doesn't parse a body that came while no call could be sent an
   assert.deepEqual([calls.length, records.at(-1)?.requestBytes], [1, 10]);
 });
 
+test("HttpListener asks whether a call would be refused by its route and the length of its body, as announced and as it came", async () => {
+  const asked: unknown[] = [];
+  const { port, calls } = await serve("bank", { refusal: (...call) => void asked.push(call) });
+  await ask(port, "POST", "/sale", sale);
+  const chunked = new Client(port).ask("POST", "/sale", "", { "Transfer-Encoding": "chunked" });
+  await chunked.write(`${sale.length.toString(16)}\r\n${sale}\r\n0\r\n\r\n`).answer();
+  await ask(port, "GET", "/supported_operations", "");
+  assert.deepEqual(asked, [
+    ["/sale", sale.length],
+    ["/sale", sale.length],
+    ["/sale", undefined],
+    ["/sale", sale.length],
+    ["/supported_operations", 0],
+    ["/supported_operations", 0],
+  ]);
+  assert.equal(calls.length, 3);
+});
+
 /** A connection whose requests wait until the test answers them. */
 async function waiting(count: number) {
   const { handler, nth } = held();
