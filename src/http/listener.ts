@@ -184,6 +184,8 @@ export class HttpListener {
       });
     } catch (error) {
       this.#failed(context, error);
+    } finally {
+      context.settings.bodies.release(context);
     }
   }
 
@@ -201,7 +203,8 @@ export class HttpListener {
 
   /** The connection closed before the answer was sent. */
   #onClientGone(context: RequestContext): void {
-    context.settings.bodies.release(context);
+    // What the handler has is held until that has ended, as where others wait for the same, or the call is out.
+    if (!context.dispatched) context.settings.bodies.release(context);
     context.client.leave();
   }
 

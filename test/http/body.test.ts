@@ -165,6 +165,21 @@ test("BodyReader holds half bodies only as long as their clients stay", async ()
   await assertNothingHeld(served);
 });
 
+test("BodyReader counts the body of a call whose client has left for as long as its handler has it", async () => {
+  const { waiting, handler } = filling();
+  const served = await serve("bank", {
+    config: { bodyBytesMax },
+    handler: (call) => (call.route === "/sale" ? handler(call) : Promise.resolve(replyOf("{}"))),
+  });
+  const clients = Array.from({ length: bodiesMax }, () => new Client(served.port).ask("POST", "/sale", padded(bodyBytesMax)));
+  await untilCalled(served, bodiesMax);
+  for (const { socket } of clients) socket.destroy();
+  while (!served.calls.every(({ caller }) => caller.gone)) await new Promise(setImmediate);
+  assert.equal((await ask(served.port, "POST", "/refund", padded(bodyBytesFree + 1))).status, 503);
+  for (const give of waiting) give(replyOf("{}"));
+  await assertNothingHeld(served);
+});
+
 /** As many of the largest bodies as may be held at one time still fit: nothing of what was before is counted. */
 async function assertNothingHeld(served: Served): Promise<void> {
   // A connection that closed is noticed by then.
