@@ -172,7 +172,7 @@ export class JournalFollower {
   readonly #folder: string;
   #last: number;
   #slots: number;
-  #version = "";
+  #version: string | undefined;
 
   /** @param snapshot What was read before. */
   constructor(folder: string, { records, slots }: JournalSnapshot) {
@@ -187,7 +187,7 @@ export class JournalFollower {
    */
   async next(): Promise<readonly StoredRecord[]> {
     const version = await versionOf(this.#folder);
-    if (version === this.#version) return [];
+    if (version !== undefined && version === this.#version) return [];
     this.#version = version;
     const near = await this.#newer({ slots: this.#slots, after: this.#last });
     // A longer gap is left by records that were dropped while the disk failed, or in a file of another size.
@@ -207,11 +207,14 @@ export class JournalFollower {
   }
 }
 
-/** What changes with each record, and when the file is replaced. */
-async function versionOf(folder: string): Promise<string> {
+/** Milliseconds in which a file may change once more without another time of change: a tick of FAT has 2 s, one of Linux up to 10 ms. */
+const tickMs = 3_000;
+
+/** What changes with each record, and when the file is replaced; undefined while it may not do so yet. */
+async function versionOf(folder: string): Promise<string | undefined> {
   try {
     const { ino, mtimeMs } = await stat(journalFile(folder));
-    return `${ino} ${mtimeMs}`;
+    return mtimeMs > Date.now() - tickMs ? undefined : `${ino} ${mtimeMs}`;
   } catch (error) {
     throw unreadable(error, folder);
   }

@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { nodeDisk } from "../../src/journal/disk.ts";
+import { JournalError, journalFile } from "../../src/journal/errors.ts";
+import { openJournal } from "../../src/journal/journal.ts";
+import { JournalFollower, readJournal } from "../../src/journal/reader.ts";
+import { type JournalRecord, writeRecord } from "../../src/journal/record.ts";
+import { openRing, type Ring } from "../../src/journal/ring.ts";
+import { slotBytes } from "../../src/journal/slot.ts";
+import { bytes, callOf, routeTo, Told } from "./records.ts";
+
+const root = mkdtempSync(join(tmpdir(), "posline-reader-"));
+after(() => rmSync(root, { recursive: true }));
+const rings: Ring[] = [];
+after(() => Promise.all(rings.map((ring) => ring.close())));
+let count = 0;
+function newFolder(): string {
+  const folder = join(root, String(count++));
+  mkdirSync(folder);
+  return folder;
+}
+
+/** Larger than what a follower looks at first. */
+const manySlots = 400;
+
+async function ringIn(folder: string, slots = manySlots): Promise<Ring> {
+  const { ring } = await openRing(nodeDisk, folder, slots * slotBytes);
+  rings.push(ring);
+  return ring;
+}
+
+/** A ring in a folder of its own, with its first record. */
+async function newRing() {
+  const folder = newFolder();
+  const ring = await ringIn(folder);
+  await put(ring, 1, 1);
+  return { folder, ring };
+}
+
+const recordOf = (sequence: number): JournalRecord => ({ kind: "start", timeMs: sequence, version: String(sequence) });
+
+async function put(ring: Ring, from: number, to: number): Promise<void> {
+  const numbers = Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  assert.equal(await ring.write(numbers.map((sequence) => ({ sequence, text: writeRecord(recordOf(sequence)) }))), true);
+}
+
+/** Follows a journal from now on; each call gives the numbers of what came. */
+async function following(folder: string): Promise<() => Promise<readonly number[]>> {
+  const follower = new JournalFollower(folder, await readJournal(folder));
+  return async () => {
+    const records = await follower.next();
+    for (const { sequence, record } of records) assert.deepEqual(record, recordOf(sequence));
+    return records.map(({ sequence }) => sequence);
+  };
+}
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+
+test("readJournal() gives what stands in a journal, and whether it is being written", async () => {
+  const folder = newFolder();
+  const journal = await openJournal({ folder, bytes, onFailure: "refuse", report: new Told() });
+  await journal.begin(callOf("A"), routeTo()).sent();
+  const { records, slots, bad, isWritten } = await readJournal(folder);
+  assert.deepEqual(
+    records.map(({ sequence, record }) => [sequence, record.kind]),
+    [
+      [1, "start"],
+      [2, "sent"],
+    ],
+  );
+  assert.deepEqual({ slots, bad, isWritten }, { slots: bytes / slotBytes, bad: 0, isWritten: true });
+  await journal.close();
+  assert.equal((await readJournal(folder)).isWritten, false);
+});
+
+test("readJournal() says why a journal can't be read, and what to do", async () => {
+  const [none, foreign] = [newFolder(), newFolder()];
+  writeFileSync(journalFile(foreign), Buffer.alloc(bytes));
+  for (const [folder, said] of [
+    [
+      none,
+      `Cannot read the journal in ${none}: there is no journal: name its folder with --folder (posline config shows journal.folder)`,
+    ],
+    [foreign, `Cannot read ${foreign}/journal: it is not a journal of posline: name another folder`],
+  ] as const) {
+    await assert.rejects(readJournal(folder), (error) => error instanceof JournalError && error.message === said);
+  }
+});
+
+test("JournalFollower.next() gives each record once, in order, round the end of the ring", async () => {
+  const { folder, ring } = await newRing();
+  const next = await following(folder);
+  assert.deepEqual(await next(), []);
+  let last = 1;
+  // Steps of all sizes up to what is looked at first: from, across and at the ring's end.
+  for (const step of [1, 2, 100, 256, 39, 1, 1, 255, 144, 1, 200]) {
+    await put(ring, last + 1, last + step);
+    assert.deepEqual(await next(), numbers(last + 1, last + step), `${step} behind ${last}`);
+    assert.deepEqual(await next(), []);
+    last += step;
+  }
+});
+
+test("JournalFollower.next() gives what came behind a gap that is longer than what it looks at first", async () => {
+  const { folder, ring } = await newRing();
+  const next = await following(folder);
+  await put(ring, 300, 302);
+  assert.deepEqual(await next(), [300, 301, 302]);
+  await put(ring, 303, 303);
+  assert.deepEqual(await next(), [303]);
+});
+
+test("JournalFollower.next() gives a record that comes within the same tick of the file's clock as the one before", async () => {
+  const { folder, ring } = await newRing();
+  const next = await following(folder);
+  // A tick of FAT has 2 s; a clock that was set back has the last change ahead.
+  const tick = Date.now() / 1_000 + 3_600;
+  for (const sequence of [2, 3]) {
+    await put(ring, sequence, sequence);
+    utimesSync(journalFile(folder), tick, tick);
+    assert.deepEqual(await next(), [sequence]);
+  }
+});
+
+test("JournalFollower.next() goes on in a file of another size, and in another one whose numbers began anew", async () => {
+  const { folder, ring } = await newRing();
+  await put(ring, 2, 20);
+  const next = await following(folder);
+  const larger = await ringIn(folder, 2 * manySlots);
+  await put(larger, 21, 21);
+  assert.deepEqual(await next(), [21]);
+  // By now it knows the new size, in which the records stand elsewhere.
+  for (let last = 21; last < 2 * manySlots; last += 200) {
+    await put(larger, last + 1, last + 200);
+    assert.deepEqual(await next(), numbers(last + 1, last + 200));
+  }
+  const other = await newRing();
+  await put(other.ring, 2, 3);
+  renameSync(journalFile(other.folder), journalFile(folder));
+  assert.deepEqual(await next(), [1, 2, 3]);
+  await put(await ringIn(folder), 4, 4);
+  assert.deepEqual(await next(), [4]);
+  rmSync(journalFile(folder));
+  await assert.rejects(next(), /^JournalError: Cannot read the journal in .*: there is no journal/);
+});
+
+test("JournalFollower.next() gives nothing twice while the newest record is written anew and torn", async () => {
+  const { folder, ring } = await newRing();
+  await put(ring, 2, 5);
+  const next = await following(folder);
+  const file = await nodeDisk.open(journalFile(folder));
+  const whole = Buffer.alloc(slotBytes);
+  await file.read(whole, 5 * slotBytes);
+  await file.write(Buffer.alloc(100, 0xff), 5 * slotBytes);
+  assert.deepEqual(await next(), []);
+  await file.write(whole, 5 * slotBytes);
+  assert.deepEqual(await next(), []);
+  await put(ring, 6, 6);
+  assert.deepEqual(await next(), [6]);
+  await file.close();
+});
