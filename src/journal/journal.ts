@@ -443,8 +443,8 @@ export class Journal implements OperationHistory {
           "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
       );
     const [oldest] = records;
-    // Others stood there before it, and were overwritten.
-    if (oldest !== undefined && head >= slots) this.#recent.forgotten(onClock(oldest.record.timeMs));
+    // Others stood there before it, and were overwritten: the first number of all is 1.
+    if (oldest !== undefined && head > slots) this.#recent.forgotten(onClock(oldest.record.timeMs));
     this.#noteForgotten();
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.

@@ -248,9 +248,9 @@ test("Journal.find() says over which device an operation was sent, after a resta
 test("Journal.find() forgets after a day, and remembers no more keys than the ring has operations", async () => {
   const { journal } = await opened();
   await send(journal, "A", "answered");
-  await time.advance(recentMs - 1_000);
+  await time.advance(86_400_000);
   assert.ok(journal.find("bank", "/sale", "A"));
-  await time.advance(2_000);
+  await time.advance(1);
   assert.equal(journal.find("bank", "/sale", "A"), undefined);
   const most = bytes / slotBytes / 2;
   for (let n = 0; n < most + 5; n++) await send(journal, `N${n}`, "answered");
@@ -312,9 +312,72 @@ test("Journal refuses a call that must not be sent twice, where it could be read
   }
 });
 
+test("Journal refuses a call that is followed under a key of which another body was sent since it came", async () => {
+  const { journal: before, disk } = await opened();
+  await send(before, "A", "unknown");
+  const later = disk.afterCut([], true);
+  later.trouble = { error: new Error("away") };
+  const { journal } = await opened(later);
+  later.trouble = undefined;
+  const entry = journal.begin({ ...callOf("A", { body: '{"pay_id":"A","amount":7}' }), followMs: 1_000 }, routeTo());
+  await assert.rejects(
+    entry.sent(),
+    (error) =>
+      error instanceof Fault &&
+      error.kind === "reused" &&
+      error.details.sentBefore === true &&
+      /^Cannot send \/sale: another body with its key was sent at .*Z, .*: ask about that one first. Nothing was sent$/.test(
+        error.message,
+      ),
+  );
+});
+
+test("Journal refuses a call whose terminal was asked before another operation was sent under its key", async () => {
+  const { journal } = await opened();
+  await send(journal, "A", "unknown");
+  const asked = (askedAtOrder: number) => journal.begin({ ...callOf("A"), route: "/refund", askedAtOrder }, routeTo("/refund"));
+  const order = journal.lastOrder("bank", "A");
+  const outdated = asked(order - 1);
+  await assert.rejects(
+    outdated.sent(),
+    (error) =>
+      error instanceof Fault &&
+      error.outcome === "not-sent" &&
+      error.details.reason === "not-recorded" &&
+      /another operation was sent under its key meanwhile: send the same call again, and that is asked about/.test(
+        error.message,
+      ),
+  );
+  await outdated.ended({ outcome: "not-sent" });
+  await asked(order).sent();
+});
+
+test("Journal refuses a call of whose key the terminal knew nothing, where it is known by now to have an operation under it", async () => {
+  for (const [ending, isFresh, isRefused] of [
+    [success, true, true],
+    [success, false, false],
+    [lost, true, false],
+  ] as const) {
+    const { journal } = await opened();
+    const entry = journal.begin({ ...callOf("A"), route: "/refund", isFresh }, routeTo("/refund"));
+    await (await send(journal, "A")).ended(ending);
+    const sent = entry.sent();
+    if (!isRefused) await sent;
+    else {
+      await assert.rejects(
+        sent,
+        (error) =>
+          error instanceof Fault &&
+          error.outcome === "not-sent" &&
+          /the terminal is known by now to have another operation under its key/.test(error.message),
+      );
+    }
+  }
+});
+
 test("Journal refuses to send once more what was on the line when the process before ended, for a minute and while that is unknown", async () => {
   const { journal: before, disk } = await opened();
-  for (const key of ["A", "B", "C", "D"]) void before.begin(callOf(key), routeTo()).sent();
+  for (const key of ["A", "B", "C", "D", "E"]) void before.begin(callOf(key), routeTo()).sent();
   await send(before, "ENDED", "unknown");
   await time.settle();
   // One that dies before it is asked anything.
@@ -349,6 +412,9 @@ test("Journal refuses to send once more what was on the line when the process be
     await journal.settle(open, { result, by: "answer" });
     assert.equal(await isSent(key), sends, `${key} ${result}`);
   }
+  assert.equal(await isSent("E"), false);
+  journal.settled("bank", "/sale", "E", "failed", journal.lastOrder("bank", "E"));
+  assert.equal(await isSent("E"), true, "its follower found that it failed");
   await time.advance(60_001);
   assert.equal(await isSent("A"), true);
 });
@@ -689,7 +755,9 @@ test("Journal.unended() has what its tills may send again to learn how it ended,
   journal.followed("bank", "/sale", "FOLLOWED");
   assert.deepEqual(keys(), ["bank /sale OUT", "bank /sale FOLLOWED"]);
   await inFlight.ended({ outcome: "unknown" });
-  await time.advance(recentMs + 1);
+  await time.advance(recentMs);
+  assert.deepEqual(keys(), ["bank /sale FOLLOWED", "bank /sale OUT"]);
+  await time.advance(1);
   assert.deepEqual(keys(), ["bank /sale OUT"], "its repetition isn't recognised any more");
 });
 
@@ -705,10 +773,13 @@ test("Journal.begun() is about the body that was asked about, and no other one u
   const { journal } = await opened();
   await send(journal, "A", "unknown");
   await send(journal, "A", "unknown", '{"pay_id":"A","amount":200}');
-  const [first] = journal.open;
-  assert.ok(first);
+  const [first, second] = journal.open;
+  assert.ok(first && second);
   journal.begun(first);
   assert.equal(journal.find("bank", "/sale", "A")?.isAccepted, false);
+  const nothing = { isAccepted: false, isStopped: false, isUnprinted: false, hasOtherNames: false, mayEndWell: false };
+  assert.deepEqual(journal.progressOf(first), nothing);
+  assert.equal(journal.progressOf(second).hasOtherNames, true);
 });
 
 test("Journal lists an operation again, and has it asked about, once the terminal has what was settled as failed", async () => {
@@ -932,6 +1003,25 @@ test("Journal that holds less than a day isn't whole until a day after what it f
   assert.equal(next.isWhole, true);
 });
 
+test("Journal whose ring is full to the last slot is whole in the next process, and isn't with one record more", async () => {
+  const size = { bytes: 128 * slotBytes };
+  for (const [sales, isWhole] of [
+    [63, true],
+    [64, false],
+  ] as const) {
+    // The start, two records each, and one.
+    const { journal, disk } = await opened(new SimDisk(), size);
+    for (let sale = 0; sale < sales; sale++) await send(journal, `S-${sale}`, "answered");
+    await send(journal, "OUT");
+    const { journal: next, told } = await opened(disk.afterCut([{ keeps: "all", bytes: 0 }], true), size);
+    assert.equal(next.isWhole, isWhole, `${sales}`);
+    assert.equal(
+      told.notices.some((notice) => /more operations were sent within a day/.test(notice)),
+      !isWhole,
+    );
+  }
+});
+
 test("Journal whose ring was overwritten is whole where a day has passed since its oldest record", async () => {
   const size = { bytes: 128 * slotBytes };
   const { journal, disk } = await opened(new SimDisk(), size);
@@ -968,7 +1058,35 @@ test("Journal.find() says that an operation may be cleared once a batch or shift
     assert.deepEqual([cleared(next, service), next.find(service, "/sale", "B")?.mayBeCleared], [true, false]);
     const [open] = next.open;
     assert.deepEqual([open?.sent.key, open && next.mayBeCleared(open)], ["A", true]);
+    const last = next.open.find(({ sent }) => sent.key === "B");
+    assert.ok(last);
+    assert.equal(next.mayBeCleared(last), false);
+    const again = next.begin({ ...callOf("Z-3", { service }), route }, routeTo(route, service));
+    await again.sent();
+    assert.equal(next.mayBeCleared(last), true);
+    await again.ended({ outcome: "not-sent" });
+    assert.equal(next.mayBeCleared(last), false);
+    assert.equal(cleared(next, service), true, "the close before stays");
+    await time.advance(recentMs + 1);
+    await send(next, "NEXT", "answered");
+    assert.equal(next.mayBeCleared(last), true, "nothing is known of it any more");
   }
+});
+
+test("Journal forgets a close that wasn't sent also where another one of its service is on its way", async () => {
+  const { journal } = await opened();
+  const begin = (path: string, key: string) => journal.begin({ ...callOf(key), route: path }, routeTo(path));
+  const cleared = (key: string) => journal.find("bank", "/sale", key)?.mayBeCleared;
+  await send(journal, "A", "unknown");
+  const first = begin("/close-shift", "Z-1");
+  await first.sent();
+  await send(journal, "B", "unknown");
+  const second = begin("/close-shift", "Z-2");
+  await second.sent();
+  await first.ended({ outcome: "not-sent" });
+  assert.deepEqual([cleared("A"), cleared("B")], [true, true], "the second one is under way");
+  await second.ended({ outcome: "unknown" });
+  assert.deepEqual([cleared("A"), cleared("B")], [true, true]);
 });
 
 test("Journal whose newest page is spoilt or unreadable isn't whole for a day, goes on behind it, and knows of it in the next process", async () => {
