@@ -62,7 +62,7 @@ interface PlacedSlot {
 /** Reads the slots `[from, to)` of a file; `ringSlots` when it is known of how many the ring is. */
 export async function scanRing(file: DiskFile, from: number, to: number, ringSlots?: number): Promise<RingScan> {
   const placed: PlacedSlot[] = [];
-  const counts = { whole: 0, bad: 0, newer: 0, empty: 0 };
+  const counts = { bad: 0, newer: 0, empty: 0 };
   const badSlots = new Set<number>();
   let isUnreadable = false;
   for (let at = from * slotBytes; at < to * slotBytes; at += chunkBytes) {
@@ -83,7 +83,6 @@ export async function scanRing(file: DiskFile, from: number, to: number, ringSlo
   // A slot that stands elsewhere than its number says, or is of a ring of another size, isn't this ring's.
   const own = placed.filter((each) => each.slots === slots && isInPlace(each));
   own.sort((one, other) => one.sequence - other.sequence);
-  counts.whole = own.length;
   counts.bad += placed.length - own.length;
   const head = own.at(-1)?.sequence ?? 0;
   // What is a whole round behind is older than the oldest slot that should be there: it was to be overwritten and wasn't.
@@ -93,7 +92,7 @@ export async function scanRing(file: DiskFile, from: number, to: number, ringSlo
   while (next <= head + batchMax && badSlots.has(next % slots)) next++;
   const isCut = ringSlots === undefined && (to === 0 || to < slots);
   const isLacking = isUnreadable || isCut || next - head - 1 > tornMax;
-  return { records, head, slots, ...counts, missing: missingIn(current), isLacking, next };
+  return { records, head, slots, whole: own.length, ...counts, missing: missingIn(current), isLacking, next };
 }
 
 /** @param placed In order. */

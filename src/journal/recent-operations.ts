@@ -84,15 +84,15 @@ function requestsOf(sendings: readonly Sending[]): readonly SentRequest[] {
 /** Whether one of its recent sendings may be carried out yet, also where another one was. */
 const mayCome = ({ sendings, end }: SentRequest, isRecent: (sending: Sending) => boolean) =>
   sendings.some(
-    (each) => (each.endedMs === undefined || isRecent(each)) && (end === undefined || mayBeOnItsWay(each, sendings.length > 1)),
+    (each) =>
+      (each.endedMs === undefined || isRecent(each)) && (end === undefined || (sendings.length > 1 && mayBeOnItsWay(each))),
   );
 
 /**
- * Whether nothing says that the terminal has begun it. Of a request that was sent several times what was found may be another sending, so
+ * Whether nothing says that the terminal has begun it, of a request that was sent several times: what was found may be another sending, so
  * only its own answer says that, or that there is none at all.
  */
-const mayBeOnItsWay = ({ said, isFound, settled }: Sending, isRepeated: boolean) =>
-  said.end === undefined && said.begun !== true && (isRepeated ? settled !== "failed" : settled === undefined && !isFound);
+const mayBeOnItsWay = ({ said, settled }: Sending) => said.end === undefined && said.begun !== true && settled !== "failed";
 
 const lastOf = (sendings: UnderKey) => sendings.at(-1)?.order ?? 0;
 
