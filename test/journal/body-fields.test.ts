@@ -54,6 +54,39 @@ test("bodyFields() keeps for a question a key that is a number, and none that is
   assert.deepEqual(askOf('{"pay_id":7}'), { pay_id: 7 });
 });
 
+test("bodyFields() keeps for a question each of its fields that is there, and nothing where one can't be kept or the key is missing", () => {
+  const askOf = (text: string) => bodyFields(contracts.qr, undefined, [Buffer.from(text)], routeTo("/showqrcode", "qr")).ask;
+  assert.deepEqual(askOf('{"pay_id":"P","trans":"T","pay_system":3,"amount":1}'), { trans: "T", pay_system: 3 });
+  for (const none of ["null", '""']) {
+    assert.deepEqual(askOf(`{"pay_id":"P","trans":${none}}`), {});
+    assert.equal(askOf(`{"pay_id":${none},"trans":"T"}`), undefined);
+  }
+  assert.equal(askOf('{"trans":"T"}'), undefined);
+  for (const odd of [
+    "true",
+    "[]",
+    "{}",
+    "1.5",
+    "9007199254740993",
+    '"4111111111111111"',
+    `"${"x".repeat(65)}"`,
+    '"a\uFFFDb"',
+  ]) {
+    assert.equal(askOf(`{"pay_id":"P","trans":${odd}}`), undefined, odd);
+    assert.equal(askOf(`{"pay_id":${odd}}`), undefined, odd);
+  }
+  assert.equal(askOf('"P"'), undefined);
+  const unasked = bodyFields(contracts.qr, "pay_id", [Buffer.from('{"pay_id":"P"}')], routeTo("/refund", "qr"));
+  assert.deepEqual(unasked, { amount: undefined, key: "P" });
+});
+
+test("amountIn() looks no further than 128 characters behind the name, and 31 into the number", () => {
+  const spaced = (count: number) => `{"amount"${" ".repeat(count)}:1}`;
+  assert.deepEqual([amountIn(spaced(125)), amountIn(spaced(126))], ["1", undefined]);
+  const long = (count: number) => `{"amount":${"1".repeat(count)}}`;
+  assert.deepEqual([amountIn(long(31)), amountIn(long(32))], ["1".repeat(31), undefined]);
+});
+
 test("bodyFields() takes whatever a body is where nothing is checked", () => {
   const none = { amount: undefined, key: undefined };
   for (const body of ["sign=abc", "data=%ZZ%&sign=x", "data=%E0%A4%A&sign=x", "data=&sign=x", ""]) {

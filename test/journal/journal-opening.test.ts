@@ -156,8 +156,13 @@ test("openJournal() tells what it finds once its disk is there, and counts it be
   await meanwhile.sent();
   await meanwhile.ended({ outcome: "unknown" });
   assert.deepEqual([told.finds, keysOf(journal.unknown())], [[], ["MEANWHILE"]]);
+  let calls = 0;
+  journal.onOpened = () => {
+    calls++;
+  };
   disk.trouble = undefined;
   await record(journal, "NEXT");
+  assert.equal(calls, 1, "what asks about them is told");
   assert.deepEqual(
     told.finds.map(({ recent, older }) => [keysOf(recent), older]),
     [[["LOST"], 0]],

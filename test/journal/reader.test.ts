@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { nodeDisk } from "../../src/journal/disk.ts";
+import { type DiskFile, nodeDisk } from "../../src/journal/disk.ts";
 import { JournalError, journalFile } from "../../src/journal/errors.ts";
 import { openJournal } from "../../src/journal/journal.ts";
-import { JournalFollower, readJournal } from "../../src/journal/reader.ts";
+import { JournalFollower, readJournal, scanRing } from "../../src/journal/reader.ts";
 import { type JournalRecord, writeRecord } from "../../src/journal/record.ts";
 import { openRing, type Ring } from "../../src/journal/ring.ts";
-import { slotBytes } from "../../src/journal/slot.ts";
+import { slotBytes, writeSlot } from "../../src/journal/slot.ts";
 import { bytes, callOf, routeTo, Told } from "./records.ts";
+import { systemError } from "./sim-disk.ts";
 
 const root = mkdtempSync(join(tmpdir(), "posline-reader-"));
 after(() => rmSync(root, { recursive: true }));
@@ -74,6 +75,14 @@ test("readJournal() gives what stands in a journal, and whether it is being writ
   assert.deepEqual({ slots, bad, isWritten }, { slots: bytes / slotBytes, bad: 0, isWritten: true });
   await journal.close();
   assert.equal((await readJournal(folder)).isWritten, false);
+  const links = readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      return [];
+    }
+  });
+  assert.ok(!links.some((path) => path.startsWith(folder)), "no descriptor is left");
 });
 
 test("readJournal() says why a journal can't be read, and what to do", async () => {
@@ -161,4 +170,71 @@ test("JournalFollower.next() gives nothing twice while the newest record is writ
   await put(ring, 6, 6);
   assert.deepEqual(await next(), [6]);
   await file.close();
+});
+
+/** A file in which a part, in slots, can't be read. */
+async function withUnreadable(folder: string, from: number, to: number): Promise<DiskFile> {
+  const file = await nodeDisk.openToRead(journalFile(folder));
+  return {
+    ...file,
+    read: (buffer, position) =>
+      position < to * slotBytes && position + buffer.length > from * slotBytes
+        ? Promise.reject(systemError("EIO"))
+        : file.read(buffer, position),
+    close: () => file.close(),
+  };
+}
+
+test("scanRing() reads all but the pages that a disk can't read, and says that records may be lacking, also where none is known to be", async () => {
+  const { folder, ring } = await newRing();
+  await put(ring, 2, 100);
+  for (const [from, to, missing] of [
+    [16, 24, [{ from: 16, to: 23 }]],
+    [200, 208, []],
+    [392, 400, []],
+  ] as const) {
+    const file = await withUnreadable(folder, from, to);
+    const { records, bad, whole, empty, isLacking, next, ...found } = await scanRing(file, 0, manySlots);
+    await file.close();
+    const isThere = (sequence: number) => sequence < from || sequence >= to;
+    assert.deepEqual(
+      records.map(({ sequence }) => sequence),
+      numbers(1, 100).filter(isThere),
+    );
+    assert.deepEqual(found.missing, missing);
+    const isWritten = from < 100;
+    assert.deepEqual({ bad, whole, empty }, { bad: 8, whole: isWritten ? 93 : 101, empty: isWritten ? 299 : 291 });
+    assert.deepEqual({ isLacking, next }, { isLacking: true, next: 101 });
+  }
+  const sound = await withUnreadable(folder, 0, 0);
+  assert.equal((await scanRing(sound, 0, manySlots)).isLacking, false);
+  await sound.close();
+  const dead = await withUnreadable(folder, 0, manySlots);
+  await assert.rejects(scanRing(dead, 0, manySlots), { code: "EIO" });
+  await dead.close();
+});
+
+test("scanRing() takes nothing for a record that stands elsewhere than its number says, is of another ring or a round behind", async () => {
+  const { folder, ring } = await newRing();
+  await put(ring, 2, manySlots - 1);
+  await put(ring, manySlots, manySlots + 49);
+  await put(ring, manySlots + 51, manySlots + 100);
+  const file = await nodeDisk.open(journalFile(folder));
+  await file.write(writeSlot(manySlots + 200, writeRecord(recordOf(1)), manySlots), 300 * slotBytes);
+  await file.write(writeSlot(manySlots + 99, writeRecord(recordOf(1)), manySlots / 2), 99 * slotBytes);
+  const { records, missing, bad, whole, head, isLacking, slots } = await scanRing(file, 0, manySlots);
+  await file.close();
+  const gone = [300, manySlots + 50, manySlots + 99];
+  assert.deepEqual(
+    records.map(({ sequence }) => sequence),
+    numbers(101, manySlots + 100).filter((sequence) => !gone.includes(sequence)),
+  );
+  assert.deepEqual(
+    missing,
+    gone.map((sequence) => ({ from: sequence, to: sequence })),
+  );
+  assert.deepEqual(
+    { bad, whole, head, isLacking, slots },
+    { bad: 2, whole: manySlots - 2, head: manySlots + 100, isLacking: false, slots: manySlots },
+  );
 });

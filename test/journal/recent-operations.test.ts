@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { OperationEnd } from "../../src/core/followed.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { recentMs } from "../../src/journal/recent-operations.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
-import { SimDisk } from "./sim-disk.ts";
+import { SimDisk, systemError } from "./sim-disk.ts";
 
 /**
  * Tests src/journal/recent-operations.ts.
@@ -38,14 +39,14 @@ test("Journal.othersOpen() gives a sending a minute since it left, and one of an
   const entry = await send(journal, "A");
   await time.advance(20_000);
   await entry.ended(lost);
-  await time.advance(39_000);
+  await time.advance(39_999);
   assert.equal(others(journal), "recent");
-  await time.advance(2_000);
+  await time.advance(1);
   assert.equal(others(journal), "old");
   const { journal: next } = await opened(disk.afterCut([], true));
-  await time.advance(59_000);
+  await time.advance(59_999);
   assert.equal(others(next), "recent");
-  await time.advance(2_000);
+  await time.advance(1);
   assert.equal(others(next), "old");
 });
 
@@ -150,4 +151,144 @@ test("Journal.find() by an amount finds what may be of that: what is given back 
   await assert.rejects(refund("", done), /another body with its key was sent at/);
   await refund("900", done);
   assert.deepEqual(isThere(journal), [true, true, true]);
+});
+
+const end = (journal: Journal, key: string, how: OperationEnd) =>
+  journal.settled("bank", "/sale", key, how, journal.lastOrder("bank", key));
+
+test("Journal.othersOpen() has what was sent twice as open for a minute though its end is known, but where that is that it failed", async () => {
+  for (const [times, how, before, later] of [
+    [1, "approved", undefined, undefined],
+    [2, "approved", "recent", undefined],
+    [2, "failed", undefined, undefined],
+    [1, undefined, "recent", "old"],
+  ] as const) {
+    const { journal } = await opened();
+    for (let n = 0; n < times; n++) await (await send(journal, "A")).ended(lost);
+    if (how !== undefined) end(journal, "A", how);
+    const others = () => journal.othersOpen("bank", "/refund", "A");
+    assert.equal(others(), before, `${times} ${how}`);
+    await time.advance(60_000);
+    assert.equal(others(), later, `${times} ${how}, a minute later`);
+  }
+});
+
+test("Journal.find() says that an operation may end well where it was sent twice within a minute, or had ended well before", async () => {
+  const { journal } = await opened();
+  const mayEndWell = () => journal.find("bank", "/sale", "A")?.mayEndWell;
+  await (await send(journal, "A")).ended(lost);
+  assert.equal(mayEndWell(), false, "sent once");
+  await time.advance(100_000);
+  await (await send(journal, "A")).ended(lost);
+  await time.advance(59_999);
+  assert.equal(mayEndWell(), true);
+  await time.advance(1);
+  assert.equal(mayEndWell(), false);
+  end(journal, "A", "approved");
+  await (await send(journal, "A")).ended(lost);
+  await time.advance(100_000);
+  assert.equal(mayEndWell(), true);
+});
+
+test("Journal.hadAny() is true where the terminal is known to have had an operation under the key, and it didn't fail", async () => {
+  for (const [ending, known, had] of [
+    [lost, undefined, false],
+    [open, undefined, false],
+    [success, undefined, true],
+    [lost, "begun", true],
+    [lost, "approved", true],
+    [lost, "declined", true],
+    [lost, "failed", false],
+  ] as const) {
+    const { journal } = await opened();
+    await (await send(journal, "A")).ended(ending);
+    if (known === "begun") journal.accepted("bank", "/sale", "A", journal.lastOrder("bank", "A"));
+    else if (known !== undefined) end(journal, "A", known);
+    await (await send(journal, "A", { route: "/cancel" })).ended(lost);
+    assert.equal(journal.hadAny("bank", "A"), had, `${ending.outcome} ${known}`);
+    assert.equal(journal.hadAny("bank", "B"), false);
+    assert.equal(journal.hadAny("qr", "A"), false);
+  }
+  const { journal } = await opened();
+  for (const ending of [success, lost]) await (await send(journal, "A")).ended(ending);
+  assert.equal(journal.hadAny("bank", "A"), true, "one of its sendings");
+});
+
+test("Journal.lastOrder() is that of what this process sent last under a key, on any route, and 0 of what others sent", async () => {
+  const { journal, disk } = await opened();
+  assert.equal(journal.lastOrder("bank", "A"), 0);
+  await (await send(journal, "A")).ended(lost);
+  const first = journal.lastOrder("bank", "A");
+  await (await send(journal, "A", { route: "/cancel" })).ended(lost);
+  assert.ok(first > 0 && journal.lastOrder("bank", "A") > first);
+  const { journal: next } = await opened(disk.afterCut([], true));
+  assert.ok(next.find("bank", "/sale", "A"));
+  assert.equal(next.lastOrder("bank", "A"), 0);
+});
+
+test("Journal takes an operation for the last under its key where its device's contract keeps what it was told", async () => {
+  for (const [device, isLast] of [
+    ["bank 89abcdef", true],
+    ["fiscal 89abcdef", false],
+    ["89abcdef", false],
+    [undefined, false],
+  ] as const) {
+    const { journal } = await opened();
+    await (await send(journal, "A", { route: "/cancel" })).ended(open);
+    await time.advance(61_000);
+    const sale = journal.begin(callOf("A"), routeTo(), device);
+    await sale.sent();
+    await sale.ended(success);
+    assert.equal(journal.find("bank", "/sale", "A")?.isLast, isLast, device);
+  }
+});
+
+test("Journal remembers of one key alone as many sendings as the ring has operations, the newest, and isn't whole then", async () => {
+  const { journal } = await opened();
+  const most = bytes / slotBytes / 2;
+  await (await send(journal, "A")).ended(success);
+  for (let n = 1; n < most; n++) await (await send(journal, "A")).ended(lost);
+  const known = () => [journal.find("bank", "/sale", "A")?.isAccepted, journal.isWhole];
+  assert.deepEqual(known(), [true, true]);
+  await (await send(journal, "A")).ended(lost);
+  assert.deepEqual(known(), [false, false]);
+  await (await send(journal, "B")).ended(success);
+  assert.equal(journal.find("bank", "/sale", "A"), undefined, "another key: the older one goes as a whole");
+  assert.equal(journal.find("bank", "/sale", "B")?.isAccepted, true);
+  for (let n = 1; n <= most; n++) {
+    assert.ok(journal.find("bank", "/sale", "B"));
+    await (await send(journal, `N${n}`)).ended(lost);
+  }
+  assert.equal(journal.find("bank", "/sale", "B"), undefined);
+});
+
+test("Journal remembers the last sending of a key for a day though an older one of it is forgotten", async () => {
+  const { journal } = await opened();
+  for (const key of ["A", "A", "B"]) {
+    await (await send(journal, key)).ended(success);
+    await time.advance(recentMs / 2 - 1);
+    if (key === "A") await time.advance(2);
+  }
+  assert.deepEqual([journal.find("bank", "/sale", "A")?.isAccepted, journal.isWhole], [true, true]);
+  await time.advance(2);
+  assert.equal(journal.find("bank", "/sale", "A"), undefined);
+});
+
+test("Journal that is read late puts what was sent before in front of what it sent itself", async () => {
+  const { journal: before, disk } = await opened();
+  await (await send(before, "A")).ended(success);
+  await (await send(before, "A", { body: '{"pay_id":"A","amount":200}' })).ended(success);
+  const digest = before.find("bank", "/sale", "A")?.digest;
+  const late = disk.afterCut([], true);
+  late.trouble = { error: systemError("EIO") };
+  const { journal } = await opened(late);
+  await (await send(journal, "A", { body: '{"pay_id":"A","amount":300}' })).ended(success);
+  const own = journal.find("bank", "/sale", "A")?.digest;
+  late.trouble = undefined;
+  await send(journal, "B");
+  assert.equal(journal.isReadable, true);
+  const entry = await send(journal, "A", { body: '{"pay_id":"A","amount":400}' });
+  await entry.ended({ outcome: "not-sent" });
+  assert.equal(journal.find("bank", "/sale", "A")?.digest, own);
+  assert.equal((await opened(disk.afterCut([], true))).journal.find("bank", "/sale", "A")?.digest, digest);
 });

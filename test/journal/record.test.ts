@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { readRecord, type SentRecord, writeRecord } from "../../src/journal/record.ts";
+import { type JournalRecord, joinOperations, readRecord, type SentRecord, writeRecord } from "../../src/journal/record.ts";
 import { textBytesMax } from "../../src/journal/slot.ts";
 import { outcomes } from "./records.ts";
 
@@ -79,4 +79,130 @@ test("readRecord() knows no record in another text, and leaves out what a later 
   for (const other of ["", "[]", "null", "{}", '{"kind":"sent"}', '{"kind":"new","time":"2026-01-01T00:00:00.000Z"}']) {
     assert.equal(readRecord(other), undefined);
   }
+});
+
+const sent = {
+  kind: "sent",
+  timeMs: 1,
+  requestId: "r",
+  service: "bank",
+  route: "/sale",
+  key: "K",
+  amount: "1",
+  digest: "d",
+} as const;
+const start = { kind: "start", timeMs: 1, version: "v" } as const;
+const outcome = { kind: "outcome", timeMs: 1, sent: 7, outcome: "answered", status: "error", code: 44 } as const;
+const begun = { kind: "begun", timeMs: 1, sent: 7, digest: "d" } as const;
+const lacking = { kind: "lacking", timeMs: 1 } as const;
+const settled = { kind: "settled", timeMs: 1, sent: 7, digest: "d", result: "closed", by: "operator", note: "n" } as const;
+
+test("writeRecord() keeps each text whole up to its length, and cuts a longer one with a mark", () => {
+  for (const [record, field, most] of [
+    [sent, "requestId", 64],
+    [sent, "service", 16],
+    [sent, "route", 48],
+    [sent, "key", 64],
+    [sent, "amount", 32],
+    [start, "version", 32],
+    [outcome, "status", 16],
+    [settled, "note", 100],
+  ] as const) {
+    const back = (text: string) =>
+      Object.entries(readRecord(writeRecord({ ...record, [field]: text })) ?? {}).find(([name]) => name === field)?.[1];
+    const mark = field === "amount" ? "?" : "…";
+    assert.deepEqual(
+      [back("1".repeat(most)), back("1".repeat(most + 1))],
+      ["1".repeat(most), `${"1".repeat(most - 1)}${mark}`],
+    );
+  }
+});
+
+test("writeRecord() keeps a code of 32 bits with its sign, and no other", () => {
+  for (const [code, kept] of [
+    [44, 44],
+    [-29, -29],
+    [2 ** 31 - 1, 2 ** 31 - 1],
+    [-(2 ** 31), -(2 ** 31)],
+    [2 ** 31, undefined],
+    [-(2 ** 31) - 1, undefined],
+    [1.5, undefined],
+  ] as const) {
+    const read = readRecord(writeRecord({ ...outcome, code }));
+    assert.equal(read?.kind === "outcome" && read.code, kept, `${code}`);
+  }
+});
+
+test("readRecord() takes no field of another type, and no record that lacks what every one has", () => {
+  const changed = (record: JournalRecord, more: object) =>
+    readRecord(JSON.stringify({ ...JSON.parse(writeRecord(record)), ...more }));
+  for (const field of ["key", "amount"])
+    assert.deepEqual(changed(sent, { [field]: 7 }), { ...sent, [field]: undefined }, field);
+  assert.deepEqual(changed(sent, { device: 7 }), sent);
+  assert.deepEqual(changed(sent, { digest: 7 }), { ...sent, digest: "" });
+  for (const ask of [7, "T", null, []]) assert.deepEqual(changed(sent, { ask }), sent);
+  assert.deepEqual(changed({ ...sent, ask: {} }, { fresh: "yes" }), { ...sent, ask: {} });
+  for (const field of ["id", "service", "route"]) assert.equal(changed(sent, { [field]: 7 }), undefined, field);
+  assert.deepEqual(changed(outcome, { status: 7, code: "44" }), { ...outcome, status: undefined, code: undefined });
+  for (const odd of [{ begun: "yes" }, { learned: 7 }, { end: "pending" }, { end: 7 }, { left: "yes" }])
+    assert.deepEqual(changed(outcome, odd), outcome, JSON.stringify(odd));
+  for (const odd of [{ sent: "7" }, { outcome: "maybe" }, { outcome: undefined }])
+    assert.equal(changed(outcome, odd), undefined);
+  assert.deepEqual(changed(start, { version: 7 }), { ...start, version: "" });
+  for (const record of [sent, start, outcome, settled, begun, lacking]) {
+    assert.deepEqual(changed(record, {}), record);
+    for (const time of [7, "yesterday", undefined])
+      assert.equal(changed(record, { time }), undefined, `${record.kind} ${time}`);
+  }
+  for (const odd of [{ sent: "7" }, { digest: 7 }]) {
+    assert.equal(changed(begun, odd), undefined);
+    assert.equal(changed(settled, odd), undefined);
+  }
+  for (const by of ["answer", "operator"] as const) assert.deepEqual(changed({ ...settled, by }, {}), { ...settled, by });
+  const { note: _, ...unnoted } = settled;
+  assert.deepEqual(changed(settled, { note: 7 }), unnoted);
+});
+
+test("readRecord() reads what an answer proved, as it was written", () => {
+  for (const more of [
+    { begun: true, learned: "T-1" },
+    { begun: false },
+    { begun: null },
+    { end: "approved" },
+    { left: true },
+  ] as const)
+    assert.deepEqual(readRecord(writeRecord({ ...outcome, ...more })), { ...outcome, ...more });
+});
+
+test("joinOperations() says of what has no outcome that posline ended before it, where it started since", () => {
+  const operations = joinOperations([
+    { sequence: 1, record: start },
+    { sequence: 2, record: sent },
+    { sequence: 3, record: sent },
+    { sequence: 4, record: { ...outcome, sent: 3 } },
+    { sequence: 5, record: start },
+    { sequence: 6, record: sent },
+  ]);
+  assert.deepEqual(
+    operations.map(({ sequence, lost }) => [sequence, lost]),
+    [
+      [2, true],
+      [3, false],
+      [6, false],
+    ],
+  );
+});
+
+test("joinOperations() takes it back that an operation failed, and nothing else, once the terminal has it", () => {
+  const joined = (...after: readonly JournalRecord[]) => {
+    const records = [sent, ...after].map((record, at) => ({ sequence: 7 + at, record }));
+    const [operation] = joinOperations(records);
+    return [operation?.isFound, operation?.settled?.result];
+  };
+  const failed = { ...settled, result: "failed" } as const;
+  assert.deepEqual(joined(failed), [false, "failed"]);
+  assert.deepEqual(joined(failed, begun), [true, undefined]);
+  assert.deepEqual(joined(begun, failed), [true, "failed"]);
+  assert.deepEqual(joined(settled, begun), [true, "closed"]);
+  assert.deepEqual(joined({ ...begun, digest: "another" }), [false, undefined]);
 });

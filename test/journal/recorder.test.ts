@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
+import { JournalError, journalFile } from "../../src/journal/errors.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
 import { recordMs } from "../../src/journal/recorder.ts";
+import { slotBytes } from "../../src/journal/slot.ts";
 import { retryMs } from "../../src/journal/write-queue.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
@@ -47,13 +49,13 @@ test("Journal that failed tries again by itself, after 5 s and then more seldom,
     await time.settle();
     assert.notEqual(journal.state, "ok");
     tries = 0;
-    await time.advance(retryMs.min - 1);
+    await time.advance(4_999);
     assert.equal(tries, 0);
     await time.advance(1);
     assert.equal(tries, 1);
     await time.advance(3_600_000);
     // 10, 20, 40 and then each 60 s.
-    assert.equal(tries, 4 + Math.floor((3_600_000 - 70_000) / retryMs.max));
+    assert.equal(tries, 4 + Math.floor((3_600_000 - 70_000) / 60_000));
     assert.equal(told.failures.length, 1);
     disk.trouble = undefined;
     await time.advance(retryMs.max);
@@ -62,8 +64,130 @@ test("Journal that failed tries again by itself, after 5 s and then more seldom,
     tries = 0;
     await time.advance(3_600_000);
     assert.equal(tries, 0, "nothing is tried when all is well");
+    disk.trouble = { error: systemError("EIO") };
+    await begin(journal, "B")
+      .sent()
+      .catch(() => {});
+    tries = 0;
+    await time.advance(5_000);
+    assert.equal(tries, 1, "the next failure begins anew");
     await journal.close();
   }
+});
+
+test("Journal whose disk works again with a call tries no more, and ends without a timer", async () => {
+  const { journal, disk } = await opened();
+  disk.trouble = { error: systemError("EIO") };
+  await refused(journal, "A");
+  disk.trouble = undefined;
+  await begin(journal, "B").sent();
+  const { writes } = disk;
+  await time.advance(600_000);
+  assert.equal(disk.writes, writes);
+  await begin(journal, "C").sent();
+  await journal.close();
+  const { timersRun } = time;
+  await time.advance(600_000);
+  assert.equal(time.timersRun, timersRun, "the process could end at once");
+});
+
+test("Journal under refuse records how a refused call ended whose sending may be on the disk already", async () => {
+  const { journal: before, disk } = await opened();
+  await before.close();
+  const { open } = disk;
+  let isFailing = false;
+  disk.open = async (path) => {
+    const file = await open(path);
+    return { ...file, sync: () => (isFailing ? Promise.reject(systemError("EIO")) : file.sync()) };
+  };
+  const { journal } = await opened({}, disk);
+  isFailing = true;
+  const entry = begin(journal, "A");
+  await assert.rejects(entry.sent(), Fault);
+  const unknownAfter = async () => (await opened({}, disk.afterCut([{ keeps: "all", bytes: 0 }], true))).journal.unknown();
+  assert.equal((await unknownAfter()).length, 1, "its record may be there");
+  void entry.ended({ outcome: "not-sent" });
+  isFailing = false;
+  await time.advance(retryMs.max);
+  assert.equal(journal.state, "ok");
+  assert.deepEqual(await unknownAfter(), []);
+  await journal.close();
+});
+
+test("Journal keeps 2,048 records while its disk fails, and says how many of more are lost", async () => {
+  for (const [sales, lost] of [
+    [2_048, ""],
+    [2_049, ", and 1 record was lost in the meantime"],
+    [2_050, ", and 2 records were lost in the meantime"],
+  ] as const) {
+    const { journal, disk, told } = await opened({ onFailure: "relay", bytes: manyBytes });
+    disk.trouble = { error: systemError("EIO") };
+    for (let n = 0; n < sales; n++) await begin(journal, `S${n}`).sent();
+    disk.trouble = undefined;
+    await time.advance(retryMs.max);
+    assert.deepEqual(told.recoveries, [`the journal in ${folder} is written again${lost}`]);
+    disk.trouble = { error: systemError("EIO") };
+    await begin(journal, "A").sent();
+    disk.trouble = undefined;
+    await time.advance(retryMs.max);
+    assert.equal(told.recoveries[1], `the journal in ${folder} is written again`, "it counts anew");
+    await journal.close();
+  }
+});
+
+test("Journal says what it found of its file once, however often it opens that again", async () => {
+  const { journal: before, disk } = await opened();
+  for (const key of ["A", "B", "C"]) await begin(before, key).sent();
+  await before.close();
+  disk.files.get(journalFile(folder))?.current.fill(0x55, 2 * slotBytes, 2 * slotBytes + 9);
+  const { journal, told } = await opened({}, disk);
+  const notices = [...told.notices];
+  assert.match(notices.join("\n"), /1 record in .* can't be read/);
+  disk.trouble = { error: systemError("EIO") };
+  await refused(journal, "D");
+  disk.trouble = undefined;
+  await begin(journal, "E").sent();
+  assert.deepEqual([journal.state, told.notices, told.finds.length], ["ok", notices, 1]);
+  await journal.close();
+});
+
+test("Journal on a disk that takes nothing knows what stands there, once, unless another process writes it", async () => {
+  const { journal: before, disk } = await opened();
+  await begin(before, "LOST").sent();
+  await before.close();
+  let closed = 0;
+  const { open } = disk;
+  disk.openToRead = async (path) => {
+    const file = await open(path);
+    return {
+      ...file,
+      close: async () => {
+        closed++;
+      },
+    };
+  };
+  disk.isReadOnly = true;
+  const { journal, told } = await opened({}, disk);
+  const keys = () => journal.unknown().map(({ key }) => key);
+  assert.match(journal.state, /is read-only/);
+  assert.deepEqual([journal.isReadable, keys(), closed], [true, ["LOST"], 1]);
+  assert.ok(journal.find("bank", "/sale", "LOST"));
+  disk.isReadOnly = false;
+  await time.advance(retryMs.max);
+  assert.deepEqual([journal.state, keys(), told.finds.length, journal.isWhole], ["ok", ["LOST"], 1, true]);
+  await journal.close();
+
+  disk.lock = () => Promise.reject(new JournalError("another process is using the journal"));
+  const { journal: second } = await opened({}, disk);
+  assert.deepEqual([second.state, second.isReadable], ["another process is using the journal", false]);
+  await second.close();
+
+  const foreign = new SimDisk();
+  foreign.put(journalFile(folder), Buffer.from("my diary\n".repeat(1_000)));
+  foreign.isReadOnly = true;
+  const { journal: none } = await opened({}, foreign);
+  assert.equal(none.isReadable, false);
+  await none.close();
 });
 
 test("Journal proves by a write that its disk works, and not by opening it", async () => {

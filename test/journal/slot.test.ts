@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { readSlot, slotBytes, textBytesMax, writeSlot } from "../../src/journal/slot.ts";
+import { crc32 } from "../../src/wire/crc32.ts";
 
 const sequence = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const slots = 128;
@@ -49,4 +50,30 @@ test("readSlot() takes no changed byte for a record, and zeros for an empty slot
 
 test("writeSlot() refuses a text that doesn't fit", () => {
   assert.throws(() => writeSlot(1, "x".repeat(textBytesMax + 1), slots), RangeError);
+});
+
+test("writeSlot() writes the format as it is described in src/journal/slot.ts, which an older posline reads", () => {
+  const slot = writeSlot(0x0102_0304_0506, '{"kind":"é"}', 16_384);
+  const head = Buffer.from("50534c4a 01 00 000d 0000010203040506 00004000".replaceAll(" ", ""), "hex");
+  const tail = Buffer.alloc(slotBytes - 24);
+  tail.write('{"kind":"é"}');
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(tail, 0, tail.length, crc32(head, 0, head.length)));
+  assert.deepEqual(slot, Buffer.concat([head, sum, tail]));
+});
+
+test("readSlot() reads a text that fills its slot, and refuses what no posline writes though its checksum is right", () => {
+  const full = writeSlot(1, "x".repeat(488), slots);
+  assert.deepEqual(readSlot(full), { sequence: 1, text: "x".repeat(488), slots });
+  for (const [at, hex] of [
+    [6, "01e9"],
+    [8, "0020000000000000"],
+    [16, "00000000"],
+  ] as const) {
+    const odd = Buffer.from(full);
+    odd.write(hex, at, "hex");
+    odd.writeUInt32BE(crc32(odd, 24, slotBytes, crc32(odd, 0, 20)), 20);
+    assert.equal(readSlot(odd), "bad", `${hex} at ${at}`);
+  }
+  assert.equal(readSlot(Buffer.concat([full, Buffer.alloc(1)])), "bad");
 });

@@ -11,7 +11,7 @@ import { joinOperations } from "../../src/journal/record.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
 import { isWriterLocked } from "../../src/journal/writer-lock.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
-import { SimDisk } from "./sim-disk.ts";
+import { SimDisk, systemError } from "./sim-disk.ts";
 
 /**
  * Tests src/journal/writer-lock.ts, src/journal/recorder.ts.
@@ -78,7 +78,34 @@ test("Journal whose file is removed goes on in a new one, with what is in flight
   assert.equal(told.notices.length, 1);
   assert.deepEqual([journal.state, told.failures], ["ok", []]);
   assert.equal(contentOf(disk).length, bytes);
+  assert.equal(journal.isWhole, false, "the next process won't know of A");
   await journal.close();
+  assert.equal((await opened(disk)).journal.isWhole, false);
+});
+
+test("Journal gives its folder back before it takes it again, also where that takes its time", async () => {
+  const disk = new SimDisk();
+  const { lock } = disk;
+  disk.lock = async () => {
+    const { release } = await lock();
+    return {
+      release: async () => {
+        for (let n = 0; n < 5; n++) await new Promise((resolve) => setImmediate(resolve));
+        await release();
+      },
+    };
+  };
+  const { journal, told } = await opened(disk);
+  disk.files.delete(path);
+  await record(journal, "A");
+  assert.deepEqual(told.failures, []);
+  disk.trouble = { error: systemError("EIO") };
+  await assert.rejects(record(journal, "B"));
+  disk.trouble = undefined;
+  await record(journal, "C");
+  assert.deepEqual([told.failures.length, journal.state], [1, "ok"]);
+  await journal.close();
+  assert.equal(disk.locked, false);
 });
 
 test("Journal whose file is replaced by a copy goes on in that, and doubles nothing", async () => {
@@ -92,6 +119,19 @@ test("Journal whose file is replaced by a copy goes on in that, and doubles noth
   await inFlight.ended({ outcome: "answered" });
   assert.deepEqual(await found(disk), ["A answered", "LONG answered", "B answered"]);
   assert.equal(told.notices.length, 1);
+  await journal.close();
+});
+
+test("Journal whose file is replaced by one with a torn record says that, too", async () => {
+  const disk = new SimDisk();
+  const { journal, told } = await opened(disk);
+  await recordMany(journal, 3);
+  const torn = Buffer.from(contentOf(disk));
+  torn.fill(0xff, 3 * slotBytes, 3 * slotBytes + 9);
+  disk.put(path, torn);
+  await record(journal, "B");
+  assert.equal(told.notices.length, 2);
+  assert.match(told.notices[1] ?? "", /^1 record in .* can't be read/);
   await journal.close();
 });
 

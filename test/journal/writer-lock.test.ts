@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, mock, test } from "node:test";
 import { JournalError } from "../../src/journal/errors.ts";
 import { acquireWriterLock, isWriterLocked } from "../../src/journal/writer-lock.ts";
+import { systemError } from "./sim-disk.ts";
 
 const root = mkdtempSync(join(tmpdir(), "posline-writer-lock-"));
 after(() => rmSync(root, { recursive: true }));
@@ -118,4 +119,27 @@ test("acquireWriterLock() works in a folder whose path is too long for a socket"
 
 test("acquireWriterLock() tells of a folder that isn't there", async () => {
   await assert.rejects(acquireWriterLock(join(root, "absent")), { code: "ENOENT" });
+});
+
+test("acquireWriterLock() does without a socket where there can be none, as on FAT or a full disk, and tells of other errors", async () => {
+  const folder = newFolder();
+  try {
+    for (const [codes, isGiven] of [
+      [["EPERM", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOSYS", "ENOSPC", "EDQUOT"], true],
+      [["EACCES", "EMFILE", "ENOENT"], false],
+    ] as const) {
+      for (const code of codes) {
+        mock.method(Server.prototype, "listen", function (this: Server) {
+          setImmediate(() => this.emit("error", systemError(code)));
+          return this;
+        });
+        if (isGiven) await (await acquireWriterLock(folder)).release();
+        else await assert.rejects(acquireWriterLock(folder), { code });
+        mock.restoreAll();
+        assert.deepEqual(readdirSync(folder), []);
+      }
+    }
+  } finally {
+    mock.restoreAll();
+  }
 });
