@@ -296,8 +296,9 @@ export class RecentOperations {
   aloneSinceMs(sent: Pick<SentRecord, "service" | "route" | "key" | "digest">): number | undefined {
     const sendings = this.#under(sent);
     const last = sendings.at(-1);
-    const isIt = last?.route === sent.route && last.digest === sent.digest && this.#isAlone(sent);
-    return isIt && sendings.every(({ endedMs }) => endedMs !== undefined) ? last.endedMs : undefined;
+    if (last?.route !== sent.route || last.digest !== sent.digest || !this.#isAlone(sent)) return undefined;
+    const sinceMs = Math.max(...sendings.map(({ endedMs = Number.POSITIVE_INFINITY }) => endedMs));
+    return sinceMs === Number.POSITIVE_INFINITY ? undefined : sinceMs;
   }
 
   /** Whether another operation under this key, of another route, has no known end: `recent` where it may be carried out yet. */

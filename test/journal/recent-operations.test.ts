@@ -91,6 +91,7 @@ test("Journal.aloneSinceMs() is undefined while another body stands under the ke
   const same = journal.open.find(({ sent }) => sent.key === "SAME");
   assert.ok(same);
   assert.equal(journal.aloneSinceMs(same), undefined, "the first one is in flight");
+  await time.advance(100);
   await first.ended(lost);
   assert.equal(journal.aloneSinceMs(same), time.nowMs);
 });
