@@ -128,7 +128,7 @@ export class JournalSettling {
       }
       const settled = chosenBy(journal.open, wanted).map((operation) => {
         const { service, route, key } = operation.sent;
-        const result = endBy(wanted.as, operation.sent, this.#config?.services[service]?.contract);
+        const result = endBy(wanted.as, this.#config?.services[service]?.contract);
         void journal.settle(operation, { result, by: "operator", note: wanted.note });
         return { service, route, key, result };
       });

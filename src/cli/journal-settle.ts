@@ -120,7 +120,7 @@ async function append(
   try {
     for (const { sequence, sent } of chosen) {
       const contract = services?.[sent.service]?.contract ?? contractNames.find((each) => each === sent.service);
-      const end = { result: endBy(as, sent, contract), by: "operator", note } as const;
+      const end = { result: endBy(as, contract), by: "operator", note } as const;
       const record = { kind: "settled", timeMs: Date.now(), sent: sequence, digest: sent.digest, ...end } as const;
       if (!(await recorder.add(record).recorded))
         throw new JournalError(problems[0] ?? `Cannot write the journal in ${folder}`);
