@@ -92,9 +92,11 @@ test("nodeDisk reads up to the end of a file, and writes the rest of what a writ
   const { write, read }: { readonly write: InPieces; readonly read: InPieces } = handles;
   // Pieces of 2 bytes, as a signal or an almost full disk makes them.
   mock.method(handles, "write", function (this: FileHandle, buffer: Buffer, at: number, length: number, position: number) {
+    assert.equal(length, buffer.length - at);
     return write.call(this, buffer, at, Math.min(2, length), position);
   });
   mock.method(handles, "read", function (this: FileHandle, buffer: Buffer, at: number, length: number, position: number) {
+    assert.equal(length, buffer.length - at);
     return read.call(this, buffer, at, Math.min(2, length), position);
   });
   try {

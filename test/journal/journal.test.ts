@@ -204,13 +204,17 @@ test("Journal.ended never rejects and is bounded, also when its call was refused
   assert.ok(closed.done, "a disk that hangs doesn't hold up the end");
 });
 
-test("Journal bounds what it keeps while the disk fails, and tells how much was lost", async () => {
-  const { journal, disk, told } = await opened();
-  disk.trouble = { error: systemError("EIO") };
-  for (let n = 0; n < 3_000; n++) await begin(journal, `K${n}`).sent();
-  disk.trouble = undefined;
-  await record(journal, "A");
-  assert.match(told.recoveries.join(), /, and \d+ records were lost in the meantime$/);
+test("Journal.onUnknown is given each operation whose caller learns that its outcome is unknown, and no other", async () => {
+  const given: string[] = [];
+  const { journal } = await opened({
+    onUnknown: ({ service, route, key, cause }) => given.push(`${service} ${route} ${key} ${cause}`),
+  });
+  for (const outcome of ["answered", "unknown", "not-sent"] as const) {
+    const entry = begin(journal, outcome);
+    await entry.sent();
+    await entry.ended({ outcome });
+  }
+  assert.deepEqual(given, ["bank /sale unknown reported as unknown"]);
 });
 
 test("Journal masks a card number in what it keeps and tells", async () => {

@@ -118,9 +118,8 @@ test("Journal keeps 2,048 records while its disk fails, and says how many of mor
   for (const [sales, lost] of [
     [2_048, ""],
     [2_049, ", and 1 record was lost in the meantime"],
-    [2_050, ", and 2 records were lost in the meantime"],
   ] as const) {
-    const { journal, disk, told } = await opened({ onFailure: "relay", bytes: manyBytes });
+    const { journal, disk, told } = await opened({ onFailure: "relay" });
     disk.trouble = { error: systemError("EIO") };
     for (let n = 0; n < sales; n++) await begin(journal, `S${n}`).sent();
     disk.trouble = undefined;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, truncateSync } from "node:fs";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -50,6 +50,7 @@ test("openRing() leaves neither a half-made file nor a descriptor where it can't
   }
   const folder = newFolder();
   const { ring } = await openRing(nodeDisk, folder, bytes);
+  assert.equal(statSync(journalFile(folder)).mode & 0o777, 0o640);
   await write(ring, 1, 3);
   await ring.close();
   const disk: Disk = { ...nodeDisk, rename: () => Promise.reject(systemError("ENOSPC")) };
@@ -132,4 +133,15 @@ test("Ring.write() puts records whose slots touch out in one write, and others e
   ]);
   assert.equal(await ring.write([]), true);
   await ring.close();
+});
+
+test("openRing() keeps no descriptor of a file that isn't posline's, nor of an empty one where there is no room for another", async () => {
+  const foreign = newFolder();
+  writeFileSync(journalFile(foreign), "my diary\n".repeat(1_000));
+  await assert.rejects(openRing(nodeDisk, foreign, bytes), /is not a journal of posline/);
+  const empty = newFolder();
+  writeFileSync(journalFile(empty), "");
+  const disk: Disk = { ...nodeDisk, create: () => Promise.reject(systemError("ENOSPC")) };
+  await assert.rejects(openRing(disk, empty, bytes), { code: "ENOSPC" });
+  assert.deepEqual(openOf(root), []);
 });

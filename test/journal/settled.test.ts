@@ -431,8 +431,57 @@ test("Journal.refuseCopy() refuses what was on the line when the process before 
   );
   came({ body: [Buffer.from('{"pay_id":"A","amount":200}')] });
   came({ followMs: 1_000 });
-  await time.advance(60_001);
+  await time.advance(60_000);
+  assert.throws(came, Fault);
+  await time.advance(1);
   came();
+});
+
+test("Journal sends an abort again that was on the line when the process before ended: it waits for nobody", async () => {
+  const { journal: before, disk } = await opened();
+  const abort = { ...callOf("A"), route: "/abort" };
+  void before.begin(abort, routeTo("/abort")).sent();
+  await time.settle();
+  const { journal } = await opened(disk.afterCut([], true));
+  journal.refuseCopy(abort, routeTo("/abort"));
+  await journal.begin(abort, routeTo("/abort")).sent();
+});
+
+test("Journal lists the newest 100 operations of unknown outcome, lets 1,000 be settled, and counts all, after a restart too", async () => {
+  const size = { bytes: 4_096 * slotBytes };
+  const { journal, disk } = await opened(new SimDisk(), size);
+  for (let n = 0; n < 1_002; n++) await send(journal, `K${n}`, "unknown");
+  for (const at of [journal, (await opened(disk.afterCut([], true), size)).journal]) {
+    assert.deepEqual([at.unknown().length, at.open.length, at.unknownTotal], [100, 1_000, 1_002]);
+    assert.deepEqual([keysOf(at)[0], keysOf(at).at(-1), at.open[0]?.sent.key], ["K902", "K1001", "K2"]);
+  }
+});
+
+test("Journal.settled() records nothing where more was sent under the key since it was asked", async () => {
+  const { journal } = await opened();
+  await send(journal, "A", "unknown");
+  const order = journal.lastOrder("bank", "A");
+  await send(journal, "A", "unknown");
+  journal.settled("bank", "/sale", "A", "approved", order);
+  assert.deepEqual([keysOf(journal), journal.find("bank", "/sale", "A")?.end], [["A", "A"], undefined]);
+  journal.settled("bank", "/sale", "A", "approved", journal.lastOrder("bank", "A"));
+  assert.deepEqual([keysOf(journal), journal.find("bank", "/sale", "A")?.end], [[], "approved"]);
+});
+
+test("Journal.heardOf() takes an answer that came over a device of another contract, or before the operation had ended, for none", async () => {
+  const { journal } = await opened();
+  const entry = journal.begin(callOf("A"), routeTo(), "bank 89abcdef");
+  await entry.sent();
+  const hears = (device: string | undefined, askedMs: number) => {
+    journal.heardOf("bank", "A", ["/sale"], { askedMs, device }, () => "approved");
+    return journal.find("bank", "/sale", "A")?.end;
+  };
+  assert.equal(hears(undefined, time.nowMs + 1), undefined, "it is in flight");
+  await time.advance(100);
+  await entry.ended(lost);
+  assert.equal(hears("fiscal 89abcdef", time.nowMs), undefined);
+  assert.equal(hears("bank 01234567", time.nowMs - 1), undefined);
+  assert.equal(hears("bank 01234567", time.nowMs), "approved");
 });
 
 test("Journal tells which was sent last under a key by its records, whatever the clock was, and after one that wasn't sent", async (t) => {
@@ -976,6 +1025,21 @@ test("Journal of which records of the last day are missing isn't whole for a day
   assert.equal(later.isWhole, true, "a day later");
 });
 
+test("Journal of which a record is missing isn't whole where so many were sent since that it was on the disk, though none has ended", async () => {
+  for (const [since, isWhole] of [
+    [47, true],
+    [48, false],
+  ] as const) {
+    const { journal, disk } = await opened();
+    for (let sale = 0; sale < 10; sale++) await send(journal, `S-${sale}`, "answered");
+    for (let sale = 0; sale <= since; sale++) await send(journal, `OUT-${sale}`);
+    // The start, ten sales of two records each, then the sendings: what was torn could be one batch with as many as are written at once.
+    const cut = disk.afterCut([{ keeps: "all", bytes: 0 }], true);
+    cut.files.get(journalFile(folder))?.current.fill(0xff, 22 * slotBytes, 22 * slotBytes + 9);
+    assert.equal((await opened(cut)).journal.isWhole, isWhole, `${since}`);
+  }
+});
+
 test("Journal that holds less than a day isn't whole until a day after what it forgot, says so once, and also in the next process", async () => {
   const isTold = (told: Told) => told.notices.filter((notice) => /more operations were sent within a day/.test(notice)).length;
   const size = { bytes: 128 * slotBytes };
@@ -1049,6 +1113,9 @@ test("Journal.find() says that an operation may be cleared once a batch or shift
     assert.equal(cleared(journal, service), true, "it may be carried out at any moment");
     await refused.ended({ outcome: "not-sent" });
     assert.equal(cleared(journal, service), false, "it was not sent");
+    const early = begin(route, "Z-0");
+    await Promise.all([early.sent(), early.ended({ outcome: "not-sent" })]);
+    assert.equal(cleared(journal, service), false, "it was refused while it was recorded");
     const closed = begin(route, "Z-2");
     await closed.sent();
     await begin("/sale", "B").sent();

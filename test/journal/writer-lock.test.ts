@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -115,6 +115,14 @@ test("acquireWriterLock() works in a folder whose path is too long for a socket"
   await assert.rejects(acquireWriterLock(folder), JournalError);
   await lock.release();
   assert.deepEqual(readdirSync(folder), []);
+  const open = readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      return [];
+    }
+  });
+  assert.ok(!open.includes(folder), "it was reached through a descriptor, which is closed");
 });
 
 test("acquireWriterLock() tells of a folder that isn't there", async () => {
