@@ -29,6 +29,10 @@ test("chosenBy() finds the operation of a key, refuses to choose among several, 
   assert.deepEqual(wanted("6fcc1715-4"), [open[4]], "one without a key is named by its request");
   assert.deepEqual(wanted("4111111111111111"), [open[5]]);
   assert.throws(() => wanted("C"), /"C": no operation of this key is unknown: see posline journal --unknown/);
+  assert.throws(
+    () => wanted("B", { route: "/sale" }),
+    /is another one \(bank \/refund, fiscal \/refund\): check --service and/,
+  );
   assert.throws(() => wanted("A", { route: "/refund" }), /its unknown operation is another one \(bank \/sale\)/);
 });
 

@@ -263,6 +263,18 @@ test("Journal remembers of one key alone as many sendings as the ring has operat
   assert.equal(journal.find("bank", "/sale", "B"), undefined);
 });
 
+test("Journal that has no room for more forgets the key whose last sending is the oldest", async () => {
+  const { journal } = await opened();
+  const most = bytes / slotBytes / 2;
+  await (await send(journal, "A")).ended(lost);
+  for (let n = 0; n < most - 2; n++) await (await send(journal, `N${n}`)).ended(lost);
+  await (await send(journal, "A")).ended(lost);
+  const known = () => ["A", "N0", "N1"].map((key) => journal.find("bank", "/sale", key) !== undefined);
+  assert.deepEqual(known(), [true, true, true]);
+  await (await send(journal, "B")).ended(lost);
+  assert.deepEqual(known(), [true, false, true]);
+});
+
 test("Journal remembers the last sending of a key for a day though an older one of it is forgotten", async () => {
   const { journal } = await opened();
   for (const key of ["A", "A", "B"]) {

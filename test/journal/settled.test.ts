@@ -431,6 +431,8 @@ test("Journal.refuseCopy() refuses what was on the line when the process before 
   );
   came({ body: [Buffer.from('{"pay_id":"A","amount":200}')] });
   came({ followMs: 1_000 });
+  came({ service: "second" });
+  journal.refuseCopy({ ...callOf("A"), route: "/refund" }, routeTo("/refund"));
   await time.advance(60_000);
   assert.throws(came, Fault);
   await time.advance(1);
@@ -455,6 +457,55 @@ test("Journal lists the newest 100 operations of unknown outcome, lets 1,000 be 
     assert.deepEqual([at.unknown().length, at.open.length, at.unknownTotal], [100, 1_000, 1_002]);
     assert.deepEqual([keysOf(at)[0], keysOf(at).at(-1), at.open[0]?.sent.key], ["K902", "K1001", "K2"]);
   }
+});
+
+test("Journal tells a call that is followed which of all sendings its own is", async () => {
+  const { journal } = await opened();
+  const orders: number[] = [];
+  const entry = journal.begin({ ...callOf("A"), onSent: (order) => orders.push(order) }, routeTo());
+  assert.deepEqual(orders, []);
+  await entry.sent();
+  assert.deepEqual(orders, [journal.lastOrder("bank", "A")]);
+});
+
+test("Journal.recorded() waits for the outcome, too, that is on its way to the disk", async () => {
+  const { journal, disk } = await opened();
+  const entry = await send(journal, "A");
+  let answer = () => {};
+  disk.trouble = {
+    until: new Promise<void>((resolve) => {
+      answer = resolve;
+    }),
+  };
+  void entry.ended(success);
+  let isOver = false;
+  void journal.recorded("bank", "/sale", "A").then(() => {
+    isOver = true;
+  });
+  await time.advance(300);
+  assert.deepEqual([isOver, journal.find("bank", "/sale", "A")?.isRecorded], [false, false]);
+  disk.trouble = undefined;
+  answer();
+  await time.advance(1);
+  assert.deepEqual([isOver, journal.find("bank", "/sale", "A")?.isRecorded], [true, true]);
+});
+
+test("Journal forgets what an earlier process sent a day after its sending, also of what followed while the clock was ahead", async () => {
+  const hourMs = 3_600_000;
+  const { journal, disk } = await opened();
+  time.setOffMs = 240 * hourMs;
+  await send(journal, "AHEAD", "answered");
+  time.setOffMs = 0;
+  await send(journal, "A", "answered");
+  await time.advance(20 * hourMs);
+  const { journal: next } = await opened(disk.afterCut([], true));
+  const known = () => ["AHEAD", "A"].map((key) => next.find("bank", "/sale", key) !== undefined);
+  await time.advance(4 * hourMs);
+  assert.deepEqual(known(), [true, true]);
+  await time.advance(1);
+  assert.deepEqual(known(), [true, false], "what was sent ahead of all clocks counts from the start");
+  await time.advance(20 * hourMs);
+  assert.deepEqual(known(), [false, false]);
 });
 
 test("Journal.settled() records nothing where more was sent under the key since it was asked", async () => {

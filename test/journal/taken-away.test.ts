@@ -119,7 +119,9 @@ test("Journal whose file is replaced by a copy goes on in that, and doubles noth
   await inFlight.ended({ outcome: "answered" });
   assert.deepEqual(await found(disk), ["A answered", "LONG answered", "B answered"]);
   assert.equal(told.notices.length, 1);
+  assert.match(told.notices[0] ?? "", /are lost, and posline goes on in the file that is there now, or in a new one$/);
   await journal.close();
+  assert.equal((await opened(disk)).journal.isWhole, false, "what came between the copy and its coming may be lost");
 });
 
 test("Journal whose file is replaced by one with a torn record says that, too", async () => {
