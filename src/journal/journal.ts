@@ -312,7 +312,6 @@ export class Journal implements OperationHistory {
     const { digest, place } = sending;
     const request = { ...sent, digest };
     sending.settled = end;
-    this.#ended(request, end);
     const open = this.#open.filter((each) => isSame(each, request));
     for (const each of open) void this.#close(each, { result: end, by: "answer" });
     if (open.some((each) => each.place === place)) return;

@@ -508,6 +508,39 @@ test("Journal forgets what an earlier process sent a day after its sending, also
   assert.deepEqual(known(), [false, false]);
 });
 
+test("Journal records how an operation ended, and that the terminal has it, which an earlier process sent, for the next one", async () => {
+  const { journal: first, disk } = await opened();
+  for (const key of ["ENDED", "BEGUN", "OPEN"]) await send(first, key, "unknown");
+  const { journal: second, disk: disk2 } = await opened(disk.afterCut([], true));
+  const [ended, begun] = second.open;
+  assert.ok(ended && begun);
+  assert.equal(await second.settle(ended, { result: "approved", by: "operator", note: "seen" }), true);
+  second.begun(begun);
+  await time.settle();
+  const { journal: third } = await opened(disk2.afterCut([], true));
+  assert.deepEqual(keysOf(third), ["BEGUN", "OPEN"]);
+  const known = ["ENDED", "BEGUN", "OPEN"].map((key) => third.find("bank", "/sale", key));
+  assert.deepEqual(
+    known.map((each) => [each?.end, each?.isAccepted]),
+    [
+      ["approved", false],
+      [undefined, true],
+      [undefined, false],
+    ],
+  );
+});
+
+test("Journal takes what was sent before a record that is missing for what the terminal may have cleared, and no later one", async () => {
+  const { journal, disk } = await opened();
+  for (const key of ["A", "B"]) await send(journal, key, "answered");
+  const cut = disk.afterCut([{ keeps: "all", bytes: 0 }], true);
+  // The start, A and its outcome, then B.
+  cut.files.get(journalFile(folder))?.current.fill(0xff, 3 * slotBytes, 3 * slotBytes + 9);
+  const { journal: next } = await opened(cut);
+  const cleared = (key: string) => next.find("bank", "/sale", key)?.mayBeCleared;
+  assert.deepEqual([cleared("A"), cleared("B"), next.isWhole], [true, false, false]);
+});
+
 test("Journal.settled() records nothing where more was sent under the key since it was asked", async () => {
   const { journal } = await opened();
   await send(journal, "A", "unknown");
