@@ -63,6 +63,36 @@ test("openRing() leaves neither a half-made file nor a descriptor where it can't
   assert.deepEqual([await numbersIn(folder), openOf(folder)], [[1, 2, 3, 4], []]);
 });
 
+test("openRing() has a new file on the disk before that gets its name, and the name on the disk before it is used", async () => {
+  const done: string[] = [];
+  /** What a disk does in its own time. */
+  const slowly = async (what: string, does: () => Promise<void>) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    await does();
+    done.push(what);
+  };
+  const disk: Disk = {
+    ...nodeDisk,
+    create: async (path, mode) => {
+      const file = await nodeDisk.create(path, mode);
+      return {
+        facts: () => file.facts(),
+        read: (buffer, position) => file.read(buffer, position),
+        write: (buffer, position) => slowly("write", () => file.write(buffer, position)),
+        sync: () => slowly("sync", () => file.sync()),
+        close: () => file.close(),
+      };
+    },
+    rename: (from, to) => slowly("rename", () => nodeDisk.rename(from, to)),
+    syncFolder: (name) => slowly("syncFolder", () => nodeDisk.syncFolder(name)),
+  };
+  const { ring } = await openRing(disk, newFolder(), bytes);
+  assert.deepEqual(done, ["write", "sync", "rename", "syncFolder"]);
+  assert.equal(await write(ring, 1, 1), true);
+  assert.deepEqual(done.slice(4), ["write", "sync"]);
+  await ring.close();
+});
+
 test("openRing() takes the newest records along into a larger and into a smaller file, and closes the one before", async () => {
   const folder = newFolder();
   const { ring } = await openRing(nodeDisk, folder, bytes);
