@@ -174,6 +174,19 @@ test("Journal.othersOpen() has what was sent twice as open for a minute though i
   }
 });
 
+test("Journal.othersOpen() looks at each operation under the key, and leaves out what the terminal took for a new one each time", async () => {
+  const { journal } = await opened();
+  await (await send(journal, "A")).ended(lost);
+  await time.advance(60_000);
+  await (await send(journal, "A", { route: "/cancel" })).ended(lost);
+  assert.equal(journal.othersOpen("bank", "/refund", "A"), "recent", "one of two");
+  await time.advance(60_000);
+  assert.equal(journal.othersOpen("bank", "/refund", "A"), "old");
+  for (const _ of [1, 2]) await (await send(journal, "B")).ended(success);
+  end(journal, "B", "approved");
+  assert.equal(journal.othersOpen("bank", "/refund", "B"), undefined);
+});
+
 test("Journal.find() says that an operation may end well where it was sent twice within a minute, or had ended well before", async () => {
   const { journal } = await opened();
   const mayEndWell = () => journal.find("bank", "/sale", "A")?.mayEndWell;

@@ -83,6 +83,17 @@ test("Journal whose file is removed goes on in a new one, with what is in flight
   assert.equal((await opened(disk)).journal.isWhole, false);
 });
 
+test("Journal whose file is removed now and then goes on each time, and says so each time", async () => {
+  const disk = new SimDisk();
+  const { journal, told } = await opened(disk);
+  for (let n = 1; n <= 5; n++) {
+    disk.files.delete(path);
+    await record(journal, `K${n}`);
+    assert.deepEqual([journal.state, told.notices.length], ["ok", n]);
+  }
+  await journal.close();
+});
+
 test("Journal gives its folder back before it takes it again, also where that takes its time", async () => {
   const disk = new SimDisk();
   const { lock } = disk;
