@@ -277,6 +277,8 @@ export class LineListener {
     const untilMs = nowMs() + payloadMsMin;
     while (this.#mayBeWanted && !this.#link.isStill && nowMs() < untilMs) {
       await this.#stirred(untilMs - nowMs());
+      // A clock may have ended the wait, ahead of what is to be read.
+      await everythingRead();
     }
   }
 

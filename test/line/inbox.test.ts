@@ -27,6 +27,8 @@ class Gateway {
   readonly exchanges: LineExchange[] = [];
   readonly errors: unknown[] = [];
   unaddressed = 0;
+  /** Called when bytes are dropped. */
+  onDiscard = () => {};
   readonly listener: LineListener;
   readonly #decoder = createDecoder({ stx: true, length: true, crc16: "arc", payloadBytesMax: 1 << 20 });
   #read = 0;
@@ -44,7 +46,7 @@ class Gateway {
       answering: "newest",
       services: [contracts.bank, contracts.fiscal].map((contract) => ({ contract, handler, awaitedMs: () => awaitedMs })),
       report: {
-        discard: () => {},
+        discard: () => this.onDiscard(),
         state: () => {},
         exchange: (exchange) => this.exchanges.push(exchange),
         unaddressed: () => this.unaddressed++,
@@ -71,9 +73,13 @@ class Gateway {
     return this.written();
   }
 
-  async written(): Promise<string[]> {
-    // Before an answer goes out the loop is let go round twice, and two may go out.
+  /** Before an answer goes out the loop is let go round twice, and two may go out. */
+  async settle(): Promise<void> {
     for (let turn = 0; turn < 6; turn++) await time.settle();
+  }
+
+  async written(): Promise<string[]> {
+    await this.settle();
     const bytes = this.device.written.slice(this.#read);
     this.#read = this.device.written.length;
     return this.#decoder
@@ -150,6 +156,19 @@ test("LineListener of the newest keeps an answer back when what the till asked m
     assert.equal(gateway.calls.length, calls);
     await gateway.listener.stop();
   }
+});
+
+test("LineListener of the newest keeps an answer back when what the till asked lies unread behind noise", async () => {
+  const gateway = await Gateway.open();
+  await gateway.ask("/sale\n1");
+  gateway.device.send(Buffer.alloc(4, 0xff));
+  assert.deepEqual(await gateway.answer('{"n":1}'), []);
+  // Where the process stood still, the silence behind the noise is over before what came in it is read.
+  gateway.onDiscard = () => setImmediate(() => gateway.device.reply("length", "/check\n2"));
+  await time.advance(corruptQuietMs + 1);
+  assert.deepEqual([await gateway.written(), gateway.calls.length], [[], 2]);
+  assert.deepEqual(await gateway.answer('{"n":2}'), ['{"n":2}']);
+  await gateway.listener.stop();
 });
 
 test("LineListener keeps an answer back that comes later than any till awaits it", async () => {
@@ -282,7 +301,7 @@ test("LineListener of the newest gives the answer in spite of noise, but not bef
   gateway.device.send(next.subarray(0, 7));
   assert.deepEqual(await gateway.answer('{"n":2}'), []);
   gateway.device.send(next.subarray(7));
-  await time.settle();
+  await gateway.settle();
   assert.deepEqual(await gateway.answer('{"n":3}'), ['{"n":3}']);
   await gateway.listener.stop();
 });
@@ -531,7 +550,7 @@ test("LineListener of the newest carries nothing out before what comes behind it
   await time.settle();
   assert.equal(gateway.calls.length, 0);
   gateway.device.send(next.subarray(9));
-  await time.settle();
+  await gateway.settle();
   assert.deepEqual(
     gateway.calls.map(({ call }) => Buffer.concat(call.body).toString()),
     ['{"pay_id":"NEW"}'],
