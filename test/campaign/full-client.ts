@@ -14,7 +14,7 @@ import { settle } from "../../src/settle/settle.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/settle/transport.ts";
 import type { Settled, SettleEvent } from "../../src/settle/types.ts";
 import type { FullTerminal } from "./full-terminal.ts";
-import { clientKey, isAllowed, isGood, type Stand } from "./full-trade.ts";
+import { clientKey, isAllowed, isGood, operationOf, type Stand } from "./full-trade.ts";
 import { merchantId } from "./request-body.ts";
 
 /**
@@ -158,6 +158,8 @@ class FullClient {
   readonly #till: ClientTill;
   readonly #path: string;
   readonly #key: string;
+  /** As its terminal's ledger has it. */
+  readonly #operation: string;
   readonly #body: object;
   readonly #remote: RemoteService;
   /** Calls that wait for the process that runs, to be cut off. */
@@ -176,6 +178,7 @@ class FullClient {
     this.#key = key;
     this.isByBridge = isByBridge;
     const { trade } = till.terminal;
+    this.#operation = operationOf(trade, path, key, amount);
     this.#body = trade.body(path, key, amount, till.names ? `own-${key}` : undefined);
     const transport: Transport = { send: (request, signal) => this.#send(request, signal), close: async () => {} };
     const contract = contracts[trade.contract];
@@ -193,21 +196,21 @@ class FullClient {
 
   /** How its operations stand in the ledger. */
   get stands(): readonly Stand[] {
-    return this.#till.terminal.standsOf(this.#path, this.#key);
+    return this.#till.terminal.standsOf(this.#path, this.#operation);
   }
 
   hasId(id: string): boolean {
-    return this.#till.terminal.hasId(this.#path, this.#key, id);
+    return this.#till.terminal.hasId(this.#path, this.#operation, id);
   }
 
   isSo(result: Settled["result"]): boolean {
     const { terminal } = this.#till;
     const { trade } = terminal;
     if (result === "unknown") return true;
-    if (result === "not-sent") return !terminal.heard.includes(`${this.#path} ${this.#key}`);
+    if (result === "not-sent") return !terminal.heard.includes(`${this.#path} ${this.#operation}`);
     // It wasn't carried out: so the contract calls it.
     if (result === settlingRulesOf(trade.contract, this.#path)?.refused) return !this.stands.some((stand) => isGood(stand));
-    return isAllowed(result, this.stands) || (result === "closed" && terminal.isCopied(this.#path, this.#key));
+    return isAllowed(result, this.stands) || (result === "closed" && terminal.isCopied(this.#path, this.#operation));
   }
 
   /** Begins the operation, or takes it up again. @returns its end, unless the till died. */

@@ -25,14 +25,15 @@ import { lineOver } from "../line/lines.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
 import { FullClients } from "./full-client.ts";
 import { type FullFate, FullTerminal } from "./full-terminal.ts";
-import { isAllowed, isClientKey, isGood, type Stand, type TradeName, trades } from "./full-trade.ts";
+import { isAllowed, isClientKey, isGood, operationOf, type Stand, type TradeName, trades } from "./full-trade.ts";
 import { bodyOf, merchantId } from "./request-body.ts";
 
 /**
  * Random lives of a whole box: two lines with their drivers and a service of any contract each, a journal on a disk that fails and loses
  * its power, followed sales, and posline's own questions. Tills send sales, leave, repeat the same call with `Prefer: wait` until it ends,
- * and under its key, without it, cancel, refund, abort or sell once more, or sell for another amount; clocks are set; processes are killed
- * and stopped at any moment. Terminals keep a ledger, and each word that a till is given must be what the ledger has of its sale.
+ * and under its key, without it, cancel, refund, abort or sell once more, or sell for another amount, or give back in part; clocks are set;
+ * processes are killed and stopped at any moment. Terminals keep a ledger, and each word that a till is given must be what the ledger has of
+ * its sale.
  */
 
 const serviceNames = ["till-0", "till-1"] as const;
@@ -48,9 +49,10 @@ export type FullStep =
       readonly waitS: number;
       readonly leavesMs: number | undefined;
     }
-  | { readonly do: "check" | "plain back" | "plain sale" | "abort"; readonly service: number; readonly key: number }
+  | { readonly do: "check" | "plain sale" | "abort"; readonly service: number; readonly key: number }
   /** What takes it back, under the same key. */
-  | { readonly do: "back"; readonly service: number; readonly key: number; readonly waitS: number }
+  | { readonly do: "back"; readonly service: number; readonly key: number; readonly amount: number; readonly waitS: number }
+  | { readonly do: "plain back"; readonly service: number; readonly key: number; readonly amount: number }
   /** A person looks at the terminal, and settles the oldest operation of unknown outcome. */
   | { readonly do: "look" }
   /** A till with the typed client begins an operation of a key of its own, or takes it up again; or dies. */
@@ -98,6 +100,12 @@ const clientKey = fc.nat({ max: 1 });
 
 const usualAmount = 1500;
 
+/** What is given back, of a payment by QR code also in part. */
+const backAmount = fc.oneof(
+  { weight: 2, arbitrary: fc.constant(usualAmount) },
+  { weight: 1, arbitrary: fc.constantFrom(700, 800) },
+);
+
 /** Milliseconds: a time server's step, a summer time, a box that began with a battery clock half a day wrong; by less than a day in all. */
 const offMs = fc.constantFrom(0, 0, 2_000, -2_000, -40_000, 3_600_000, -3_600_000, 39_600_000, -39_600_000);
 
@@ -143,11 +151,15 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant("check" as const), service, key }) },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constantFrom("plain back" as const, "plain sale" as const, "abort" as const), service, key }),
+    arbitrary: fc.record({ do: fc.constantFrom("plain sale" as const, "abort" as const), service, key }),
   },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("plain back" as const), service, key, amount: backAmount }) },
   {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant("back" as const), service, key, waitS: fc.integer({ min: 0, max: 60 }) }),
+    weight: 3,
+    arbitrary: fc.record({
+      ...{ do: fc.constant("back" as const), service, key, amount: backAmount },
+      waitS: fc.integer({ min: 0, max: 60 }),
+    }),
   },
   { weight: 1, arbitrary: fc.constant({ do: "look" as const }) },
   {
@@ -238,6 +250,9 @@ interface FollowedCall {
   readonly amount: number;
 }
 
+/** What says which operation was sent. */
+type Sent = Pick<SentRecord, "service" | "route" | "key" | "amount">;
+
 /** One process. */
 interface Process {
   readonly journal: Journal;
@@ -259,13 +274,13 @@ export class FullLife {
   #life = 0;
   #process: Process;
   readonly #open = new Set<string>();
-  /** How often a sale or cancel was sent without `Prefer: wait`, by service, route and key: each of these may run. */
+  /** How often a sale or cancel was sent without `Prefer: wait`, by its name: each of these may run. */
   readonly #plain = new Map<string, number>();
-  /** When it was asked for last, by service, route and key. */
+  /** When it was asked for last, by its name. */
   readonly #lastSentMs = new Map<string, number>();
-  /** Until when a till waits with `Prefer: wait`, by service, route and key: what is joined to its call waits as long. */
+  /** Until when a till waits with `Prefer: wait`, by its name: what is joined to its call waits as long. */
   readonly #waitedUntilMs = new Map<string, number>();
-  /** What was asked for last with `Prefer: wait`, by service and key. */
+  /** What was asked for last with `Prefer: wait`: of the sales of a key the last one alone. */
   readonly #last = new Map<string, FollowedCall>();
   readonly #clients: FullClients;
   #calls = 0;
@@ -279,7 +294,7 @@ export class FullLife {
     time.setOffMs = 0;
     this.#terminals = world.services.map(({ trade, fates, takesNames }, index) => {
       const terminal = new FullTerminal(time, trades[trade], fates, world.lateMs, takesNames);
-      terminal.onRun = (route, key, times) => this.#ran(`${serviceNames[index]} ${route} ${key}`, times);
+      terminal.onRun = (route, operation, times) => this.#ran(`${serviceNames[index]} ${route} ${operation}`, times);
       return terminal;
     });
     this.#process = this.#started();
@@ -290,7 +305,7 @@ export class FullLife {
         service: serviceNames[index] ?? terminal.trade.contract,
         names: world.services[index]?.tillNames === true,
         handle: async (call) => {
-          this.#lastSentMs.set(nameOf(call), time.nowMs);
+          this.#lastSentMs.set(this.#nameOf({ ...call, amount: String(usualAmount) }), time.nowMs);
           return this.#process.handlers[index]?.(call) ?? Promise.reject(new Error("there is no such service"));
         },
       })),
@@ -309,7 +324,8 @@ export class FullLife {
       if (this.#broken !== undefined) throw this.#broken;
     }
     if (this.#world.closesBatch) {
-      for (const each of this.#last.values()) if (each.do === "sale") this.#takeBack(each, backWaitMs);
+      for (const each of this.#last.values())
+        if (each.do === "sale") this.#takeBack({ ...each, amount: usualAmount }, backWaitMs);
       await this.#time.advance(backWaitMs);
     }
     for (const terminal of this.#terminals) {
@@ -442,13 +458,13 @@ export class FullLife {
         this.#ask(each, "sale", each.amount, each.waitS * 1_000, each.leavesMs);
         break;
       case "plain sale":
-        this.#askPlainly(each, "sale");
+        this.#askPlainly({ ...each, amount: usualAmount }, "sale");
         break;
       case "plain back":
-        this.#askPlainly(each, "back");
+        this.#askPlainly(this.#givenBack(each), "back");
         break;
       case "back":
-        this.#takeBack(each, each.waitS * 1_000);
+        this.#takeBack(this.#givenBack(each), each.waitS * 1_000);
         break;
       case "check":
         this.#ask(each, "question");
@@ -557,25 +573,31 @@ export class FullLife {
     });
   }
 
-  #takeBack({ service, key }: { readonly service: number; readonly key: number }, waitMs: number): void {
-    this.#last.set(`${service} back ${key}`, { do: "back", service, key, amount: usualAmount });
-    this.#ask({ service, key }, "back", usualAmount, waitMs);
+  /** In part only where that is an operation of its own. */
+  #givenBack({ service, key, amount }: Omit<FollowedCall, "do">): Omit<FollowedCall, "do"> {
+    const isByAmount = this.#terminals[service]?.trade.backIsByAmount === true;
+    return { service, key, amount: isByAmount ? amount : usualAmount };
   }
 
-  #askPlainly(to: { readonly service: number; readonly key: number }, what: "sale" | "back"): void {
-    const path = this.#terminals[to.service]?.trade[what];
-    const name = `${serviceNames[to.service]} ${path} k${to.key}`;
+  #takeBack({ service, key, amount }: Omit<FollowedCall, "do">, waitMs: number): void {
+    this.#last.set(`${service} back ${key} of ${amount}`, { do: "back", service, key, amount });
+    this.#ask({ service, key }, "back", amount, waitMs);
+  }
+
+  #askPlainly({ service, key, amount }: Omit<FollowedCall, "do">, what: "sale" | "back"): void {
+    const route = this.#terminals[service]?.trade[what] ?? "";
+    const name = this.#nameOf({ service: serviceNames[service] ?? "", route, key: `k${key}`, amount: String(amount) });
     this.#plain.set(name, (this.#plain.get(name) ?? 0) + 1);
-    this.#ask(to, what);
+    this.#ask({ service, key }, what, amount);
   }
 
   /** What is over can be looked up: that nothing was carried out, once nothing can be on its way any more. */
   #look(): void {
     const { journal } = this.#process;
-    const open = journal.open.find(({ sent }) => this.#time.nowMs - (this.#lastSentMs.get(nameOf(sent)) ?? 0) > lookMs);
+    const open = journal.open.find(({ sent }) => this.#time.nowMs - (this.#lastSentMs.get(this.#nameOf(sent)) ?? 0) > lookMs);
     if (open === undefined) return;
-    const { service: name, route, key = "" } = open.sent;
-    const stands = this.#terminalOf(name)?.standsOf(route, key) ?? [];
+    const { sent } = open;
+    const stands = this.#terminalOf(sent.service)?.standsOf(sent.route, this.#operationOf(sent)) ?? [];
     const ran = stands.filter((stand) => stand !== "refused" && stand !== "gone");
     const [end] = ran;
     if (ran.length > 1 || end === "in progress" || end === "declined") return;
@@ -600,7 +622,8 @@ export class FullLife {
     const caller = new Presence();
     if (leavesMs !== undefined) this.#time.after(leavesMs, () => caller.leave());
     const cameMs = this.#time.nowMs;
-    const operation = nameOf({ service: name, route, key });
+    const sent = { service: name, route, key, amount: String(amount) };
+    const operation = this.#nameOf(sent);
     this.#lastSentMs.set(operation, cameMs);
     const untilMs = Math.max(this.#waitedUntilMs.get(operation) ?? 0, cameMs + (waitMs ?? 0));
     this.#waitedUntilMs.set(operation, untilMs);
@@ -614,12 +637,23 @@ export class FullLife {
     this.#send(index, id, call, (word) => {
       const untilMs = Math.max(cameMs, this.#waitedUntilMs.get(operation) ?? 0);
       assert.ok(this.#time.nowMs <= untilMs + boundMs, `${id} took ${this.#time.nowMs - cameMs} ms`);
-      if (word !== undefined) this.#wordIsSo(index, route, key, word);
+      if (word !== undefined) this.#wordIsSo(sent, word);
     });
   }
 
   #terminalOf(service: string): FullTerminal | undefined {
     return this.#terminals.find((_, index) => serviceNames[index] === service);
+  }
+
+  /** As its terminal's ledger has it, under its path. */
+  #operationOf({ service, route, key = "", amount }: Sent): string {
+    const terminal = this.#terminalOf(service);
+    return terminal === undefined ? key : operationOf(terminal.trade, route, key, Number(amount));
+  }
+
+  /** Of an operation among all. */
+  #nameOf(sent: Sent): string {
+    return `${sent.service} ${sent.route} ${this.#operationOf(sent)}`;
   }
 
   // --- what is promised
@@ -642,28 +676,29 @@ export class FullLife {
     }
   }
 
-  #wordIsSo(index: number, route: string, key: string, word: OperationResult): void {
-    const [terminal, service] = [this.#terminals[index], serviceNames[index]];
-    if (terminal === undefined || service === undefined) return;
-    const stands = terminal.standsOf(route, key);
-    const sent = { service, route, key };
+  #wordIsSo(sent: Sent, word: OperationResult): void {
+    const terminal = this.#terminalOf(sent.service);
+    if (terminal === undefined) return;
+    const { route } = sent;
+    const [operation, name] = [this.#operationOf(sent), this.#nameOf(sent)];
+    const stands = terminal.standsOf(route, operation);
     const isPaid = stands.some(isGood);
     const isOfOne = isAllowed(word, this.#judged(sent, stands));
     if (isOfOne && !(isPaid && (word === "declined" || word === "failed"))) return;
-    const beganMs = terminal.lastBeganMs(route, key) ?? Number.POSITIVE_INFINITY;
+    const beganMs = terminal.lastBeganMs(route, operation) ?? Number.POSITIVE_INFINITY;
     const isOfLast = isAllowed(word, stands.slice(-1)) && this.#time.nowMs - beganMs > onItsWayMs;
     // A repetition without the header was carried out again, against the contract. Once nothing can be on its way any more, nobody can tell
     // how that one ended from how the first did.
-    if (isOfLast && this.#plain.has(nameOf(sent))) this.#tally.lastOfSeveral++;
+    if (isOfLast && this.#plain.has(name)) this.#tally.lastOfSeveral++;
     // The terminal's word about a second sending, where the first was to go out without a record.
     else if (this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
-    else assert.fail(`${nameOf(sent)} was told ${word}, and the ledger has ${stands.join(", ")}`);
+    else assert.fail(`${name} was told ${word}, and the ledger has ${stands.join(", ")}`);
   }
 
-  /** By which of a key's sales a word is judged: by the last that ran, unless it was sold without the header too, as clients do. */
-  #judged(sent: Pick<SentRecord, "service" | "route" | "key">, stands: readonly Stand[]): readonly Stand[] {
+  /** By which of its sendings a word is judged: by the last that ran, unless it was sent without the header too, as clients do. */
+  #judged(sent: Sent, stands: readonly Stand[]): readonly Stand[] {
     const last = stands.at(-1);
-    const isRepeated = this.#plain.has(nameOf(sent)) || isClientKey(sent.key ?? "");
+    const isRepeated = this.#plain.has(this.#nameOf(sent)) || isClientKey(sent.key ?? "");
     return last === undefined || isRepeated ? stands : [last];
   }
 
@@ -687,38 +722,37 @@ export class FullLife {
       const { sale, back } = terminal.trade;
       const own = operations.filter(({ sent }) => sent.service === name && (sent.route === sale || sent.route === back));
       for (const { sent, settled, ending } of own) {
-        const { route, key = "" } = sent;
-        const others = own.filter((each) => each.sent.route === route && each.sent.key === key);
+        const { route } = sent;
+        const [operation, named] = [this.#operationOf(sent), this.#nameOf(sent)];
+        const others = own.filter((each) => this.#nameOf(each.sent) === named);
         if (settled !== undefined) {
           this.#tally.settled++;
           // One that failed may have been sent anew under its key; then as many ran as did not fail, or fewer.
-          const stands = terminal.standsOf(route, key);
+          const stands = terminal.standsOf(route, operation);
           const ran = stands.filter((stand) => stand !== "refused" && stand !== "gone").length;
           const mayHaveRun = others.filter((each) => each.settled?.result !== "failed").length;
           const isSo = settled.result === "failed" ? ran <= mayHaveRun : isAllowed(settled.result, this.#judged(sent, stands));
           // It may have been sent again without a record, and the ledger stands as that one ended.
           assert.ok(
             isSo || this.#mayRelayUnrecorded,
-            `${nameOf(sent)} is settled as ${settled.result}, and the ledger has ${stands.join(", ")}`,
+            `${named} is settled as ${settled.result}, and the ledger has ${stands.join(", ")}`,
           );
         }
         const allNotSent = others.every((each) => each.ending?.outcome === "not-sent");
         if (route === sale && ending?.outcome === "not-sent" && allNotSent && !this.#mayLackRecords) {
           assert.ok(
-            !terminal.heard.includes(`${sale} ${key}`),
-            `the journal has ${nameOf(sent)} as not sent, and the terminal heard it`,
+            !terminal.heard.includes(`${sale} ${operation}`),
+            `the journal has ${named} as not sent, and the terminal heard it`,
           );
         }
       }
       if (this.#mayRelayUnrecorded) continue;
-      const recorded = new Set(own.map(({ sent }) => `${sent.route} ${sent.key}`));
+      const recorded = new Set(own.map(({ sent }) => `${sent.route} ${this.#operationOf(sent)}`));
       for (const each of terminal.heard)
         assert.ok(recorded.has(each), `${name} ${each} went out, and the journal has no record`);
     }
   }
 }
-
-const nameOf = ({ service: name, route, key = "" }: Pick<SentRecord, "service" | "route" | "key">) => `${name} ${route} ${key}`;
 
 /** Milliseconds for which tills wait that take all back before the batch is closed. */
 const backWaitMs = 20_000;

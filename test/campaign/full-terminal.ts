@@ -50,11 +50,11 @@ const atOnce = { end: "good", takesMs: 0 } as const;
 export class FullTerminal {
   /** What was carried out, in order. */
   readonly #ledger: Entry[] = [];
-  /** By path and key: what was refused. */
+  /** By path and operation: what was refused. */
   readonly #refused = new Set<string>();
   /** Keys of which nothing is known any more, as after a closed batch, but for what was carried out since. */
   readonly #forgotten = new Map<string, number>();
-  /** Paths and keys of what moves money, in the order in which it came whole. */
+  /** Paths and operations of what moves money, in the order in which it came whole. */
   readonly heard: string[] = [];
   /** All requests of callers, and posline's own questions about operations. */
   requests = 0;
@@ -71,7 +71,7 @@ export class FullTerminal {
   #next = 0;
   #freeMs = 0;
   #ids = 0;
-  onRun: (path: string, key: string, times: number) => void = () => {};
+  onRun: (path: string, operation: string, times: number) => void = () => {};
 
   constructor(time: VirtualTime, trade: Trade, fates: readonly FullFate[], lateMs: number, takesNames: boolean) {
     this.#time = time;
@@ -88,25 +88,25 @@ export class FullTerminal {
     return this.device;
   }
 
-  /** How the operations of a path and key stand. */
-  standsOf(path: string, key: string): readonly Stand[] {
-    const ran = this.#entries(path, key).map((entry) => this.#stand(entry));
-    return this.#refused.has(`${path} ${key}`) ? ["refused", ...ran] : ran;
+  /** How an operation stands, each time that it came. */
+  standsOf(path: string, operation: string): readonly Stand[] {
+    const ran = this.#entries(path, operation).map((entry) => this.#stand(entry));
+    return this.#refused.has(`${path} ${operation}`) ? ["refused", ...ran] : ran;
   }
 
-  /** When the last operation of a path and key was begun. */
-  lastBeganMs(path: string, key: string): number | undefined {
-    return this.#entries(path, key).at(-1)?.beganMs;
+  /** When an operation was begun last. */
+  lastBeganMs(path: string, operation: string): number | undefined {
+    return this.#entries(path, operation).at(-1)?.beganMs;
   }
 
-  /** Whether a path and key's operation has this number or name. */
-  hasId(path: string, key: string, id: string): boolean {
-    return this.#entries(path, key).some((entry) => entry.id === id);
+  /** Whether an operation has this number or name. */
+  hasId(path: string, operation: string, id: string): boolean {
+    return this.#entries(path, operation).some((entry) => entry.id === id);
   }
 
-  /** How many of them were carried out: what was taken back and forgotten may be sent again. */
-  timesRun(path: string, key: string): number {
-    return this.#entries(path, key).filter((entry) => this.#stand(entry) !== "gone").length;
+  /** How often it was carried out: what was taken back and forgotten may be sent again. */
+  timesRun(path: string, operation: string): number {
+    return this.#entries(path, operation).filter((entry) => this.#stand(entry) !== "gone").length;
   }
 
   /** Keys of which nothing was forgotten yet, and under which all that was carried out has ended. */
@@ -124,9 +124,9 @@ export class FullTerminal {
     return place >= (this.#forgotten.get(key) ?? 0);
   }
 
-  /** Whether a copy of a key's document was printed. */
-  isCopied(path: string, key: string): boolean {
-    return this.#entries(path, key).some(({ copies }) => copies > 0);
+  /** Whether a copy of an operation's document was printed. */
+  isCopied(path: string, operation: string): boolean {
+    return this.#entries(path, operation).some(({ copies }) => copies > 0);
   }
 
   /** The name of the last sale of a key, as its answer gives it. */
@@ -134,8 +134,8 @@ export class FullTerminal {
     return this.#entries(this.trade.sale, key).at(-1)?.id;
   }
 
-  #entries(path: string, key: string): readonly Entry[] {
-    return this.#ledger.filter((entry) => entry.path === path && entry.key === key);
+  #entries(path: string, operation: string): readonly Entry[] {
+    return this.#ledger.filter((entry) => entry.path === path && entry.operation === operation);
   }
 
   #stand({ end, atMs }: Entry): End | "in progress" {
@@ -151,7 +151,8 @@ export class FullTerminal {
     this.requests++;
     const fate = this.isHealthy ? undefined : this.#fates[this.#next++ % this.#fates.length];
     const request = readRequest(this.trade, framing, text);
-    if (request.path === this.trade.sale || request.path === this.trade.back) this.heard.push(`${request.path} ${request.key}`);
+    const { path, operation } = request;
+    if (path === this.trade.sale || path === this.trade.back) this.heard.push(`${path} ${operation}`);
     // It came to the terminal, which dropped it: on the line it was.
     if (fate?.kind === "request lost") return;
     const [answer, takesMs] = this.#carryOut(request, fate);
@@ -183,7 +184,7 @@ export class FullTerminal {
   #begin(request: Request, fate: FullFate | undefined): readonly [string | undefined, number] {
     const { trade } = this;
     if (fate?.kind === "refused") {
-      this.#refused.add(`${request.path} ${request.key}`);
+      this.#refused.add(`${request.path} ${request.operation}`);
       return [trade.refused, answerMs];
     }
     if (fate?.kind === "behind") {
@@ -198,10 +199,13 @@ export class FullTerminal {
   }
 
   /** Undefined where there is nothing to take back. */
-  #run({ path, key, json }: Request, { end, takesMs }: Pick<FullFate, "end" | "takesMs"> = atOnce): Entry | undefined {
+  #run(
+    { path, key, operation, json }: Request,
+    { end, takesMs }: Pick<FullFate, "end" | "takesMs"> = atOnce,
+  ): Entry | undefined {
     const { trade } = this;
     const name = this.#takesNames ? scalarText(json["trans"]) : undefined;
-    const before = this.#isIdempotent(path, key, name) ? this.#entries(path, key).at(-1) : undefined;
+    const before = this.#isIdempotent(path, key, name) ? this.#entries(path, operation).at(-1) : undefined;
     if (before !== undefined && this.#stand(before) !== "gone") return before;
     const isSale = (entry: Entry, place: number) =>
       entry.path === trade.sale && entry.key === key && this.#isKept(entry, place);
@@ -211,9 +215,10 @@ export class FullTerminal {
     // What nobody can ask about is over when it is answered.
     const isAsked = trade.contract !== "qr" || path === trade.sale;
     const { nowMs: beganMs } = this.#time;
-    const entry = { id, key, path, end: trade.ends[end], beganMs, atMs: beganMs + (isAsked ? takesMs : 0), copies: 0 };
+    const atMs = beganMs + (isAsked ? takesMs : 0);
+    const entry = { id, key, path, operation, end: trade.ends[end], beganMs, atMs, copies: 0 };
     this.#ledger.push(entry);
-    this.onRun(path, key, this.timesRun(path, key));
+    this.onRun(path, operation, this.timesRun(path, operation));
     return entry;
   }
 

@@ -21,6 +21,8 @@ export interface Entry {
   readonly id: string;
   readonly key: string;
   readonly path: string;
+  /** By which it is told apart from the others of its path. */
+  readonly operation: string;
   end: End;
   readonly beganMs: number;
   /** When it ends. */
@@ -34,6 +36,7 @@ export interface Request {
   readonly path: string;
   readonly json: JsonObject;
   readonly key: string;
+  readonly operation: string;
 }
 
 export interface Trade {
@@ -48,6 +51,8 @@ export interface Trade {
   readonly startEnds: boolean;
   /** Whether the second one needs the first. */
   readonly backNeedsSale: boolean;
+  /** Whether several of the second one may stand under the key of the first, one of each amount. */
+  readonly backIsByAmount: boolean;
   /** @param name By which the contract's question names it beside its key, where it has such a name. */
   body(path: string, key: string, amount: number, name: string | undefined): JsonObject;
   /** Refused before anything was begun. */
@@ -74,6 +79,7 @@ const bankTrade: Trade = {
   ends: { good: "approved", bad: "declined", other: "reversed" },
   startEnds: false,
   backNeedsSale: true,
+  backIsByAmount: false,
   body: (path, key, amount) => (path === "/check" ? { pay_id: key } : { pay_id: key, amount }),
   refused: error(-29),
   absent: error(-15),
@@ -95,6 +101,7 @@ const fiscalTrade: Trade = {
   ends: { good: "closed", bad: "gone", other: "unprinted" },
   startEnds: true,
   backNeedsSale: false,
+  backIsByAmount: false,
   body(path, key, amount) {
     if (path === "/check_status" || path === "/abort") return { documentExtID: key };
     return path === "/deposit" ? { documentExtID: key, amount } : { documentExtID: key, items: [{ itemAmount: amount }] };
@@ -135,6 +142,7 @@ const qrTrade: Trade = {
   ends: { good: "approved", bad: "declined", other: "approved" },
   startEnds: false,
   backNeedsSale: true,
+  backIsByAmount: true,
   body(path, key, amount, name) {
     const named = { pay_id: key, pay_system: "PALM", ...(name !== undefined && { trans: name }) };
     return path === "/check" ? named : { ...named, amount, currency: "978", currency_name: "EUR", rrn: "1" };
@@ -164,9 +172,13 @@ export type TradeName = keyof typeof trades;
 /** An answer to a question that is about another operation: it names another key. */
 export function foundOther(trade: Trade): string {
   const [key, end] = ["other", trade.ends.good];
-  const entry = { id: "0", key, path: trade.sale, end, beganMs: 0, atMs: 0, copies: 0 };
+  const entry = { id: "0", key, path: trade.sale, operation: key, end, beganMs: 0, atMs: 0, copies: 0 };
   return JSON.stringify({ ...JSON.parse(trade.found(entry, end)), [keyField(trade)]: key });
 }
+
+/** What names an operation among those of its path: its key, where several stand under one key with its amount. */
+export const operationOf = ({ back, backIsByAmount }: Trade, path: string, key: string, amount: number) =>
+  path === back && backIsByAmount ? `${key} of ${amount}` : key;
 
 /** The field that names an operation. */
 const keyField = ({ contract, sale }: Trade) => routeOf(contracts[contract], sale)?.key ?? "";
@@ -179,7 +191,8 @@ export function readRequest(trade: Trade, framing: Framing, text: string): Reque
     (framing === "stx" ? readFormLine(payload) : readTextLine(payload, contracts.qr.linePrefix)) ?? {};
   const json = parseObject(bodyText(contract, body));
   if (json === undefined) throw new Error(`a request without a JSON object: ${text}`);
-  return { path, json, key: String(json[keyField(trade)]) };
+  const key = String(json[keyField(trade)]);
+  return { path, json, key, operation: operationOf(trade, path, key, Number(json["amount"])) };
 }
 
 /** Words that a till may be given where one of its key's sales stands so; what isn't here promises nothing. */
