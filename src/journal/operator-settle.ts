@@ -63,7 +63,7 @@ export function chosenBy<T extends { readonly sent: SentRecord }>(open: readonly
     // Which of two refunds of one payment was carried out, or of two sales by mistake under one key, isn't said by their key.
     if (first === undefined || chosen.every(({ sent }) => isOneOperation(sent, first.sent))) return chosen;
     throw new JournalError(
-      `Cannot settle "${stored}": it names several operations (${waysToName(chosen)}): name one by that, in place of the key`,
+      `Cannot settle "${stored}": it names several operations (${waysToName(chosen, open)}): name one by that, in place of the key`,
     );
   }
   if (names.size > 1) {
@@ -89,9 +89,14 @@ function namedBy<T extends { readonly sent: SentRecord }>(open: readonly T[], ke
   return open.filter(({ sent }) => byOther.some((each) => isOneOperation(each.sent, sent)));
 }
 
-/** The ids of requests come from tills, and may be all the same. */
-function waysToName(operations: readonly { readonly sent: SentRecord }[]): string {
-  const areUnique = new Set(operations.map(({ sent }) => sent.requestId)).size === operations.length;
+/** The ids of requests come from tills, and may be all the same, or another operation's key. */
+function waysToName(
+  operations: readonly { readonly sent: SentRecord }[],
+  open: readonly { readonly sent: SentRecord }[],
+): string {
+  const areUnique = operations.every(({ sent }) =>
+    namedBy(open, sent.requestId).every((each) => isOneOperation(each.sent, sent)),
+  );
   const named = operations.map(({ sent }) => {
     const name = areUnique ? sent.requestId : sent.digest;
     return sent.amount === undefined ? name : `${name} of ${sent.amount}`;

@@ -56,6 +56,10 @@ test("chosenBy() refuses to choose among several bodies under one key, and takes
   const among = (key: string) => chosenBy(alike, { key, as: "done", note: "x" });
   for (const key of ["P", "r-1"]) assert.throws(() => among(key), /\(digests a of 500, b of 300\): name one by that/);
   assert.deepEqual(among("b"), [alike[1]]);
+  // Or the key of another operation, which would be settled in place of the one that is meant.
+  const beside = [refund("500", "a", "r-1"), refund("300", "b", "A-2"), operation("bank", "/sale", "A-2")];
+  const which = () => chosenBy(beside, { key: "P", as: "done", note: "x" });
+  assert.throws(which, /\(digests a of 500, b of 300\): name one by that/);
   const keyless = [operation("fiscal", "/open_shift", undefined), operation("fiscal", "/open_shift", undefined)];
   assert.deepEqual(chosenBy(keyless, { key: "r-1", as: "done", note: "x" }), keyless);
 });
