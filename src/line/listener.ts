@@ -277,8 +277,6 @@ export class LineListener {
     const untilMs = nowMs() + payloadMsMin;
     while (this.#mayBeWanted && !this.#link.isStill && nowMs() < untilMs) {
       await this.#stirred(untilMs - nowMs());
-      // A clock may have ended the wait, ahead of what is to be read.
-      await everythingRead();
     }
   }
 
@@ -298,7 +296,7 @@ export class LineListener {
     return this.#isAwaited;
   }
 
-  /** Waits until something comes or goes, for so many milliseconds at most. */
+  /** Waits until something comes or goes, for so many milliseconds at most; a clock that ends it may run ahead of what is to be read. */
   async #stirred(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -308,6 +306,7 @@ export class LineListener {
       };
     });
     this.#stilled = undefined;
+    await everythingRead();
   }
 
   async #ending(handler: LineHandler, call: Call, waitedMs: number): Promise<Reply | Fault> {

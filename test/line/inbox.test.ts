@@ -64,7 +64,7 @@ class Gateway {
 
   async ask(text: string, framing: "length" | "stx" = "length"): Promise<void> {
     this.device.reply(framing, text);
-    await time.settle();
+    await this.settle();
   }
 
   /** Answers the latest call, and gives what went out since the last time. */
@@ -73,7 +73,7 @@ class Gateway {
     return this.written();
   }
 
-  /** Before an answer goes out the loop is let go round twice, and two may go out. */
+  /** Before an answer goes out, and behind each wait, the loop is let go round twice; two answers may go out. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 6; turn++) await time.settle();
   }
@@ -212,6 +212,19 @@ test("LineListener of the newest carries out once what is asked again while its 
   assert.deepEqual(await gateway.written(), []);
   await gateway.ask("/sale\n1");
   assert.equal(gateway.calls.length, 2, "whoever has the answer asks anew");
+  await gateway.listener.stop();
+});
+
+test("LineListener of the newest carries out once what lies unread as its answer is out", async () => {
+  const gateway = await Gateway.open({ baudRate: 2_400 });
+  await gateway.ask("/sale\n1");
+  assert.equal((await gateway.answer(longAnswer)).length, 1);
+  // Where the process stood still, that the answer is out is seen before what was asked again meanwhile is read.
+  const readNext = () => setImmediate(() => gateway.device.reply("length", "/sale\n1"));
+  time.after(8_000, () => setImmediate(readNext));
+  await time.advance(9_000);
+  await gateway.settle();
+  assert.equal(gateway.calls.length, 1);
   await gateway.listener.stop();
 });
 
