@@ -7,7 +7,7 @@ import { nodeDisk } from "../journal/disk.ts";
 import { JournalError } from "../journal/errors.ts";
 import { chosenBy, endBy, type OperatorSettle } from "../journal/operator-settle.ts";
 import { readJournal } from "../journal/reader.ts";
-import { isUnknown, type JournalOperation, joinOperations } from "../journal/record.ts";
+import { isUnknown, type JournalOperation, joinOperations, type SentRecord } from "../journal/record.ts";
 import { Recorder } from "../journal/recorder.ts";
 import { slotBytes } from "../journal/slot.ts";
 
@@ -80,8 +80,13 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
     if (typeof answer["error"] === "string") throw new JournalError(answer["error"]);
     await untilWritten(folder, chosen, wanted);
   }
-  const which = [...new Set(chosen.map(({ sent }) => `${sent.service} ${sent.route} ${sent.key ?? sent.requestId}`))];
+  const which = [...new Set(chosen.map(({ sent }) => settledName(sent)))];
   return `${printable(which.join(", "))} is settled: ${wanted.as}`;
+}
+
+/** With its amount, by which a person sees which of several under one key it was. */
+function settledName({ service, route, key, requestId, amount }: SentRecord): string {
+  return `${service} ${route} ${key ?? requestId}${amount === undefined ? "" : ` of ${amount}`}`;
 }
 
 /** What a posline that runs and keeps this journal says of it; undefined where none does. */

@@ -302,7 +302,7 @@ test("posline journal settle asks the posline that writes the journal, and says 
     void journal.settle(open, { result: "approved", by: "operator", note: "seen" });
     return { settled: [] };
   });
-  assert.deepEqual([done.code, done.out, done.err], [0, "bank /sale A is settled: done\n", ""]);
+  assert.deepEqual([done.code, done.out, done.err], [0, "bank /sale A of 100 is settled: done\n", ""]);
   assert.match((await run({ folder })).out, / A +100 {2}settled, approved /);
   await journal.close();
 });
@@ -324,5 +324,5 @@ test("posline journal settle asks a posline that keeps this journal without a lo
   assert.deepEqual([refused.code, refused.err], [69, "Cannot settle it\n"]);
   assert.deepEqual(asked, ["GET /status", "POST /journal/settle"]);
   const done = await run(settle, {}, undefined, ask("/elsewhere"));
-  assert.deepEqual([done.code, done.out], [0, "bank /sale A is settled: done\n"]);
+  assert.deepEqual([done.code, done.out], [0, "bank /sale A of 100 is settled: done\n"]);
 });

@@ -147,7 +147,7 @@ test("journal settle records what the person saw, with posline running and stopp
         }
         // Nobody writes the journal: the command does.
         const stopped = await journal("settle", "A", "--as", "done", "--note", "slip 4111111111111111 is there");
-        assert.deepEqual([stopped.code, stopped.out, stopped.err], [0, "bank /sale A is settled: done\n", ""]);
+        assert.deepEqual([stopped.code, stopped.out, stopped.err], [0, "bank /sale A of 1500 is settled: done\n", ""]);
         const [row] = (await journal("--json")).out
           .trim()
           .split("\n")
@@ -165,7 +165,7 @@ test("journal settle records what the person saw, with posline running and stopp
         assert.match(listed.out, /\nB: posline does not ask: journal\.resolve is "observe"\n1 operation: 1 unknown\n/);
         // posline writes its journal alone: it is asked to.
         const running = await journal("settle", "B", "--as", "not-done", "--note", "no slip");
-        assert.deepEqual([running.code, running.out, running.err], [0, "bank /sale B is settled: not-done\n", ""]);
+        assert.deepEqual([running.code, running.out, running.err], [0, "bank /sale B of 1500 is settled: not-done\n", ""]);
         await third.logged(({ msg }) => msg === "bank /sale B is settled: failed", "the log's line");
         assert.deepEqual(await unknownIn(third), { total: 0, newest: [] });
         assert.equal((await journal("--unknown")).code, 0);
