@@ -66,7 +66,7 @@ export class RemoteService {
     const text = route.body === "none" ? undefined : writeExactObject(body ?? {});
     const result = await this.tryCall(route, text, options);
     if (result.outcome === "answered" && result.success) return result.reply;
-    throw this.#toError(route, result);
+    throw this.#toError(route, text, result);
   }
 
   /** Sends one request, once, and says what became of it. */
@@ -116,7 +116,8 @@ export class RemoteService {
     return Promise.race([answered, ended]);
   }
 
-  #toError(route: Route, result: CallResult): NotSentError | UnknownError | RejectedError {
+  /** @param json Its body. */
+  #toError(route: Route, json: string | undefined, result: CallResult): NotSentError | UnknownError | RejectedError {
     const { name: service, contract } = this;
     const { path } = route;
     const { code, httpStatus, reason } = result.summary;
@@ -128,7 +129,7 @@ export class RemoteService {
         return new NotSentError(failure(advice), result.passing, result.retryAfterMs, result.unreachable);
       }
       case "unknown":
-        return new UnknownError(failure(adviceWhenUnknown(contract, route, route.key)));
+        return new UnknownError(failure(adviceWhenUnknown(contract, route, keyIn(route, json))));
       case "answered":
         return this.#rejected(route, failure, result);
     }
@@ -147,6 +148,11 @@ export class RemoteService {
     const advice = asksFurther ? askFurther : adviceAfter(contract.service, path, code);
     return new RejectedError(failure(advice), reply, isOpen);
   }
+}
+
+/** What a body calls its operation. */
+function keyIn({ key }: Route, json: string | undefined): string | undefined {
+  return key === undefined || json === undefined ? undefined : scalarText(parseExactObject(json)?.[key]);
 }
 
 /** After an answer to a question that isn't an end. */

@@ -113,7 +113,9 @@ test("UnknownError says to ask first, of a question that it may be asked again, 
     ["/terminate", lost],
   ]);
   const unknown = (advice: RegExp) => (thrown: unknown) => thrown instanceof UnknownError && advice.test(thrown.advice);
-  await assert.rejects(client.bank.sale({ amount: 1, currency_name: "AZN" }), unknown(/\/check with the same pay_id/));
+  const sale = { amount: 1, currency_name: "AZN" };
+  await assert.rejects(client.bank.sale({ ...sale, pay_id: "P-1" }), unknown(/\/check with the same pay_id/));
+  await assert.rejects(client.bank.sale(sale), unknown(/no name to ask by: look at the terminal$/));
   await assert.rejects(client.bank.check({ pay_id: "P-1" }), unknown(/^Nothing was changed: send the request again$/));
   await assert.rejects(client.bank.terminate(), unknown(/no name to ask by: look at the terminal$/));
 });

@@ -321,7 +321,7 @@ test("RemoteService.call() rejects with what was known of a call that wasn't sen
 
 test("RemoteService.call() rejects with what to do after an unknown outcome: ask about an effect, repeat what only reads", async () => {
   const { call } = serviceOver("bank", () => lost);
-  const sale = await thrownBy(call("/sale", {}));
+  const sale = await thrownBy(call("/sale", { pay_id: "P-1" }));
   assert.ok(sale instanceof UnknownError);
   assert.deepEqual([sale.outcome, sale.name], ["unknown", "UnknownError"]);
   assert.match(sale.advice, /call \/check with the same pay_id/);
