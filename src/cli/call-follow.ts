@@ -6,7 +6,7 @@ import { messageOf } from "../core/error-code.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { printable, printableJson } from "../core/shell-text.ts";
 import { timerMsMax } from "../settle/clock.ts";
-import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
+import { parseExactObject, scalarText, showExactObject } from "../settle/exact-json.ts";
 import { contractOfToken, type Token } from "../settle/token.ts";
 import type { UnreachableReason } from "../settle/transport.ts";
 import type { Settled, SettleEvent, SettleEventType } from "../settle/types.ts";
@@ -286,7 +286,7 @@ function resultOf({ result, data, code, message, token }: Settled): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-const resultText = (settled: Settled) => writeExactObject(resultOf(settled));
+const resultText = (settled: Settled) => showExactObject(resultOf(settled));
 
 const calledOf = (token: Token): CalledService => ({ name: token.service, contract: contractOfToken(token) ?? "bank" });
 

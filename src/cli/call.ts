@@ -8,7 +8,7 @@ import type { JsonObject } from "../core/json-object.ts";
 import { nearest } from "../core/nearest.ts";
 import { printableJson, printableLines } from "../core/shell-text.ts";
 import { CallError, NotSentError, RejectedError, UnknownError } from "../settle/errors.ts";
-import { parseExactObject, scalarText, writeExactObject } from "../settle/exact-json.ts";
+import { parseExactObject, scalarText, showExactObject } from "../settle/exact-json.ts";
 import { goesOn, isQuestion } from "../settle/proof.ts";
 import { methodName } from "../settle/remote-service.ts";
 import type { Settled } from "../settle/types.ts";
@@ -285,7 +285,7 @@ function timeoutMsOf({ timeout }: CallArguments): number | undefined {
 /** As JSON, or on a terminal as lines. What a service says is escaped where a terminal would obey it; the value stays. */
 function printReply(reply: JsonObject, { json }: CallArguments): void {
   const readable = json !== true && process.stdout.isTTY === true;
-  process.stdout.write(readable ? readableLines(reply) : `${printableJson(writeExactObject(reply))}\n`);
+  process.stdout.write(readable ? readableLines(reply) : `${printableJson(showExactObject(reply))}\n`);
 }
 
 export const callCommand = defineCommand({

@@ -32,6 +32,14 @@ export function writeExactObject(value: object): string {
   return text;
 }
 
+/**
+ * Writes what a service answered, for a reader: it may hold any number, and one that has lost digits as it was read hides nothing else of the
+ * answer.
+ */
+export function showExactObject(value: JsonObject): string {
+  return stringify(value) ?? "{}";
+}
+
 /** Whether it is a number that may have lost digits as it was read: of integers a bigint keeps them, of 1e20 nothing does. */
 export const isInexact = (value: unknown): boolean => typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
 

@@ -296,6 +296,39 @@ test("posline call reads the body from standard input and from a file", async ()
   assert.equal(JSON.parse(stdout).status, "success");
 });
 
+test("posline call exits with what an answer says of money, and prints it, whatever numbers stand in it", async () => {
+  const replies = new Map([
+    ["/sale", '{"status":"success","data":{"limit":1e20}}'],
+    ["/check", '{"status":"success","data":{"status":"APPROVED","rrn":"1","limit":1e20,"rate":1e999}}'],
+  ]);
+  const service = createHttpServer((request, response) => {
+    request.resume().on("end", () => response.end(replies.get(request.url ?? "")));
+  }).listen(0, "127.0.0.1");
+  await once(service, "listening");
+  const { port } = service.address() as AddressInfo;
+  try {
+    for (const [flags, code, printed] of [
+      [[], 75, /"limit":100000000000000000000/],
+      [["--wait"], 0, /"result":"approved".*"limit":100000000000000000000/],
+    ] as const) {
+      const sold = new PoslineProcess([
+        "call",
+        "bank",
+        "sale",
+        sale("BIG", 1500),
+        ...flags,
+        "--url",
+        `http://127.0.0.1:${port}`,
+      ]);
+      assert.equal(await sold.ended(), code, sold.stderr);
+      assert.match(sold.stdout, printed);
+      assert.doesNotMatch(sold.stderr, /Cannot write|Resume it/);
+    }
+  } finally {
+    service.close();
+  }
+});
+
 test("posline call exits with 75 for a success that has no end, of a question or a refund, and with 0 for one that has", async () => {
   let answer = "";
   const server = createHttpServer((request, response) => {

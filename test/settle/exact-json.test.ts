@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseExactObject, scalarText, writeExactObject } from "../../src/settle/exact-json.ts";
+import { parseExactObject, scalarText, showExactObject, writeExactObject } from "../../src/settle/exact-json.ts";
 
 test("parseExactObject() gives a number where it is exact, and a bigint beyond", () => {
   const parsed = parseExactObject('{"a":9007199254740991,"b":9007199254740993,"c":-9223372036854775808,"d":1.5,"e":1e3}');
@@ -28,6 +28,13 @@ test("writeExactObject() refuses what JSON can't hold, and numbers that have los
     assert.throws(() => writeExactObject({ items: [{ value }] }), /Cannot write the body: value/);
   }
   assert.throws(() => writeExactObject([1]), /it must be a JSON object/);
+});
+
+test("showExactObject() writes whatever a service answered, of integers each digit", () => {
+  for (const text of ['{"a":9007199254740993,"b":[1e+21,0.5]}', '{"a":100000000000000000000}']) {
+    assert.equal(showExactObject(parseExactObject(text) ?? {}), text);
+  }
+  assert.equal(showExactObject({ a: Number.POSITIVE_INFINITY }), '{"a":null}');
 });
 
 test("scalarText() reads an id however it is written, and null and nothing as none", () => {
