@@ -16,7 +16,7 @@ while True:
         connection = HTTPConnection("localhost", 8888, timeout=90)
         connection.request("POST", "/sale", sale, {"Content-Type": "application/json", "Prefer": "wait=60"})
         answer = connection.getresponse()
-        text = answer.read().decode()
+        text = answer.read().decode(errors="replace")
         word = answer.getheader("X-Posline-Result")
         if word in exits:
             print(word)

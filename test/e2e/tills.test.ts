@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
@@ -83,6 +85,7 @@ async function sellAll(context: TestContext, file: string, stands: readonly Stan
   if (first === undefined) throw new Error(`Cannot run ${file}: it was not made ready`);
   await refusedOnce(first, locked);
   await toldUsage(first);
+  await soldInAnyLetters(first);
   const planned = schedule(salesCount, seed);
   const shops = await Promise.all(
     stands.map(({ till, port }, index) =>
@@ -119,6 +122,27 @@ async function refusedOnce({ till, port }: Stand, locked: number): Promise<void>
     assert.match(complaint, /401[\s\S]*the header X-API-Key is missing/);
   } finally {
     way.close();
+  }
+}
+
+/** A terminal's texts are relayed byte for byte, in whatever letters they are: the word decides. */
+async function soldInAnyLetters({ till, port }: Stand): Promise<void> {
+  const headers = { "X-Posline-Result": "approved", "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "*" };
+  const service = createServer((request, response) => {
+    if (request.method === "OPTIONS") return response.writeHead(204, { ...headers, "Access-Control-Allow-Headers": "*" }).end();
+    // "При" as a terminal writes it in windows-1251.
+    return request
+      .resume()
+      .on("end", () => response.writeHead(200, headers).end(Buffer.from('{"message":"\xcf\xf0\xe8"}', "latin1")));
+  }).listen(port, "127.0.0.1");
+  await once(service, "listening");
+  try {
+    const { printed, complaint, code } = await till.start({ key: "A-letters", amount: 100 }).ended;
+    assert.deepEqual([printed, code], ["approved", 0], complaint);
+  } finally {
+    service.closeAllConnections();
+    service.close();
+    await once(service, "close");
   }
 }
 
