@@ -282,10 +282,17 @@ function timeoutMsOf({ timeout }: CallArguments): number | undefined {
   return timeout * 1_000;
 }
 
-/** As JSON, or on a terminal as lines. What a service says is escaped where a terminal would obey it; the value stays. */
+/**
+ * As JSON, or on a terminal as lines. What a service says is escaped where a terminal would obey it; the value stays. One that can't be
+ * printed, being nested too deeply, was sent and answered all the same: the exit code still says how that ended.
+ */
 function printReply(reply: JsonObject, { json }: CallArguments): void {
   const readable = json !== true && process.stdout.isTTY === true;
-  process.stdout.write(readable ? readableLines(reply) : `${printableJson(showExactObject(reply))}\n`);
+  try {
+    process.stdout.write(readable ? readableLines(reply) : `${printableJson(showExactObject(reply))}\n`);
+  } catch (error) {
+    process.stderr.write(`Cannot print the answer: ${messageOf(error)}\n`);
+  }
 }
 
 export const callCommand = defineCommand({

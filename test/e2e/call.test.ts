@@ -329,6 +329,22 @@ test("posline call exits with what an answer says of money, and prints it, whate
   }
 });
 
+test("posline call exits with 75 for a sale whose answer is too deep to be printed, and says that", async () => {
+  const [deep, end] = ['{"a":'.repeat(3_500), "}".repeat(3_500)];
+  const service = createHttpServer((request, response) => {
+    request.resume().on("end", () => response.end(`{"status":"success","data":${deep}1${end}}`));
+  }).listen(0, "127.0.0.1");
+  await once(service, "listening");
+  const { port } = service.address() as AddressInfo;
+  try {
+    const sold = new PoslineProcess(["call", "bank", "sale", sale("DEEP", 1500), "--url", `http://127.0.0.1:${port}`]);
+    assert.equal(await sold.ended(), 75, sold.stderr);
+    assert.match(sold.stderr, /^Cannot print the answer: .*\nIt has begun, and not ended: |^the answer is not one that/);
+  } finally {
+    service.close();
+  }
+});
+
 test("posline call exits with 75 for a success that has no end, of a question or a refund, and with 0 for one that has", async () => {
   let answer = "";
   const server = createHttpServer((request, response) => {
