@@ -1,7 +1,7 @@
 import type { SettlingRules, Verdict } from "../contract/settling.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
-import { scalarText } from "./exact-json.ts";
+import { isInexact, scalarText } from "./exact-json.ts";
 import {
   type AnsweredCall,
   type FollowedOperation,
@@ -260,7 +260,8 @@ function afterEnd(operation: FollowedOperation, state: SettleState, verdict: Ver
   const isCopied = state.end === "closed" && state.unprinted;
   const lacksPrint = !isCopied && (state.unprinted || saysUnprinted(operation, result));
   if (print === undefined || !lacksPrint) return { verdict, reply, summary };
-  const nameable = scalarText(reply[print.key]) !== undefined;
+  // One that has lost digits as it was read would name another document, and can't be written.
+  const nameable = scalarText(reply[print.key]) !== undefined && !isInexact(reply[print.key]);
   if (state.copied || !nameable) return { verdict: "unprinted", reply, summary };
   return { state: { ...state, phase: "printing", unprinted: true }, pause: "none", document: reply };
 }

@@ -348,6 +348,9 @@ test("nextStep() has the copy of a closed document printed once, where it was sa
   }
   const nameless = ends(receipt, { phase: "accepted", unprinted: true }, good({ docStatus: 1 }));
   assert.deepEqual([nameless.verdict, nameless.reply?.["docStatus"]], ["unprinted", 1]);
+  // As read from the digits 1e20: the request that names it can't be written.
+  const inexact = good({ docStatus: 1, documentID: 1e20 });
+  assert.equal(ends(receipt, { phase: "accepted", unprinted: true }, inexact).verdict, "unprinted");
   assert.equal(ends(receipt, { phase: "lost" }, answered({ status: "error", code: 15, docStatus: 1 })).verdict, "unprinted");
 });
 
