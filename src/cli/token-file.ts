@@ -1,4 +1,5 @@
-import { closeSync, openSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { closeSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
 import { readAtMost, reason } from "../config/secrets.ts";
 import { blockFor } from "../core/clock.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
@@ -96,9 +97,13 @@ export class TokenFile {
     }
   }
 
-  /** Nobody writes between this process's look at the file and its own writing; what a killed process left is taken over. */
+  /**
+   * Nobody writes between this process's look at the file and its own writing. What a killed process left is taken over: a guard that stood
+   * there all the time, and not one that another who waited has made since.
+   */
   #guard(): string | undefined {
     const guard = `${this.#path}.saving`;
+    let seen: string | undefined;
     for (let waitedMs = 0; ; waitedMs += guardStepMs) {
       try {
         closeSync(openSync(guard, "wx", 0o600));
@@ -106,9 +111,12 @@ export class TokenFile {
       } catch (error) {
         // Where none can be made the file can't be written either, and that says why.
         if (codeOf(error) !== "EEXIST") return undefined;
-        if (waitedMs >= guardMsMax) rmSync(guard, { force: true });
-        else blockFor(guardStepMs);
       }
+      const mark = markOf(guard);
+      if (mark !== seen) waitedMs = 0;
+      seen = mark;
+      if (waitedMs >= guardMsMax) takeAway(guard, mark);
+      else blockFor(guardStepMs);
     }
   }
 
@@ -132,6 +140,36 @@ export class TokenFile {
       throw new UsageError(`Cannot keep the token in ${this.#path}: ${why}`);
     }
     this.#text = text;
+  }
+}
+
+/** What tells one guard from the next of its name; undefined where there is none. */
+function markOf(guard: string): string | undefined {
+  const facts = lstatSync(guard, { bigint: true, throwIfNoEntry: false });
+  return facts === undefined ? undefined : `${facts.ino} ${facts.mtimeNs}`;
+}
+
+/**
+ * Removes a guard, and only that one: another's, made between the look and the deed, goes back to its place.
+ * @throws UsageError where that isn't allowed.
+ */
+function takeAway(guard: string, mark: string | undefined): void {
+  const aside = `${guard}.${randomBytes(8).toString("hex")}`;
+  try {
+    renameSync(guard, aside);
+  } catch (error) {
+    // Somebody else took it away.
+    if (codeOf(error) === "ENOENT") return;
+    throw new UsageError(
+      `Cannot keep the token: ${inQuotes(guard)} is left from another process: remove it: ${messageOf(error)}`,
+    );
+  }
+  try {
+    if (markOf(aside) !== mark) linkSync(aside, guard);
+  } catch {
+    // The next one's is there by now.
+  } finally {
+    rmSync(aside, { force: true });
   }
 }
 
