@@ -114,6 +114,8 @@ export class CallFollower {
     } finally {
       clearTimeout(limit);
       if (this.#openToken !== undefined) this.#printResume(this.#openToken);
+      // The exit code says how the operation ended, also to who stops this process while it ends by itself.
+      for (const signal of ["SIGINT", ...terminationSignals] as const) process.on(signal, () => {});
       process.off("SIGINT", interrupted);
       for (const signal of terminationSignals) process.off(signal, terminated);
       progress.stop();

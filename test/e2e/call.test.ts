@@ -329,6 +329,14 @@ test("posline call exits with what an answer says of money, and prints it, whate
   }
 });
 
+test("posline call --wait exits with how the operation ended, though it is stopped right after that", async () => {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const sold = await caller("bank", "bank", "sale", sale(`CALL-END-${signal}`, 1500), "--wait", "--by-bridge");
+    await sold.until(() => sold.stdout.includes("approved") || undefined, "the result");
+    assert.equal(await sold.ended(signal), 0, sold.stderr);
+  }
+});
+
 test("posline call exits with 75 for a sale whose answer is too deep to be printed, and says that", async () => {
   const [deep, end] = ['{"a":'.repeat(3_500), "}".repeat(3_500)];
   const service = createHttpServer((request, response) => {
