@@ -419,6 +419,7 @@ test("Doubts counts absences from the beginning when the same was sent again: th
     }
   };
   await bench.lose("A");
+  await time.advance(30_000);
   await ask(2);
   await bench.lose("A");
   await time.advance(30_000);
@@ -470,6 +471,40 @@ test("Doubts takes no code's failure for the end where another sending's code ma
     await time.advance(2_000);
     await bench.ask("/check", { pay_id: "Q", trans: "T-1", pay_system: "PALM" }, "qr");
     assert.deepEqual([bench.unknown, bench.told.settlings], [["Q"], []]);
+  }
+});
+
+test("Doubts takes no answer for a document's own where the question named a number beside its key, which may be another's", async () => {
+  const bench = await benchOf(time, () => ({ status: "success", code: 0, docStatus: 1, documentID: 12 }));
+  await bench.lose("D", { service: "fiscal" });
+  await bench.ask("/check_status", { documentExtID: "D", documentID: 12 }, "fiscal", "D");
+  assert.deepEqual([bench.unknown, bench.journal.find("fiscal", "/sale", "D")?.isAccepted], [["D"], false]);
+  await bench.ask("/check_status", { documentExtID: "D" }, "fiscal", "D");
+  assert.deepEqual(bench.told.settlings, ["fiscal /sale D closed answer"]);
+});
+
+test("Doubts believes no 'there is none' a day after the sending: the terminal may have forgotten it", async () => {
+  const bench = await benchOf(time, () => absent);
+  await bench.lose("A");
+  await time.advance(recentMs);
+  for (let n = 0; n < 4; n++) {
+    await bench.ask("/check", { pay_id: "A" });
+    await time.advance(1_000);
+  }
+  assert.deepEqual(bench.unknown, ["A"]);
+});
+
+test("Doubts.absenceDueMs() names no time where 'there is none' proves nothing, since the terminal has had the document", async () => {
+  let code = 44;
+  const bench = await benchOf(time, () => ({ status: "error", code }));
+  await bench.lose("D", { service: "fiscal" });
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  await time.advance(31_000);
+  for (code of [44, 9, 9]) {
+    await bench.ask("/check_status", { documentExtID: "D" }, "fiscal");
+    assert.equal(bench.doubts.absenceDueMs(operation), undefined);
+    await time.advance(2_000);
   }
 });
 

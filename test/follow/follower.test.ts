@@ -252,6 +252,38 @@ test("Follower refuses another body under a key that was sent, or is followed", 
   assert.equal(sales(box), 1);
 });
 
+test("Follower refuses another cancel of a sale at once, whose first one goes on", async () => {
+  const box = following(() => running, { route: "/cancel" });
+  box.history.sent("bank", "/cancel", "P-1", { sentMs: Date.now(), digest: "other", isFresh: false });
+  const { fault } = await ended(box.ask({ pay_id: "P-1" }), 100);
+  assert.equal(fault?.kind, "reused");
+  assert.deepEqual(box.sent, []);
+});
+
+test("Follower without a journal sends no cancel while the sale that it follows is on its way", async () => {
+  let isThere = false;
+  const times: number[] = [];
+  const handler = async ({ route }: Call) => {
+    if (route === "/cancel") times.push(time.nowMs);
+    if (route === "/check") return replyOf(isThere ? approved : absent);
+    await new Promise((resolve) => setTimeout(resolve, 20_000));
+    isThere = true;
+    return replyOf(running);
+  };
+  const beganMs = time.nowMs;
+  const { follower } = following(() => running, { handler, history: undefined });
+  const call = { service: "bank", contract: "bank", requestId: "r", key: "P-1", followMs: 60_000 } as const;
+  for (const [route, body] of [
+    ["/sale", sale],
+    ["/cancel", { pay_id: "P-1" }],
+  ] as const) {
+    void follower.follow({ ...call, route, body: [Buffer.from(JSON.stringify(body))], caller: new Presence() });
+    await time.advance(1_000);
+  }
+  await time.advance(60_000);
+  assert.ok(times.length === 1 && (times[0] ?? 0) > beganMs + 20_000, String(times));
+});
+
 for (const route of ["/cancel", "/refund", "/final_confirm"]) {
   test(`Follower that refuses a second qr ${route} of a payment says how it can be sent, under the payment's own pay_id`, async () => {
     const box = following((_, __, count) => (count === 1 ? lost : running), { service: "qr", route });
@@ -262,6 +294,8 @@ for (const route of ["/cancel", "/refund", "/final_confirm"]) {
     assert.equal(fault?.kind, "reused");
     const advice = "make sure how that one ended, and send another operation without Prefer: wait. Nothing was sent";
     assert.ok(fault?.message.endsWith(`: its pay_id is the payment's: ${advice}`), fault?.message);
+    const isByAmount = route !== "/final_confirm";
+    assert.equal(fault?.message.includes('another body with the pay_id "P-1" and this amount was sent at '), isByAmount);
     assert.equal(box.sent.length, 1);
   });
 }
@@ -590,8 +624,11 @@ test("Follower sends nothing by another contract than a call was made for, thoug
     return replyOf(approved);
   };
   box.follower.use({ contract: contracts.qr, service: "bank", handler, merchantId: undefined, history, turns: new Turns() });
-  const { fault, stands } = await ended(asking);
+  // What it waited for is answered.
+  history.sent("bank", "/sale", "P-1", { sentMs: Date.now(), digest: "d", isFresh: false });
+  const { fault, stands } = await ended(asking, 1_000);
   assert.deepEqual([fault?.outcome, fault?.reason, stands, sent], ["not-sent", "stopping", "not followed", []]);
+  assert.match(fault?.message ?? "", /^Cannot send \/refund: its service's configuration has changed\. Nothing was sent/);
   const later = await ended(box.ask({ pay_id: "P-2", amount: 1500 }));
   assert.deepEqual([later.fault?.reason, sent], ["stopping", []], "it came by the former contract's port");
 });
@@ -611,7 +648,10 @@ test("Follower goes by the device that an earlier process sent it over", async (
     const box = following(() => absent, { device });
     const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
     box.history.sent("bank", "/sale", sale.pay_id, { sentMs: Date.now(), digest, isFresh: false, device: "old" });
-    assert.match((await ended(box.ask(sale, 60_000))).stands, stands);
+    const answered = await ended(box.ask(sale, 60_000));
+    assert.match(answered.stands, stands);
+    if (device === "new")
+      assert.match(answered.fault?.message ?? "", /^Cannot tell how \/sale ended: it was sent over another/);
   }
 });
 

@@ -126,7 +126,8 @@ export function following(
     const body = Buffer.concat(call.body).toString();
     sent.push({ route: call.route, body, background: call.background === true });
     const before = call.background === true ? undefined : history.state;
-    if (call.background !== true && call.key !== undefined) {
+    // Without a journal nobody numbers what is sent.
+    if (call.background !== true && call.key !== undefined && !("history" in more && more.history === undefined)) {
       const isFresh = call.isFresh === true;
       call.onSent?.(
         history.sent(service, call.route, call.key, { sentMs: Date.now(), digest: bodyDigest(call.body), isFresh }),

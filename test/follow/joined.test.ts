@@ -153,6 +153,16 @@ test("joined() joins a call to the first one like it, not to one behind that wai
   assert.equal((await third).isJoined, true);
 });
 
+test("joined() joins a call to one that was asked about first, and sends neither twice", async () => {
+  const { asked, handler, call } = held();
+  const refund = { ...call("/refund", body, "P-1"), askedAtOrder: 0 };
+  void handler(refund);
+  const others = [handler(call("/refund", body, "P-1")), handler({ ...refund, caller: new Presence() })];
+  assert.equal(asked.length, 1);
+  asked[0]?.reply(good);
+  for (const other of others) assert.equal((await other).isJoined, true);
+});
+
 test("joined() takes any text for a key", async () => {
   const { asked, handler, call } = held();
   const keys = ["__proto__", "constructor", "toString", "17", "undefined", undefined];

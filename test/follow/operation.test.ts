@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
-import { approved, down, following, takesMs, unanswered } from "./following.ts";
+import { approved, down, following, lost, running, takesMs, unanswered } from "./following.ts";
 
 /** Tests src/follow/operation.ts: what an operation's callers are answered. */
 
@@ -27,17 +27,19 @@ test("Operation answers each of its callers with the recorded end, whatever its 
 test("Operation takes a refusal for no end while the journal can't say what was sent before, but 'there is none' for one", async () => {
   const refused = { status: "error", code: -29 };
   for (const [answer, found, word] of [
-    [refused, refused, "unknown"],
-    [refused, { status: "error", code: -15 }, "failed"],
-    [refused, approved, "approved"],
-    [down, refused, "unknown"],
+    [refused, refused, "unknown after"],
+    [refused, { status: "error", code: -15 }, "failed by /check"],
+    [refused, approved, "approved by /check"],
+    [lost, approved, "approved by /check"],
+    // It wasn't sent, and its till is told so at once.
+    [down, approved, "unknown after 0"],
   ] as const) {
     const box = following((route) => (route === "/sale" ? answer : found));
     box.history.isWhole = false;
     const asking = box.ask(sale, 60_000);
     await time.advance(70_000);
     const { stands } = await asking;
-    assert.match(stands, new RegExp(`^${word} .*unguarded$`));
+    assert.match(stands, new RegExp(`^${word}.*unguarded$`));
   }
 });
 
@@ -75,5 +77,69 @@ test("Operation shows no answer beside a good end that doesn't say it", async ()
     const { stands, json, fault } = await asking;
     assert.match(stands, /^closed/);
     assert.deepEqual([json, fault?.outcome], [undefined, "unknown"]);
+  }
+});
+
+test("Operation goes on asking about what the terminal has had, though that denies it for a minute", async () => {
+  const receipt = { documentExtID: "D-1", items: [{}] };
+  const form = `data=${encodeURIComponent(Buffer.from(JSON.stringify(receipt)).toString("base64"))}&sign=c2lnbg%3D%3D`;
+  const open = { status: "error", code: 44 };
+  const denied = { status: "error", code: 9 };
+  const closed = { status: "success", code: 0, docStatus: 1, documentID: 7 };
+  for (const wasSentBefore of [false, true]) {
+    let found: object = open;
+    const box = following(() => found, { service: "fiscal" });
+    if (wasSentBefore) {
+      const digest = bodyDigest([Buffer.from(form)]);
+      const past = { ...unanswered, sentMs: Date.now(), digest, isFresh: false, isLast: true, isAccepted: true };
+      box.history.past.set("fiscal /sale D-1", { ...past, end: undefined });
+      found = denied;
+    }
+    const asking = box.ask(receipt, 120_000);
+    await time.advance(1_000);
+    found = denied;
+    await time.advance(60_000);
+    found = closed;
+    await time.advance(5_000);
+    assert.match((await asking).stands, /^closed by/);
+  }
+});
+
+test("Operation isn't given what is found under its key behind it, though the journal forgets it while it is asked about", async () => {
+  const box = following(() => approved);
+  const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+  const past = { ...unanswered, sentMs: Date.now(), digest, end: undefined, isFresh: false, isLast: false };
+  box.history.past.set("bank /sale P-1", past);
+  const asking = box.ask(sale, 10_000);
+  await time.advance(takesMs / 2);
+  box.history.past.clear();
+  await time.advance(200_000);
+  assert.match((await asking).stands, /^unknown/);
+});
+
+test("Operation without a journal has its end told by the questions about its key, where nothing was known under that", async () => {
+  const answer = (route: string, _: string, count: number) =>
+    route === "/refund" ? lost : count <= 3 ? { status: "error", code: -15 } : approved;
+  const box = following(answer, { route: "/refund", history: undefined });
+  const asking = box.ask(sale);
+  await time.advance(10_000);
+  assert.equal((await asking).stands, "approved by /check after 4, unguarded");
+});
+
+test("Operation that waits to be sent is answered by what was said of its key last", async () => {
+  const refused = { status: "error", code: -29 };
+  const others = { ...refused, pay_id: "P-2" };
+  for (const [first, later, said] of [
+    [lost, running, /what stands under its pay_id has not ended yet/],
+    [others, lost, /is not known, since the terminal did not answer/],
+    [lost, refused, refused],
+  ] as const) {
+    const box = following((_, __, count) => (count === 1 ? first : later), { route: "/cancel" });
+    const asking = box.ask(sale, 10_000);
+    await time.advance(15_000);
+    const { json, fault } = await asking;
+    if (said instanceof RegExp) assert.match(fault?.message ?? "", said);
+    else assert.deepEqual(json, said);
+    assert.ok(!box.sent.some(({ route }) => route === "/cancel"));
   }
 });

@@ -183,6 +183,16 @@ test("Resolver.stop() ends the asking, and a question that waits is not sent", a
   assert.equal(bench.asked.length, 1);
 });
 
+test("Resolver.stop() asks nothing about what it would have asked about next", async () => {
+  const bench = await benchOf(time, () => inProgress);
+  const resolver = bench.resolve();
+  await bench.lose("A");
+  await time.advance(1_000);
+  resolver.stop();
+  await time.advance(hourMs);
+  assert.deepEqual(bench.asked, []);
+});
+
 test("Resolver says how often it asked, and what came of it", async () => {
   const answers: (() => object)[] = [
     () => inProgress,
