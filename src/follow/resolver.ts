@@ -77,7 +77,6 @@ export class Resolver {
   /** Sets the timer to the first operation that is due; nothing is set where there is nothing to ask about. */
   #arm(): void {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
     const first = this.#first();
     if (first === undefined || this.#isStopped) return;
     const waitMs = Math.max(this.#plan(first).dueMs - nowMs(), 0);

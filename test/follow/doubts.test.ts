@@ -494,6 +494,53 @@ test("Doubts believes no 'there is none' a day after the sending: the terminal m
   assert.deepEqual(bench.unknown, ["A"]);
 });
 
+test("Doubts gives no cancel the end of its sale that a till's question found, though the journal has no other under its key", async () => {
+  const bench = await benchOf(time, () => ended("APPROVED"));
+  await bench.lose("A", { route: "/cancel" });
+  await time.advance(1_000);
+  await bench.ask("/check", { pay_id: "A" }, "bank", "A");
+  const { isAccepted, end } = bench.journal.find("bank", "/cancel", "A") ?? {};
+  assert.deepEqual([isAccepted, end, bench.unknown], [false, undefined, ["A"]]);
+});
+
+test("Doubts says why 'there is none' proves nothing once a batch was closed, and when it won't count", async () => {
+  const bench = await benchOf(time, () => absent);
+  await bench.lose("A");
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  await time.advance(31_000);
+  await bench.ask("/check", { pay_id: "A" });
+  assert.ok(bench.doubts.absenceDueMs(operation));
+  await bench.send("Z", { outcome: "answered", status: "success" }, { route: "/close-shift" });
+  for (let n = 0; n < 4; n++) {
+    await time.advance(1_000);
+    await bench.ask("/check", { pay_id: "A" });
+  }
+  const said =
+    "this proves nothing, since a batch or shift was closed after it, or records after it are missing from the journal";
+  assert.equal(bench.doubts.triedOf(operation).lastAnswer, `error, code -15: ${said}`);
+  assert.deepEqual([bench.unknown, bench.doubts.absenceDueMs(operation)], [["A"], undefined]);
+});
+
+test("Doubts counts absences of an operation whose repetition was answered with an error, from that on", async () => {
+  const bench = await benchOf(time, () => absent);
+  await bench.lose("A");
+  await time.advance(20_000);
+  await bench.send("A", { outcome: "answered", status: "error", code: -3 });
+  const ask = async (times: number) => {
+    for (let n = 0; n < times; n++) {
+      await time.advance(1_000);
+      await bench.ask("/check", { pay_id: "A" });
+    }
+  };
+  await time.advance(15_000);
+  await ask(5);
+  assert.deepEqual(bench.unknown, ["A"]);
+  await time.advance(10_000);
+  await ask(3);
+  assert.deepEqual(bench.unknown, []);
+});
+
 test("Doubts.absenceDueMs() names no time where 'there is none' proves nothing, since the terminal has had the document", async () => {
   let code = 44;
   const bench = await benchOf(time, () => ({ status: "error", code }));

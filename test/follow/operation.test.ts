@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
+import { Turns } from "../../src/follow/turns.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { approved, down, following, lost, running, takesMs, unanswered } from "./following.ts";
 
@@ -142,4 +143,34 @@ test("Operation that waits to be sent is answered by what was said of its key la
     else assert.deepEqual(json, said);
     assert.ok(!box.sent.some(({ route }) => route === "/cancel"));
   }
+});
+
+test("Operation without a journal ends as failed where the terminal never had it", async () => {
+  const box = following((route) => (route === "/sale" ? lost : { status: "error", code: -15 }), { history: undefined });
+  const asking = box.ask(sale);
+  await time.advance(60_000);
+  assert.match((await asking).stands, /^failed by \/check after \d+, unguarded$/);
+});
+
+test("Operation whose caller doesn't wait is sent once the terminal has said three times that there is none under its key", async () => {
+  const box = following((route) => (route === "/cancel" ? running : { status: "error", code: -15 }), { route: "/cancel" });
+  void box.ask(sale, 0);
+  await time.advance(10_000);
+  assert.deepEqual(
+    box.sent.slice(0, 4).map(({ route }) => route),
+    ["/check", "/check", "/check", "/cancel"],
+  );
+});
+
+test("Operation that waited too long for its question's turn asks nothing once that comes", async () => {
+  const turns = new Turns();
+  void turns.take(() => new Promise<void>((resolve) => time.after(60_000, resolve)));
+  const box = following(() => running, { route: "/cancel", turns });
+  const asking = box.ask(sale, 5_000);
+  await time.advance(31_000);
+  const { fault } = await asking;
+  assert.deepEqual([fault?.outcome, fault?.reason], ["not-sent", "waited-too-long"]);
+  assert.match(fault?.message ?? "", /^Cannot send \/cancel: the questions about other operations on its line take too long: /);
+  await time.advance(60_000);
+  assert.deepEqual(box.sent, []);
 });

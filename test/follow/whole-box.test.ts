@@ -902,3 +902,16 @@ test("that nothing was carried out is still proven where the close of a batch wa
   isLost = false;
   assert.equal(first.word, "failed");
 });
+
+test("a followed sale that goes on is listed as one that its till asks about again, until it has ended", async () => {
+  let isOver = false;
+  const box = await new WholeBox(time, ({ route }) =>
+    route === "/check" && isOver ? final("APPROVED", "T-1") : success,
+  ).start();
+  const told = box.call("/sale", sale, 5);
+  await time.advance(10_000);
+  assert.deepEqual([told.word, box.journal.unended()], ["pending", [{ service: "bank", route: "/sale", key: "P-1" }]]);
+  isOver = true;
+  await time.advance(10_000);
+  assert.deepEqual(box.journal.unended(), []);
+});
