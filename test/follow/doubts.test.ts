@@ -378,12 +378,14 @@ test("Doubts learns nothing from another route, nor from an answer that isn't th
   bench.answers = () => ended("APPROVED");
   await bench.ask("/terminals", about);
   await bench.ask("/check", []);
+  await bench.ask("/check", [], "bank", "A");
   const { call: question } = bench.asked[0] ?? assert.fail();
   const html = { payload: [Buffer.from("<html>")], status: undefined, code: undefined, queueMs: 0, lineMs: 1 };
   bench.doubts.answered(question, html, time.nowMs);
   const good = { ...html, payload: [Buffer.from(JSON.stringify(ended("APPROVED")))] };
   bench.doubts.answered({ ...question, route: "/terminals" }, good, time.nowMs);
   assert.deepEqual([bench.unknown, bench.doubts.triedOf(operation).lastAnswer], [["A"], undefined]);
+  assert.deepEqual(bench.errors, [], "nor is that a bug of posline");
   await bench.ask("/check", about);
   assert.deepEqual(bench.unknown, []);
 });
@@ -541,6 +543,37 @@ test("Doubts counts absences of an operation whose repetition was answered with 
   assert.deepEqual(bench.unknown, []);
 });
 
+test("Doubts settles a document as unprinted where its repetition's answer said so, though the question doesn't", async () => {
+  const bench = await benchOf(time, () => ({ status: "success", code: 0, docStatus: 1, documentID: 12, documentExtID: "D" }));
+  await bench.lose("D", { service: "fiscal" });
+  const payload = [Buffer.from('{"status":"error","code":15,"documentID":12}')];
+  await bench.send("D", { outcome: "answered", status: "error", code: 15, payload }, { service: "fiscal" });
+  await time.advance(60_000);
+  await bench.ask("/check_status", { documentExtID: "D" }, "fiscal");
+  assert.deepEqual([bench.unknown, bench.journal.find("fiscal", "/sale", "D")?.end], [[], "unprinted"]);
+  assert.ok(bench.told.settlings.every((settling) => settling === "fiscal /sale D unprinted answer"));
+});
+
+test("Doubts takes a document that was aborted for undone once the terminal has none, and says when that counts", async () => {
+  let code = 44;
+  const bench = await benchOf(time, () => ({ status: "error", code }));
+  await bench.lose("D", { service: "fiscal" });
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  await time.advance(31_000);
+  await bench.ask("/check_status", { documentExtID: "D" }, "fiscal");
+  await bench.send("D", { outcome: "answered", status: "success" }, { service: "fiscal", route: "/abort" });
+  code = 9;
+  for (let n = 0; n < 2; n++) {
+    await time.advance(1_000);
+    await bench.ask("/check_status", { documentExtID: "D" }, "fiscal");
+    assert.equal(bench.doubts.absenceDueMs(operation), time.nowMs + 1_000);
+  }
+  await time.advance(1_000);
+  await bench.ask("/check_status", { documentExtID: "D" }, "fiscal");
+  assert.deepEqual(bench.told.settlings, ["fiscal /sale D failed answer"]);
+});
+
 test("Doubts.absenceDueMs() names no time where 'there is none' proves nothing, since the terminal has had the document", async () => {
   let code = 44;
   const bench = await benchOf(time, () => ({ status: "error", code }));
@@ -553,6 +586,14 @@ test("Doubts.absenceDueMs() names no time where 'there is none' proves nothing, 
     assert.equal(bench.doubts.absenceDueMs(operation), undefined);
     await time.advance(2_000);
   }
+});
+
+test("Doubts notes by a code of progress, too, that the terminal has what was answered with an error", async () => {
+  const bench = await benchOf(time, () => ({ status: "error", code: 44 }));
+  await bench.send("D", { outcome: "answered", status: "error", code: 5 }, { service: "fiscal" });
+  await time.advance(1_000);
+  await bench.ask("/check_status", { documentExtID: "D" }, "fiscal", "D");
+  assert.equal(bench.journal.find("fiscal", "/sale", "D")?.isAccepted, true);
 });
 
 test("Doubts.heard() notes that the terminal has an operation, and settles nothing", async () => {

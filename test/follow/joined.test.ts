@@ -67,6 +67,14 @@ test("joined() joins a refusal and an unknown outcome as well, and no call that 
   assert.equal(asked.length, 2);
 });
 
+test("joined() tells each caller of a bug in its handler as it was thrown", async () => {
+  const { asked, handler, call } = held();
+  const calls = [handler(call("/sale", body, "P-1")), handler(call("/sale", body, "P-1"))];
+  const bug = new TypeError("a bug");
+  asked[0]?.fail(bug);
+  for (const each of calls) await assert.rejects(each, (error) => error === bug);
+});
+
 test("joined() leaves apart what is not the same: another route, another body, and an effect without a key", () => {
   const { asked, handler, call } = held();
   const calls = [

@@ -174,3 +174,19 @@ test("Operation that waited too long for its question's turn asks nothing once t
   await time.advance(60_000);
   assert.deepEqual(box.sent, []);
 });
+
+test("Operation waits for the answer to the question before its sending, once that is out, though its caller waits shorter", async () => {
+  const box = following(
+    async (route) => {
+      if (route === "/check") await new Promise((resolve) => setTimeout(resolve, 40_000));
+      return route === "/check" ? approved : running;
+    },
+    { route: "/cancel" },
+  );
+  void box.ask(sale, 5_000);
+  await time.advance(41_000);
+  assert.deepEqual(
+    box.sent.slice(0, 2).map(({ route }) => route),
+    ["/check", "/cancel"],
+  );
+});

@@ -183,6 +183,16 @@ test("Resolver.stop() ends the asking, and a question that waits is not sent", a
   assert.equal(bench.asked.length, 1);
 });
 
+test("Resolver asks about what is lost once all that was lost before is settled", async () => {
+  const bench = await benchOf(time, () => ended("APPROVED"));
+  bench.resolve();
+  for (const key of ["A", "B"]) {
+    await bench.lose(key);
+    await time.advance(60_000);
+  }
+  assert.deepEqual(bench.told.settlings, ["bank /sale A approved answer", "bank /sale B approved answer"]);
+});
+
 test("Resolver.stop() asks nothing about what it would have asked about next", async () => {
   const bench = await benchOf(time, () => inProgress);
   const resolver = bench.resolve();
