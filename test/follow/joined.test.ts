@@ -225,7 +225,7 @@ for (const [where, keyOf] of [
     looks = 0;
     for (let number = 0; number < 512; number++)
       inFlight.find(call("/check", "other", keyOf(String(number * 1000).padStart(6, "0"))));
-    assert.ok(looks < 8 * 512, `${looks / 512} calls for each look-up`);
+    assert.ok(looks < 4 * 512, `${looks / 512} calls for each look-up`);
   });
 }
 

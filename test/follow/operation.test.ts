@@ -145,11 +145,27 @@ test("Operation that waits to be sent is answered by what was said of its key la
   }
 });
 
-test("Operation without a journal ends as failed where the terminal never had it", async () => {
-  const box = following((route) => (route === "/sale" ? lost : { status: "error", code: -15 }), { history: undefined });
-  const asking = box.ask(sale);
-  await time.advance(60_000);
-  assert.match((await asking).stands, /^failed by \/check after \d+, unguarded$/);
+for (const [service, route, question, code] of [
+  ["bank", "/sale", "/check", -15],
+  ["fiscal", "/deposit", "/check_status", 9],
+] as const) {
+  test(`Operation without a journal ends as failed where the terminal never had the ${service} ${route}`, async () => {
+    const answer = (asked: string) => (asked === route ? lost : { status: "error", code });
+    const box = following(answer, { service, route, history: undefined });
+    const asking = box.ask({ ...sale, documentExtID: "D-1" });
+    await time.advance(60_000);
+    const { stands } = await asking;
+    assert.ok(stands.startsWith(`failed by ${question} after `) && stands.endsWith(", unguarded"), stands);
+  });
+}
+
+test("Operation answers with the error by which a question found that its document is closed and unprinted", async () => {
+  const unprinted = { status: "error", code: 15, docStatus: 1, documentID: 12, documentExtID: "D-1" };
+  const box = following((route) => (route === "/sale" ? lost : unprinted), { service: "fiscal" });
+  const asking = box.ask({ documentExtID: "D-1", items: [{}] });
+  await time.advance(5_000);
+  const { json, stands } = await asking;
+  assert.deepEqual([json, stands], [unprinted, "unprinted by /check_status after 1"]);
 });
 
 test("Operation whose caller doesn't wait is sent once the terminal has said three times that there is none under its key", async () => {
