@@ -239,6 +239,7 @@ test("Doubts takes what the terminal on another device knows for proof, and not 
   const said =
     "error, code -15: this proves nothing, it was sent over another device, or by another contract, than its service has now";
   assert.equal(bench.doubts.triedOf(operation).lastAnswer, said);
+  assert.equal(bench.doubts.absenceDueMs(operation), undefined, "it would be asked about every second");
   bench.answers = () => ended("ERROR");
   await askAll();
   assert.deepEqual(bench.unknown, ["A"]);
@@ -594,6 +595,14 @@ test("Doubts notes by a code of progress, too, that the terminal has what was an
   await time.advance(1_000);
   await bench.ask("/check_status", { documentExtID: "D" }, "fiscal", "D");
   assert.equal(bench.journal.find("fiscal", "/sale", "D")?.isAccepted, true);
+});
+
+test("Doubts has a document recorded as unprinted where a till's question finds it closed with an error of its printer", async () => {
+  const bench = await benchOf(time, () => ({ status: "success", code: 0, docStatus: 1, documentID: 12, printError: 3 }));
+  await bench.send("D", { outcome: "answered", status: "error", code: 5 }, { service: "fiscal" });
+  await time.advance(1_000);
+  await bench.ask("/check_status", { documentExtID: "D" }, "fiscal", "D");
+  assert.equal(bench.journal.find("fiscal", "/sale", "D")?.end, "unprinted");
 });
 
 test("Doubts.heard() notes that the terminal has an operation, and settles nothing", async () => {

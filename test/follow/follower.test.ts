@@ -982,6 +982,28 @@ test("Follower sends for the caller who waits, where the first has left before t
   );
 });
 
+test("Follower sends for the first caller, who still waits, though one that came later has left", async () => {
+  const [first, second] = [new Presence(), new Presence()];
+  const callers: Presence[] = [];
+  let isOver = false;
+  const handler = async ({ route, caller }: Call) => {
+    if (route === "/cancel") callers.push(caller);
+    return replyOf(route === "/check" && !isOver ? running : approved);
+  };
+  const box = following(() => running, { route: "/cancel", handler });
+  for (const caller of [first, second]) {
+    void box.ask({ pay_id: "P-1" }, 60_000, caller);
+    await time.advance(2_000);
+  }
+  second.leave();
+  isOver = true;
+  await time.advance(10_000);
+  assert.deepEqual(
+    callers.map(({ gone }) => gone),
+    [false],
+  );
+});
+
 test("Follower that is stopped says of what never began that it wasn't sent", async () => {
   const box = following(() => running);
   box.follower.stop();
