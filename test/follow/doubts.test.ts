@@ -605,6 +605,16 @@ test("Doubts has a document recorded as unprinted where a till's question finds 
   assert.equal(bench.journal.find("fiscal", "/sale", "D")?.end, "unprinted");
 });
 
+test("Doubts takes the answer to a till's question that leaves out what the payment did as well", async () => {
+  const bench = await benchOf(time, () => ({ status: "success", data: { rrn: "1" } }));
+  const { pay_id, trans, amount } = qrBody;
+  await bench.lose("Q", { service: "qr", route: "/showqrcode", body: { pay_id, trans, amount } });
+  await bench.ask("/check", { pay_id, trans, pay_system: pay_id }, "qr");
+  assert.deepEqual(bench.unknown, ["Q"]);
+  await bench.ask("/check", { pay_id, trans }, "qr");
+  assert.deepEqual(bench.unknown, []);
+});
+
 test("Doubts.heard() notes that the terminal has an operation, and settles nothing", async () => {
   const bench = await benchOf(time, () => ended("APPROVED"));
   await bench.lose("A");

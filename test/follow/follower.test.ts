@@ -252,6 +252,17 @@ test("Follower refuses another body under a key that was sent, or is followed", 
   assert.equal(sales(box), 1);
 });
 
+test("Follower sends a sale at once, whatever else is open under its key: it refers to nothing", async () => {
+  const box = following(() => running);
+  box.history.sent("bank", "/cancel", "P-1", { sentMs: Date.now(), digest: "other", isFresh: false });
+  void box.ask(sale);
+  await time.advance(takesMs);
+  assert.deepEqual(
+    box.sent.map(({ route }) => route),
+    ["/sale"],
+  );
+});
+
 test("Follower refuses another cancel of a sale at once, whose first one goes on", async () => {
   const box = following(() => running, { route: "/cancel" });
   box.history.sent("bank", "/cancel", "P-1", { sentMs: Date.now(), digest: "other", isFresh: false });

@@ -75,6 +75,19 @@ test("joined() tells each caller of a bug in its handler as it was thrown", asyn
   for (const each of calls) await assert.rejects(each, (error) => error === bug);
 });
 
+test("joined() gives a call the first one's place in the order of what is sent, and none where that wasn't sent", async () => {
+  for (const order of [7, undefined]) {
+    const { asked, handler, call } = held();
+    const places: number[] = [];
+    const first = handler(call("/sale", body, "P-1"));
+    const second = handler({ ...call("/sale", body, "P-1"), onSent: (place) => places.push(place) });
+    if (order !== undefined) asked[0]?.call.onSent?.(order);
+    asked[0]?.fail(new Fault("unavailable", "it is down"));
+    await Promise.allSettled([first, second]);
+    assert.deepEqual(places, order === undefined ? [] : [order]);
+  }
+});
+
 test("joined() leaves apart what is not the same: another route, another body, and an effect without a key", () => {
   const { asked, handler, call } = held();
   const calls = [

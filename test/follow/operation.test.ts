@@ -206,3 +206,14 @@ test("Operation waits for the answer to the question before its sending, once th
     ["/check", "/cancel"],
   );
 });
+
+test("Operation takes its own answer for its end, though the terminal denied right before what it had under its key", async () => {
+  const closed = { status: "success", code: 0, docStatus: 1, documentID: 13, documentExtID: "D-1" };
+  const answer = (route: string) => (route === "/refund" ? closed : { status: "error", code: 9 });
+  const box = following(answer, { service: "fiscal", route: "/refund" });
+  box.history.hadAny = () => true;
+  const asking = box.ask({ documentExtID: "D-1", items: [{}] });
+  await time.advance(30_000);
+  const { json, stands } = await asking;
+  assert.deepEqual([json, stands], [closed, "closed after 3"]);
+});

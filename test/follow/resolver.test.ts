@@ -193,6 +193,17 @@ test("Resolver asks about what is lost once all that was lost before is settled"
   assert.deepEqual(bench.told.settlings, ["bank /sale A approved answer", "bank /sale B approved answer"]);
 });
 
+test("Resolver asks about an operation no earlier because the one that was due before it is settled", async () => {
+  const bench = await benchOf(time, ({ body }) => (body["pay_id"] === "A" ? ended("APPROVED") : inProgress));
+  bench.resolve();
+  await bench.lose("A");
+  await time.advance(1_500);
+  await bench.lose("B");
+  await bench.ask("/check", { pay_id: "A" });
+  await time.advance(3_000);
+  assert.deepEqual([bench.unknown, bench.seconds], [["B"], [1.5, 3.5]]);
+});
+
 test("Resolver.stop() asks nothing about what it would have asked about next", async () => {
   const bench = await benchOf(time, () => inProgress);
   const resolver = bench.resolve();
