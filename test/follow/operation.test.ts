@@ -217,3 +217,15 @@ test("Operation takes its own answer for its end, though the terminal denied rig
   const { json, stands } = await asking;
   assert.deepEqual([json, stands], [closed, "closed after 3"]);
 });
+
+test("Operation waits for its question's turn as long as its caller waits for it", async () => {
+  const turns = new Turns();
+  void turns.take(() => new Promise<void>((resolve) => time.after(40_000, resolve)));
+  const box = following((route) => (route === "/check" ? approved : running), { route: "/cancel", turns });
+  void box.ask(sale, 60_000);
+  await time.advance(41_000);
+  assert.deepEqual(
+    box.sent.slice(0, 2).map(({ route }) => route),
+    ["/check", "/cancel"],
+  );
+});
