@@ -94,7 +94,7 @@ export class Follower {
     this.#options = options;
   }
 
-  /** Whether an operation is followed now. */
+  /** Whether an operation is followed now: one that has a question, so none that an amount names. */
   isFollowed(route: string, key: string): boolean {
     return this.#active.has(nameOf(route, key));
   }
