@@ -202,10 +202,10 @@ async function ask(client: Client, { called, route, body, timeoutMs }: OneReques
 
 /** What to do after a success that states no end. */
 function unendedText({ name, contract }: CalledService, route: Route): string {
-  const { finals } = contracts[contract];
-  if (isQuestion(contracts[contract], route.path)) return "The operation has not ended: ask again";
+  const asked = contracts[contract];
+  if (isQuestion(asked, route.path)) return "The operation has not ended: ask again";
   if (route.polling === undefined)
-    return `The success has no ${finals.field.join(".")}, which does not prove what was done: look it up before sending it again`;
+    return `The success has no ${asked.finals.field.join(".")}, which does not prove what was done: look it up before sending it again`;
   return `It has begun, and not ended: ask posline call ${name} ${route.polling.route.slice(1)}; --wait does so by itself`;
 }
 

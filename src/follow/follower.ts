@@ -61,7 +61,7 @@ interface Asked {
   readonly key: string;
   readonly digest: string;
   /** Where that names the operation beside its key. */
-  readonly amount: number | undefined;
+  readonly amount?: number | undefined;
   /** Its body as JSON. */
   readonly json: JsonObject;
 }
@@ -177,7 +177,7 @@ export class Follower {
       const route = routeOf(contract, former.route);
       if (route === undefined || former.route === path || route.key === undefined) continue;
       // Its answer may prove more than any question.
-      if (await this.#flightEnded({ path: former.route, key, amount: undefined }, undefined, untilMs)) continue;
+      if (await this.#flightEnded({ path: former.route, key }, undefined, untilMs)) continue;
       if (this.#options.contract !== contract) return;
       const waitMs = Math.max(0, untilMs - this.#clock.nowMs());
       const active = this.#active.get(nameOf(former.route, key))?.operation;
@@ -191,16 +191,7 @@ export class Follower {
           caller: new Presence(),
         };
         const json = { [route.key]: key, ...past.ask };
-        const asked = {
-          call: question,
-          contract,
-          route,
-          recovery: former,
-          key,
-          digest: past.digest,
-          amount: undefined,
-          json,
-        };
+        const asked = { call: question, contract, route, recovery: former, key, digest: past.digest, json };
         // As long as proof may take, though this caller waits shorter: the next one finds it.
         await this.#ended(this.#begin(asked, past, Math.max(waitMs, windowMsMin), true), waitMs);
       }
@@ -229,7 +220,8 @@ export class Follower {
       const state = "its JSON is not UTF-8: encode it as UTF-8, or send it without Prefer: wait";
       throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
     }
-    const json = parseExactObject(bytes.toString("utf8"));
+    const text = bytes.toString("utf8");
+    const json = parseExactObject(text);
     if (json === undefined) {
       // Asked about by another key, it would not be found, and be reported as failed.
       const state = "its body is not a JSON object in which each field stands once: send each field once";
@@ -240,7 +232,7 @@ export class Follower {
       const state = `its ${inexact}, by which it is asked about, is a number beyond 2^53: send it as a string`;
       throw new Fault("malformed", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);
     }
-    const amount = recovery.isByAmount ? amountOf(amountIn(bytes.toString("utf8"))) : undefined;
+    const amount = recovery.isByAmount ? amountOf(amountIn(text)) : undefined;
     if (recovery.isByAmount && amount === undefined) {
       const state = "the body has no amount that is a number, and several of one payment are told apart by it: add amount";
       throw new Fault("missing", `Cannot follow ${route.path}: ${state}. ${nothingSent}`);

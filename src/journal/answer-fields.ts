@@ -1,12 +1,12 @@
 import { contracts, routeOf } from "../contract/contracts.ts";
 import type { OperationLogEnding } from "../contract/operation-log.ts";
-import { type SettlingRules, settlingRulesOf } from "../contract/settling.ts";
+import { settlingRulesOf } from "../contract/settling.ts";
 import type { Call } from "../core/call.ts";
 import type { QuestionFields } from "../core/followed.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import { keyOf, parseObject, textOf } from "../envelope/json.ts";
 import { scalarText } from "../settle/exact-json.ts";
-import { namesOtherKey, provesName, saysPending } from "../settle/proof.ts";
+import { namesOtherKey, provesName, refusesStart, saysPending } from "../settle/proof.ts";
 import { isStoredWhole, type OutcomeRecord } from "./record.ts";
 
 /** What the answer to a request proves of its operation, as its record keeps it. */
@@ -31,17 +31,15 @@ export function answerFields(call: Call, ending: OperationLogEnding, ask: Questi
   if (code === undefined) return {};
   if (contract.finals.pendingCodes.includes(code) || code === recovery.print?.code) return { begun: true };
   // Of one that is followed its follower decides what its answer proves.
-  return call.followMs === undefined && isRefusal(recovery, code) ? { begun: false } : {};
+  return call.followMs === undefined && refusesStart(recovery, code) ? { begun: false } : {};
 }
 
 /** Whether the answer to a followed call proves nothing, so that its caller is told "unknown" unless its follower learns more. */
 export function leavesUnknown(call: Call, { outcome, code }: OperationLogEnding, fields: AnswerFields): boolean {
   const recovery = settlingRulesOf(call.contract, call.route);
   if (call.followMs === undefined || outcome !== "answered" || recovery === undefined) return false;
-  return Object.keys(fields).length === 0 && (code === undefined || !isRefusal(recovery, code));
+  return Object.keys(fields).length === 0 && !refusesStart(recovery, code);
 }
-
-const isRefusal = ({ refusals, signCodes }: SettlingRules, code: number) => refusals.includes(code) || signCodes.includes(code);
 
 /**
  * The name that a success gives (qr.md, Endpoints: data.trans must be saved and used); where it gives none the till's own is right.

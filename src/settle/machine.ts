@@ -11,6 +11,7 @@ import {
   namesOtherKey,
   provesName,
   provesOwnEnd,
+  refusesStart,
   saysAbsent,
   saysPending,
   saysUnprinted,
@@ -114,7 +115,7 @@ function afterError(operation: FollowedOperation, state: SettleState, { reply, s
   if (code !== undefined && code === recovery.print?.code) return askAgain({ ...state, phase: "accepted", unprinted: true });
   const signsAgain = hasCode(recovery.signCodes, code) && !state.signedAgain && mayResend(state);
   if (signsAgain) return { state: { ...state, signedAgain: true }, pause: "none" };
-  const provesNothingBegun = hasCode(recovery.refusals, code) || hasCode(recovery.signCodes, code);
+  const provesNothingBegun = refusesStart(recovery, code);
   if (provesNothingBegun && !state.doubt) return { verdict: recovery.refused, reply, summary };
   const isToResend = hasCode(recovery.resendCodes, code) || (state.doubt && hasCode(recovery.resendCodesInDoubt, code));
   if (isToResend && mayResend(state) && state.resends < recovery.resendsMax) {

@@ -30,6 +30,11 @@ export function hasCode(codes: readonly number[], code: number | undefined): boo
   return code !== undefined && codes.includes(code);
 }
 
+/** Whether an error says by its code alone that nothing was begun. */
+export function refusesStart({ refusals, signCodes }: SettlingRules, code: number | undefined): boolean {
+  return hasCode(refusals, code) || hasCode(signCodes, code);
+}
+
 export function saysAbsent({ contract }: FollowedOperation, { success, summary }: AnsweredCall): boolean {
   return !success && hasCode(contract.finals.absentCodes, summary.code);
 }
@@ -73,7 +78,7 @@ export function isQuestion({ routes }: Contract, path: string): boolean {
 export function leavesOpen(contract: Contract, path: string, reply: JsonObject, code: number | undefined): boolean {
   const own = settlingRulesOf(contract.service, path);
   if (own === undefined && (!isQuestion(contract, path) || contract.finals.errorIsFinal)) return false;
-  if (hasCode(own?.refusals ?? [], code) || hasCode(own?.signCodes ?? [], code)) return false;
+  if (own !== undefined && refusesStart(own, code)) return false;
   const recovery = own ?? settlingRules[contract.service][0];
   const verdict = recovery === undefined ? undefined : verdictIn({ contract, recovery }, reply, false);
   // A document that is closed and not printed is neither refused nor done.
