@@ -23,6 +23,7 @@ import type { SequenceRange } from "./reader.ts";
 import { mayBecome, type RecentOperation, RecentOperations, recentMs } from "./recent-operations.ts";
 import {
   asUnknown,
+  isSameOperation,
   isUnknown,
   type JournalOperation,
   joinOperations,
@@ -312,7 +313,7 @@ export class Journal implements OperationHistory {
     const { digest, place } = sending;
     const request = { ...sent, digest };
     sending.settled = end;
-    const open = this.#open.filter((each) => isSame(each, request));
+    const open = this.#open.filter((each) => isSameOperation(each.sent, request));
     for (const each of open) void this.#close(each, { result: end, by: "answer" });
     if (open.some((each) => each.place === place)) return;
     noteOn(
@@ -388,7 +389,7 @@ export class Journal implements OperationHistory {
    * @returns true once that is on the disk; false when that isn't possible in time. Never rejects.
    */
   async settle(operation: OpenOperation, end: SettledEnd): Promise<boolean> {
-    const all = this.#open.filter((each) => each === operation || isSame(each, operation.sent));
+    const all = this.#open.filter((each) => each === operation || isSameOperation(each.sent, operation.sent));
     const recorded = Promise.all(all.map((each) => this.#close(each, end)));
     // The terminal's word is about the operation, also where it was sent once more since, and that was answered.
     const recent = this.#recent.find(operation.sent);
@@ -540,12 +541,6 @@ function sentRecord(call: Call, route: Route, contract: Contract, device: string
     fresh: call.isFresh,
     device,
   };
-}
-
-/** The same operation: one without a key is none but itself. */
-function isSame({ sent }: OpenOperation, other: Pick<SentRecord, "service" | "route" | "key" | "digest">): boolean {
-  const { service, route, key, digest } = other;
-  return key !== undefined && sent.service === service && sent.route === route && sent.key === key && sent.digest === digest;
 }
 
 /** Whether a request that ended so may have begun something. */

@@ -2,7 +2,7 @@ import type { ContractName } from "../core/call.ts";
 import type { OperationEnd } from "../core/followed.ts";
 import { isObject } from "../core/json-object.ts";
 import { JournalError } from "./errors.ts";
-import { type SentRecord, storedKey } from "./record.ts";
+import { isSameOperation, type SentRecord, storedKey } from "./record.ts";
 
 /**
  * The settling of an operation by the person who looked at the terminal: which operation is meant, and what is recorded. It is the
@@ -106,8 +106,8 @@ function waysToName(
 
 /** One without a key is known by its request alone. */
 function isOneOperation(one: SentRecord, other: SentRecord): boolean {
-  if (one.service !== other.service || one.route !== other.route || one.key !== other.key) return false;
-  return one.key === undefined ? one.requestId === other.requestId : one.digest === other.digest;
+  if (one.key !== undefined || other.key !== undefined) return isSameOperation(one, other);
+  return one.service === other.service && one.route === other.route && one.requestId === other.requestId;
 }
 
 /** The result that is recorded: the contract's good end, or that nothing was carried out. */

@@ -34,6 +34,14 @@ export interface SentRecord {
   readonly device?: string | undefined;
 }
 
+/** Whether both are sendings of one operation; one without a key is none but itself. */
+export function isSameOperation(one: OperationName, other: OperationName): boolean {
+  const { service, route, key, digest } = other;
+  return key !== undefined && one.service === service && one.route === route && one.key === key && one.digest === digest;
+}
+
+type OperationName = Pick<SentRecord, "service" | "route" | "key" | "digest">;
+
 /** What its caller got. */
 export interface OutcomeRecord {
   readonly kind: "outcome";
