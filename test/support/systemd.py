@@ -75,25 +75,29 @@ def start():
     os.execvpe(command[0], command, env)
 
 
-child = start()
-# Ends are noticed at once, and without polling.
+# Ends are noticed at once, and without polling. The byte is written by the interpreter's own handler: one in Python waits
+# until select returns, and an end just before select begins would never be noticed.
 read_end, write_end = os.pipe()
-signal.signal(signal.SIGCHLD, lambda *_: os.write(write_end, b"."))
+os.set_blocking(write_end, False)
+signal.set_wakeup_fd(write_end)
+signal.signal(signal.SIGCHLD, lambda *_: None)
+child = start()
 stdin_open = True
 while True:
-    ready, _, _ = select.select([notify, read_end] + ([sys.stdin] if stdin_open else []), [], [])
+    ready, _, _ = select.select([notify, read_end] + ([0] if stdin_open else []), [], [])
     if notify in ready:
         say(told=notify.recv(65536).decode())
         continue
-    if sys.stdin in ready:
-        words = sys.stdin.readline().split()
+    if 0 in ready:
+        words = os.read(0, 4096).split()
         if not words:
             stdin_open = False
             os.kill(child, signal.SIGKILL)
-        elif words[0] == "start":
-            child = start()
-        else:
-            os.kill(child, int(words[0]))
+        for word in words:
+            if word == b"start":
+                child = start()
+            else:
+                os.kill(child, int(word))
         continue
     if read_end in ready:
         os.read(read_end, 1)
