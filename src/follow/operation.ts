@@ -7,11 +7,11 @@ import { type Followed, isGoodEnd, type OperationEnd, type PastOperation } from 
 import { Presence } from "../core/presence.ts";
 import { parseObject, textOf } from "../envelope/json.ts";
 import type { Clock } from "../settle/clock.ts";
-import { verdictIn } from "../settle/proof.ts";
+import { type FollowedOperation, namesOtherKey, verdictIn } from "../settle/proof.ts";
 import { RemoteService } from "../settle/remote-service.ts";
-import { settleFrom } from "../settle/settle.ts";
+import { operationOf, settleFrom } from "../settle/settle.ts";
 import type { SettleState } from "../settle/state.ts";
-import type { Token } from "../settle/token.ts";
+import { readToken, type Token } from "../settle/token.ts";
 import type { Answer, Transport, TransportRequest } from "../settle/transport.ts";
 import type { Settled, SettleEvent } from "../settle/types.ts";
 import type { Turns } from "./turns.ts";
@@ -108,6 +108,8 @@ export class Operation {
   /** The order of its sending; where it is only asked about, of what was sent last under its key. */
   order: number;
   readonly #options: OperationOptions;
+  /** As its answers may name it. */
+  readonly #named: Pick<FollowedOperation, "keyField" | "key">;
   /** It was aborted at the terminal. */
   readonly #aborted = new AbortController();
   /** It is given up before it is sent, or nothing is followed any more. */
@@ -135,6 +137,7 @@ export class Operation {
 
   constructor(options: OperationOptions) {
     this.#options = options;
+    this.#named = operationOf(options.contract, readToken(options.token));
     this.#call = options.call;
     this.#caller = options.call?.caller ?? new Presence();
     this.#sentOver = options.past?.device;
@@ -243,7 +246,7 @@ export class Operation {
 
   #statesEnd(reply: Reply | undefined): boolean {
     if (reply === undefined) return false;
-    return verdictIn(this.#options, parseObject(textOf(reply.payload)) ?? {}, reply.status === "success") !== undefined;
+    return verdictIn(this.#options, objectOf(reply), reply.status === "success") !== undefined;
   }
 
   /**
@@ -355,6 +358,8 @@ export class Operation {
     }
     if (this.#now?.isStopped === true) this.#aborted.abort();
     if (ending instanceof Fault) this.#lastFault = ending;
+    // The machine takes nothing from it; nor is it shown to anybody, whatever is known of this one.
+    else if (namesOtherKey(this.#named, objectOf(ending))) this.#lastFault = unprovenNamed(this.#options.route.path);
     else {
       this.#last = { route, reply: ending };
       // Before the sending only what was said last counts.
@@ -469,11 +474,18 @@ function unprovenElsewhere(path: string): Fault {
   return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
 }
 
+function unprovenNamed(path: string): Fault {
+  const state = "the terminal's answer names another operation than it was asked about";
+  return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
+}
+
 /** What stands under its key may be another operation's, whose end isn't known. */
 function unprovenOther(path: string): Fault {
   const state = "another operation under its key has no known end, and what the terminal says may be about that one";
   return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
 }
+
+const objectOf = ({ payload }: Reply) => parseObject(textOf(payload)) ?? {};
 
 const isAbsent = ({ finals }: Contract, code: number | undefined) => code !== undefined && finals.absentCodes.includes(code);
 

@@ -170,7 +170,7 @@ export class FullTerminal {
     }
     if (request.path === trade.question) {
       // By the contracts one denial ends a QR payment, and cash that was accepted: who loses sight of those says something false.
-      if (fate?.kind === "denied" && trade.sale === "/sale" && !this.#denied.has(request.key)) {
+      if (fate?.kind === "denied" && !trade.denialEnds && !this.#denied.has(request.key)) {
         this.#denied.add(request.key);
         return [trade.absent, answerMs];
       }
@@ -228,9 +228,9 @@ export class FullTerminal {
    * are carried out as often as they come; and bank's cancels (bank.md, rule 4).
    */
   #isIdempotent(path: string, key: string, name: string | undefined): boolean {
-    const { contract, sale } = this.trade;
+    const { contract, sale, backIsIdempotent } = this.trade;
     if (!isClientKey(key)) return false;
-    return path === sale ? contract !== "qr" || name !== undefined : contract === "fiscal";
+    return path === sale ? contract !== "qr" || name !== undefined : backIsIdempotent;
   }
 
   #found({ key, json }: Request): string {

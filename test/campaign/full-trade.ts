@@ -49,10 +49,14 @@ export interface Trade {
   readonly ends: { readonly good: End; readonly bad: End; readonly other: End };
   /** Whether an operation is answered by its end, where that comes in time; else it is asked about. */
   readonly startEnds: boolean;
+  /** Whether the question's "there is none" ends what was accepted. */
+  readonly denialEnds: boolean;
   /** Whether the second one needs the first. */
   readonly backNeedsSale: boolean;
   /** Whether several of the second one may stand under the key of the first, one of each amount. */
   readonly backIsByAmount: boolean;
+  /** Whether the second one's repetition under its key is the one that there is, as the first one's is. */
+  readonly backIsIdempotent: boolean;
   /** @param name By which the contract's question names it beside its key, where it has such a name. */
   body(path: string, key: string, amount: number, name: string | undefined): JsonObject;
   /** Refused before anything was begun. */
@@ -78,8 +82,10 @@ const bankTrade: Trade = {
   question: "/check",
   ends: { good: "approved", bad: "declined", other: "reversed" },
   startEnds: false,
+  denialEnds: false,
   backNeedsSale: true,
   backIsByAmount: false,
+  backIsIdempotent: false,
   body: (path, key, amount) => (path === "/check" ? { pay_id: key } : { pay_id: key, amount }),
   refused: error(-29),
   absent: error(-15),
@@ -92,6 +98,12 @@ const bankTrade: Trade = {
   },
 };
 
+/** The same of what is set aside first, and taken later (rule 4). */
+const preauthTrade: Trade = { ...bankTrade, sale: "/preauth", back: "/confirm" };
+
+/** The same, given back under the sale's own pay_id, which is the idempotency key (What the service does). */
+const bankRefundTrade: Trade = { ...bankTrade, back: "/refund", backIsIdempotent: true };
+
 /** Fiscal: fiscal.md, States and transitions, and Errors. */
 const fiscalTrade: Trade = {
   contract: "fiscal",
@@ -100,8 +112,10 @@ const fiscalTrade: Trade = {
   question: "/check_status",
   ends: { good: "closed", bad: "gone", other: "unprinted" },
   startEnds: true,
+  denialEnds: false,
   backNeedsSale: false,
   backIsByAmount: false,
+  backIsIdempotent: true,
   body(path, key, amount) {
     if (path === "/check_status" || path === "/abort") return { documentExtID: key };
     return path === "/deposit" ? { documentExtID: key, amount } : { documentExtID: key, items: [{ itemAmount: amount }] };
@@ -125,6 +139,7 @@ const fiscalTrade: Trade = {
 const cashTrade: Trade = {
   ...fiscalTrade,
   sale: "/deposit",
+  denialEnds: true,
   unsure: (path, end) => (path === "/deposit" && end === "good" ? error(44) : error(5)),
   started(entry, stand) {
     if (entry.path !== "/deposit") return fiscalTrade.started(entry, stand);
@@ -141,8 +156,10 @@ const qrTrade: Trade = {
   question: "/check",
   ends: { good: "approved", bad: "declined", other: "approved" },
   startEnds: false,
+  denialEnds: true,
   backNeedsSale: true,
   backIsByAmount: true,
+  backIsIdempotent: false,
   body(path, key, amount, name) {
     const named = { pay_id: key, pay_system: "PALM", ...(name !== undefined && { trans: name }) };
     return path === "/check" ? named : { ...named, amount, currency: "978", currency_name: "EUR", rrn: "1" };
@@ -165,7 +182,23 @@ const qrTrade: Trade = {
 const endOfQr = (id: string, stand: Stand) =>
   stand === "approved" ? success({ data: { rrn: id } }) : error(1, { message: "failed" });
 
-export const trades = { bank: bankTrade, fiscal: fiscalTrade, cash: cashTrade, qr: qrTrade } as const;
+/** The same, given back by the other route for it. */
+const qrRefundTrade: Trade = { ...qrTrade, back: "/refund" };
+
+/** A payment with its receipt's data behind it, of which a success says all (Endpoints, responses). */
+const qrReceiptTrade: Trade = {
+  ...qrTrade,
+  back: "/final_confirm",
+  backIsByAmount: false,
+  unsure: (path, end) => (path === "/final_confirm" ? undefined : qrTrade.unsure(path, end)),
+  started: (entry, stand) =>
+    entry.path === "/final_confirm" && stand === "approved" ? success() : qrTrade.started(entry, stand),
+};
+
+export const trades = {
+  ...{ bank: bankTrade, preauth: preauthTrade, bankRefund: bankRefundTrade, fiscal: fiscalTrade, cash: cashTrade },
+  ...{ qr: qrTrade, qrRefund: qrRefundTrade, qrReceipt: qrReceiptTrade },
+} as const;
 
 export type TradeName = keyof typeof trades;
 

@@ -81,6 +81,21 @@ test("Operation shows no answer beside a good end that doesn't say it", async ()
   }
 });
 
+test("Operation shows no answer that names another key, whether an end is known or not", async () => {
+  for (const end of ["approved", undefined] as const) {
+    const box = following(() => ({ ...approved, pay_id: "P-2" }));
+    const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+    const past = { ...unanswered, sentMs: Date.now(), digest, isFresh: false, isLast: true, isAccepted: false };
+    box.history.past.set("bank /sale P-1", { ...past, end });
+    const asking = box.ask(sale, 5_000);
+    await time.advance(20_000);
+    const { stands, json, fault } = await asking;
+    assert.match(stands, new RegExp(`^${end ?? "unknown"}`));
+    assert.deepEqual([json, fault?.outcome], [undefined, "unknown"]);
+    assert.match(fault?.message ?? "", /names another operation/);
+  }
+});
+
 test("Operation goes on asking about what the terminal has had, though that denies it for a minute", async () => {
   const receipt = { documentExtID: "D-1", items: [{}] };
   const form = `data=${encodeURIComponent(Buffer.from(JSON.stringify(receipt)).toString("base64"))}&sign=c2lnbg%3D%3D`;
