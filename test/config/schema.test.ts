@@ -268,3 +268,23 @@ test("fileSchema refuses upstreams that are no base URL, or hold credentials", (
     assert.equal(take(upstream), false, upstream);
   }
 });
+
+test("what a URL holds before its host is in no problem's text", () => {
+  for (const upstream of [
+    "http://till:GEHEIM@terminal.lan",
+    "https://GEHEIM@a",
+    "till:GEHEIM@terminal.lan",
+    "http://till:GE@HEIM@a",
+  ]) {
+    for (const [key, value] of [
+      ["upstream", upstream],
+      ["allowOrigins", [upstream]],
+      ["host", upstream],
+    ] as const) {
+      const problems = problemsOf(replaced(whole, ["services", "qr", key], value));
+      assert.equal(problems.length, 1, upstream);
+      assert.doesNotMatch(problems.join(), /GE|HEIM|till:/);
+      assert.match(problems.join(), /"(?:https?:\/\/)?\*\*\*\*@(?:a|terminal\.lan)" is not valid/);
+    }
+  }
+});
