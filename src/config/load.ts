@@ -11,7 +11,7 @@ import { applyEnvironment, applyFlags, type Environment, type Flags, leaveDevice
 import { resolveDraft } from "./resolve.ts";
 import { lineWarnings, refuseCrossed, warningsOf } from "./rules.ts";
 import { type FileShape, fileSchema } from "./schema.ts";
-import { readAtMost, reason } from "./secrets.ts";
+import { notUtf8, readAtMost, reason, textOf } from "./secrets.ts";
 import { gatewayWarnings, requireUpstreams, supposeUpstreams } from "./upstreams.ts";
 
 export type { EmulateFlags, Environment, Flags, GatewayFlags } from "./overrides.ts";
@@ -99,7 +99,9 @@ function readFile(path: string, named: boolean, problems: readonly string[]): st
       [...problems, `the file is larger than ${fileBytesMax} bytes, which is the limit: name a configuration file`],
       path,
     );
-  return bytes.toString("utf8");
+  const text = textOf(bytes);
+  if (text === undefined) throw new ConfigError([...problems, notUtf8], path);
+  return text;
 }
 
 function draftOfText(text: string, path: string, problems: string[]): Draft {

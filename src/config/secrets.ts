@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { closeSync, openSync, readSync } from "node:fs";
 import { codeOf } from "../core/error-code.ts";
 import { check, type Node } from "./check.ts";
@@ -20,10 +21,22 @@ export function readSecret(node: Node, file: string, path: string, problems: str
   }
   if (bytes.length > secretBytesMax)
     return refuse(`it is larger than ${secretBytesMax} bytes: name a file that holds only the value`);
-  const value = bytes.toString("utf8").replace(/\r?\n$/, "");
+  const text = textOf(bytes);
+  if (text === undefined) return refuse(notUtf8);
+  const value = text.replace(/\r?\n$/, "");
   const kept = check(node, value, `${path} (${file})`, problems);
   return typeof kept === "string" ? kept : undefined;
 }
+
+/**
+ * A file's text, without the mark by which editors of Windows begin one: as part of a secret it would make every sign wrong.
+ * @returns undefined where it isn't UTF-8: what can't be read would be replaced, and the value be another one.
+ */
+export function textOf(bytes: Buffer): string | undefined {
+  return isUtf8(bytes) ? bytes.toString("utf8").replace(/^\uFEFF/, "") : undefined;
+}
+
+export const notUtf8 = "it is not UTF-8 text: save it as UTF-8";
 
 /** Reads a file or a pipe, whose size isn't known beforehand, up to a number of bytes. */
 export function readAtMost(file: string, bytesMax: number): Buffer {

@@ -232,3 +232,17 @@ test("loadConfig() refuses two lines on one device, by whatever names", async ()
   const lines = { till: { path: join(folder, "dev", "ttyUSB0") }, bar: { path: join(folder, "dev", "by-id") } };
   assert.match((await problemsOf({ ...two, lines }))[0] ?? "", /^lines\.bar\.path: .* is also the device of line till: /);
 });
+
+test("loadConfig() refuses a file that isn't UTF-8, whose letters would become others", async () => {
+  const text = JSON.stringify({ ...plain, services: { fiscal: { line: "till", merchantId: "CAF\u00e9" } } });
+  for (const encoding of ["latin1", "utf16le"] as const) {
+    const file = join(folder, encoding);
+    writeFileSync(file, Buffer.from(encoding === "utf16le" ? `\uFEFF${text}` : text, encoding));
+    await assert.rejects(loadConfig({ file, env: {}, flags: {} }), (error: unknown) => {
+      assert.ok(error instanceof ConfigError);
+      assert.deepEqual(error.problems, ["it is not UTF-8 text: save it as UTF-8"]);
+      return true;
+    });
+  }
+  assert.equal((await load(`\uFEFF${text}`)).config.services.fiscal?.merchantId, "CAF\u00e9");
+});

@@ -44,6 +44,15 @@ test("readSecret() tells a missing file and a folder with path and cure", () => 
   assert.deepEqual(problems, [`at: cannot read ${folder}: it is a folder: name a file`]);
 });
 
+test("readSecret() takes a file as an editor of Windows writes it, and refuses what isn't UTF-8", () => {
+  assert.deepEqual(read("\uFEFFK\r\n"), { value: "K", problems: [] });
+  const file = join(folder, "latin-1");
+  writeFileSync(file, Buffer.from("CAF\u00e9\n", "latin1"));
+  const problems: string[] = [];
+  assert.equal(readSecret({ type: "string", writeOnly: true }, file, "services.fiscal.merchantIdFile", problems), undefined);
+  assert.deepEqual(problems, [`services.fiscal.merchantIdFile: cannot read ${file}: it is not UTF-8 text: save it as UTF-8`]);
+});
+
 test("reason() tells a refused permission with the commands that mend it", () => {
   const denied = Object.assign(new Error("denied"), { code: "EACCES" });
   assert.equal(
