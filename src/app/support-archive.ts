@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { closeSync, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { createTar, parseTar } from "nanotar";
 
@@ -13,13 +13,23 @@ export interface ArchivedFile {
 const unpackedBytesMax = 64 * 1024 * 1024;
 
 /**
- * Writes an archive that only its owner may read.
+ * Writes an archive that only its owner may read, whole or not at all.
  * @throws the system's error when it can't be written, or is there already.
  */
 export function writeArchive(path: string, folder: string, files: readonly ArchivedFile[]): void {
   const entries = files.map(({ name, text }) => ({ name: `${folder}/${name}`, data: Buffer.from(text) }));
   const tar = createTar(entries, { attrs: { mode: "600", uid: 0, gid: 0 } });
-  writeFileSync(path, gzipSync(tar), { flag: "wx", mode: 0o600 });
+  const bytes = gzipSync(tar);
+  const fd = openSync(path, "wx", 0o600);
+  try {
+    writeFileSync(fd, bytes);
+  } catch (error) {
+    // A broken one would be sent, and be in the way of the next.
+    unlinkSync(path);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /**

@@ -40,7 +40,7 @@ export function renderManifest({ manifest: { files, missing, leftOut } }: Suppor
 }
 
 async function runSupport(args: SupportArguments): Promise<number> {
-  const { gatherSupport } = await import("../app/support.ts");
+  const { gatherSupport, recordingFile } = await import("../app/support.ts");
   const { writeArchive } = await import("../app/support-archive.ts");
   const support = await gatherSupport(await sourcesOf(args));
   process.stdout.write(renderManifest(support));
@@ -57,7 +57,9 @@ async function runSupport(args: SupportArguments): Promise<number> {
     process.stderr.write(`Cannot write the archive ${printable(file)}: ${whyNot(error)}\n`);
     return exitCodes.unavailable;
   }
-  process.stdout.write(`Written: ${printable(file)}, which only you can read. posline replay shows its recording\n`);
+  const hasRecording = support.files.some((each) => each.name === recordingFile);
+  const replay = hasRecording ? ". posline replay shows its recording" : "";
+  process.stdout.write(`Written: ${printable(file)}, which only you can read${replay}\n`);
   return exitCodes.ok;
 }
 
@@ -65,6 +67,8 @@ function whyNot(error: unknown): string {
   const code = codeOf(error);
   if (code === "EEXIST") return "there is such a file already: name another one";
   if (code === "EACCES" || code === "EROFS") return "you may not write there: name a file in another folder";
+  if (code === "ENOENT" || code === "ENOTDIR") return "there is no such folder: name a file in one that there is";
+  if (code === "ENOSPC" || code === "EDQUOT") return "there is no space left: name a file on another disk";
   return String(code ?? error);
 }
 

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { type ArchivedFile, readArchive } from "../../src/app/support-archive.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { ask, scratchFolder, startedBridge } from "../support/bridge-process.ts";
-import { type PoslineOptions, PoslineProcess } from "../support/posline-process.ts";
+import { bundle, type PoslineOptions, PoslineProcess } from "../support/posline-process.ts";
 import { secretsIn, seededSecrets } from "../support/secrets.ts";
 import { probeReply, Terminal } from "../support/terminal.ts";
 import { folder as emulators, endAll, posline, saleOf } from "./emulating.ts";
@@ -122,6 +122,23 @@ test("posline support packs no card number, sign, key or merchant's id, in plain
   for (const { name, text } of files) assert.deepEqual(secretsIn(text, secrets), [], name);
   assert.deepEqual(secretsIn(fileOf(files, "recording.jsonl"), [payId]), [], "nor an operation's key in the recording");
   assert.match(fileOf(files, "log.txt"), new RegExp(payId), "which the log has, so that the search would find it");
+});
+
+test("posline support says nothing of a recording that it could not have, and leaves no broken archive on a full disk", async () => {
+  const config = { env: { POSLINE_CONFIG: join(folder.path, "absent.json"), POSLINE_ADMIN_PORT: undefined } };
+  const part = join(folder.path, "part.tar.gz");
+  const written = await run(["support", part, "--log", join(folder.path, "log")], config);
+  assert.equal(written.code, 0, written.err);
+  assert.match(written.out, /Missing:\n {2}recording\.jsonl[\s\S]*\nWritten: .*part\.tar\.gz, which only you can read\n$/);
+  const elsewhere = await run(["support", join(folder.path, "absent", "a.tar.gz")], config);
+  assert.equal(elsewhere.code, 69);
+  assert.match(elsewhere.err, /^Cannot write the archive .*: there is no such folder: name a file in one that there is\n$/);
+  // A file of 1 KiB at most, as a disk that is almost full has it.
+  const limited = ["-c", 'ulimit -f 1; exec "$@"', "bash", process.execPath, bundle, "support", `${part}-2`];
+  const full = spawnSync("bash", [...limited, "--log", join(folder.path, "log")], { env: { ...process.env, ...config.env } });
+  assert.equal(full.status, 69, String(full.stderr));
+  assert.match(String(full.stderr), /^Cannot write the archive .*: EFBIG\n$/);
+  assert.equal(existsSync(`${part}-2`), false);
 });
 
 test("posline replay shows what came and what was decided, and that the engine still decides so", async () => {
