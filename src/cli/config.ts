@@ -1,6 +1,7 @@
 import { type Config, ConfigError, secretKeys } from "../config/config.ts";
 import { type Environment, type Flags, type Loaded, loadConfig } from "../config/load.ts";
 import { fileSchema } from "../config/schema.ts";
+import { serviceEnvironment } from "../config/service-environment.ts";
 import { printable, printableJson, printableLines } from "../core/shell-text.ts";
 import { defineCommand, type FlagTable } from "./command.ts";
 
@@ -150,7 +151,11 @@ export const configCommand = defineCommand({
   },
   run: (args: ConfigArguments) =>
     runConfig(args, {
-      env: process.env,
+      // Without a flag it is about the file that the installed service reads.
+      env:
+        args.config === undefined && args.line === undefined && args.emulated !== true
+          ? serviceEnvironment(process.env)
+          : process.env,
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
     }),

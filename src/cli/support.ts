@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Support, SupportSources } from "../app/support.ts";
 import { type Config, ConfigError } from "../config/config.ts";
 import { type Loaded, loadConfig } from "../config/load.ts";
+import { serviceEnvironment } from "../config/service-environment.ts";
 import { codeOf } from "../core/error-code.ts";
 import { printable } from "../core/shell-text.ts";
 import { LogView } from "../logs/view.ts";
@@ -89,7 +90,9 @@ const isLoaded = (loaded: Loaded | ConfigError): loaded is Loaded & { readonly c
 /** A configuration that can't be used is a reason to ask for help. */
 async function loadedOr({ config }: SupportArguments): Promise<Loaded | ConfigError> {
   try {
-    return await loadConfig({ env: process.env, flags: { config } });
+    // Its secrets are to be hidden wherever the service has them from.
+    const env = config === undefined ? serviceEnvironment(process.env) : process.env;
+    return await loadConfig({ env, flags: { config } });
   } catch (error) {
     if (error instanceof ConfigError) return error;
     throw error;

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import { check } from "../config/check.ts";
 import { type Config, ConfigError, emulatedPath, type LineConfig } from "../config/config.ts";
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { line as lineSchema } from "../config/schema-line.ts";
+import { serviceEnvironment } from "../config/service-environment.ts";
 import { type Finding, finding } from "./finding.ts";
-import { type Host, readTextAt } from "./host.ts";
+import type { Host } from "./host.ts";
 
 /** What to look at. */
 export interface DoctorTarget {
@@ -34,7 +34,8 @@ const isDevice = (line: string) => /^(?:\/|usb:)/i.test(line);
 
 /** Loads the configuration as the service would, and picks the lines that are meant. */
 export async function loadConfigToCheck(wanted: DoctorTarget, host: Host): Promise<ConfigToCheck> {
-  const env = await environmentOf(host, wanted);
+  // Only the file that the service itself reads is looked at as the service has it.
+  const env = wanted.config === undefined ? serviceEnvironment(host.env, host) : host.env;
   const file = join(host.etc, "posline", "posline.json");
   try {
     const loaded = await load(wanted, { env, file, groups: join(host.etc, "group") });
@@ -52,21 +53,6 @@ export async function loadConfigToCheck(wanted: DoctorTarget, host: Host): Promi
       lines: {},
     };
   }
-}
-
-/**
- * systemd tells the service by variables where its secrets and its state folder are; a shell doesn't know them. Only for the file
- * that the service itself reads.
- */
-async function environmentOf(host: Host, wanted: DoctorTarget): Promise<Host["env"]> {
-  const isInstalled = /^posline:/m.test((await readTextAt(host.etc, "passwd")) ?? "");
-  if (!isInstalled || wanted.config !== undefined) return host.env;
-  const credentials = join(host.etc, "posline", "credentials");
-  const mayRead = await access(credentials, constants.R_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  return { STATE_DIRECTORY: host.state, ...(mayRead ? { CREDENTIALS_DIRECTORY: credentials } : {}), ...host.env };
 }
 
 type LoadSources = { readonly env: Host["env"]; readonly file: string; readonly groups: string };

@@ -1,0 +1,40 @@
+import { accessSync, constants, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Environment } from "./overrides.ts";
+
+/** Where the installed service's user, secrets and state are; the tests have files of their own. */
+export interface ServicePlaces {
+  readonly etc?: string;
+  readonly state?: string;
+}
+
+/**
+ * The environment of the installed service: systemd tells it by variables where its secrets and its state folder are, and a shell
+ * doesn't know them. For commands that look at the file that the service itself reads: what it has must not be told as missing.
+ * @returns `env` as it is where the service isn't installed.
+ */
+export function serviceEnvironment(
+  env: Environment,
+  { etc = "/etc", state = "/var/lib/posline" }: ServicePlaces = {},
+): Environment {
+  if (!isInstalled(etc)) return env;
+  const credentials = join(etc, "posline", "credentials");
+  return { STATE_DIRECTORY: state, ...(mayRead(credentials) ? { CREDENTIALS_DIRECTORY: credentials } : {}), ...env };
+}
+
+function isInstalled(etc: string): boolean {
+  try {
+    return /^posline:/m.test(readFileSync(join(etc, "passwd"), "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+function mayRead(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
