@@ -55,7 +55,7 @@ export interface AdminListenerOptions {
   /** A watcher was dropped because it read too slowly; `dropped` counts them. */
   readonly dropped?: (() => void) | undefined;
   /** How long a request may take to arrive, where not as `limits` says: a test can't wait that long. */
-  readonly timeouts?: RequestTimeouts;
+  readonly timeouts?: Partial<RequestTimeouts>;
 }
 
 /** A request while it is being served. */

@@ -20,6 +20,8 @@ interface ConnectionState<R> {
   answeredEarly: IncomingMessage | undefined;
   /** The request that exceeded `waitingRequestsMax`; its answer is the connection's last. */
   overLimit: R | undefined;
+  /** Its answers are all written, and only its client holds them up: the socket's own timeout runs. */
+  isLimited: boolean;
 }
 
 /**
@@ -37,7 +39,7 @@ export class Connections<R extends PendingRequest> {
   /** @param clientGone Called with each request whose connection closed before its answer went out. */
   opened(socket: Socket, clientGone: (request: R) => void): void {
     const pending: R[] = [];
-    this.#connections.set(socket, { pending, answeredEarly: undefined, overLimit: undefined });
+    this.#connections.set(socket, { pending, answeredEarly: undefined, overLimit: undefined, isLimited: false });
     socket.on("close", () => {
       this.#connections.delete(socket);
       for (const each of pending) clientGone(each);
@@ -50,6 +52,11 @@ export class Connections<R extends PendingRequest> {
     if (connection === undefined) return;
     const { pending } = connection;
     pending.push(started);
+    if (connection.isLimited) {
+      // The terminal may need longer for this one.
+      connection.isLimited = false;
+      started.request.socket.setTimeout(0);
+    }
     if (pending.length <= waitingRequestsMax) return;
     // Those that are answered, and that nothing holds up, are only about to go out.
     const first = pending.findIndex(({ response }) => !response.writableEnded);
@@ -89,6 +96,17 @@ export class Connections<R extends PendingRequest> {
   /** From now on each connection ends with its last answer. */
   close(): void {
     this.#closing = true;
+  }
+
+  /** Cuts each connection, all of whose answers are written, as soon as its client has taken nothing for so many milliseconds. */
+  limitAnswers(ms: number): void {
+    for (const [socket, connection] of this.#connections) {
+      const { pending, isLimited } = connection;
+      if (isLimited || pending.length === 0 || !pending.every(({ response }) => response.writableEnded)) continue;
+      connection.isLimited = true;
+      // Node's HTTP server destroys the socket by it.
+      socket.setTimeout(ms);
+    }
   }
 
   /** Destroys the connections on which nothing was ever received: browsers open some ahead of need. */

@@ -12,6 +12,12 @@ export const requestMs = 15_000;
  */
 export const idleMs = 500;
 
+/**
+ * Milliseconds for which a client may take nothing of its answer when the service ends: one that stands still must not hold up a
+ * restart. Node notices it after twice that; with the 60 s of an exchange in flight it is less than the units' TimeoutStopSec.
+ */
+export const answerMs = 5_000;
+
 /** Milliseconds an idle connection is kept for the till's next request. */
 export const keepAliveMs = 5_000;
 

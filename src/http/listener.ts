@@ -27,7 +27,7 @@ import { type AppliedSettings, applySettings, type ServiceSettings } from "./ser
 
 export interface HttpListenerOptions extends ServiceSettings {
   /** How long a request may take to arrive, where not as `limits` says: a test can't wait that long. */
-  readonly timeouts?: RequestTimeouts;
+  readonly timeouts?: Partial<RequestTimeouts>;
 }
 
 export class HttpListener {

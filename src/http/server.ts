@@ -11,10 +11,11 @@ import * as limits from "./limits.ts";
 /** Where to listen: at an address, or with the handle of a socket that was opened elsewhere, which its holder hands over. */
 export type ListenOn = { readonly host: string; readonly port: number } | { readonly holder: Socket };
 
-/** How long a request may take to arrive. */
+/** How long a request may take to arrive, and how long its client may take nothing of the answer once the service ends. */
 export interface RequestTimeouts {
   readonly headersMs: number;
   readonly requestMs: number;
+  readonly answerMs: number;
   readonly checkConnectionsMs: number;
 }
 
@@ -38,9 +39,12 @@ export class BoundedServer<R extends PendingRequest> {
   readonly connections = new Connections<R>();
   readonly #callbacks: ServerCallbacks<R>;
   readonly #server: Server;
+  readonly #timeouts: RequestTimeouts;
 
-  /** @param timeouts Where not as `limits` says: a test can't wait that long. */
-  constructor(callbacks: ServerCallbacks<R>, timeouts: RequestTimeouts = limits) {
+  /** @param changed Where not as `limits` says: a test can't wait that long. */
+  constructor(callbacks: ServerCallbacks<R>, changed: Partial<RequestTimeouts> = {}) {
+    const timeouts = { ...limits, ...changed };
+    this.#timeouts = timeouts;
     this.#callbacks = callbacks;
     this.#server = createServer(
       {
@@ -82,7 +86,10 @@ export class BoundedServer<R extends PendingRequest> {
     });
   }
 
-  /** Stops accepting; settles when the last answer was sent, and requests that are on their way had a moment to arrive. */
+  /**
+   * Stops accepting; settles when the last answer was sent, and requests that are on their way had a moment to arrive. Who takes nothing
+   * of an answer for long is cut off.
+   */
   async close(): Promise<void> {
     // Not the HTTP server's own close: it cuts idle connections at once, and with them the requests that are on their way.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(this.#server, () => resolve()));
@@ -91,8 +98,11 @@ export class BoundedServer<R extends PendingRequest> {
       this.#server.closeIdleConnections();
       this.connections.destroyUnused();
     }, limits.idleMs);
+    const { answerMs, checkConnectionsMs } = this.#timeouts;
+    const answered = setInterval(() => this.connections.limitAnswers(answerMs), checkConnectionsMs);
     await closed;
     clearTimeout(idle);
+    clearInterval(answered);
   }
 
   /** Ends at once, with all connections. */

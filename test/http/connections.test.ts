@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { connect } from "node:net";
 import { afterEach, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { ask, assertFault, Client, closeAll, held, listenerOf, replyOf, serve } from "./served.ts";
 
 afterEach(closeAll);
@@ -188,6 +190,39 @@ test("HttpListener.close() waits for the answer in flight and says Connection: c
   assert.equal(last?.text, '"second"');
   assert.equal(last?.headers.get("connection"), "close");
   await closing;
+});
+
+test("HttpListener.close() cuts off a client that takes nothing of its answer, and none that waits for one or takes it slowly", async () => {
+  const { handler, nth } = held();
+  const { port, listener } = await serve("bank", { handler, timeouts: { answerMs: 1_000, checkConnectionsMs: 20 } });
+  const stuck = new Client(port).ask("POST", "/sale", sale);
+  const slow = connect(port, "127.0.0.1");
+  slow.write(`POST /sale HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${sale.length}\r\n\r\n${sale}`);
+  let taken = 0;
+  slow.on("data", (bytes) => {
+    taken += bytes.length;
+  });
+  const waiting = new Client(port).ask("POST", "/sale", sale);
+  const [first, second, third] = [await nth(0), await nth(1), await nth(2)];
+  stuck.socket.pause();
+  const closing = listener.close();
+  // The moment for requests on their way is over.
+  await delay(700);
+  // More than the system takes for a client.
+  const large = "x".repeat(32 * 1024 * 1024);
+  first.give(replyOf(large));
+  second.give(replyOf(large));
+  const taking = setInterval(() => (slow.isPaused() ? slow.resume() : slow.pause()), 100);
+  try {
+    await delay(2_500);
+    third.give(replyOf('"third"'));
+    assert.equal((await waiting.answer())?.text, '"third"');
+    await closing;
+    if (!slow.closed) await once(slow, "close");
+    assert.ok(taken > large.length, `${taken} bytes of an answer of ${large.length} were taken`);
+  } finally {
+    clearInterval(taking);
+  }
 });
 
 test("HttpListener.close() ends connections that wait for their next request or asked nothing yet", async () => {
