@@ -81,7 +81,7 @@ export class BridgePorts {
 
   /**
    * Opens the ports of a configuration that aren't open yet.
-   * @throws Error when a port can't be opened, and SocketsError where systemd has no such socket: then nothing has changed.
+   * @throws Error when a port can't be opened, and SocketsError where systemd has no socket for a service alone: then nothing has changed.
    */
   async prepare(all: readonly WantedPort[]): Promise<PreparedPorts> {
     const prepared = new Map<Address, { port: Port; wanted: WantedPort }>();
@@ -89,9 +89,11 @@ export class BridgePorts {
     try {
       for (const wanted of all) {
         const place = this.#placeOf(wanted);
+        const before = prepared.get(place);
+        if (before !== undefined) throw samePort(wanted, before.wanted);
         const { answering, listening } = this.#ports.get(place) ?? (await this.#open(wanted, opened));
-        const { line, options } = wanted;
-        const port = { answering, listening: { ...listening, service: options.service ?? options.contract.service, line } };
+        const { line } = wanted;
+        const port = { answering, listening: { ...listening, service: nameOf(wanted), line } };
         prepared.set(place, { wanted, port });
       }
     } catch (error) {
@@ -132,8 +134,9 @@ export class BridgePorts {
     else answering.replace(options);
   }
 
-  #placeOf({ options: { config, contract, service = contract.service } }: WantedPort): Address {
-    if (config.port === 0) return service;
+  #placeOf(wanted: WantedPort): Address {
+    const { config } = wanted.options;
+    if (config.port === 0) return nameOf(wanted);
     return this.#sockets.length > 0 ? String(config.port) : `${config.host} ${config.port}`;
   }
 
@@ -185,6 +188,19 @@ export class BridgePorts {
     const closed = answering.close().finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
   }
+}
+
+const nameOf = ({ options: { contract, service = contract.service } }: WantedPort): ServiceName => service;
+
+/**
+ * Two services with addresses of their own on one port. Only systemd's sockets are told apart by the port alone; addresses that meet
+ * are refused by the configuration's own rules.
+ */
+function samePort(wanted: WantedPort, other: WantedPort): SocketsError {
+  return new SocketsError(
+    `Cannot use the configuration: services.${nameOf(wanted)}.port is ${wanted.options.config.port}, which services.${nameOf(other)} ` +
+      "has: all sockets of posline.socket with one port lead to one service, whatever their addresses: give each service a port of its own",
+  );
 }
 
 /** systemd's sockets are others than the configuration's ports. */

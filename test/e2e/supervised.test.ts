@@ -148,6 +148,20 @@ test("serve refuses a port that isn't among systemd's sockets, and says which th
   });
 });
 
+test("serve refuses two services on one port of systemd's, whatever their addresses: one of them would get the other's calls", async () => {
+  await withSystemd({}, async ({ systemd, bank, qr, write }) => {
+    await up(systemd);
+    const at = (host: string) => ({ line: "till", port: qr, host });
+    write({ bank: at("127.0.0.1"), qr: at("127.0.0.2") });
+    systemd.signal(1);
+    await ready(systemd, 2);
+    const words = `services.qr.port is ${qr}, which services.bank has: all sockets of posline.socket with one port lead to one service`;
+    await systemd.until(() => systemd.log.includes(words), "the reason");
+    assert.equal((await terminals(bank)).status, 200, "the old configuration stays");
+    assert.equal((await terminals(qr)).status, 503);
+  });
+});
+
 test("serve tells the watchdog that all is well, with its terminal away too", async () => {
   await withSystemd({ watchdogMs: 300 }, async ({ systemd, terminal }) => {
     await up(systemd);
