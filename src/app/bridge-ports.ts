@@ -50,6 +50,7 @@ class Answering {
 interface Port {
   readonly answering: Answering;
   readonly listening: Listening;
+  readonly config: HttpListenerOptions["config"];
 }
 
 /** Where a service is to be reached; any free port is another one for each service. */
@@ -80,6 +81,16 @@ export class BridgePorts {
   }
 
   /**
+   * What systemd's sockets expose to the network, though the configuration has the service on loopback. It works, so it is a warning.
+   */
+  get warnings(): readonly string[] {
+    return [...this.#ports.values()].flatMap(({ listening: { service, port }, config }) => {
+      const open = this.#sockets.find((socket) => socket.port === port && !isLoopback(socket.host));
+      return open === undefined || !isLoopback(config.host) ? [] : [exposedSocket(service, open, config)];
+    });
+  }
+
+  /**
    * Opens the ports of a configuration that aren't open yet.
    * @throws Error when a port can't be opened, and SocketsError where systemd has no socket for a service alone: then nothing has changed.
    */
@@ -92,8 +103,8 @@ export class BridgePorts {
         const before = prepared.get(place);
         if (before !== undefined) throw samePort(wanted, before.wanted);
         const { answering, listening } = this.#ports.get(place) ?? (await this.#open(wanted, opened));
-        const { line } = wanted;
-        const port = { answering, listening: { ...listening, service: nameOf(wanted), line } };
+        const { line, options } = wanted;
+        const port = { answering, listening: { ...listening, service: nameOf(wanted), line }, config: options.config };
         prepared.set(place, { wanted, port });
       }
     } catch (error) {
@@ -149,13 +160,13 @@ export class BridgePorts {
       });
       const answering = new Answering([listener]);
       opened.push(answering);
-      return { answering, listening: { service, host: address, port, line } };
+      return { answering, listening: { service, host: address, port, line }, config };
     }
     const socket = this.#sockets.find(({ port }) => port === config.port);
     if (socket === undefined) throw noSocket(`services.${service}.port`, config.port, this.#sockets);
     const { host, port } = socket;
     const answering = this.#unserved.get(String(port)) ?? this.#takeOver(port, options);
-    return { answering, listening: { service, host, port, line } };
+    return { answering, listening: { service, host, port, line }, config };
   }
 
   /**
@@ -188,6 +199,20 @@ export class BridgePorts {
     const closed = answering.close().finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
   }
+}
+
+function exposedSocket(
+  service: ServiceName,
+  { host, port }: ListeningSocket,
+  { contract, apiKey }: Pick<ServiceConfig, "contract" | "apiKey">,
+): string {
+  const there = `services.${service}: posline.socket opens its port on ${host}`;
+  const close = `listen on 127.0.0.1:${port} there (sudo systemctl edit posline.socket)`;
+  if (apiKey !== undefined) {
+    return `${there}, where callers send the API key unencrypted, so anyone on the network can read it: ${close}, behind a proxy with TLS`;
+  }
+  const key = contract === "bank" ? ", or set apiKey" : ", or use a firewall";
+  return `${there}, so anyone on the network who can reach it can use the terminal: ${close}${key}`;
 }
 
 const nameOf = ({ options: { contract, service = contract.service } }: WantedPort): ServiceName => service;

@@ -247,6 +247,7 @@ class RunningBridge implements Bridge {
     this.#lines.take(lines);
     this.#followers.take();
     this.#log.setLevel(config.log.level);
+    for (const warning of this.#ports.warnings) this.#log.process("warn", warning);
     this.#config = config;
     this.#settling?.use(
       config,

@@ -15,6 +15,8 @@ interface Bench {
   readonly terminal: Terminal;
   readonly bank: number;
   readonly qr: number;
+  /** On all addresses of the box. */
+  readonly open: number;
   /** Writes what the next start, or SIGHUP, reads. */
   write(services: object): void;
 }
@@ -31,18 +33,18 @@ async function withSystemd(
     join(folder.path, "tty"),
     answering(() => good),
   );
-  const [bank = 0, qr = 0] = await freePorts(2);
+  const [bank = 0, qr = 0, open = 0] = await freePorts(3);
   const write = (services: object) =>
     writeFileSync(file, JSON.stringify({ lines: { till: { path: terminal.link } }, services }));
   write({ bank: { line: "till", port: bank } });
   const systemd = await Systemd.start({
     how: "fd",
     ...options,
-    ports: [bank, qr, `127.0.0.2:${qr}`],
+    ports: [bank, qr, `127.0.0.2:${qr}`, `0.0.0.0:${open}`],
     args: ["serve", "--config", file],
   });
   try {
-    await body({ systemd, terminal, bank, qr, write });
+    await body({ systemd, terminal, bank, qr, open, write });
   } finally {
     await systemd.end();
     terminal.unplug();
@@ -159,6 +161,35 @@ test("serve refuses two services on one port of systemd's, whatever their addres
     await systemd.until(() => systemd.log.includes(words), "the reason");
     assert.equal((await terminals(bank)).status, 200, "the old configuration stays");
     assert.equal((await terminals(qr)).status, 503);
+  });
+});
+
+test("serve warns of a socket of systemd's that the network reaches where the configuration has its service on loopback", async () => {
+  await withSystemd({}, async ({ systemd, bank, qr, open, write }) => {
+    await up(systemd);
+    assert.doesNotMatch(systemd.log, /posline\.socket opens/);
+    const there = "services.bank: posline.socket opens its port on 0.0.0.0";
+    const close = `listen on 127.0.0.1:${open} there (sudo systemctl edit posline.socket)`;
+    for (const [n, [own, words]] of [
+      [{}, `${there}, so anyone on the network who can reach it can use the terminal: ${close}, or set apiKey`],
+      [
+        { apiKey: "KEY-1" },
+        `${there}, where callers send the API key unencrypted, so anyone on the network can read it: ${close}`,
+      ],
+    ].entries()) {
+      write({ bank: { line: "till", port: open, ...Object(own) }, qr: { line: "till", port: qr } });
+      systemd.signal(1);
+      await ready(systemd, 2 + n);
+      await systemd.until(() => systemd.log.includes(String(words)), "the warning");
+    }
+    write({ bank: { line: "till", port: open, host: "0.0.0.0" } });
+    const before = systemd.log.length;
+    systemd.signal(1);
+    const ofFile = "services.bank.host: anyone on the network who can reach 0.0.0.0";
+    await systemd.until(() => systemd.log.slice(before).includes(ofFile), "the configuration's own warning");
+    assert.doesNotMatch(systemd.log.slice(before), /posline\.socket opens/, "which says it");
+    assert.equal((await terminals(open)).status, 200);
+    assert.equal((await terminals(bank)).status, 503);
   });
 });
 
