@@ -50,8 +50,8 @@ function typeOf(value: unknown): keyof typeof typeNames {
 function shown(value: unknown, node: Node): string {
   const type = typeOf(value);
   if (node.writeOnly === true || type === "object" || type === "array") return typeNames[type];
-  // A user's name and password in a URL, which no setting takes, are a secret wherever they stand.
-  const text = (type === "string" ? JSON.stringify(value) : String(value)).replace(/^(".*?:\/\/|").*@/su, "$1****@");
+  // A user's name and password in a URL, which no setting takes, are a secret wherever they stand; a path has none.
+  const text = (type === "string" ? JSON.stringify(value) : String(value)).replace(/^(".*?:\/\/|"(?!\/)).*@/su, "$1****@");
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
