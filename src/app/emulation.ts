@@ -9,7 +9,7 @@ import { effectName } from "../emulator/faults/magic-amounts.ts";
 import { parseFaultChance } from "../emulator/faults/wire-fault.ts";
 import { type HttpEndpoint, httpEndpoint } from "../emulator/http-endpoint.ts";
 import { type LineEndpoint, lineEndpoint } from "../emulator/line-endpoint.ts";
-import { readStateFile, writeStateFile } from "../emulator/state-file.ts";
+import { newKeeper, readStateFile, updateStateFile, writeStateFile } from "../emulator/state-file.ts";
 import type { AdminRoute } from "../http/admin-listener.ts";
 import type { Crc16 } from "../wire/crc16.ts";
 import { type Served, servedBy } from "./served.ts";
@@ -51,10 +51,11 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
   const { seed, plainAmounts = false } = flags;
   const chances = chancesOf(flags);
   const state = flags.state === undefined ? undefined : resolve(flags.state);
+  const keeper = newKeeper();
   const keep = () => {
     if (state === undefined) return;
     try {
-      writeStateFile(state, emulator);
+      updateStateFile(state, emulator, keeper);
     } catch (error) {
       // The terminal that is played has done it, so the answer is true.
       log.process("error", "the emulator's state could not be saved", { path: state, error: messageOf(error) });
@@ -73,7 +74,7 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
   if (state !== undefined) {
     readStateFile(state, emulator);
     // A folder that can't be written must be reported now, and not at the first sale.
-    writeStateFile(state, emulator);
+    writeStateFile(state, emulator, keeper);
   }
   const control = new ControlApi(emulator, { plainAmounts, changed: keep });
   const answering: Pick<Emulator, "answer"> = {

@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { contractNames } from "../core/call.ts";
 import { codeOf, messageOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
@@ -9,7 +10,8 @@ import { StateError } from "./state-reader.ts";
 
 /**
  * What the emulator remembers, in a file: written whole after each change, in place of the file before, so that at any moment
- * there is one whole state on disk. A file that isn't understood may be another program's, and stays as it is.
+ * there is one whole state on disk. A file that isn't understood may be another program's, and stays as it is; so does one that
+ * another process has begun to keep its state in.
  */
 
 /** The form of the file. A file of another version is refused. */
@@ -72,16 +74,49 @@ export function readStateFile(path: string, emulator: EmulatorState): void {
 /** How far the emulator's time may be moved on, in milliseconds: a thousand years, which every date can still be written in. */
 export const aheadMsMax = 1_000 * 365 * 86_400_000;
 
+/** A mark of its own for each process that keeps its state in a file. */
+export const newKeeper = () => randomBytes(8).toString("hex");
+
 /**
- * Writes all that is remembered, to the disk.
+ * Writes all that is remembered, to the disk. From then on the file is its keeper's, where one is named.
  * @throws StateFileError saying why it can't be, and what to do.
  */
-export function writeStateFile(path: string, emulator: EmulatorState): void {
-  const state = { version, aheadMs: emulator.aheadMs, services: emulator.saved() };
+export function writeStateFile(path: string, emulator: EmulatorState, keeper?: string): void {
+  const state = { version, ...(keeper !== undefined && { keeper }), aheadMs: emulator.aheadMs, services: emulator.saved() };
   try {
     replaceFile(path, `${writeExact(state)}\n`);
   } catch (error) {
     throw new StateFileError(`Cannot write the state file ${path}: ${writeReason(error)}`);
+  }
+}
+
+/**
+ * The same, where the file is the keeper's still: what another process has written into it is not to be lost.
+ * @throws StateFileError as before, and where it is another's.
+ */
+export function updateStateFile(path: string, emulator: EmulatorState, keeper: string): void {
+  if (!isKept(path, keeper)) {
+    const cure = "name another file for one of the two, and start this one again";
+    throw new StateFileError(`Cannot write the state file ${path}: another process has written it since: ${cure}`);
+  }
+  writeStateFile(path, emulator, keeper);
+}
+
+/** Whether the file begins as this keeper writes it. One that was removed is made anew. */
+function isKept(path: string, keeper: string): boolean {
+  const beginning = Buffer.from(`{"version":${version},"keeper":"${keeper}",`);
+  try {
+    const file = openSync(path, "r");
+    try {
+      const found = Buffer.alloc(beginning.length);
+      readSync(file, found, 0, found.length, 0);
+      return found.equals(beginning);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // Writing it says why it can't be reached
+    return true;
   }
 }
 
