@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import type { JsonObject } from "../core/json-object.ts";
+import { writeExact } from "./exact-json.ts";
 import type { EmulatedOutcome } from "./faults/magic-amounts.ts";
-import { rememberedMax, type ServiceContext } from "./service-context.ts";
+import { rememberedBytesMax, rememberedMax, type ServiceContext } from "./service-context.ts";
 import type { StateReader } from "./state-reader.ts";
 
 /**
@@ -56,7 +58,10 @@ export class OperationStore<T extends EmulatedOperation> {
   #remembered = new Map<number, T>();
   #named = new Map<string, T>();
   #running = new Set<T>();
-  /** Requests that came to nothing by the outcome "internal-error", the oldest first. */
+  /** Bytes of JSON that each came to when it was last remembered. */
+  readonly #bytes = new Map<number, number>();
+  #bytesTotal = 0;
+  /** Requests that came to nothing by the outcome "internal-error", the oldest first: digests, which are short whatever the key. */
   #failed = new Set<string>();
   #count = 0;
 
@@ -91,11 +96,12 @@ export class OperationStore<T extends EmulatedOperation> {
    */
   outcomeOf(route: string, amount: bigint, key: string): EmulatedOutcome | undefined {
     const outcome = this.#context.outcomeOf(route, amount);
-    const failedBefore = this.#failed.delete(key);
+    const request = createHash("sha256").update(key).digest("base64");
+    const failedBefore = this.#failed.delete(request);
     if (failedBefore) this.#context.changed();
     if (outcome?.name !== "internal-error") return outcome;
     if (failedBefore) return undefined;
-    this.#failed.add(key);
+    this.#failed.add(request);
     for (const oldest of this.#failed) {
       if (this.#failed.size <= rememberedMax) break;
       this.#failed.delete(oldest);
@@ -115,11 +121,15 @@ export class OperationStore<T extends EmulatedOperation> {
       ended: false,
     });
     this.#remember(operation);
-    for (const oldest of this.#remembered.values()) {
-      if (this.#remembered.size <= rememberedMax) break;
-      this.#forget(oldest);
-    }
+    this.#forgetOldest();
     return operation;
+  }
+
+  /** What its service remembers of an operation has changed. */
+  changed(operation: T): void {
+    this.#measure(operation);
+    this.#forgetOldest();
+    this.#context.changed();
   }
 
   /** Ends what is due by the clock. */
@@ -201,6 +211,8 @@ export class OperationStore<T extends EmulatedOperation> {
     this.#named = new Map();
     this.#running = new Set();
     this.#failed = new Set();
+    this.#bytes.clear();
+    this.#bytesTotal = 0;
     this.#count = 0;
   }
 
@@ -208,10 +220,27 @@ export class OperationStore<T extends EmulatedOperation> {
     this.#remembered.set(operation.number, operation);
     for (const name of this.#rules.namesOf(operation)) this.#named.set(name, operation);
     if (!operation.ended) this.#running.add(operation);
+    this.#measure(operation);
+  }
+
+  #measure(operation: T): void {
+    const bytes = Buffer.byteLength(writeExact(this.#rules.saved(operation)));
+    this.#bytesTotal += bytes - (this.#bytes.get(operation.number) ?? 0);
+    this.#bytes.set(operation.number, bytes);
+  }
+
+  /** The latest stays, however large it is. */
+  #forgetOldest(): void {
+    for (const oldest of this.#remembered.values()) {
+      if (this.#remembered.size <= rememberedMax && this.#bytesTotal <= rememberedBytesMax) break;
+      if (this.#remembered.size > 1) this.#forget(oldest);
+    }
   }
 
   #forget(operation: T): void {
     this.#remembered.delete(operation.number);
+    this.#bytesTotal -= this.#bytes.get(operation.number) ?? 0;
+    this.#bytes.delete(operation.number);
     this.#running.delete(operation);
     for (const name of this.#rules.namesOf(operation)) {
       if (this.#named.get(name) === operation) this.#named.delete(name);

@@ -33,3 +33,9 @@ export interface EmulatedService {
 
 /** How many operations a service remembers: days of a busy till, at about 1 kB each some megabytes. The oldest are forgotten. */
 export const rememberedMax = 4096;
+
+/**
+ * Bytes of JSON that they may come to: `rememberedMax` of the usual size, and far fewer of the largest, since an id may be as long
+ * as a request.
+ */
+export const rememberedBytesMax = 16 * 1024 * 1024;

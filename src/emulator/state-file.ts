@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from "../core/json-object.ts";
 import { replaceFile } from "../core/replace-file.ts";
 import type { EmulatedServices } from "./emulator.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
+import { rememberedBytesMax } from "./service-context.ts";
 import { StateError } from "./state-reader.ts";
 
 /**
@@ -17,8 +18,8 @@ import { StateError } from "./state-reader.ts";
 /** The form of the file. A file of another version is refused. */
 const version = 1n;
 
-/** Bytes of a file that is read: thrice what the services can remember. */
-const fileBytesMax = 64 * 1024 * 1024;
+/** Bytes of a file that is read, for each service that is played: twice the most that one remembers. */
+const serviceBytesMax = 2 * rememberedBytesMax;
 
 /** What is kept in the file: the state of the emulator. */
 export interface EmulatorState {
@@ -40,7 +41,7 @@ export class StateFileError extends Error {
  * @throws StateFileError when it isn't whole or isn't the emulator's; what was to take it back is of no use then.
  */
 export function readStateFile(path: string, emulator: EmulatorState): void {
-  const text = read(path);
+  const text = read(path, Object.keys(emulator.services).length * serviceBytesMax);
   if (text === undefined) return;
   const refuse = (state: string) => {
     const cure = "move it away to start with an empty state, or name another file";
@@ -120,13 +121,13 @@ function isKept(path: string, keeper: string): boolean {
   }
 }
 
-function read(path: string): string | undefined {
+function read(path: string, bytesMax: number): string | undefined {
   const refuse = (state: string) => new StateFileError(`Cannot read the state file ${path}: ${state}`);
   let bytes: Buffer;
   try {
     const found = statSync(path);
     if (!found.isFile()) throw refuse("it is not a file: name a file");
-    if (found.size > fileBytesMax) throw refuse(`it is larger than ${fileBytesMax} bytes: name a state file`);
+    if (found.size > bytesMax) throw refuse(`it is larger than ${bytesMax} bytes: name a state file`);
     bytes = readFileSync(path);
   } catch (error) {
     if (error instanceof StateFileError) throw error;

@@ -1,13 +1,10 @@
 import type { JsonObject } from "../../core/json-object.ts";
 import { writeExact } from "../exact-json.ts";
-import { rememberedMax } from "../service-context.ts";
+import { rememberedBytesMax, rememberedMax } from "../service-context.ts";
 import type { StateReader } from "../state-reader.ts";
 import { type DocumentDraft, type FiscalDocument, fiscalIdOf, restoredDocument, savedDocument } from "./document.ts";
 import { type DocumentKeys, fiscalInt64Max } from "./request.ts";
 import { addToTotals, cashOf, noTotals, restoredShiftTotals, type ShiftTotals, savedShiftTotals } from "./shift.ts";
-
-/** Bytes of JSON that all documents may come to: `rememberedMax` of the usual size, and far fewer of the largest. */
-const bytesMax = 16 * 1024 * 1024;
 
 /**
  * The documents that are remembered, the oldest first. Every sum is reckoned from them when it is asked for, so that none can
@@ -101,7 +98,7 @@ export class DocumentRegister {
     this.#remember(document);
     for (const oldest of this.#documents.values()) {
       if (oldest === document) break;
-      if (this.#documents.size <= rememberedMax && this.#bytesTotal <= bytesMax) break;
+      if (this.#documents.size <= rememberedMax && this.#bytesTotal <= rememberedBytesMax) break;
       this.#forget(oldest);
     }
     return document;

@@ -187,7 +187,7 @@ class EmulatedQr implements EmulatedService {
     if (trans === undefined) return payment;
     if (payment.trans === undefined) {
       payment.trans = trans;
-      this.#context.changed();
+      this.#payments.changed(payment);
     }
     return payment.trans === trans
       ? payment

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../../src/core/json-object.ts";
 import { emulatedBank } from "../../../src/emulator/bank/bank.ts";
-import { rememberedMax } from "../../../src/emulator/service-context.ts";
+import { writeExact } from "../../../src/emulator/exact-json.ts";
+import { rememberedBytesMax, rememberedMax } from "../../../src/emulator/service-context.ts";
 import { dataOf, innerOf, ServiceUnderTest, throughText } from "../service-under-test.ts";
 
 /** Tests src/emulator/bank/bank.ts. */
@@ -189,4 +190,23 @@ test("internal-error is remembered for no more than rememberedMax requests", () 
   under.restart();
   assert.equal(under.refused("/sale", { ...sale, pay_id: "P-0", amount: 1005n }), -3);
   under.accepted("/sale", { ...sale, pay_id: `P-${rememberedMax}`, amount: 1005n });
+});
+
+/** As long as a request may be, and with it an id in it. */
+const longId = (number: number) => `${number}-${"P".repeat(250_000)}`;
+
+test("no more than rememberedBytesMax are remembered, however long the ids are, and a restart forgets no more", () => {
+  const under = bank();
+  const latest = 2 * Math.ceil(rememberedBytesMax / 250_000);
+  for (let number = 0; number <= latest; number += 1) {
+    under.service.answer("/sale", { ...sale, pay_id: longId(number) });
+    under.service.answer("/sale", { ...sale, pay_id: `F${longId(number)}`, amount: 1005n });
+  }
+  assert.ok(writeExact(under.service.saved()).length < 1.1 * rememberedBytesMax);
+  assert.equal(under.refused("/check", { pay_id: longId(0) }), -15);
+  under.accepted("/check", { pay_id: longId(latest) });
+  const before = under.service.saved();
+  under.restart();
+  assert.deepEqual(under.service.saved(), before);
+  under.accepted("/sale", { ...sale, pay_id: `F${longId(latest)}`, amount: 1005n });
 });

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../../src/core/json-object.ts";
+import { writeExact } from "../../../src/emulator/exact-json.ts";
 import { emulatedQr } from "../../../src/emulator/qr/qr.ts";
+import { rememberedBytesMax } from "../../../src/emulator/service-context.ts";
 import { dataOf, ServiceUnderTest } from "../service-under-test.ts";
 
 const qr = () => new ServiceUnderTest("qr", emulatedQr);
@@ -236,4 +238,14 @@ test("reset() forgets everything, and changed() is called for what changed", () 
   under.service.reset();
   assert.deepEqual(under.service.saved(), fresh);
   assert.equal(under.refused("/check", named), 1);
+});
+
+test("no more than rememberedBytesMax are remembered, however long the trans are that tills choose", () => {
+  const under = qr();
+  for (let number = 0; number < rememberedBytesMax / 100_000; number += 1) {
+    const named = { pay_id: `Q-${number}`, pay_system: "PALM" };
+    under.service.answer("/showqrcode", { ...show, ...named });
+    under.service.answer("/check", { ...named, trans: "T".repeat(200_000) });
+  }
+  assert.ok(writeExact(under.service.saved()).length < 1.1 * rememberedBytesMax);
 });
