@@ -1,6 +1,7 @@
 import { check, type Node } from "../config/check.ts";
 import { JsonError, parseJson } from "../config/json.ts";
 import { contracts } from "../contract/contracts.ts";
+import { settlingRules } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
 import type { Emulator } from "./emulator.ts";
@@ -191,6 +192,12 @@ function readForced(
     return [];
   }
   if (outcome !== undefined) {
+    // Of others it would wait for ever
+    const beginning = settlingRules[contract].map((each) => each.route);
+    if (route !== undefined && !beginning.includes(route)) {
+      problems.push(`${path}.outcome: ${route} begins no operation: use fault, or one of ${beginning.join(", ")}`);
+      return [];
+    }
     const read = readOutcome(contract, outcome);
     if (read !== undefined) return [{ ...at, effect: { outcome: read } }];
     const names = [...outcomeNames[contract], "slow:1 to slow:99"].join(", ");

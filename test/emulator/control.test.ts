@@ -165,6 +165,14 @@ const wrong: readonly (readonly [unknown, RegExp])[] = [
   ],
   [{ next: { service: "bank", outcome: "not-printed" } }, /^next\.outcome: bank has no outcome "not-printed": use one of /],
   [{ next: { service: "bank", outcome: "slow:0" } }, /^next\.outcome: bank has no outcome "slow:0": use one of /],
+  [
+    { next: { service: "bank", route: "/check", outcome: "declined" } },
+    /^next\.outcome: \/check begins no operation: use fault, or one of \/sale, .*\/close-shift$/,
+  ],
+  [
+    { next: { service: "fiscal", route: "/check_status", outcome: "slow:3" } },
+    /^next\.outcome: \/check_status begins no operation: use fault, or one of \/sale, \/refund, \/deposit, \/withdraw$/,
+  ],
   [{ next: { service: "bank", fault: "explode" } }, /^next\.fault: .*no-answer, late/],
   [{ next: { service: "bank", fault: "late:soon" } }, /^next\.fault: /],
   [
@@ -201,6 +209,17 @@ for (const [body, message] of wrong) {
     assert.deepEqual(view(), before);
   });
 }
+
+test("ControlApi.change() takes an outcome for each route that begins an operation", () => {
+  for (const [service, route] of [
+    ["fiscal", "/withdraw"],
+    ["bank", "/close-shift"],
+    ["qr", "/final_confirm"],
+  ]) {
+    const next = { service, route, outcome: "in-doubt" };
+    assert.deepEqual(shown(controlled().post({ next }))["forced"], [next]);
+  }
+});
 
 test("ControlApi.change() tells every problem at once", () => {
   const { post } = controlled();
