@@ -78,8 +78,8 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
   }
   const control = new ControlApi(emulator, { plainAmounts, changed: keep });
   const answering: Pick<Emulator, "answer"> = {
-    answer: (call) => {
-      const answered = emulator.answer(call);
+    answer: (call, over) => {
+      const answered = emulator.answer(call, over);
       const { fault } = answered;
       if (fault !== undefined)
         log.process("info", `emulator: fault "${effectName({ fault })}" applied to this answer`, { service: call.service });

@@ -19,8 +19,8 @@ import type { EmulatedService, ServiceContext } from "./service-context.ts";
  * goes wrong where it is asked to, so that a till can be built and a bridge tested where no terminal is at hand. A service of a name
  * of its own is another terminal, and remembers for itself.
  *
- * It refuses to know how a call came and how its answer leaves: the fault of an answer is named beside it, and applied by
- * the code that writes it. It never moves money, and its numbers can be taken for no real receipt.
+ * It refuses to know how an answer leaves: its fault is named beside it, and applied by the code that writes it. How a call came
+ * matters to the fiscal sign alone. It never moves money, and its numbers can be taken for no real receipt.
  */
 
 export interface EmulatorOptions extends FaultPlanOptions {
@@ -42,6 +42,9 @@ export interface PlayedService {
 /** What the emulator remembers, by service; those of the contracts' own names are always there. */
 export type EmulatedServices = Readonly<Record<ServiceName, EmulatedService | undefined>> &
   Readonly<Record<ContractName, EmulatedService>>;
+
+/** How a call came to the emulator. */
+export type CameOver = "http" | "line";
 
 /** An answer, and the fault that is applied on its way. */
 export interface EmulatedReply {
@@ -103,9 +106,9 @@ export class Emulator {
   }
 
   /** Carries a call out and answers it, at once. */
-  answer(call: Call): EmulatedReply {
+  answer(call: Call, over: CameOver = "http"): EmulatedReply {
     this.plan.begin(call.service, call.route);
-    const answer = this.#answerTo(call);
+    const answer = this.#answerTo(call, over);
     if (this.#dirty) this.#options.changed?.();
     this.#dirty = false;
     const payload = Buffer.from(writeExact(answer));
@@ -126,7 +129,7 @@ export class Emulator {
     this.#options.changed?.();
   }
 
-  #answerTo(call: Call): ServiceAnswer {
+  #answerTo(call: Call, over: CameOver): ServiceAnswer {
     const contract = contracts[call.contract];
     const route = routeOf(contract, call.route);
     if (route === undefined) {
@@ -136,7 +139,7 @@ export class Emulator {
     if (service === undefined) throw new Error(`Cannot answer: the emulator does not play ${call.service}`);
     const body =
       contract.envelope === "form"
-        ? readFormBody(contract, route, call, service.merchantId)
+        ? readFormBody(contract, route, { call, over, merchantId: service.merchantId })
         : readJsonBody(contract, route, call);
     return "refused" in body ? body.refused : service.played.answer(route.path, body.json);
   }
@@ -157,13 +160,20 @@ function readJsonBody(contract: Contract, route: Route, call: Call): BodyOrRefus
   return json === undefined ? refused(contract.faultCodes.malformed, `Cannot answer ${route.path}: no JSON object`) : { json };
 }
 
+/** A call whose body is a form, and what its sign is checked with. */
+interface SignedCall {
+  readonly call: Call;
+  readonly over: CameOver;
+  readonly merchantId: string | undefined;
+}
+
 /**
  * Fiscal: the signed form. Its order of checks is the contract's: sign (1) before content (2, 3). Only /supported_operations may
- * come unsigned over HTTP, by GET or with an empty body.
+ * come unsigned, over HTTP, by GET or with an empty body: on a line data and sign are required (Endpoints).
  */
-function readFormBody(contract: Contract, route: Route, call: Call, merchantId: string | undefined): BodyOrRefusal {
+function readFormBody(contract: Contract, route: Route, { call, over, merchantId }: SignedCall): BodyOrRefusal {
   const codes = contract.faultCodes;
-  if (call.body.length === 0 && route.body === "none") return { json: {} };
+  if (call.body.length === 0 && route.body === "none" && over === "http") return { json: {} };
   const form = parseForm(Buffer.concat(call.body));
   if (form.data === undefined || form.sign === undefined) {
     return refused(codes.missing, `Cannot answer ${route.path}: data or sign is missing`);

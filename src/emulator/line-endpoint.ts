@@ -22,7 +22,7 @@ export interface LineEndpoint {
 export function lineEndpoint(emulator: Pick<Emulator, "answer">, crc16: Crc16): LineEndpoint {
   const faults = new WeakMap<Buffer, FrameFault>();
   const handler = async (call: Call): Promise<Reply> => {
-    const { reply, fault } = emulator.answer(call);
+    const { reply, fault } = emulator.answer(call, "line");
     if (fault === undefined) return reply;
     // Another's buffer may be written more than once; this one is written once.
     let payload: Buffer = Buffer.concat(reply.payload);

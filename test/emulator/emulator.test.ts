@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
 import { validateReply } from "../../src/contract/schema.ts";
-import type { ContractName } from "../../src/core/call.ts";
+import type { Call, ContractName } from "../../src/core/call.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { Emulator, type EmulatorOptions } from "../../src/emulator/emulator.ts";
+import { httpEndpoint } from "../../src/emulator/http-endpoint.ts";
+import { lineEndpoint } from "../../src/emulator/line-endpoint.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { packagesLoadedBy } from "../contract/imports.ts";
 
@@ -12,17 +14,13 @@ import { packagesLoadedBy } from "../contract/imports.ts";
 
 const merchantId = "MERCHANT-1";
 
-function ask(emulator: Emulator, service: ContractName, route: string, body: string | undefined = undefined) {
+function requestOf(service: ContractName, route: string, body: string | undefined): Call {
   const pieces = body === undefined ? [] : [Buffer.from(body)];
-  const { reply } = emulator.answer({
-    service,
-    contract: service,
-    route,
-    body: pieces,
-    requestId: "r1",
-    key: undefined,
-    caller: new Presence(),
-  });
+  return { service, contract: service, route, body: pieces, requestId: "r1", key: undefined, caller: new Presence() };
+}
+
+function ask(emulator: Emulator, service: ContractName, route: string, body: string | undefined = undefined) {
+  const { reply } = emulator.answer(requestOf(service, route, body));
   const json: Record<string, unknown> = JSON.parse(Buffer.concat(reply.payload).toString());
   assert.equal(reply.status, json["status"]);
   assert.equal(reply.code, json["code"]);
@@ -59,6 +57,15 @@ test("Emulator refuses a wrong sign with 1, bad Base64 with 2, a missing sign wi
 test("Emulator without merchantId takes any sign, but not none", () => {
   assert.equal(ask(new Emulator(), "fiscal", "/get_info", form({}, "AAAA"))["code"], 0);
   assert.equal(ask(new Emulator(), "fiscal", "/get_info", "data=e30=")["code"], 3);
+});
+
+test("Emulator answers fiscal's unsigned /supported_operations over HTTP alone: on a line data and sign are required", async () => {
+  const call = requestOf("fiscal", "/supported_operations", undefined);
+  const emulator = new Emulator();
+  assert.equal((await httpEndpoint(emulator).handler(call)).status, "success");
+  const { handler } = lineEndpoint(emulator, "arc");
+  assert.equal((await handler(call)).code, 3);
+  assert.equal((await handler(requestOf("fiscal", "/supported_operations", form({})))).status, "success");
 });
 
 test("Emulator reads a sign and data that are escaped, and those that aren't", () => {
