@@ -1,4 +1,4 @@
-import type { JsonObject } from "../core/json-object.ts";
+import { isObject, type JsonObject } from "../core/json-object.ts";
 import { errorAnswer, idFrom, int64From, type ServiceAnswer } from "./answer.ts";
 
 /** A refusal, thrown from whatever depth its reason is found at. What was changed by then stays changed. */
@@ -73,9 +73,16 @@ export class RequestReader {
     return amount >= 0n ? amount : this.refuse(`${name} is less than 0`, "send 0 or more, in minor units");
   }
 
-  /** Whether a flag is set; what isn't documented as one is taken for unset. */
+  /** Whether a flag is set; one that is absent isn't. */
   flag(name: string): boolean {
-    return this.#body[name] === true;
+    const value = this.#body[name] ?? false;
+    return typeof value === "boolean" ? value : this.refuse(`${name} is not true or false`, "send it without quotes");
+  }
+
+  /** Refuses a field that is there and isn't an object. */
+  checkObject(name: string): void {
+    const value = this.#body[name] ?? undefined;
+    if (value !== undefined && !isObject(value)) this.refuse(`${name} is not an object`, "send an object");
   }
 
   #missing(name: string): never {

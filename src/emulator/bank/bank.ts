@@ -125,6 +125,8 @@ class EmulatedBank implements EmulatedService {
   }
 
   #startCard(route: FinancialRoute, request: RequestReader): ServiceAnswer {
+    checkOptions(request);
+    request.optionalId("doc_number");
     const amount = request.amount("amount");
     const money = { amount, tips: request.optionalAmount("tips"), cashback: request.optionalAmount("cashback") };
     if (money.tips > 0n && money.cashback > 0n) {
@@ -154,6 +156,7 @@ class EmulatedBank implements EmulatedService {
   }
 
   #startReport(route: ReportRoute, request: RequestReader): ServiceAnswer {
+    checkOptions(request);
     return this.#start(request, 0n, "", () => (common) => ({ ...common, route, totals: undefined }));
   }
 
@@ -234,6 +237,13 @@ class EmulatedBank implements EmulatedService {
     const operation = this.#operations.named(operationNames.payId(request.id("pay_id")));
     return operation ?? request.refuse("no operation has this pay_id", "send the one of the start", codes.notFound);
   }
+}
+
+/** What operations and reports have in common and no answer here depends on: it is held to its type all the same. */
+function checkOptions(request: RequestReader): void {
+  for (const name of ["package_name", "language"]) request.optionalId(name);
+  for (const name of ["headless", "no_printing"]) request.flag(name);
+  request.checkObject("txn_config");
 }
 
 function optionsOf(request: RequestReader): CheckOptions {

@@ -86,13 +86,18 @@ class EmulatedFiscal implements EmulatedService {
       case "/abort":
         return this.#abort(fields);
       case "/open_shift":
+        fields.checkTexts(["employeeName"]);
         return this.#openShift();
       case "/close_shift":
+        fields.checkTexts(["employeeName"]);
         return this.#closeShift(fields, body["openOrdersOperation"]);
       case "/check_shift":
         return this.#checkShift();
       case "/x_report":
         // Nothing is printed here, so skipReceipt has nothing to skip (Endpoints, rule 1).
+        fields.checkTexts(["employeeName"]);
+        fields.checkFlag("skipReceipt");
+        fields.checkFlag("skipReceiptPrint");
         this.#mustBeOpen(fields);
         return success(this.#metrics());
       case "/dates_report":
@@ -143,6 +148,7 @@ class EmulatedFiscal implements EmulatedService {
   #abort(fields: FiscalFields): ServiceAnswer {
     const document = this.#found({ extId: documentKeysOf(fields).extId, id: undefined }, "documentExtID", fields);
     fields.amount("amount");
+    fields.checkTexts(["docNumber"]);
     if (document.closed !== undefined) {
       return fields.refuse(fiscalCodes.internalError, "the document is closed already", "refund it instead");
     }
@@ -213,6 +219,7 @@ class EmulatedFiscal implements EmulatedService {
 
   /** Its payload isn't shown by the contract: here it has the sums of a shift report, over the documents that are remembered. */
   #datesReport(fields: FiscalFields): ServiceAnswer {
+    fields.checkTexts(["employeeName"]);
     const dateFrom = optionalDay(fields, "dateFrom");
     const dateFor = optionalDay(fields, "dateFor");
     if (dateFrom !== undefined && dateFor !== undefined && dateFrom > dateFor) {

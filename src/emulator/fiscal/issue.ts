@@ -34,12 +34,17 @@ export interface DocumentOrder {
   readonly parentDocNum: string | undefined;
 }
 
+/** Texts of both /sale and /refund, and of /sale alone, that only a receipt shows. */
+const receiptTexts = ["docNumber", "employeeName", "employeeFirstName", "employeeLastName"];
+const saleTexts = ["wsName", "departmentName", "departmentCode"];
+
 /** Reads /sale and /refund. */
 export function receiptOrder(kind: "sale" | "refund", fields: FiscalFields): DocumentOrder {
   const keys = documentKeysOf(fields);
   const { sum, vat, lines } = readItems(fields);
   const payments = readPayments(fields, sum);
   const refund = kind === "refund";
+  fields.checkTexts(refund ? receiptTexts : [...receiptTexts, ...saleTexts]);
   return {
     kind,
     keys,
@@ -53,6 +58,7 @@ export function receiptOrder(kind: "sale" | "refund", fields: FiscalFields): Doc
 /** Reads /deposit and /withdraw (Limits: amount greater than 0). */
 export function cashOrder(kind: "deposit" | "withdraw", fields: FiscalFields): DocumentOrder {
   const keys = documentKeysOf(fields);
+  fields.checkTexts(["employeeName"]);
   const sum = fields.integer("amount");
   if (sum === undefined) return fields.refuse(fiscalCodes.missingParams, "amount is missing", "send it in minor units");
   if (sum <= 0n) return fields.refuse(fiscalCodes.amountMismatch, "amount is not greater than 0", "send it in minor units");

@@ -84,6 +84,7 @@ function readExtra(extra: FiscalFields): PaymentEntry {
   const params = extra.object("trxParams");
   const rrn = params?.text("rrn");
   const cardNumber = params?.text("cardNumber");
+  params?.checkTexts(["bankName"]);
   return {
     code,
     kind,

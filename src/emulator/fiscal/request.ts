@@ -61,6 +61,18 @@ export class FiscalFields {
     return idFrom(value) ?? this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is not a string`, "send it as a string");
   }
 
+  /** Refuses texts that are something else: names that only a receipt shows, and no answer here. */
+  checkTexts(names: readonly string[]): void {
+    for (const name of names) this.text(name);
+  }
+
+  /** Refuses a flag that isn't one. */
+  checkFlag(name: string): void {
+    const value = this.#value(name) ?? false;
+    if (typeof value === "boolean") return;
+    this.refuse(fiscalCodes.invalidJson, `${this.named(name)} is not true or false`, "send it without quotes");
+  }
+
   integer(name: string, max = fiscalInt64Max): bigint | undefined {
     const value = this.#value(name);
     if (value === undefined) return undefined;

@@ -141,6 +141,13 @@ for (const [why, field, code] of [
   ["with an unknown terminal", { terminal: 9n }, -29],
   ["with a terminal in quotes", { terminal: "1" }, -29],
   ["with a merchant of another terminal", { terminal: 1n, merchant: 3n }, -29],
+  ["with a flag in quotes", { headless: "true" }, -29],
+  ["with a flag that is a number", { no_printing: 1n }, -29],
+  ["with a txn_config that is a text", { txn_config: "{}" }, -29],
+  ["with a txn_config that is a list", { txn_config: [] }, -29],
+  ["with a package_name that is an object", { package_name: {} }, -29],
+  ["with a doc_number that is a list", { doc_number: [] }, -29],
+  ["with a language that is an object", { language: {} }, -29],
 ] as const) {
   test(`/sale refuses ${why} with ${code}, and begins nothing`, () => {
     const under = bank();
@@ -152,6 +159,25 @@ for (const [why, field, code] of [
     assert.equal(under.context.changes, 0);
   });
 }
+
+test("reports, /check and /abort refuse a field of another type than the contract's with -29", () => {
+  const under = bank();
+  for (const route of ["/xreport", "/close-shift"]) {
+    assert.equal(under.refused(route, { pay_id: "X", headless: "no" }), -29);
+    assert.equal(under.refused(route, { pay_id: "X", txn_config: 1n }), -29);
+  }
+  under.accepted("/sale", sale);
+  for (const route of ["/check", "/abort"]) assert.equal(under.refused(route, { pay_id: "P-1", no_print_data: "true" }), -29);
+  assert.deepEqual(under.context.begun, ["/sale"]);
+});
+
+test("/sale takes every optional field of the contract, and null for each", () => {
+  const under = bank();
+  const texts = { package_name: "p", doc_number: 7n, language: "ru" };
+  under.accepted("/sale", { ...sale, ...texts, headless: true, no_printing: false, txn_config: { any: 1n } });
+  const none = { package_name: null, doc_number: null, language: null, headless: null, no_printing: null, txn_config: null };
+  under.accepted("/sale", { ...sale, ...none, pay_id: "P-2" });
+});
 
 test("/sale takes amounts up to the largest int64, and a currency by its number", () => {
   const under = bank();

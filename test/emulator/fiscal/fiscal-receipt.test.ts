@@ -55,6 +55,10 @@ test("/sale with a field of another type than the contract's is code 2, and name
     [{ items: [{}, { itemQty: 2n ** 31n }] }, "items[1].itemQty"],
     [{ items: {} }, "items"],
     [{ items: [1] }, "items[0]"],
+    [{ ...items(1), employeeName: {} }, "employeeName"],
+    [{ ...items(1), wsName: ["W"] }, "wsName"],
+    [{ ...items(1), docNumber: true }, "docNumber"],
+    [{ ...items(1), extraPayments: [{ code: "CARD", trxParams: { bankName: {} } }] }, "extraPayments[0].trxParams.bankName"],
     [{ ...items(1), payments: 5 }, "payments"],
     [{ ...items(1), payments: { cashAmount: true } }, "payments.cashAmount"],
     [{ ...items(1), extraPayments: { code: "CARD" } }, "extraPayments"],
@@ -67,6 +71,26 @@ test("/sale with a field of another type than the contract's is code 2, and name
     assert.ok(String(message).startsWith(`Cannot answer /sale: ${name} is `), String(message));
   }
   assert.deepEqual(context.begun, []);
+});
+
+test("a field that no answer depends on is held to its type all the same (2), and may be null", () => {
+  const context = new FiscalContext();
+  context.done("/sale", { ...items(1), documentExtID: "A", employeeName: null, wsName: 7 });
+  for (const [route, body] of [
+    ["/open_shift", { employeeName: {} }],
+    ["/close_shift", { employeeName: [] }],
+    ["/x_report", { employeeName: true }],
+    ["/x_report", { skipReceipt: "true" }],
+    ["/x_report", { skipReceiptPrint: 1 }],
+    ["/dates_report", { employeeName: {} }],
+    ["/deposit", { amount: 1, employeeName: {} }],
+    ["/refund", { ...items(1), employeeLastName: {} }],
+    ["/abort", { documentExtID: "A", docNumber: {} }],
+  ] as const) {
+    assert.equal(context.code(route, body), 2, `${route} ${JSON.stringify(body)}`);
+  }
+  assert.equal(context.begun.length, 1);
+  assert.equal(context.done("/check_shift")["isShiftOpen"], "true");
 });
 
 test("/sale with a negative amount anywhere is code 4", () => {
