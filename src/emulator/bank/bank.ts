@@ -20,7 +20,7 @@ import {
   savedBankOperation,
 } from "./operation.ts";
 import { type CheckOptions, checkAnswer } from "./result.ts";
-import { currencyOf, pairFor, pairs, terminals } from "./terminals.ts";
+import { currencies, currencyOf, pairFor, pairs, terminals } from "./terminals.ts";
 
 /**
  * The emulated bank terminal: operations that are started, go on by themselves, and are asked about (bank contract, States and
@@ -134,7 +134,12 @@ class EmulatedBank implements EmulatedService {
     }
     const currencyName = request.id("currency_name");
     const currency = currencyOf(currencyName);
-    if (currency === undefined) return request.refuse("the currency is not supported", "send AZN or 944", codes.currency);
+    if (currency === undefined)
+      return request.refuse(
+        "the currency is not supported",
+        `send one of ${currencies.join(", ")}, or its number`,
+        codes.currency,
+      );
     const rrn = originalsOf[route] === undefined ? undefined : request.id("rrn");
     const withoutId = `${amount} ${currency} ${rrn ?? ""}`;
     return this.#start(request, amount, withoutId, () => {

@@ -179,6 +179,11 @@ test("/sale takes every optional field of the contract, and null for each", () =
   under.accepted("/sale", { ...sale, ...none, pay_id: "P-2" });
 });
 
+test("/sale names every currency that it supports when it refuses one", () => {
+  const { message } = bank().ask("/sale", { ...sale, currency_name: "eur" });
+  assert.match(String(message), /: send one of EUR, USD, .*XTS, or its number$/);
+});
+
 test("/sale takes amounts up to the largest int64, and a currency by its number", () => {
   const under = bank();
   under.accepted("/sale", { ...sale, amount: 2n ** 63n - 1n, currency_name: "860" });
