@@ -51,7 +51,7 @@ export class ControlApi {
         ...(route === undefined ? {} : { route }),
         ["outcome" in effect ? "outcome" : "fault"]: effectName(effect),
       })),
-      chances: Object.fromEntries(plan.chances.map(({ fault, share }) => [effectName({ fault }), share])),
+      chances: sharesOf(plan.chances),
       endings: this.#options.plainAmounts ? {} : magicAmountNames,
     };
     return { status: 200, text: `${writeExact(shown, 2)}\n` };
@@ -102,6 +102,16 @@ export class ControlApi {
       chances: chances === undefined ? undefined : readChances(chances, problems),
     };
   }
+}
+
+/** By fault: one that is named twice, as `late` and `late:5000`, has both shares. */
+function sharesOf(chances: readonly FaultChance[]): JsonObject {
+  const shares = new Map<string, number>();
+  for (const { fault, share } of chances) {
+    const name = effectName({ fault });
+    shares.set(name, (shares.get(name) ?? 0) + share);
+  }
+  return Object.fromEntries(shares);
 }
 
 /** A request as it may be written. */

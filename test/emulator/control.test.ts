@@ -122,6 +122,12 @@ test("ControlApi.change() replaces the chances, with their times as written by d
   assert.equal(sell(emulator, "P-2").fault, undefined);
 });
 
+test("ControlApi.view() adds up the shares of a fault that is named twice, as they are applied", () => {
+  const { view, post } = controlled();
+  shown(post({ chances: { late: 0.5, "late:5000": 0.25, noise: 0.125 } }));
+  assert.deepEqual(view()["chances"], { "late:5000": 0.75, noise: 0.125 });
+});
+
 test("ControlApi.change() moves the emulator's time on, and tells that there is something to keep", () => {
   const { post, changes } = controlled();
   assert.equal(shown(post({ advanceMs: 90_000_000 }))["now"], new Date(clock().getTime() + 90_000_000).toISOString());
