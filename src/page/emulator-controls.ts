@@ -39,10 +39,9 @@ export class EmulatorControls {
     this.#section.hidden = view === undefined;
     if (view === undefined) return;
     if (this.#service.length === 0) {
-      // The control API names contracts, as the emulator plays one of each.
-      const known = ["bank", "fiscal", "qr"];
-      const named = known.filter((name) => services.includes(name));
-      this.#service.append(...(named.length === 0 ? known : named).map((name) => new Option(name, name)));
+      // An emulator without a bridge tells of none, and plays one of each contract.
+      const offered = services.length === 0 ? ["bank", "fiscal", "qr"] : services;
+      this.#service.append(...offered.map((name) => new Option(name, name)));
     }
     const planned = view.forced.map(({ service, route = "", outcome, fault }) =>
       `${service} ${route}: ${effectText(outcome ?? fault ?? "")}`.replace(" :", ":"),

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { endAll, posline, post, saleOf } from "../e2e/emulating.ts";
+import { endAll, posline, post, resultOf, saleOf } from "../e2e/emulating.ts";
 import { BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 import { answering, Terminal } from "../support/terminal.ts";
@@ -275,6 +275,36 @@ test("page works below a path of a proxy, with and without the slash, and contro
   }
   await proxy.close();
   await emulated.ended("SIGTERM");
+});
+
+test("page has the emulator's next operation go wrong at a service of a name of its own", { skip: noChromium }, async () => {
+  const folder = scratchFolder();
+  const [port = 0, barPort = 0, admin = 0] = await freePorts(3);
+  const file = join(folder.path, "posline.json");
+  const lines = { desk: { path: "/dev/ttyDESK", baudRate: 115_200 }, bar: { path: "/dev/ttyBAR", baudRate: 115_200 } };
+  const services = { "bank-desk": { line: "desk", port }, "bank-bar": { line: "bar", port: barPort } };
+  const named = Object.entries(services).map(([name, service]) => [name, { contract: "bank", ...service }]);
+  writeFileSync(file, JSON.stringify({ lines, services: Object.fromEntries(named), admin: { port: admin } }));
+  const asConfigured = Object.fromEntries(["FISCAL", "BANK", "QR", "ADMIN"].map((each) => [`POSLINE_${each}_PORT`, undefined]));
+  const emulated = posline(["serve", "--emulated", "--config", file], asConfigured);
+  await emulated.port("admin");
+  const { page, complaints, close } = await open(`http://127.0.0.1:${admin}/`);
+  try {
+    await untilText(page, "#verdict-words", /All terminals are ready/);
+    const offered = await page.locator("#emulator-service option").evaluateAll((all) => all.map((each) => each.textContent));
+    assert.deepEqual(offered, ["bank-desk", "bank-bar"]);
+    await page.selectOption("#emulator-service", "bank-bar");
+    await page.selectOption("#emulator-effect", "outcome declined");
+    await page.locator("#emulator-form button").press("Enter");
+    await untilText(page, "#emulator-answer", /^Set\.$/);
+    await post(barPort, "/sale", saleOf("BAR-1"));
+    assert.match(await resultOf(barPort, "BAR-1"), /"code":-20/);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    await emulated.ended("SIGTERM");
+    folder.remove();
+  }
 });
 
 test("page offers only what the emulator's control takes, a day later and a fresh start", { skip: noChromium }, async () => {
