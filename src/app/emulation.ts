@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { type Config, ConfigError } from "../config/config.ts";
+import type { ServiceName } from "../core/call.ts";
 import { messageOf } from "../core/error-code.ts";
 import type { Log } from "../core/log.ts";
 import { ControlApi } from "../emulator/control.ts";
@@ -67,8 +68,12 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
     changed: keep,
     ...(seed === undefined ? {} : { seed }),
   });
+  const reachable = new Set<ServiceName>();
   const play = (served: readonly Served[]) => {
-    for (const { service, config } of served) emulator.play(service, config);
+    for (const { service, config } of served) {
+      emulator.play(service, config);
+      reachable.add(service);
+    }
   };
   play(servedBy({ services }));
   if (state !== undefined) {
@@ -76,7 +81,7 @@ export function openEmulation({ flags, services, log }: EmulationOptions): Emula
     // A folder that can't be written must be reported now, and not at the first sale.
     writeStateFile(state, emulator, keeper);
   }
-  const control = new ControlApi(emulator, { plainAmounts, changed: keep });
+  const control = new ControlApi(emulator, { plainAmounts, changed: keep, reachable: () => [...reachable] });
   const answering: Pick<Emulator, "answer"> = {
     answer: (call, over) => {
       const answered = emulator.answer(call, over);

@@ -28,6 +28,8 @@ export interface ControlOptions {
   readonly plainAmounts: boolean;
   /** Called when something that is kept has changed. */
   readonly changed: () => void;
+  /** The names of the services that can be reached: at others nothing would ever go wrong. All that are played by default. */
+  readonly reachable?: () => readonly ServiceName[];
 }
 
 /** Answers `GET /emulator` and `POST /emulator`. */
@@ -78,10 +80,9 @@ export class ControlApi {
 
   #read(body: string, problems: string[]): ParsedControlRequest {
     const json = readControlObject(body, problems);
+    const { reachable = () => Object.keys(this.#emulator.contracts) } = this.#options;
     // What `check` hands back has the schema's shape, short of what was wrong and is among the problems.
-    const request = (
-      json === undefined ? {} : check(requestNode(Object.keys(this.#emulator.contracts)), json, "", problems)
-    ) as ControlRequest;
+    const request = (json === undefined ? {} : check(requestNode(reachable()), json, "", problems)) as ControlRequest;
     if (json !== undefined && Object.keys(json).length === 0) problems.push(`the request is empty: use one of ${keys}`);
     const { reset = false, advanceMs = 0, next = [], chances } = request;
     if ((reset ? 0 : this.#emulator.aheadMs) + advanceMs > aheadMsMax)

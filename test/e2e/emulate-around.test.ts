@@ -116,6 +116,18 @@ test("the control API looks, forces, moves time and resets, and refuses what it 
   await emulator.ended("SIGTERM");
 });
 
+test("the control API takes nothing for a service that nobody can reach", async () => {
+  const emulator = posline(["emulate", "--service", "bank", "--admin-port", "0"]);
+  const admin = await emulator.port("admin");
+  for (const effect of [{ fault: "corrupt" }, { outcome: "declined" }]) {
+    const refused = await post(admin, "/emulator", JSON.stringify({ next: { service: "qr", ...effect } }));
+    assert.equal(refused.status, 400);
+    assert.match(errorOf(refused), /next\.service: must be "bank", not "qr"/);
+  }
+  assert.deepEqual((await viewOf(admin)).forced, []);
+  await emulator.ended("SIGTERM");
+});
+
 test("serve --emulated has the same emulator: control, faults over its line, and state", async () => {
   const state = join(folder.path, "served.json");
   const bridge = posline(["serve", "--emulated", "--state", state]);
