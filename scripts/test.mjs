@@ -3,6 +3,7 @@
 // The files are found here and not by a shell's pattern, which Windows' shell wouldn't know. Failures are repeated at the end.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -16,7 +17,9 @@ function allFiles() {
 
 const files = args.some((each) => !each.startsWith("-")) ? [] : allFiles();
 const loaded = ["--import", "tsx", "--import", "./test/support/assert-ok.ts"];
-const { status } = spawnSync(process.execPath, [...loaded, "--test", "--test-reporter=spec", ...args, ...files], {
+// Much of what they do is to wait: on two cores node's own choice would be one file at a time.
+const concurrency = `--test-concurrency=${Math.max(2, availableParallelism() - 1)}`;
+const { status } = spawnSync(process.execPath, [...loaded, "--test", "--test-reporter=spec", concurrency, ...args, ...files], {
   cwd: root,
   stdio: "inherit",
 });
