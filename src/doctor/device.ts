@@ -8,7 +8,7 @@ import { OpenError } from "../device/transport.ts";
 import { mayUse, type ServiceAccount } from "./accounts.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
 import { type Host, readTextAt } from "./host.ts";
-import { type Processes, poslineNameOf } from "./processes.ts";
+import { type Processes, poslineNameOf, poslineToolOf } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
 
 /** The device that a line's path means, or why there is none. */
@@ -72,7 +72,10 @@ export async function checkHolders(line: string, node: string, host: Host, proce
   }
   const stranger = holders.find(({ pid }) => poslineHolding(pid, processes) === undefined);
   if (stranger !== undefined) {
-    return { finding: causeFinding("holder", "bad", heldBy(node, stranger), { line }), free: false };
+    const running = processes.of(stranger.pid);
+    const tool = running === undefined ? undefined : poslineToolOf(running);
+    const more = tool === undefined ? { line } : { line, cause: `it is posline ${tool}, and no bridge` };
+    return { finding: causeFinding("holder", "bad", heldBy(node, stranger), more), free: false };
   }
   const [first] = holders;
   const unit = first === undefined ? undefined : poslineHolding(first.pid, processes);

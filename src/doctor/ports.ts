@@ -5,7 +5,7 @@ import type { ServiceName } from "../core/call.ts";
 import { killOf } from "../device/open-errors.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, readTextAt } from "./host.ts";
-import { type Processes, poslineNameOf } from "./processes.ts";
+import { type Processes, poslineNameOf, poslineToolOf } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
 
 /** A socket that listens, as the kernel lists it. */
@@ -96,9 +96,11 @@ async function takenFinding(
     return finding("port", "bad", taken, { ...more, cause, cure: `sudo ss -ltnp 'sport = :${port}' shows which: stop it` });
   }
   const { pid, name, unit } = stranger;
+  const tool = poslineToolOf(stranger);
+  const cause = tool === undefined ? {} : { cause: `it is posline ${tool}, and no bridge` };
   const kill = killOf([pid]) ?? "systemctl list-sockets shows whose it is: stop that unit";
   const cure = unit === undefined ? `${kill}, or configure another port` : `sudo systemctl disable --now ${unit}`;
-  return finding("port", "bad", `${taken} by process ${pid} (${name})`, { ...more, cure });
+  return finding("port", "bad", `${taken} by process ${pid} (${name})`, { ...more, ...cause, cure });
 }
 
 /** Listening sockets, IPv4 and IPv6. */

@@ -78,8 +78,22 @@ export async function readProcesses({ proc }: Pick<Host, "proc">): Promise<Proce
   );
 }
 
-/** How a posline that runs is called here: its unit, or `posline` where a person started it; undefined when it is none. */
-export function poslineNameOf({ args, unit }: RunningProcess): string | undefined {
-  if (isPoslineUnit(unit)) return unit;
-  return args.slice(0, 4).some((arg) => /^posline(\.[cm]js)?$/.test(basename(arg))) ? "posline" : undefined;
+/** How a posline that drives lines is called here: its unit, or `posline` where a person started it; undefined of every other process. */
+export function poslineNameOf(running: RunningProcess): string | undefined {
+  if (isPoslineUnit(running.unit)) return running.unit;
+  const args = poslineArgsOf(running);
+  const isBridge = args !== undefined && (args.length === 0 || args.includes("serve") || args.includes("gateway"));
+  return isBridge ? "posline" : undefined;
+}
+
+/** The command of a posline that is a tool and no bridge: `tap`, `emulate`. It may have a device or a port, and serves no till. */
+export function poslineToolOf(running: RunningProcess): string | undefined {
+  return poslineNameOf(running) === undefined ? poslineArgsOf(running)?.find((arg) => !arg.startsWith("-")) : undefined;
+}
+
+/** What a posline was started with; undefined of another program, which may well have a file of that name. */
+function poslineArgsOf({ args }: RunningProcess): readonly string[] | undefined {
+  const at = args.slice(0, 4).findIndex((arg) => /^posline(\.[cm]js)?$/.test(basename(arg)));
+  const isProgram = at === 0 || /^node(js)?$/.test(basename(args[0] ?? ""));
+  return at !== -1 && isProgram ? args.slice(at + 1) : undefined;
 }

@@ -262,6 +262,23 @@ test("examine() says that a posline started by hand has the line, and what stops
   assert.match(one(report, "answer").cure ?? "", /^sudo kill 77, then/);
 });
 
+test("examine() takes no tool of posline's for a bridge, nor a program that has a file of that name", async () => {
+  const tools = [
+    [["node", "dist/posline.cjs", "tap", "--raw", "--line", "/dev/ttyUSB0"], "it is posline tap, and no bridge"],
+    [["/usr/bin/posline", "emulate", "--line", "/dev/ttyUSB0"], "it is posline emulate, and no bridge"],
+    [["minicom", "posline"], undefined],
+  ] as const;
+  for (const [args, cause] of tools) {
+    const { host, node } = soundBox();
+    host.listening("0100007F", 8888, 5001).running(77, "posline", { args: [...args], opens: [node, "socket:[5001]"] });
+    const report = await look(host);
+    const holder = one(report, "holder", "bad");
+    assert.deepEqual([holder.cause, holder.cure], [cause, "stop it: sudo kill 77"]);
+    const port = one(report, "port", "bad");
+    assert.deepEqual([port.cause, port.cure], [cause, "sudo kill 77, or configure another port"]);
+  }
+});
+
 test("examine() tells missing permission with the command that gives it", async () => {
   const { host, line } = soundBox();
   host.mayOpen = false;
