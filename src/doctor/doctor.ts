@@ -164,8 +164,8 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
     return;
   }
   const found = await findDevice(name, line.path, facts.host);
-  const lineState = lineStateFindings(name, service);
   if ("findings" in found) {
+    const lineState = lineStateFindings({ name, path: line.path }, service);
     yield [...found.findings, ...lineState, notProbed(name, "there is no device to test")];
     return;
   }
@@ -178,7 +178,7 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   const programs = await competingProgramFindings(name, node, { device, host, processes });
   yield programs.findings;
   yield await usbSettingsFindings(name, node, device, host);
-  yield lineState;
+  yield lineStateFindings({ name, path: line.path, node }, service);
   if (!holders.free) {
     const cure = `${await stopCommand(node, host, processes)}, then this command again, for a full test`;
     yield [notProbed(name, "the device is in use", cure)];

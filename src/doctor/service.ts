@@ -25,6 +25,8 @@ export interface RunningPosline {
   readonly base: string | undefined;
   /** What it answered to /status; undefined when it didn't answer. */
   readonly status: JsonObject | undefined;
+  /** It was started with an emulated terminal in place of every device. */
+  readonly emulated: boolean;
 }
 
 interface ServiceFacts {
@@ -54,7 +56,8 @@ export async function findService(
     // What another user's process holds may be hidden; then the unit's sockets tell.
     if (holders.has(running.pid) || (isUnit && isSocketOurs && (await isHidden(running, host)))) {
       const asked = await askService(isUnit ? (config.admin ?? adminDefaults) : config.admin, host);
-      return { pid: running.pid, unit: isUnit ? running.unit : undefined, ...asked };
+      const emulated = running.args.includes("--emulated");
+      return { pid: running.pid, unit: isUnit ? running.unit : undefined, emulated, ...asked };
     }
   }
   return undefined;
@@ -127,11 +130,25 @@ export function serviceFindings(service: RunningPosline | undefined): Finding[] 
 /** States in which a request is sent at once. */
 const usable = ["idle", "awaiting", "open"];
 
+/** A line as the configuration has it. */
+interface ConfiguredLine {
+  readonly name: string;
+  readonly path: string;
+  /** The device that its path means now. */
+  readonly node?: string;
+}
+
 /** What the service says of a line; nothing when it doesn't know the line. */
-export function lineStateFindings(line: string, service: RunningPosline | undefined): Finding[] {
+export function lineStateFindings(configured: ConfiguredLine, service: RunningPosline | undefined): Finding[] {
+  const { name: line } = configured;
   const lines = service?.status?.["lines"];
   const shown = isObject(lines) ? lines[line] : undefined;
-  if (service === undefined || !isObject(shown) || typeof shown["state"] !== "string") return [];
+  if (service === undefined) return [];
+  const device = isObject(shown) && isObject(shown["device"]) ? shown["device"] : {};
+  if (service.emulated || device["path"] === emulatedPath) return [emulatedFinding(line, service)];
+  if (!isObject(shown) || typeof shown["state"] !== "string") return [];
+  if (typeof device["path"] === "string" && !isSameDevice(device, configured))
+    return [otherDeviceFinding(configured, device["path"], service)];
   const { state } = shown;
   const reason = typeof shown["reason"] === "string" && shown["reason"] !== "" ? ` (${cut(shown["reason"])})` : "";
   const what = `posline (process ${service.pid}) says: line ${line} is ${cut(state)}${reason}`;
@@ -146,6 +163,27 @@ export function lineStateFindings(line: string, service: RunningPosline | undefi
   const stop = service.unit === undefined ? killOf([service.pid]) : stopUnit(service.unit);
   const cure = `${stop ?? "stop it"}; posline doctor --line ${quoted(line)} then tests the terminal itself`;
   return [finding("service", "bad", what, { line, cure })];
+}
+
+/** A box that was tried out: its tills are answered, and no terminal hears of it. */
+function emulatedFinding(line: string, { pid, unit }: RunningPosline): Finding {
+  const what = `posline (process ${pid}) answers with an emulated terminal in place of line ${line}: no money moves`;
+  const stop = killOf([pid]) ?? "stop it";
+  const cure = unit === undefined ? `${stop}, and start it again without --emulated` : "sudo systemctl restart posline";
+  return finding("service", "bad", what, { line, cure });
+}
+
+/** A by-id name and the device that it leads to are one. */
+function isSameDevice(device: JsonObject, { path, node }: ConfiguredLine): boolean {
+  return device["path"] === path || (node !== undefined && device["node"] === node);
+}
+
+/** What it says of its own device says nothing of the one that is configured. */
+function otherDeviceFinding({ name, path }: ConfiguredLine, theirs: string, { pid, unit }: RunningPosline): Finding {
+  const what = `posline (process ${pid}) has line ${name} on ${cut(theirs)}, and not on ${path}`;
+  const cause = "the configuration was changed since it was read, or it was started with another one";
+  const cure = unit === undefined ? `${killOf([pid]) ?? "stop it"}, and start it again` : "sudo systemctl reload posline";
+  return finding("service", "warn", what, { line: name, cause, cure });
 }
 
 /** The services of a line that the running posline does not hear, one finding a reason. Its line may be clean all the same. */

@@ -262,6 +262,34 @@ test("examine() says that a posline started by hand has the line, and what stops
   assert.match(one(report, "answer").cure ?? "", /^sudo kill 77, then/);
 });
 
+test("examine() tells a posline that answers with an emulated terminal, by its status and by its flag", async () => {
+  const emulated = { state: "idle", reason: "proven", device: { path: "emulated:" } };
+  for (const more of [{ admin: {} }, {}]) {
+    const { host } = soundBox(more);
+    const args = ["node", "dist/posline.cjs", "serve", ...("admin" in more ? [] : ["--emulated"])];
+    host.listening("0100007F", 8888, 5001).running(44, "posline", { args, opens: ["socket:[5001]"] });
+    host.web.set(...status({ ready: true, lines: { till: emulated } }));
+    const report = await look(host);
+    assert.equal(report.verdict, "bad");
+    const found = one(report, "service", "bad");
+    assert.equal(found.what, "posline (process 44) answers with an emulated terminal in place of line till: no money moves");
+    assert.equal(found.cure, "sudo kill 44, and start it again without --emulated");
+  }
+});
+
+test("examine() takes what posline says of another device for no word on the configured one", async () => {
+  const { host, node } = soundBox({ admin: {} });
+  host.listening("0100007F", 8888, 5001).running(44, "posline", { args: ["posline", "serve"], opens: ["socket:[5001]"] });
+  const saying = (device: object) =>
+    host.web.set(...status({ ready: true, lines: { till: { state: "idle", reason: "proven", device } } }));
+  saying({ path: "/dev/ttyUSB7", node: "/dev/ttyUSB7" });
+  const found = one(await look(host), "service", "warn");
+  assert.equal(found.what, `posline (process 44) has line till on /dev/ttyUSB7, and not on ${node}`);
+  assert.equal(found.cure, "sudo kill 44, and start it again");
+  saying({ path: "usb:0403:6001", node });
+  assert.deepEqual(levels(await look(host), "service"), ["ok", "ok"]);
+});
+
 test("examine() takes no tool of posline's for a bridge, nor a program that has a file of that name", async () => {
   const tools = [
     [["node", "dist/posline.cjs", "tap", "--raw", "--line", "/dev/ttyUSB0"], "it is posline tap, and no bridge"],
