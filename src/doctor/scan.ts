@@ -53,7 +53,7 @@ export async function scanLine(line: LineToProbe, host: Host, progress: (text: s
       if (isTelling(pass)) break;
     }
   } catch (error) {
-    return [openFailedFinding(line, error), ...skipped];
+    return [...cutShortFindings(line, error, passes, speeds.length), ...skipped];
   }
   return [...passFindings(line, passes, speeds.length), ...skipped];
 }
@@ -99,9 +99,22 @@ function passFindings(line: LineToProbe, passes: readonly Pass[], speeds: number
     const found = { ...config, crc16: crc16 ?? config.crc16 };
     return [settingFinding(line, found, crc16 !== undefined), ...answerFindings({ ...line, config: found }, probes, result)];
   }
-  const tried = passes.length === speeds ? `all ${speeds} speeds` : `${passes.length} of ${speeds} speeds`;
   const findings = answerFindings({ ...line, config, scanned: true }, probes, result);
-  return [...findings, finding("scan", "note", `no setting was found: ${tried} were tried`, { line: name })];
+  return [...findings, triedFinding(name, passes, speeds)];
+}
+
+/** The line can't be opened any more: why, and what had gone over it until then. */
+function cutShortFindings(line: LineToProbe, error: unknown, passes: readonly Pass[], speeds: number): Finding[] {
+  const failed = openFailedFinding(line, error);
+  const last = passes.at(-1);
+  if (last === undefined) return [failed];
+  const frames = last.probes.flatMap((probe) => probe.frames);
+  return [{ ...failed, frames }, triedFinding(line.name, passes, speeds)];
+}
+
+function triedFinding(line: string, { length }: readonly Pass[], speeds: number): Finding {
+  const tried = length === speeds ? `all ${speeds} speeds` : `${length} of ${speeds} speeds`;
+  return finding("scan", "note", `no setting was found: ${tried} were tried`, { line });
 }
 
 /** The setting that works, as the line's entry in the configuration. @param isCrc16Known Some service has a CRC16. */
