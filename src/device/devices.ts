@@ -79,7 +79,8 @@ export async function listDevices(places: Places = {}): Promise<Device[]> {
   );
 }
 
-const readAndWrite = (path: string) => access(path, constants.R_OK | constants.W_OK);
+/** Rejects with the system's reason when this user may not read and write what is there. */
+export const readAndWrite = (path: string): Promise<void> => access(path, constants.R_OK | constants.W_OK);
 
 /**
  * Whether this user may open the device, and if not, how to get it. Which group owns it differs: `dialout` for most, `uucp` or

@@ -92,7 +92,7 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
   const lines = Object.entries(setup.lines).map(reported);
   if (config === undefined) add([await devicesFinding(host)]);
   else {
-    add(await stateFindings(config, facts.account));
+    add(await stateFindings(config, facts));
     add(await portFindings(config, facts));
     const service = await findService(config, facts);
     add(serviceFindings(service));

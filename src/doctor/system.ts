@@ -1,6 +1,10 @@
-import { access, constants, stat, statfs } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
 import type { Config } from "../config/config.ts";
+import { codeOf } from "../core/error-code.ts";
 import { quoted } from "../core/shell-text.ts";
+import { readAndWrite } from "../device/devices.ts";
 import { serviceUser } from "../device/open-errors.ts";
 import { mayUse, type ServiceAccount } from "./accounts.ts";
 import { type Finding, finding } from "./finding.ts";
@@ -47,7 +51,10 @@ async function syncFinding(host: Host, cure: string): Promise<Finding> {
 }
 
 /** Whether the journal of money can be written. */
-export async function stateFindings({ journal }: Config, account: ServiceAccount | undefined): Promise<Finding[]> {
+export async function stateFindings(
+  { journal }: Config,
+  { host, account }: { readonly host: Host; readonly account: ServiceAccount | undefined },
+): Promise<Finding[]> {
   if (journal === false) {
     const cause = "after a crash or a power cut it is unknown what had been sent";
     return [
@@ -64,12 +71,24 @@ export async function stateFindings({ journal }: Config, account: ServiceAccount
   if (typeof here === "string") return [missing(folder, here, account)];
   if (!here.isDirectory())
     return [finding("journal", "bad", `${folder} is not a folder`, { cure: `sudo rm ${quoted(folder)}` })];
-  const mayWrite = account === undefined ? await isWritable(folder) : mayUse(account, here);
+  const tryAccess = host.places.access ?? readAndWrite;
+  const refusal = await refusalOf(folder, tryAccess);
+  // Whoever asks is told so, also one who may not write there.
+  if (refusal === "EROFS") return [readOnlyFinding(folder)];
+  const file = join(folder, "journal");
+  const journalFile = await stat(file).catch(() => undefined);
+  const isDenied = async (path: string, found: Stats) =>
+    account === undefined ? (await refusalOf(path, tryAccess)) !== undefined : !mayUse(account, found);
   const whose = account === undefined ? "this user" : `the service's user ${account.name}`;
-  if (!mayWrite) {
-    const cure = `sudo chown ${serviceUser}:${serviceUser} ${quoted(folder)} && sudo chmod 700 ${quoted(folder)}`;
-    return [finding("journal", "bad", `${whose} may not write into ${folder}`, { cure })];
-  }
+  const mayNot = (path: string, mode: string) => {
+    const give = (user: string) => `sudo chown ${user} ${quoted(path)} && sudo chmod ${mode} ${quoted(path)}`;
+    const ask = `run this command as the user who starts posline: if that is this one, ${give('"$USER"')}`;
+    const cure = account === undefined ? ask : give(`${serviceUser}:${serviceUser}`);
+    return [finding("journal", "bad", `${whose} may not write into ${path}`, { cure })];
+  };
+  if (await isDenied(folder, here)) return mayNot(folder, "700");
+  // A bridge that was started by another user, as by sudo, leaves a file that only that one may write.
+  if (journalFile !== undefined && (await isDenied(file, journalFile))) return mayNot(file, "640");
   return [await roomFinding(folder, journal.bytes, whose)];
 }
 
@@ -80,11 +99,19 @@ function missing(folder: string, code: string, account: ServiceAccount | undefin
   return finding("journal", "bad", `there is no folder ${folder} for the journal of money (${code})`, { cure });
 }
 
-const isWritable = (folder: string) =>
-  access(folder, constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
+/** The system's code for why this user may not read and write what is there; undefined when it may. */
+const refusalOf = (path: string, tryAccess: (path: string) => Promise<void>): Promise<string | undefined> =>
+  tryAccess(path).then(
+    () => undefined,
+    (error: unknown) => codeOf(error) ?? "denied",
   );
+
+function readOnlyFinding(folder: string): Finding {
+  const cause = "the kernel makes it so when a disk or card fails, or it is mounted so";
+  const remount = `sudo mount -o remount,rw "$(findmnt -n -o TARGET -T ${quoted(folder)})"`;
+  const cure = `sudo dmesg | tail shows whether the disk fails: replace it then; otherwise ${remount}`;
+  return finding("journal", "bad", `the file system of ${folder} is read-only`, { cause, cure });
+}
 
 async function roomFinding(folder: string, bytes: number, whose: string): Promise<Finding> {
   const files = await statfs(folder).catch(() => undefined);

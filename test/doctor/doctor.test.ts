@@ -475,6 +475,28 @@ test("examine() tells where the journal of money can't be written, or isn't kept
   assert.equal(one(await look(soundBox({ journal: false }).host), "journal").level, "note");
 });
 
+test("examine() tells a journal on a file system that has become read-only, and one whose file is another user's", async () => {
+  const { host } = soundBox();
+  host.write("state/journal", "");
+  const readOnly = async (path: string) => {
+    if (path.startsWith(host.at("state"))) throw Object.assign(new Error("read-only"), { code: "EROFS" });
+  };
+  const found = one(await examined({}, { ...host.places, access: readOnly }), "journal", "bad");
+  assert.equal(found.what, `the file system of ${host.at("state")} is read-only`);
+  assert.match(found.cure ?? "", /remount,rw/);
+  const denied = async (path: string) => {
+    if (path.endsWith("/journal")) throw Object.assign(new Error("denied"), { code: "EACCES" });
+  };
+  const foreign = one(await examined({}, { ...host.places, access: denied }), "journal", "bad");
+  assert.equal(foreign.what, `this user may not write into ${host.at("state/journal")}`);
+  assert.match(
+    foreign.cure ?? "",
+    /^run this command as the user who starts posline: if that is this one, sudo chown "\$USER" /,
+  );
+  const installed = one(await look(host.installed()), "journal", "bad");
+  assert.match(installed.cure ?? "", /^sudo chown posline:posline .*state &&/);
+});
+
 test("examine() knows the state folder that systemd gives to the service", async () => {
   const { host, node } = soundBox();
   host.installed().config({ lines: { till: { path: node } }, services: { bank: { line: "till" } } });
