@@ -112,10 +112,18 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
 function asWanted(found: Finding, { config, line }: DoctorTarget): Finding {
   const { cure } = found;
   if (cure === undefined) return found;
+  // No file may have a line of that name: it was named by its device.
+  const name = found.line === undefined ? undefined : quoted(found.line);
   const file = config === undefined ? "" : ` --config ${quoted(config)}`;
   const only = line === undefined ? "" : ` --line ${quoted(line)}`;
-  const again = (own: string | undefined) => `posline doctor${file}${own ?? only}`;
-  const doctor = cure.replaceAll(/\bposline doctor\b( --line)?/g, (_, own: string | undefined) => again(own));
+  const again = (own: string | undefined) => {
+    const isThis = own === undefined || (own === name && line !== undefined);
+    return `posline doctor${file}${isThis ? only : ` --line ${own}`}`;
+  };
+  const doctor = cure.replaceAll(
+    /\bposline doctor\b(?: --line ((?:'[^']*'|\\'|[\w@%+=:,./-])+))?/g,
+    (_, own: string | undefined) => again(own),
+  );
   return { ...found, cure: doctor.replaceAll(/\bposline journal\b/g, `posline journal${file}`) };
 }
 

@@ -307,6 +307,16 @@ test("examine() takes no tool of posline's for a bridge, nor a program that has 
   }
 });
 
+test("examine() of a line named by its device advises no command for a line that a file may not have", async () => {
+  const { host, line } = soundBox();
+  line.onWrite = () => {};
+  const device = host.tty("ttyS7", "platform/serial7/ttyS7");
+  const silence = one(await look(host, device), "silence", "bad");
+  assert.match(silence.cure ?? "", new RegExp(`3\\. posline doctor --line ${device} --scan tries`));
+  const named = one(await look(host), "silence", "bad");
+  assert.match(named.cure ?? "", /3\. posline doctor --line till --scan tries/);
+});
+
 test("examine() tells missing permission with the command that gives it", async () => {
   const { host, line } = soundBox();
   host.mayOpen = false;
