@@ -14,6 +14,8 @@ export interface Holder {
   readonly name: string;
   /** The systemd service of posline's that it runs in; absent for every other process. */
   readonly unit?: string;
+  /** It took a lock and has ended: a process that has the descriptor from it holds the device, and can't be seen. */
+  readonly ended?: true;
 }
 
 export interface Holders {
@@ -50,7 +52,8 @@ export async function lookForHolders(paths: readonly string[], proc = "/proc"): 
     const holders = await Promise.all(
       pids.map(async (pid) => {
         const holder = await processOf(pid, proc);
-        return { ...holder, name: holder.name || "unknown" };
+        const ended = !(await isRunning(pid, proc));
+        return { ...holder, name: holder.name || "unknown", ...(ended && { ended }) };
       }),
     );
     result.set(path, { holders, hidden });
@@ -117,7 +120,29 @@ async function addLockHolders(byDevice: ReadonlyMap<string, Set<number>>, proc: 
     const node = await stat(device).catch(() => undefined);
     if (node === undefined || !(node.isCharacterDevice() || node.isFile())) continue;
     const file = lockedFileOf(node);
-    for (const lock of locks) if (lock.file === file) pids.add(lock.pid);
+    const owners = new Set(locks.filter((lock) => lock.file === file).map(({ pid }) => pid));
+    const areRunning = await Promise.all([...owners].map((pid) => isRunning(pid, proc)));
+    const running = [...owners].filter((_, index) => areRunning[index]);
+    for (const pid of running.length + pids.size === 0 ? owners : running) pids.add(pid);
+  }
+}
+
+/**
+ * Whether a process that is named as a lock's owner still runs: a lock stays with the descriptor, which a child may have taken over.
+ * The kernel is asked too, since /proc hides other users' processes from a confined service.
+ */
+export async function isRunning(pid: number, proc: string): Promise<boolean> {
+  const entry = await stat(join(proc, String(pid))).catch(() => undefined);
+  return entry !== undefined || isKnown(pid);
+}
+
+/** Whether the kernel knows a process of this number, whoever's it is. */
+export function isKnown(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== "ESRCH";
   }
 }
 

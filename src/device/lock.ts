@@ -2,8 +2,16 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { link, open, readFile, rename, rmdir, stat, unlink } from "node:fs/promises";
 import { codeOf } from "../core/error-code.ts";
-import { lockedFileOf, processOf, readLocks } from "./holders.ts";
-import { driverLockedBy, lockedBy, lockReturns, lockUnreadable, perhapsLockedBy, wronglyLockedBy } from "./open-errors.ts";
+import { holdersOf, isKnown, isRunning, lockedFileOf, processOf, readLocks } from "./holders.ts";
+import {
+  driverLockedBy,
+  heldBy,
+  lockedBy,
+  lockReturns,
+  lockUnreadable,
+  perhapsLockedBy,
+  wronglyLockedBy,
+} from "./open-errors.ts";
 import { OpenError } from "./transport.ts";
 
 /**
@@ -172,13 +180,7 @@ function besides(file: string): string {
 
 /** Asked of the kernel and not of /proc, which hides other users' processes from a confined service. */
 function isAlive(pid: number, file: string): boolean {
-  if (pid === process.pid) return held.has(file);
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== "ESRCH";
-  }
+  return pid === process.pid ? held.has(file) : isKnown(pid);
 }
 
 /**
@@ -200,5 +202,8 @@ async function refuseLocked(device: string, proc: string): Promise<void> {
   const [locks, node] = await Promise.all([readLocks(proc), stat(device)]);
   const file = lockedFileOf(node);
   const lock = locks.find((each) => each.kind === "FLOCK" && each.file === file);
-  if (lock !== undefined) throw new OpenError(driverLockedBy(device, await processOf(lock.pid, proc)));
+  if (lock === undefined) return;
+  if (await isRunning(lock.pid, proc)) throw new OpenError(driverLockedBy(device, await processOf(lock.pid, proc)));
+  const holders = await holdersOf(device, proc);
+  throw new OpenError(heldBy(device, holders.find(({ pid }) => pid !== process.pid) ?? holders[0]));
 }

@@ -20,6 +20,8 @@ export interface Process {
   readonly name: string;
   /** The systemd service of posline's that it runs in. */
   readonly unit?: string | undefined;
+  /** It has ended, and another process has what it left. */
+  readonly ended?: true;
 }
 
 /** One of several devices that a name fits. */
@@ -104,7 +106,8 @@ export function noPermission(path: string, cure = "it was just granted: posline 
 
 /** Some process has the device open. */
 export function heldBy(path: string, holder: Process | undefined): Cause {
-  if (holder === undefined) return said(`${path} is in use by another process`, "sudo posline ports shows which");
+  if (holder === undefined || holder.ended === true)
+    return said(`${path} is in use by another process`, "sudo posline ports shows which");
   if (holder.pid === process.pid) return heldByUs(path);
   return said(`${path} is in use by ${processWords(holder)}`, stopOf(path, holder));
 }

@@ -94,7 +94,7 @@ export async function stopCommand(node: string, host: Host, processes: Processes
   const units = holders.map(({ pid }) => ({ pid, unit: poslineHolding(pid, processes) }));
   const [first] = units;
   if (isPoslineUnit(first?.unit)) return stopUnit(first.unit);
-  return killOf(units.map(({ pid }) => pid)) ?? "let it close the device";
+  return killOf(holders.filter(({ ended }) => ended !== true).map(({ pid }) => pid)) ?? "let it close the device";
 }
 
 /** Whether this user may open the device, and whether the service's user may. */

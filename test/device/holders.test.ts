@@ -19,7 +19,8 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { after, test } from "node:test";
 import pty from "@lydell/node-pty";
-import { holdersOf, lookForHolders } from "../../src/device/holders.ts";
+import { holdersOf, lockedFileOf, lookForHolders } from "../../src/device/holders.ts";
+import { heldBy } from "../../src/device/open-errors.ts";
 
 interface OpenPty {
   readonly ptsName: string;
@@ -106,6 +107,19 @@ test("holdersOf() finds who holds a lock though its descriptors can't be seen", 
     `1: POSIX  ADVISORY  WRITE 9 00:01:5 0 EOF\n2: FLOCK  ADVISORY  WRITE 812 ${major}:${minor}:${ino} 0 EOF\n`,
   );
   assert.deepEqual(await holdersOf(device, proc), [{ pid: 812, name: "ModemManager" }]);
+});
+
+test("holdersOf() says that the owner of a lock has ended where nobody else can be seen", async () => {
+  const ended = spawn("true");
+  await once(ended, "exit");
+  const pid = ended.pid ?? 0;
+  const proc = processTable(812, []);
+  const device = join(proc, "ttyUSB0");
+  writeFileSync(device, "");
+  writeFileSync(join(proc, "locks"), `1: FLOCK  ADVISORY  WRITE ${pid} ${lockedFileOf(statSync(device))} 0 EOF\n`);
+  const holders = await holdersOf(device, proc);
+  assert.deepEqual(holders, [{ pid, name: "unknown", ended: true }]);
+  assert.equal(heldBy(device, holders[0]).cure, "sudo posline ports shows which");
 });
 
 /** Runs something as a user who is not root, whoever runs the tests. */

@@ -9,6 +9,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { LinuxPortBinding } from "@serialport/bindings-cpp/dist/linux.js";
 import type { LineConfig } from "../../src/config/config.ts";
+import { holdersOf } from "../../src/device/holders.ts";
 import { serialPort } from "../../src/device/serial-port.ts";
 import type { Connection, ConnectionHandler } from "../../src/device/transport.ts";
 import { closeMs } from "../../src/device/transport.ts";
@@ -367,6 +368,32 @@ sys.stdin.read()`;
     assert.equal(existsSync(lockOf(pty)), false);
   } finally {
     holder.kill();
+  }
+});
+
+test("serialPort names the process that has the device, and not the one that locked it and has ended", async () => {
+  const pty = newPty();
+  const script = `import fcntl,os,sys,time
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
+fcntl.flock(fd, fcntl.LOCK_EX)
+child = os.fork()
+if child:
+  print(child, flush=True)
+  os._exit(0)
+time.sleep(600)`;
+  const locker = spawn("python3", ["-c", script, pty.path], { stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(locker, "exit");
+  const child = Number(String((await once(locker.stdout, "data"))[0]));
+  try {
+    await exited;
+    await assert.rejects(opened(pty.path), {
+      name: "OpenError",
+      message: new RegExp(`is in use by process ${child} \\(python3\\): stop it: sudo kill ${child}$`),
+    });
+    const pids = (await holdersOf(pty.path)).map(({ pid }) => pid);
+    assert.deepEqual([pids.includes(child), pids.includes(locker.pid ?? 0)], [true, false]);
+  } finally {
+    process.kill(child);
   }
 });
 
