@@ -4,7 +4,7 @@ import type { Device } from "../device/devices.ts";
 import { brltty, getty, kernelConsole, modemManager } from "../device/open-errors.ts";
 import { causeFinding, type Finding, finding } from "./finding.ts";
 import { type Host, namesIn, readTextAt, udevRuleFolders, usbDeviceFolder } from "./host.ts";
-import type { Processes } from "./processes.ts";
+import type { Processes, RunningProcess } from "./processes.ts";
 
 /**
  * Programs that take serial devices for their own: ModemManager asks each whether it is a modem, brltty pulls adapters away for
@@ -117,14 +117,22 @@ async function consoleFindings(line: string, node: string, host: Host, processes
     const cause = `console=${name} is in ${isPi ? "/boot/firmware/cmdline.txt" : "the kernel's command line (/proc/cmdline)"}`;
     findings.push(causeFinding("console", "bad", kernelConsole(node), { line, cause }));
   }
-  const prompts = processes.find(({ name, args }) => /^a?getty$/.test(name) || /\/a?getty$/.test(args[0] ?? ""));
-  for (const { args, pid } of prompts) {
-    const on = await Promise.all(args.slice(1).map((arg) => namesNode(arg.replace(/^\/dev\//, ""), node, host)));
+  const isGetty = ({ name, args }: RunningProcess) => /^a?getty$/.test(name) || /\/a?getty$/.test(args[0] ?? "");
+  const prompts = processes.find((running) => isGetty(running) || ttyOfGettyUnit(running) !== undefined);
+  for (const running of prompts) {
+    const { args, pid } = running;
+    const named = [...args.slice(1), ttyOfGettyUnit(running) ?? ""];
+    const on = await Promise.all(named.map((arg) => namesNode(arg.replace(/^\/dev\//, ""), node, host)));
     if (on.includes(true))
       findings.push(causeFinding("console", "bad", getty(node), { line, cause: `process ${pid}: ${args.join(" ")}` }));
   }
   // The command line and sysfs name one console in two ways (serial0, ttyAMA0).
   return findings.filter(({ what }, index) => findings.findIndex((other) => other.what === what) === index);
+}
+
+/** The tty of a login prompt that systemd runs: the program has it as its standard input, and doesn't name it (`-`). */
+function ttyOfGettyUnit({ unit = "" }: RunningProcess): string | undefined {
+  return /^(?:serial-)?getty@(.+)\.service$/.exec(unit)?.[1];
 }
 
 /** Whether a name in /dev means the node: a Raspberry Pi's `serial0` is a link. */

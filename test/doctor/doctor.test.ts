@@ -379,6 +379,18 @@ test("examine() finds the kernel's console and a login prompt on the device, and
   assert.deepEqual([report.verdict, line.openings], ["bad", 0]);
 });
 
+test("examine() finds a login prompt of systemd's, whose program doesn't name its device", async () => {
+  const { host, line } = soundBox();
+  const args = ["/sbin/agetty", "-o", "-p -- \\u", "--keep-baud", "115200,57600,38400,9600", "-", "vt220"];
+  host.running(600, "agetty", { args, unit: "serial-getty@ttyS1.service" });
+  assert.equal(one(await look(host), "console").level, "ok");
+  line.openings = 0;
+  host.running(601, "agetty", { args, unit: "serial-getty@ttyUSB0.service" });
+  const report = await look(host);
+  assert.equal(one(report, "console", "bad").cure, "sudo systemctl mask --now serial-getty@ttyUSB0.service");
+  assert.deepEqual([one(report, "answer").level, line.openings], ["skipped", 0]);
+});
+
 test("examine() tells how the adapter is set: udev rule, latency, sleep", async () => {
   const { host } = soundBox();
   for (const check of ["udev", "latency", "autosuspend"]) assert.equal(one(await look(host), check).level, "ok");
