@@ -97,17 +97,25 @@ export async function stopCommand(node: string, host: Host, processes: Processes
   return killOf(holders.filter(({ ended }) => ended !== true).map(({ pid }) => pid)) ?? "let it close the device";
 }
 
+interface PermissionFacts {
+  readonly host: Host;
+  readonly account: ServiceAccount | undefined;
+  readonly units: SystemdUnits;
+  /** A bridge has it open, so its user may. */
+  readonly isServed: boolean;
+}
+
 /** Whether this user may open the device, and whether the service's user may. */
 export async function permissionFindings(
   line: string,
   node: string,
-  { host, account, units }: { readonly host: Host; readonly account: ServiceAccount | undefined; readonly units: SystemdUnits },
+  { host, account, units, isServed }: PermissionFacts,
 ): Promise<{ readonly mine: boolean; readonly findings: readonly Finding[] }> {
   const mine = await accessTo(node, host.places);
   const theirs = await serviceFinding(line, node, { host, account, units });
   if (mine.granted)
     return { mine: true, findings: [finding("permission", "ok", "this user may open it", { line }), ...theirs] };
-  const level = theirs.some((each) => each.level === "ok") ? "note" : "bad";
+  const level = isServed || theirs.some((each) => each.level === "ok") ? "note" : "bad";
   return { mine: false, findings: [causeFinding("permission", level, noPermission(node, mine.cure), { line }), ...theirs] };
 }
 

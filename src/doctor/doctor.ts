@@ -7,10 +7,10 @@ import { checkHolders, deviceFinding, findDevice, permissionFindings, stopComman
 import { diagnoseLine } from "./diagnosis.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, type HostPlaces, hostOf } from "./host.ts";
-import { portFindings } from "./ports.ts";
+import { type ConfiguredPort, portFindings } from "./ports.ts";
 import { type Processes, readProcesses } from "./processes.ts";
 import { scanLine } from "./scan.ts";
-import { findService, lineStateFindings, type RunningPosline, serviceFindings } from "./service.ts";
+import { findService, lineStateFindings, type RunningPosline, saysItHas, saysItWrites, serviceFindings } from "./service.ts";
 import { type ConfigToCheck, type DoctorTarget, loadConfigToCheck } from "./setup.ts";
 import { clockFindings, nodeFinding, stateFindings } from "./system.ts";
 import { noUnits, readUnits, type SystemdUnits } from "./units.ts";
@@ -92,9 +92,11 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
   const lines = Object.entries(setup.lines).map(reported);
   if (config === undefined) add([await devicesFinding(host)]);
   else {
-    add(await stateFindings(config, facts));
-    add(await portFindings(config, facts));
     const service = await findService(config, facts);
+    const isWritten = (folder: string) => service !== undefined && saysItWrites(service, folder);
+    add(await stateFindings(config, { ...facts, isWritten }));
+    const owner = (wanted: ConfiguredPort) => (service !== undefined && saysItHas(service, wanted) ? service.pid : undefined);
+    add(await portFindings(config, { ...facts, saysItHas: owner }));
     add(serviceFindings(service));
     for (const [name, line] of Object.entries(setup.lines)) {
       onLine(reported([name, line]));
@@ -181,7 +183,8 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   const { host, processes } = facts;
   const holders = await checkHolders(name, node, host, processes);
   yield [deviceFinding(name, line.path, node, device), holders.finding];
-  const permission = await permissionFindings(name, node, facts);
+  const isServed = !holders.free && holders.finding.level === "ok";
+  const permission = await permissionFindings(name, node, { ...facts, isServed });
   yield permission.findings;
   const programs = await competingProgramFindings(name, node, { device, host, processes });
   yield programs.findings;

@@ -16,28 +16,34 @@ export interface TcpListener {
   readonly inode: string;
 }
 
+interface PortFacts {
+  readonly host: Host;
+  readonly processes: Processes;
+  readonly units: SystemdUnits;
+  /** The posline that says that a port is its own, by its number. */
+  readonly saysItHas: (wanted: ConfiguredPort) => number | undefined;
+}
+
 /** Whether the ports of the configuration can be had, or who has them. */
-export async function portFindings(
-  config: Config,
-  { host, processes, units }: { readonly host: Host; readonly processes: Processes; readonly units: SystemdUnits },
-): Promise<Finding[]> {
+export async function portFindings(config: Config, facts: PortFacts): Promise<Finding[]> {
+  const { host, units } = facts;
   const listening = await readTcpListeners(host);
   const findings: Finding[] = [];
   for (const wanted of configuredPorts(config)) {
-    const { name, host: listenHost, port, service } = wanted;
+    const { host: listenHost, port, service } = wanted;
     const more = service === undefined ? {} : { service };
     const taken = listenerOn(wanted, listening);
-    const where = `${name}'s port ${port}`;
+    const where = wordsOf(wanted);
     if (listening.length === 0 && taken === undefined && (await readTextAt(host.proc, "net", "tcp")) === undefined) {
       findings.push(finding("port", "skipped", `${where}: the kernel's table of sockets can't be read`, more));
     } else if (taken === undefined) findings.push(freeFinding(where, { host: listenHost, port }, units, more));
-    else findings.push(await takenFinding(where, taken, { processes, units, more }));
+    else findings.push(await takenFinding(wanted, taken, facts));
   }
   return findings;
 }
 
 /** A port of the configuration. */
-interface ConfiguredPort {
+export interface ConfiguredPort {
   readonly name: string;
   readonly host: string;
   readonly port: number;
@@ -76,11 +82,15 @@ function freeFinding(
   });
 }
 
+const wordsOf = ({ name, port }: ConfiguredPort) => `${name}'s port ${port}`;
+
 async function takenFinding(
-  where: string,
+  wanted: ConfiguredPort,
   { address, port, inode }: TcpListener,
-  { processes, units, more }: { readonly processes: Processes; readonly units: SystemdUnits; readonly more: ServiceDetail },
+  { processes, units, saysItHas }: PortFacts,
 ): Promise<Finding> {
+  const where = wordsOf(wanted);
+  const more: ServiceDetail = wanted.service === undefined ? {} : { service: wanted.service };
   const holders = await processes.holding(inode);
   const ours = holders.find((running) => poslineNameOf(running) !== undefined);
   if (ours !== undefined) return finding("port", "ok", `${where} is posline's (process ${ours.pid})`, more);
@@ -92,8 +102,10 @@ async function takenFinding(
   const stranger = holders.find(({ pid }) => pid !== 1) ?? holders[0];
   const taken = `${where} on ${address} is taken`;
   if (stranger === undefined) {
+    const pid = saysItHas(wanted);
+    if (pid !== undefined) return finding("port", "ok", `${where} is posline's (process ${pid}), as it says`, more);
     const cause = "by another user's process, which this user can't see";
-    return finding("port", "bad", taken, { ...more, cause, cure: `sudo ss -ltnp 'sport = :${port}' shows which: stop it` });
+    return finding("port", "bad", taken, { ...more, cause, cure: "sudo posline doctor shows which: it may be posline's own" });
   }
   const { pid, name, unit } = stranger;
   const tool = poslineToolOf(stranger);

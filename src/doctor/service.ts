@@ -9,7 +9,7 @@ import { OpenError } from "../device/transport.ts";
 import { parseObject } from "../envelope/json.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, namesIn } from "./host.ts";
-import { configuredPorts, listenerOn, readTcpListeners } from "./ports.ts";
+import { type ConfiguredPort, configuredPorts, listenerOn, readTcpListeners } from "./ports.ts";
 import { type Processes, poslineNameOf, type RunningProcess } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
 
@@ -92,6 +92,21 @@ async function askService(admin: Config["admin"], host: Host): Promise<Pick<Runn
   const { url: base, headers } = adminAccess(admin);
   const answer = await host.httpGet(`${base}/status`, headers);
   return { base, status: answer?.status === 200 ? parseObject(answer.body) : undefined };
+}
+
+/** Whether it says that a port of the configuration is its own: whose socket that is may be hidden from this user. */
+export function saysItHas({ base, status }: RunningPosline, { name, port, service }: ConfiguredPort): boolean {
+  if (status === undefined) return false;
+  if (service === undefined) return name === "admin" && base !== undefined && Number(new URL(base).port) === port;
+  const services = status["services"];
+  const shown = isObject(services) ? services[service] : undefined;
+  return isObject(shown) && shown["port"] === port;
+}
+
+/** Whether it says that it writes its journal of money into a folder. */
+export function saysItWrites({ status }: RunningPosline, folder: string): boolean {
+  const journal = status?.["journal"];
+  return isObject(journal) && journal["folder"] === folder && journal["state"] === "ok";
 }
 
 /** What concerns the whole service: that it answers, and its journal of money. */

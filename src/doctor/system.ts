@@ -50,11 +50,15 @@ async function syncFinding(host: Host, cure: string): Promise<Finding> {
   return finding("time sync", "note", "the clock follows no time server", { cause, cure });
 }
 
+interface StateFacts {
+  readonly host: Host;
+  readonly account: ServiceAccount | undefined;
+  /** Whether a running posline says that it writes its journal there. */
+  readonly isWritten: (folder: string) => boolean;
+}
+
 /** Whether the journal of money can be written. */
-export async function stateFindings(
-  { journal }: Config,
-  { host, account }: { readonly host: Host; readonly account: ServiceAccount | undefined },
-): Promise<Finding[]> {
+export async function stateFindings({ journal }: Config, { host, account, isWritten }: StateFacts): Promise<Finding[]> {
   if (journal === false) {
     const cause = "after a crash or a power cut it is unknown what had been sent";
     return [
@@ -67,6 +71,8 @@ export async function stateFindings(
   const { folder } = journal;
   // The configuration's own warning says it.
   if (folder === undefined) return [];
+  // Which user it may be that started it, its folder doesn't tell.
+  if (isWritten(folder)) return [finding("journal", "ok", `posline writes it into ${folder}`)];
   const here = await stat(folder).catch((error: NodeJS.ErrnoException) => error.code ?? "unknown");
   if (typeof here === "string") return [missing(folder, here, account)];
   if (!here.isDirectory())

@@ -431,6 +431,22 @@ test("examine() tells who has a port: nobody, posline, systemd for posline, a st
   assert.match(one(await look(socket), "port").what, /systemd for posline/);
 });
 
+test("examine() blames nothing on a posline of another user's, whose sockets and files this user may not see", async () => {
+  const { host, node } = soundBox({ admin: {} });
+  host.mayOpen = false;
+  host.listening("0100007F", 8888, 5001).running(44, "posline", { args: ["posline", "serve"], opens: [node] });
+  const journal = { state: "ok", folder: host.at("state") };
+  const lines = { till: { state: "idle", reason: "proven" } };
+  host.web.set(...status({ ready: true, lines, services: { bank: { line: "till", port: 8888 } }, journal }));
+  const report = await look(host);
+  assert.equal(report.verdict, "ok", JSON.stringify(report.first));
+  assert.equal(one(report, "port").what, "bank's port 8888 is posline's (process 44), as it says");
+  assert.equal(one(report, "journal").what, `posline writes it into ${host.at("state")}`);
+  assert.equal(one(report, "permission").level, "note");
+  host.web.set(...status({ ready: true, lines, services: { bank: { line: "till", port: 9999 } }, journal }));
+  assert.equal(one(await look(host), "port", "bad").cure, "sudo posline doctor shows which: it may be posline's own");
+});
+
 test("examine() never advises to kill the first process, which holds the sockets of other units", async () => {
   const { host, node } = soundBox();
   host.listening("0100007F", 8888, 5001).running(1, "systemd", { opens: ["socket:[5001]", node] });
