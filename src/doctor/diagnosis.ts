@@ -12,6 +12,7 @@ import { openErrorFinding } from "./device.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
 import type { Host } from "./host.ts";
 import { type ProbeAnswer, type ProbeResult, probeAnswerMs, probeServices, ServiceProbe } from "./probe.ts";
+import { headOf } from "./redact.ts";
 
 /** A line with what is configured on it. */
 export interface LineToProbe extends ProbedLine {
@@ -275,9 +276,8 @@ function silenceFinding({ config, name, scanned = false }: ProbedLine, probes: r
 
 /** What bytes are that are not an answer, and what to do about it. */
 function bytesFinding(line: ProbedLine, pattern: BytePattern, bytes: Buffer, isHarmless: boolean): Finding {
-  const head = Array.from(bytes.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join(" ");
   const { what, cause, cure } = patternTexts(pattern, line);
-  return finding("bytes", isHarmless ? "warn" : "bad", `${what}: ${head}`, { line: line.name, cause, cure });
+  return finding("bytes", isHarmless ? "warn" : "bad", `${what}: ${headOf(bytes)}`, { line: line.name, cause, cure });
 }
 
 interface PatternTexts {

@@ -3,7 +3,8 @@ import type { RedactedBytes } from "./finding.ts";
 
 /**
  * Bytes of a line as anybody may see them: what a technician pastes into a ticket. Only posline's own probes and the answers
- * to them stand there whole; of all else the beginning, which tells what it is and is too short for a card or a name.
+ * to them stand there whole; of all else the beginning, which tells what it is and is too short for a name, without what may be a
+ * card's number: bytes that are no frame may begin with one.
  */
 
 /** Bytes of a probe or its answer that are shown, and of anything else. */
@@ -27,17 +28,43 @@ export interface RedactOptions {
 
 export function redact(bytes: Buffer, { direction, atMs, text, secret }: RedactOptions): RedactedBytes {
   const hidden = hiddenIn(bytes, secret);
-  const visible = bytes.subarray(0, text === undefined ? headBytesMax : wholeBytesMax);
-  const pairs = Array.from(visible, (byte, at) => (hidden(at) ? "**" : byte.toString(16).padStart(2, "0")));
-  if (visible.length < bytes.length) pairs.push("..");
+  const hex =
+    text === undefined
+      ? headOf(bytes, hidden)
+      : hexOf(bytes.subarray(0, wholeBytesMax), { hidden, cut: bytes.length > wholeBytesMax });
   const shownText = text === undefined ? undefined : masked(text, secret).slice(0, textMax);
   return {
     direction,
     atMs: Math.round(atMs),
     bytes: bytes.length,
-    hex: pairs.join(" "),
+    hex,
     ...(shownText === undefined ? {} : { text: shownText }),
   };
+}
+
+/** The beginning of bytes that may be anything, in hexadecimal. */
+export function headOf(bytes: Buffer, hidden: (at: number) => boolean = () => false): string {
+  const isCard = cardDigitsIn(bytes);
+  const cut = bytes.length > headBytesMax;
+  return hexOf(bytes.subarray(0, headBytesMax), { hidden: (at) => hidden(at) || isCard(at), cut });
+}
+
+function hexOf(bytes: Buffer, { hidden, cut }: { readonly hidden: (at: number) => boolean; readonly cut: boolean }): string {
+  const pairs = Array.from(bytes, (byte, at) => (hidden(at) ? "**" : byte.toString(16).padStart(2, "0")));
+  return (cut ? [...pairs, ".."] : pairs).join(" ");
+}
+
+/** Digits in a row, also in groups, of which there are as many as card numbers have; the first six name the issuer and may be seen. */
+const cardRuns = /(?:\d[ -]?){6}(?:[ -]?\d){6,}/g;
+
+function cardDigitsIn(bytes: Buffer): (at: number) => boolean {
+  // Whatever begins in the head ends within this.
+  const text = bytes.toString("latin1", 0, 4 * headBytesMax);
+  const runs = [...text.matchAll(cardRuns)].map(({ index, 0: run }) => {
+    const issuer = /^(?:\d[ -]?){6}/.exec(run)?.[0].length ?? 0;
+    return { from: index + issuer, to: index + run.length };
+  });
+  return (at) => runs.some(({ from, to }) => at >= from && at < to);
 }
 
 /** What a text has no business to show: the secret, and what a terminal would obey; of line breaks a space is left. */

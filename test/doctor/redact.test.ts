@@ -23,6 +23,22 @@ test("redact() shows 16 bytes of what is no answer, and 256 of what is one", () 
   assert.deepEqual([pairs("A").length, pairs("A").at(-1)], [257, ".."]);
 });
 
+test("redact() shows the first six digits at most of what may be a card's number, whole, cut off or in groups", () => {
+  for (const text of [
+    "4111111111111111",
+    ";4111111111111111=2512",
+    "4111 1111 1111 1111",
+    "\u0002371449635398431",
+    "630400000000",
+  ]) {
+    const { hex } = redact(Buffer.from(text, "latin1"), { direction: "received", atMs: 0 });
+    const shown = hex.split(" ").filter((pair) => /^3\d$/.test(pair));
+    assert.deepEqual([shown.length, hex.includes("**")], [6, true], `${text}: ${hex}`);
+  }
+  const { hex } = redact(Buffer.from("pay 20261126-15"), { direction: "received", atMs: 0 });
+  assert.equal(hex.includes("**"), false);
+});
+
 test("redact() lets no control character of a text through", () => {
   const { text } = redact(Buffer.from("x"), { direction: "received", atMs: 0, text: '{"message":"\u001b[2J"}' });
   assert.equal(text, '{"message":" [2J"}');
