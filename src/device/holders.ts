@@ -1,6 +1,7 @@
 import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../core/error-code.ts";
+import { numbersOf } from "./sysfs.ts";
 
 /**
  * Who has a device open. Linux shows it in two places: the descriptors of each process, which only its user and root may see,
@@ -103,11 +104,9 @@ export async function readLocks(proc = "/proc"): Promise<readonly FileLock[]> {
   return Array.from(lines, ([, kind = "", pid, file = ""]) => ({ kind, pid: Number(pid), file }));
 }
 
-/** A file as the list names it: major and minor of its file system in hex, from the packing of Linux's dev_t, and the inode. */
+/** A file as the list names it: major and minor of its file system in hex, and the inode. */
 export function lockedFileOf({ dev, ino }: { readonly dev: number; readonly ino: number }): string {
-  const packed = BigInt(dev);
-  const major = ((packed >> 8n) & 0xfffn) | ((packed >> 32n) & ~0xfffn);
-  const minor = (packed & 0xffn) | ((packed >> 12n) & ~0xffn & 0xffffffffn);
+  const { major, minor } = numbersOf(dev);
   const hex = (value: bigint) => value.toString(16).padStart(2, "0");
   return `${hex(major)}:${hex(minor)}:${ino}`;
 }

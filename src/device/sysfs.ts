@@ -55,6 +55,20 @@ async function ttyOf(name: string, entry: string): Promise<Tty | undefined> {
   return folder === undefined || (await attribute(entry, "type")) === "0" ? undefined : { name, folder };
 }
 
+/** Major and minor, from the packing of Linux's dev_t. */
+export function numbersOf(dev: number): { readonly major: bigint; readonly minor: bigint } {
+  const packed = BigInt(dev);
+  const major = ((packed >> 8n) & 0xfffn) | ((packed >> 32n) & ~0xfffn);
+  const minor = (packed & 0xffn) | ((packed >> 12n) & ~0xffn & 0xffffffffn);
+  return { major, minor };
+}
+
+/** What kind of device a character device's number stands for: `tty`, `mem`; undefined where sysfs doesn't say, as of a pty. */
+export async function classOf(rdev: number, sys: string): Promise<string | undefined> {
+  const { major, minor } = numbersOf(rdev);
+  return linkName(join(sys, "dev", "char", `${major}:${minor}`, "subsystem"));
+}
+
 /** The ttys of USB adapters, by name. */
 export async function listUsbTtys(sys: string): Promise<UsbTty[]> {
   const ttys = await Promise.all((await listTtys(sys, (name) => !neverUsb.test(name))).map(usbTtyOf));

@@ -3,7 +3,16 @@ import { basename } from "node:path";
 import { quoted } from "../core/shell-text.ts";
 import { accessTo, type Device, listDevices } from "../device/devices.ts";
 import { type Holder, isPoslineUnit, lookForHolders } from "../device/holders.ts";
-import { heldBy, killOf, noPermission, permissionCures, serviceUser, stopUnit } from "../device/open-errors.ts";
+import {
+  heldBy,
+  isNoSerialDevice,
+  killOf,
+  noPermission,
+  permissionCures,
+  serviceUser,
+  stopUnit,
+} from "../device/open-errors.ts";
+import { classOf } from "../device/sysfs.ts";
 import { OpenError } from "../device/transport.ts";
 import { mayUse, type ServiceAccount } from "./accounts.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
@@ -21,6 +30,12 @@ export async function findDevice(line: string, path: string, host: Host): Promis
   const devices = await listDevices(host.places);
   try {
     const node = await host.resolve(path);
+    // Half of the box has /dev/null open: all of that would be named as in the way.
+    const rdev = await stat(node).then(
+      (found) => found.rdev,
+      () => 0,
+    );
+    if (((await classOf(rdev, host.sys)) ?? "tty") !== "tty") throw new OpenError(isNoSerialDevice(path));
     const device = devices.find((each) => basename(each.path) === basename(node));
     return { node, device };
   } catch (error) {

@@ -138,6 +138,16 @@ test("examine() tells a device that isn't there, with those that are", async () 
   assert.equal(line.openings, 0);
 });
 
+test("examine() stops nobody for a device that isn't serial at all, as /dev/null, which half of the box has open", async () => {
+  const { host } = soundBox({ lines: { till: { path: "/dev/null" } } });
+  host.running(812, "sshd", { opens: ["/dev/null"] });
+  host.link("sys/dev/char/1:3/subsystem", "sys/class/mem");
+  const report = await look(host);
+  const device = one(report, "device", "bad");
+  assert.deepEqual([device.what, report.first], ["/dev/null is not a serial device", device]);
+  for (const { cure = "" } of report.findings) assert.doesNotMatch(cure, /kill/);
+});
+
 test("examine() names a stranger that holds the device and how to stop it, and leaves the line alone", async () => {
   const { host, line, node } = soundBox();
   host.running(812, "minicom", { opens: [node] });
