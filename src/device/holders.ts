@@ -153,8 +153,12 @@ export async function processOf(pid: number, proc: string): Promise<Holder> {
   return { pid, name: name.trim(), ...(isPoslineUnit(unit) && { unit }) };
 }
 
-/** The innermost service of a process's control group: `0::/system.slice/posline.service`. */
+/**
+ * The innermost service of a process's control group: `0::/system.slice/posline.service`. None of a user's own session, whose services
+ * the system's systemctl doesn't know, and whose `user@1000.service` is all that the user runs.
+ */
 export function serviceIn(group: string): string | undefined {
+  if (/\/user@\d+\.service(?=\/|$)/m.test(group)) return undefined;
   return [...group.matchAll(/\/([^/\n]+\.service)(?=\/|$)/gm)].at(-1)?.[1];
 }
 

@@ -111,7 +111,9 @@ async function takenFinding(
   const tool = poslineToolOf(stranger);
   const cause = tool === undefined ? {} : { cause: `it is posline ${tool}, and no bridge` };
   const kill = killOf([pid]) ?? "systemctl list-sockets shows whose it is: stop that unit";
-  const cure = unit === undefined ? `${kill}, or configure another port` : `sudo systemctl disable --now ${unit}`;
+  const own = unit === undefined ? `${kill}, or configure another port` : `sudo systemctl disable --now ${unit}`;
+  // Its unit is all of Docker's, and it goes with the container that it listens for.
+  const cure = name === "docker-proxy" ? `sudo docker ps --filter publish=${port} shows the container: stop that one` : own;
   return finding("port", "bad", `${taken} by process ${pid} (${name})`, { ...more, ...cause, cure });
 }
 

@@ -457,6 +457,24 @@ test("examine() blames nothing on a posline of another user's, whose sockets and
   assert.equal(one(await look(host), "port", "bad").cure, "sudo posline doctor shows which: it may be posline's own");
 });
 
+test("examine() ends no user's whole session for one program of it", async () => {
+  for (const own of ["app.slice/vte-spawn-1.scope", "app.slice/oldpos.service", "session.slice/pos.service"]) {
+    const { host, node } = soundBox();
+    host.listening("0100007F", 8888, 5001).running(90, "python3", { opens: ["socket:[5001]", node] });
+    host.write("proc/90/cgroup", `0::/user.slice/user-1000.slice/user@1000.service/${own}\n`);
+    const report = await look(host);
+    assert.equal(one(report, "port", "bad").cure, "sudo kill 90, or configure another port", own);
+    assert.equal(one(report, "holder", "bad").cure, "stop it: sudo kill 90", own);
+  }
+});
+
+test("examine() stops one container for a port that Docker listens on, and not Docker", async () => {
+  const { host } = soundBox();
+  host.listening("0100007F", 8888, 5001).running(90, "docker-proxy", { unit: "docker.service", opens: ["socket:[5001]"] });
+  const { cure } = one(await look(host), "port", "bad");
+  assert.equal(cure, "sudo docker ps --filter publish=8888 shows the container: stop that one");
+});
+
 test("examine() never advises to kill the first process, which holds the sockets of other units", async () => {
   const { host, node } = soundBox();
   host.listening("0100007F", 8888, 5001).running(1, "systemd", { opens: ["socket:[5001]", node] });
