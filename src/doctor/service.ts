@@ -8,7 +8,7 @@ import { killOf, stopUnit } from "../device/open-errors.ts";
 import { OpenError } from "../device/transport.ts";
 import { parseObject } from "../envelope/json.ts";
 import { type Finding, finding } from "./finding.ts";
-import { type Host, namesIn } from "./host.ts";
+import { type Host, namesIn, readTextAt } from "./host.ts";
 import { type ConfiguredPort, configuredPorts, listenerOn, readTcpListeners } from "./ports.ts";
 import { type Processes, poslineNameOf, type RunningProcess } from "./processes.ts";
 import type { SystemdUnits } from "./units.ts";
@@ -27,6 +27,8 @@ export interface RunningPosline {
   readonly status: JsonObject | undefined;
   /** It was started with an emulated terminal in place of every device. */
   readonly emulated: boolean;
+  /** It stands still until it is told to go on: Ctrl-Z in its terminal, a SIGSTOP, a debugger. */
+  readonly stopped: boolean;
 }
 
 interface ServiceFacts {
@@ -57,7 +59,9 @@ export async function findService(
     if (holders.has(running.pid) || (isUnit && isSocketOurs && (await isHidden(running, host)))) {
       const asked = await askService(isUnit ? (config.admin ?? adminDefaults) : config.admin, host);
       const emulated = running.args.includes("--emulated");
-      return { pid: running.pid, unit: isUnit ? running.unit : undefined, emulated, ...asked };
+      const state = (await readTextAt(host.proc, String(running.pid), "status")) ?? "";
+      const stopped = /^State:\s+T/im.test(state);
+      return { pid: running.pid, unit: isUnit ? running.unit : undefined, emulated, stopped, ...asked };
     }
   }
   return undefined;
@@ -112,8 +116,12 @@ export function saysItWrites({ status }: RunningPosline, folder: string): boolea
 /** What concerns the whole service: that it answers, and its journal of money. */
 export function serviceFindings(service: RunningPosline | undefined): Finding[] {
   if (service === undefined) return [];
-  const { pid, unit, base, status } = service;
+  const { pid, unit, base, status, stopped } = service;
   const name = `posline (process ${pid})`;
+  if (stopped) {
+    const cause = "Ctrl-Z in its terminal, or a SIGSTOP";
+    return [finding("service", "bad", `${name} stands still: no call is answered`, { cause, cure: `sudo kill -CONT ${pid}` })];
+  }
   if (base === undefined) {
     const restart = unit === undefined ? "start it again" : "sudo systemctl restart posline";
     const cure = `posline doctor --config FILE, with the file that it was started with; or add "admin": {} to that file, then ${restart}`;

@@ -258,6 +258,17 @@ test("examine() tells that it can't ask a service where its own configuration na
   );
 });
 
+test("examine() tells a posline that stands still, whether it has an admin port or not", async () => {
+  for (const more of [{ admin: {} }, {}]) {
+    const { host, node } = soundBox(more);
+    host.running(44, "posline", { args: ["posline", "serve"], opens: [node] }).write("proc/44/status", "State:\tT (stopped)\n");
+    const report = await look(host);
+    const { what, cure } = one(report, "service", "bad");
+    assert.equal(what, "posline (process 44) stands still: no call is answered");
+    assert.deepEqual([cure, report.verdict], ["sudo kill -CONT 44", "bad"]);
+  }
+});
+
 test("examine() asks the package's service at the usual admin port, whatever the file says", async () => {
   const { host, node } = soundBox();
   host.installed().running(44, "posline", { args: ["/usr/bin/posline", "serve"], unit: "posline.service", opens: [node] });
