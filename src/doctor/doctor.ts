@@ -175,7 +175,7 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   }
   const found = await findDevice(name, line.path, facts.host);
   if ("findings" in found) {
-    const lineState = lineStateFindings({ name, path: line.path }, service);
+    const lineState = lineStateFindings({ ...line, name }, service);
     yield [...found.findings, ...lineState, notProbed(name, "there is no device to test")];
     return;
   }
@@ -189,7 +189,7 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   const programs = await competingProgramFindings(name, node, { device, host, processes });
   yield programs.findings;
   yield await usbSettingsFindings(name, node, device, host);
-  yield lineStateFindings({ name, path: line.path, node }, service);
+  yield lineStateFindings({ ...line, name, node }, service);
   if (!holders.free) {
     const cure = `${await stopCommand(node, host, processes)}, then this command again, for a full test`;
     yield [notProbed(name, "the device is in use", cure)];

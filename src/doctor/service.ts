@@ -150,6 +150,9 @@ export function serviceFindings(service: RunningPosline | undefined): Finding[] 
   return findings;
 }
 
+/** Milliseconds that a recovery by silence may take beyond that silence. */
+const recoveryMarginMs = 5_000;
+
 /** States in which a request is sent at once. */
 const usable = ["idle", "awaiting", "open"];
 
@@ -159,6 +162,8 @@ interface ConfiguredLine {
   readonly path: string;
   /** The device that its path means now. */
   readonly node?: string;
+  /** Milliseconds of silence that may have to prove it clean. */
+  readonly lateReplyMs: number;
 }
 
 /** What the service says of a line; nothing when it doesn't know the line. */
@@ -183,6 +188,13 @@ export function lineStateFindings(configured: ConfiguredLine, service: RunningPo
   const unheard = unheardFindings(line, service);
   if (usable.includes(state)) return [...unheard, finding("service", "ok", what, { line })];
   if (unheard.length > 0) return [...unheard, finding("service", "note", what, { line })];
+  const leftMs =
+    configured.lateReplyMs + recoveryMarginMs - (typeof shown["sinceMs"] === "number" ? shown["sinceMs"] : Infinity);
+  if (state === "recovering" && leftMs > 0) {
+    const cause = "it is proven clean, as after each start and each answer that stayed out: calls wait until then";
+    const cure = `wait ${Math.ceil(leftMs / 1_000)} s, and run this command again`;
+    return [finding("service", "warn", what, { line, cause, cure })];
+  }
   const stop = service.unit === undefined ? killOf([service.pid]) : stopUnit(service.unit);
   const cure = `${stop ?? "stop it"}; posline doctor --line ${quoted(line)} then tests the terminal itself`;
   return [finding("service", "bad", what, { line, cure })];

@@ -258,6 +258,18 @@ test("examine() tells that it can't ask a service where its own configuration na
   );
 });
 
+test("examine() has a recovery wait for its time, and stops no posline that has just begun one", async () => {
+  const { host, node } = soundBox({ admin: {} });
+  host.running(44, "posline", { args: ["posline", "serve"], opens: [node] });
+  const lines = (sinceMs: number) => ({ till: { state: "recovering", reason: "the device opened", sinceMs } });
+  host.web.set(...status({ ready: false, lines: lines(4_000) }));
+  const report = await look(host);
+  const begun = report.findings.find(({ check, line }) => check === "service" && line === "till");
+  assert.deepEqual([begun?.level, begun?.cure, report.verdict], ["warn", "wait 31 s, and run this command again", "ok"]);
+  host.web.set(...status({ ready: false, lines: lines(60_000) }));
+  assert.match(one(await look(host), "service", "bad").cure ?? "", /^sudo kill 44; posline doctor --line till then/);
+});
+
 test("examine() tells a posline that stands still, whether it has an admin port or not", async () => {
   for (const more of [{ admin: {} }, {}]) {
     const { host, node } = soundBox(more);
