@@ -131,6 +131,10 @@ export const namesOfCrc16 = { arc: "CRC-16/ARC", umts: "CRC-16/UMTS" } as const;
 
 const timeOf = (ms: number) => (ms < 1_000 ? `${Math.max(1, Math.round(ms))} ms` : `${(ms / 1_000).toFixed(1)} s`);
 
+/** Characters of a terminal's own words that are shown, and names. */
+const messageMax = 80;
+const namesMax = 8;
+
 /** What the service says that it can do. */
 function capabilitiesText(json: JsonObject): string {
   const data = isObject(json["data"]) ? json["data"] : {};
@@ -139,11 +143,9 @@ function capabilitiesText(json: JsonObject): string {
   }
   const systems = Array.isArray(data["systems"]) ? data["systems"] : [];
   const names = systems.flatMap((system: unknown) => (isObject(system) ? [String(system["name"])] : []));
-  return names.length === 0 ? "no payment system" : `payment systems ${names.slice(0, 8).join(", ")}`;
+  const shown = names.slice(0, namesMax).map((name) => maskCardNumbers(name).slice(0, messageMax));
+  return names.length === 0 ? "no payment system" : `payment systems ${shown.join(", ")}`;
 }
-
-/** Characters of an error's message that are shown. */
-const messageMax = 80;
 
 /** The line works, and the service refuses the probe. */
 function errorFinding(probe: ServiceProbe, { json, ms }: ProbeAnswer, more: FindingDetails): Finding {

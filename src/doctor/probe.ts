@@ -168,7 +168,7 @@ class ProbeSession {
     const { raw, rawBytes, lastByteMs } = this.#link;
     const noise = rawBytes > this.#framed + this.#brokenBytes;
     probe.receivedBytes += rawBytes;
-    if (rawBytes > this.#framed) probe.takeUnframed(raw, lastByteMs, noise);
+    if (rawBytes > this.#framed) probe.takeUnframed(raw, { bytes: rawBytes, atMs: lastByteMs, noise });
     return noise;
   }
 
@@ -309,11 +309,19 @@ export class ServiceProbe {
     this.#record(received, undefined);
   }
 
-  /** Takes bytes that are not whole frames. @param noise Some of them aren't frames with a wrong checksum either. */
-  takeUnframed(raw: Buffer, atMs: number, noise: boolean): void {
+  /**
+   * Takes bytes that are not whole frames.
+   * @param raw The first of them, and `bytes` how many came.
+   * @param noise Some of them aren't frames with a wrong checksum either.
+   */
+  takeUnframed(
+    raw: Buffer,
+    { bytes, atMs, noise }: { readonly bytes: number; readonly atMs: number; readonly noise: boolean },
+  ): void {
     // At a wrong speed a few zeros look like an empty frame: the whole tells more than that.
     if (noise && raw.length > this.garbage.length) this.garbage = raw;
-    this.frames.push(redact(raw, { direction: "received", atMs: atMs - this.#beganMs, secret: this.#secret }));
+    const shown = redact(raw, { direction: "received", atMs: atMs - this.#beganMs, secret: this.#secret });
+    this.frames.push({ ...shown, bytes });
   }
 
   #record({ item, crc16, atMs }: ReceivedItem, text: string | undefined): void {

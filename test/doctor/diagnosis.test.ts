@@ -373,3 +373,17 @@ test("diagnoseLine() knows another speed though zeros of it look like an empty f
   assert.match(findings[0]?.what ?? "", /^bytes came that were sent at another speed: /);
   assert.match(findings[0]?.cure ?? "", /^posline doctor --line till --scan finds the speed/);
 });
+
+test("diagnoseLine() says how many bytes came, also of more than it keeps, and shows no giant name", async () => {
+  const babbling = new FakeLine();
+  babbling.onWrite = () => babbling.send(Buffer.alloc(6_000, 0x99));
+  const { findings } = await ask(babbling, ["bank"]);
+  const frames = findings.flatMap((found) => found.frames ?? []).filter(({ direction }) => direction === "received");
+  assert.deepEqual([...new Set(frames.map(({ bytes }) => bytes))], [6_000]);
+  const name = "PALM".repeat(10_000);
+  const answer = JSON.stringify({ status: "success", data: { systems: [{ name, operations: ["check"] }] } });
+  const wordy = terminal(new FakeLine(), () => answer);
+  const { what } = (await ask(wordy, ["qr"])).findings[0] ?? { what: "" };
+  assert.match(what, /payment systems PALMPALM/);
+  assert.ok(what.length < 200, what.slice(0, 300));
+});
