@@ -90,7 +90,7 @@ export interface ProbedLine {
 }
 
 /** What the answers of a line's services say, and what their silence does. What concerns the whole line comes first, and once. */
-export function answerFindings(line: ProbedLine, probes: readonly ServiceProbe[], result: ProbeResult): Finding[] {
+export function answerFindings(line: LineToProbe, probes: readonly ServiceProbe[], result: ProbeResult): Finding[] {
   const anyAnswer = probes.some(({ answer, odd }) => answer !== undefined || odd);
   const ofLine = lineFindings(line, probes, result, anyAnswer);
   const isExplained = ofLine.some(({ level }) => level === "bad");
@@ -214,7 +214,7 @@ function unansweredFinding(
 }
 
 /** What concerns the whole line: the checksum it uses, its silence, and bytes that are not an answer. */
-function lineFindings(line: ProbedLine, probes: readonly ServiceProbe[], result: ProbeResult, anyAnswer: boolean): Finding[] {
+function lineFindings(line: LineToProbe, probes: readonly ServiceProbe[], result: ProbeResult, anyAnswer: boolean): Finding[] {
   const findings: Finding[] = [];
   const more = { line: line.name };
   if (result.lost !== undefined) {
@@ -256,7 +256,7 @@ const damaged = {
 } as const;
 
 /** Not one byte came: what it may be, the likeliest first. */
-function silenceFinding({ config, name, scanned = false }: ProbedLine, probes: readonly ServiceProbe[]): Finding {
+function silenceFinding({ config, name, services, scanned = false }: LineToProbe, probes: readonly ServiceProbe[]): Finding {
   const hasCrc16 = probes.some(({ contract }) => contract.framing === "length");
   const isOff = ["the terminal is off, asleep or still starting", "switch it on and wait for its idle screen"];
   const isCut = [
@@ -270,7 +270,13 @@ function silenceFinding({ config, name, scanned = false }: ProbedLine, probes: r
         `its speed is not ${config.baudRate} baud`,
         `posline doctor --line ${quoted(name)} --scan tries the usual speeds${hasCrc16 ? " and both CRC16" : ""}`,
       ];
-  const pairs = [isOff, isCut, isOther, isUnset];
+  // A terminal hears nothing in what is meant for one of another kind.
+  const others = new Set(Object.values(services).flatMap(({ line }) => (line === name ? [] : [line])));
+  const isSwapped = [
+    `the terminal of line ${[...others].join(" or ")} is at this cable`,
+    "follow the cable to its terminal, and swap the cables, or the lines' paths in the configuration",
+  ];
+  const pairs = [isOff, isCut, ...(others.size === 0 ? [] : [isSwapped]), isOther, isUnset];
   const numbered = (at: 0 | 1) => pairs.map((pair, index) => `${index + 1}. ${pair[at]}`).join("; ");
   const what = scanned ? "not one byte came back, at any speed" : "not one byte came back";
   return finding("silence", "bad", what, { line: name, cause: numbered(0), cure: numbered(1) });

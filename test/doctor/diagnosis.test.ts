@@ -41,7 +41,16 @@ interface Asked {
 async function ask(
   line: FakeLine,
   names: readonly ContractName[],
-  { config = {}, signed = true }: { readonly config?: Partial<LineConfig>; readonly signed?: boolean } = {},
+  {
+    config = {},
+    signed = true,
+    other = {},
+  }: {
+    readonly config?: Partial<LineConfig>;
+    readonly signed?: boolean;
+    /** Services of another line. */
+    readonly other?: Config["services"];
+  } = {},
 ): Promise<Asked> {
   const time = new VirtualTime();
   const began = time.nowMs;
@@ -51,7 +60,7 @@ async function ask(
     const whole = { path: "/dev/ttyUSB0", ...lineDefaults, ...config };
     let findings: readonly Finding[] | undefined;
     const asking = diagnoseLine(
-      { name: "till", config: whole, device: "/dev/ttyUSB0", services: servicesOf(names, signed) },
+      { name: "till", config: whole, device: "/dev/ttyUSB0", services: { ...servicesOf(names, signed), ...other } },
       host,
       (text) => progress.push(text),
     ).then((found) => {
@@ -386,4 +395,14 @@ test("diagnoseLine() says how many bytes came, also of more than it keeps, and s
   const { what } = (await ask(wordy, ["qr"])).findings[0] ?? { what: "" };
   assert.match(what, /payment systems PALMPALM/);
   assert.ok(what.length < 200, what.slice(0, 300));
+});
+
+test("diagnoseLine() of a silent line has another line's terminal for a cause where there is another line", async () => {
+  const alone = (await ask(new FakeLine(), ["bank"])).findings[0];
+  assert.doesNotMatch(alone?.cause ?? "", /the terminal of line/);
+  const other = { fiscal: serviceConfigOf({ contract: "fiscal", port: 8008, line: "printer" }) };
+  const swapped = (await ask(new FakeLine(), ["bank"], { other })).findings[0];
+  assert.equal(swapped?.check, "silence");
+  assert.match(swapped?.cause ?? "", /; 3\. the terminal of line printer is at this cable; 4\. its speed is not 115200 baud;/);
+  assert.match(swapped?.cure ?? "", /; 3\. follow the cable to its terminal, and swap the cables, /);
 });
