@@ -14,6 +14,9 @@ const blocks = { section: 0x0a0d0d0a, interface: 1, packet: 6 } as const;
 /** Microseconds: as fine as the clock of the line engine. */
 const timeResolution = 6;
 
+/** Bytes of a packet that are written: Wireshark takes a file for damaged at the first packet that has more, and shows none behind it. */
+const packetBytesMax = 262_144;
+
 /** Direction bits of a packet's flags. */
 const flags = { in: 1, out: 2 } as const;
 
@@ -47,21 +50,22 @@ export class PcapngWriter {
     return block(blocks.section, head, [[4, Buffer.from(this.#program)]]);
   }
 
-  /** A frame, behind its interface if it is the first there. */
+  /** A frame, behind its interface if it is the first there. Of one that is too long its beginning is written, and its length. */
   packet({ line, timeMs, direction, bytes }: Packet): Buffer {
     const known = this.#interfaces.get(line);
     const id = known ?? this.#interfaces.size;
     this.#interfaces.set(line, id);
     const time = BigInt(Math.round(timeMs * 1_000));
+    const kept = bytes.subarray(0, packetBytesMax);
     const head = Buffer.alloc(20);
     head.writeUInt32LE(id, 0);
     head.writeUInt32LE(Number(time >> 32n), 4);
     head.writeUInt32LE(Number(time & 0xffff_ffffn), 8);
-    head.writeUInt32LE(bytes.length, 12);
+    head.writeUInt32LE(kept.length, 12);
     head.writeUInt32LE(bytes.length, 16);
     const direct = Buffer.alloc(4);
     direct.writeUInt32LE(flags[direction]);
-    const packet = block(blocks.packet, Buffer.concat([head, padded(bytes)]), [[2, direct]]);
+    const packet = block(blocks.packet, Buffer.concat([head, padded(kept)]), [[2, direct]]);
     return known === undefined ? Buffer.concat([this.#interface(line), packet]) : packet;
   }
 
