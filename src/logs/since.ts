@@ -46,10 +46,16 @@ function midnight(ms: number, days: number): number {
 
 /** A time of day on the day that begins there; undefined for one that no day has. */
 function atClock(midnightMs: number, text: string): number | undefined {
+  const clockMs = msOfClock(text);
+  return clockMs === undefined ? undefined : new Date(midnightMs).setHours(0, 0, 0, clockMs);
+}
+
+/** Milliseconds that a clock has counted at a time of day; undefined for one that no day has. */
+function msOfClock(text: string): number | undefined {
   const [, hours, minutes, seconds = "0", fraction = "0"] = clock.exec(text) ?? [];
-  const parts = [Number(hours), Number(minutes), Number(seconds), Number(fraction.padEnd(3, "0"))] as const;
-  if (!(parts[0] < 24 && parts[1] < 60 && parts[2] < 60)) return undefined;
-  return new Date(midnightMs).setHours(...parts);
+  const [h, m, s] = [Number(hours), Number(minutes), Number(seconds)];
+  if (!(h < 24 && m < 60 && s < 60)) return undefined;
+  return h * 3_600_000 + m * 60_000 + s * 1_000 + Number(fraction.padEnd(3, "0"));
 }
 
 /** A date, with or without a time of day and a zone; undefined for a day that isn't in the calendar. */
@@ -58,11 +64,9 @@ function atDate([, year, month, day, time = "0:00", zone]: RegExpExecArray): num
   const midnightMs = new Date(...parts).getTime();
   // The calendar rolls 31 April over into May.
   if (new Date(midnightMs).getMonth() !== parts[1] || new Date(midnightMs).getDate() !== parts[2]) return undefined;
-  const local = atClock(midnightMs, time);
-  if (local === undefined || zone === undefined) return local;
-  const at = new Date(local);
-  const utc = Date.UTC(...parts, at.getHours(), at.getMinutes(), at.getSeconds(), at.getMilliseconds());
-  return utc - zoneMs(zone);
+  if (zone === undefined) return atClock(midnightMs, time);
+  const clockMs = msOfClock(time);
+  return clockMs === undefined ? undefined : Date.UTC(...parts) + clockMs - zoneMs(zone);
 }
 
 /** Milliseconds that a zone is ahead of UTC. */

@@ -38,6 +38,15 @@ test("readSince() reads days and dates, local unless they have a zone", () => {
   assert.equal(read("2026-11-20T10:33-0200"), "2026-11-20T12:33:00.000Z");
 });
 
+test("readSince() reads a time with a zone alike where this box's clock skips it", () => {
+  assert.equal(read("2026-03-29T02:30Z"), "2026-03-29T02:30:00.000Z");
+  assert.equal(read("2026-03-29T02:30:05.25-01:00"), "2026-03-29T03:30:05.250Z");
+  assert.equal(read("2026-03-29T02:30"), "2026-03-29T01:30:00.000Z");
+  assert.equal(read("2026-03-29T10:30"), "2026-03-29T08:30:00.000Z");
+  assert.equal(read("2026-10-25T10:30"), "2026-10-25T09:30:00.000Z");
+  assert.equal(read("2026-03-29T25:30Z"), undefined);
+});
+
 test("readSince() counts days that are an hour short or long as days", () => {
   const afterChange = Date.parse("2026-10-26T12:00:00+01:00");
   assert.equal(read("yesterday", afterChange), "2026-10-24T22:00:00.000Z");
