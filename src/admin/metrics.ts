@@ -302,7 +302,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "posline_log_lines_dropped_total",
     type: "counter",
-    help: "Log lines left out by a budget, or dropped since the log's reader took none (reader)",
+    help: "Log lines left out by a budget, or dropped since the log's reader took none or its disk was full (reader)",
     labels: ["cause"],
     read: ({ log }) =>
       log === undefined

@@ -5,9 +5,9 @@ import { blockFor } from "./clock.ts";
 import { codeOf } from "./error-code.ts";
 
 /**
- * Where log lines leave. Several leave in one write; while the reader takes none they are held up to a bound, then dropped and
- * counted. A reader that stopped must stop neither the service nor its end: so nothing here ever blocks, neither this thread nor
- * one of the pool, which the process would wait for when it ends.
+ * Where log lines leave. Several leave in one write; while the reader takes none, or the disk is full, they are held up to a bound,
+ * then dropped and counted. A reader that stopped must stop neither the service nor its end: so nothing here ever blocks, neither
+ * this thread nor one of the pool, which the process would wait for when it ends.
  */
 
 /** Milliseconds a line may be held back, so that many leave in one write; a reader that follows doesn't notice. */
@@ -31,8 +31,8 @@ export interface LogWriterOptions {
   readonly heldBytesMax: number;
   /** Called before what is held is written: lines that are held back elsewhere come now. */
   readonly gather?: () => void;
-  /** Makes the line that tells how many were dropped, once there is room again. */
-  readonly droppedLine: (dropped: number) => string;
+  /** Makes the line that tells how many were dropped, once there is room again; `refusal` is the system's code. */
+  readonly droppedLine: (dropped: number, refusal: string) => string;
 }
 
 export class LogWriter {
@@ -46,6 +46,8 @@ export class LogWriter {
   #droppedEver = 0;
   /** Attempts in a row of which the reader took nothing. */
   #refusals = 0;
+  /** Why it took nothing the last time, as the system's code. */
+  #refusal = "";
   #timer: NodeJS.Timeout | undefined;
   #readerGone = false;
 
@@ -105,7 +107,7 @@ export class LogWriter {
       return false;
     }
     if (this.#dropped === 0 || this.#readerGone) return true;
-    this.#lines.push(this.#options.droppedLine(this.#dropped));
+    this.#lines.push(this.#options.droppedLine(this.#dropped, this.#refusal));
     this.#dropped = 0;
     return this.#drain();
   }
@@ -124,11 +126,12 @@ export class LogWriter {
       return true;
     } catch (error) {
       const code = codeOf(error);
-      if (code === "EAGAIN") return false;
-      // A reader that went away (`posline serve | head`) must not end the service; a full disk may have room again later.
+      // A reader that went away (`posline serve | head`) must not end the service.
       this.#readerGone = code === "EPIPE" || code === "EBADF";
-      this.#rest = empty;
-      return true;
+      if (this.#readerGone) return true;
+      // A full disk may have room again, and what went out may end within a line: the rest of it must come first then.
+      this.#refusal = code ?? String(error);
+      return false;
     }
   }
 }

@@ -33,7 +33,7 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" |
 export interface LogDropped {
   /** Left out by a budget; counted when the log says so itself. */
   readonly budget: number;
-  /** Dropped since the reader took none. */
+  /** Dropped since the reader took none, or the disk was full. */
   readonly reader: number;
 }
 
@@ -49,7 +49,7 @@ export interface Log {
   flush(): void;
 }
 
-/** Bytes held while the reader takes none (a stopped terminal, a frozen journal); what comes then is dropped, and counted. */
+/** Bytes held while the reader takes none (a stopped terminal, a frozen journal, a full disk); what comes then is dropped, and counted. */
 const heldBytesMax = 1024 * 1024;
 
 /**
@@ -96,8 +96,12 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
     fd,
     heldBytesMax,
     gather: () => writeHeld(),
-    droppedLine: (dropped) => {
-      const line = `{"level":"warn","time":"${isoOf(Date.now())}","dropped":${dropped},"msg":"log lines were dropped: the reader took none"}`;
+    droppedLine: (dropped, refusal) => {
+      const msg =
+        refusal === "EAGAIN"
+          ? "log lines were dropped: the reader took none"
+          : `log lines were dropped: they could not be written (${refusal})`;
+      const line = JSON.stringify({ level: "warn", time: isoOf(Date.now()), dropped, msg });
       return render === undefined ? `${prefixed ? priorityPrefix(40) : ""}${line}\n` : render(line);
     },
   });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { constants, fstatSync, openSync } from "node:fs";
+import fs, { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -204,4 +205,40 @@ test("Log.dropped counts the lines that a reader who stopped reading never took"
   } finally {
     folder.remove();
   }
+});
+
+test("Log writes what a full disk did not take once there is room, from where it stopped", (t) => {
+  const folder = scratchFolder();
+  t.after(() => folder.remove());
+  const path = join(folder.path, "log");
+  const fd = openSync(path, "a");
+  let roomBytes = 1_000;
+  const { writeSync } = fs;
+  t.mock.method(fs, "writeSync", (to: number, bytes: Buffer) => {
+    if (roomBytes === 0) throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    const written = writeSync(to, bytes.subarray(0, roomBytes));
+    roomBytes -= written;
+    return written;
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    t.mock.restoreAll();
+    syncBuiltinESMExports();
+    closeSync(fd);
+  });
+  const log = openLog("info", { fd, journald: false });
+  const count = 6_000;
+  for (let n = 0; n < count; n++) log.exchange({ ...record, key: `A-${n}`, outcome: "unknown" });
+  const { reader } = log.dropped;
+  assert.ok(reader > 0 && reader < count, `${reader} of ${count}`);
+  roomBytes = Number.POSITIVE_INFINITY;
+  log.flush();
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+  const told: Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
+  assert.deepEqual(
+    told.slice(0, -1).map((line) => line["key"]),
+    Array.from({ length: count - reader }, (_, n) => `A-${n}`),
+  );
+  assert.equal(told.at(-1)?.["dropped"], reader);
+  assert.equal(told.at(-1)?.["msg"], "log lines were dropped: they could not be written (ENOSPC)");
 });
