@@ -84,9 +84,9 @@ function openData({ exchange, phase }: OpenExchange): object {
   };
 }
 
+/** As the log has it, but for the numbers of bytes. */
 function endedData({ line, record, parts, background }: EndedExchange): object {
-  const fields = exchangeFields(record);
-  const { requestId, service, route, key, outcome, reason, status, code, httpStatus, queueMs, lineMs, message } = fields;
+  const { requestId, service, route, requestBytes: _request, replyBytes: _reply, ...rest } = exchangeFields(record);
   return {
     requestId,
     callId: logged(record.callId ?? record.requestId),
@@ -95,18 +95,10 @@ function endedData({ line, record, parts, background }: EndedExchange): object {
     route,
     phase: "ended",
     background: background || undefined,
-    key,
-    outcome,
-    reason,
-    status,
-    code,
-    httpStatus,
-    queueMs,
-    lineMs,
+    ...rest,
     requestMs: parts && hundredths(parts.requestMs),
     terminalMs: parts && hundredths(parts.terminalMs),
     replyMs: parts && hundredths(parts.replyMs),
-    message,
   };
 }
 

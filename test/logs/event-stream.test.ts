@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventText, type PublishedEvent } from "../../src/admin/published-event.ts";
+import type { ExchangeRecord } from "../../src/core/log-fields.ts";
 import { readEvent } from "../../src/logs/event.ts";
 import { EventStreamReader, logLineOf, type StreamEvent } from "../../src/logs/event-stream.ts";
+import { textOf } from "../core/written.ts";
 
 const timeMs = Date.parse("2026-11-20T10:33:08.336Z");
 
@@ -117,6 +119,20 @@ test("logLineOf() gives each event the line that the log has of it", () => {
   assert.ok(ready?.kind === "process");
   assert.deepEqual([ready.message, ready.rest], ["not ready", [["error", "till down unplugged"]]]);
   assert.equal(logLineOf({ id: "a-1", event: "hello", data: {} }), undefined);
+});
+
+test("logLineOf() has all that the log says of a call: how its operation stands, and that its client had left", () => {
+  const record: ExchangeRecord = {
+    ...{ requestId: "r-1", traceId: "0af7651916cd43dd8448eb211c80319c", service: "bank", route: "/sale", key: "A-1" },
+    ...{ outcome: "answered", result: "declined", httpStatus: 200, status: "success", code: 0, queueMs: 0, lineMs: 9 },
+    ...{ requestBytes: 1, replyBytes: 1, left: true, message: undefined },
+  };
+  const live = lineOf({ event: "exchange", phase: "ended", line: "till", record, parts: undefined });
+  const line = textOf("info", (log) => log.exchange(record), false).trimEnd();
+  const own = readEvent(line.replace(/"time":"[^"]+"/, `"time":"${new Date(timeMs).toISOString()}"`));
+  assert.ok(live?.kind === "exchange" && own.kind === "exchange");
+  assert.deepEqual(live, { ...own, rest: own.rest.filter(([name]) => !name.endsWith("Bytes")) });
+  assert.deepEqual([live.left, Object.fromEntries(live.rest)["result"]], [true, "declined"]);
 });
 
 test("logLineOf() writes a line of whatever a stream has where posline has texts (found by fuzzing)", () => {
