@@ -1,6 +1,6 @@
 import type { FaultReason, Outcome } from "./fault.ts";
 import type { OperationResult } from "./followed.ts";
-import { logged, loggedSentence } from "./log-text.ts";
+import { logged, loggedHead, loggedSentence } from "./log-text.ts";
 
 /**
  * What may stand in the log. Each record is written out field by field here, never as it was passed: an object that brings more
@@ -48,7 +48,7 @@ export interface LineFields {
   readonly count?: number;
   readonly bytes?: number;
   readonly framing?: string;
-  /** The first bytes of a discard, at most 16, as hex. */
+  /** The first bytes of a discard, at most 16, as hex; of their digits six are logged. */
   readonly head?: string;
   readonly crcGot?: string;
   readonly crcArc?: string;
@@ -116,7 +116,7 @@ export function lineFields(fields: LineFields) {
     count,
     bytes,
     framing,
-    head,
+    head: head === undefined ? undefined : loggedHead(head),
     crcGot,
     crcArc,
     crcUmts,

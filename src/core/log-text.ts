@@ -16,6 +16,9 @@ const nameCharsMax = 256;
 /** Characters of a sentence, such as a fault's message. */
 const sentenceCharsMax = 2_048;
 
+/** Digits of a card number that may be shown of its beginning. */
+const openDigitsMax = 6;
+
 /** A name, an id or a path. */
 export function logged(text: string): string {
   return cut(maskCardNumbers(text), nameCharsMax);
@@ -29,6 +32,12 @@ export function quotedName(text: string): string {
 /** A sentence. */
 export function loggedSentence(text: string): string {
   return cut(maskCardNumbers(text), sentenceCharsMax);
+}
+
+/** The first bytes of what became no frame, as hex. A card number of 16 digits fits in, so of all digits the first six stay. */
+export function loggedHead(hex: string): string {
+  let digits = 0;
+  return hex.replace(/../g, (byte) => (/^3\d$/.test(byte) && ++digits > openDigitsMax ? "2a" : byte));
 }
 
 function cut(text: string, charsMax: number): string {

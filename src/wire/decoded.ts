@@ -31,7 +31,7 @@ export interface Discard {
   readonly kind: "discard";
   readonly reason: DiscardReason;
   readonly wireBytes: number;
-  /** The first bytes of it, at most 16, as hex: enough to recognise `AT` or a foreign frame, too few to hold a card number. */
+  /** The first bytes of it, at most 16, as hex: enough to recognise `AT` or a foreign frame. A card number may be in it. */
   readonly head: string;
   /** For `checksum`: what came and what each reading of the CRC gives, as hex. */
   readonly checksum?: { readonly got: string; readonly arc?: string; readonly umts?: string; readonly crc32?: string };

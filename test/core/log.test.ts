@@ -78,6 +78,18 @@ test("Log.exchange() shows no card number that came as an id, a status or a code
   assert.ok(!JSON.stringify(line).includes(pan));
 });
 
+test("Log.line() shows no card number among the first bytes of a discard, and what else tells where they come from", () => {
+  const heads = ["4111111111111111", '"411111111111111', "4111 1111 1111 1", ";411111111111111"];
+  const lines = written("info", (log) => {
+    for (const head of [...heads, "AT+GMM\r", '\0\0\0\x15O{"status":'])
+      log.line("warn", "w", { line: "till", reason: "noise", bytes: 16, head: Buffer.from(head, "latin1").toString("hex") });
+  });
+  assert.deepEqual(
+    lines.map(({ head }) => Buffer.from(String(head), "hex").toString("latin1")),
+    ["411111**********", '"411111*********', "4111 11** **** *", ";411111*********", "AT+GMM\r", '\0\0\0\x15O{"status":'],
+  );
+});
+
 test("Log writes one line of JSON whatever characters a key holds", () => {
   const key = 'a"b\\c\nd\u0000e\u2028f\u001b[31m\ud800{"level":"fatal"}';
   const lines = written("info", (log) => log.exchange({ ...record, key }));
