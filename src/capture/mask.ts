@@ -177,7 +177,7 @@ function maskJson(out: Buffer, secrets: readonly string[]): void {
       at = end + 1;
     } else if (isToken(byte)) {
       const end = tokenEnd(out, at);
-      maskToken(out, at, end, field);
+      maskToken(out, at, end, level > levelsMax ? undefined : field);
       at = end;
     } else {
       if (byte === 0x7b || byte === 0x5b) {
@@ -279,6 +279,15 @@ function tokenEnd(text: Buffer, from: number): number {
   return at;
 }
 
+/** Whether nothing but a number is the field's value: where quotes are missing, groups of a card's digits stand there one by one. */
+function isWholeValue(text: Buffer, start: number, end: number): boolean {
+  let before = start - 1;
+  while (isSpace(text[before])) before--;
+  let behind = end;
+  while (isSpace(text[behind])) behind++;
+  return text[before] === 0x3a && (behind === text.length || [0x2c, 0x7d, 0x5d].includes(text[behind] ?? 0));
+}
+
 function maskToken(out: Buffer, start: number, end: number, field: string | undefined): void {
   const token = out.toString("latin1", start, end);
   if (literals.has(token)) return;
@@ -286,6 +295,6 @@ function maskToken(out: Buffer, start: number, end: number, field: string | unde
     hide(out, start, end);
     return;
   }
-  if (field !== undefined && shownNumbers.has(field) && codeForm.test(token)) return;
+  if (field !== undefined && shownNumbers.has(field) && codeForm.test(token) && isWholeValue(out, start, end)) return;
   for (let at = start; at < end; at++) if (isDigit(out[at] ?? 0)) out[at] = nine;
 }

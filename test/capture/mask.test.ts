@@ -155,6 +155,17 @@ test("maskPayload() shows no word of a message that is, or may be, somebody's", 
   assert.equal(message("4539 5787 6362 1486"), "xxxx xxxx xxxx xxxx");
 });
 
+test("maskPayload() shows a code only where it is the field's whole value, however broken the JSON is", () => {
+  assert.equal(masked('{"code":""4539 5787 6362 1486}'), '{"code":""9999 9999 9999 9999}');
+  assert.equal(masked('{"code": 4539 5787 6362 1486}'), '{"code": 9999 9999 9999 9999}');
+  assert.equal(
+    masked('{"code":[4539,5787],"docStatus" : 2 ,"printError":1'),
+    '{"code":[9999,9999],"docStatus" : 2 ,"printError":1',
+  );
+  const deep = `${'{"code":['.repeat(70)}{"code":4539}`;
+  assert.equal(masked(deep).includes("4539"), false);
+});
+
 test("maskPayload() masks an unknown route, an unknown command and what is in no pair of the form", () => {
   assert.equal(masked("/sael\n{}"), "/xxxx\n{}");
   assert.equal(masked("command=refund&token=abc&sign=YWJj%3D&data=!abc"), "command=refund&xxxxx=xxx&sign=xxxx%3D&data=!xxx");
