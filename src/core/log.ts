@@ -89,8 +89,8 @@ export interface LogOptions {
  */
 export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOptions = {}): Log {
   let held: HeldExchange[] = [];
-  /** The time of the held exchange that is being written. */
-  let heldMs: number | undefined;
+  /** When what is being written happened, which may be seconds ago. */
+  let happenedMs: number | undefined;
   const prefixed = render === undefined && (journald ?? isJournald(fd, process.env["JOURNAL_STREAM"]));
   const writer = new LogWriter({
     fd,
@@ -110,7 +110,7 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${isoOf(heldMs ?? Date.now())}"`,
+      timestamp: () => `,"time":"${isoOf(happenedMs ?? Date.now())}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
     prefixed ? Object.assign(lines, { [Symbol.for("pino.metadata")]: true }) : lines,
@@ -122,7 +122,7 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
     held = [];
     let failure: unknown;
     for (const { record, endedMs } of those) {
-      heldMs = endedMs;
+      happenedMs = endedMs;
       try {
         logger.info(exchangeFields(record), "exchange");
       } catch (error) {
@@ -130,20 +130,25 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
         failure ??= error;
       }
     }
-    heldMs = undefined;
+    happenedMs = undefined;
     if (failure !== undefined) logger.error({ error: loggedSentence(String(failure)) }, "an exchange could not be logged");
   };
-  const put = ({ level: at, fields, message }: Line, leftOut: number) => {
+  const put = ({ level: at, fields, message, timeMs }: Line, leftOut: number) => {
     leftOutEver += leftOut;
     writeHeld();
-    logger[at](leftOut > 0 ? { ...fields, leftOut } : fields, message);
+    happenedMs = timeMs;
+    try {
+      logger[at](leftOut > 0 ? { ...fields, leftOut } : fields, message);
+    } finally {
+      happenedMs = undefined;
+    }
   };
   const kinds = new LogBudgets(put);
   const texts = new LogBudgets(put, textsMax);
   return {
     exchange(record) {
       // What went over the line is never left out, and is a warning where nobody knows what became of it.
-      if (record.outcome === "unknown") put({ level: "warn", fields: exchangeFields(record), message: "exchange" }, 0);
+      if (record.outcome === "unknown") put(lineOf("warn", "exchange", exchangeFields(record)), 0);
       if (record.outcome === "unknown" || !exchanges) return;
       if (record.outcome === "answered") {
         held.push({ record, endedMs: Date.now() });
@@ -152,19 +157,17 @@ export function openLog(level: LogLevel, { fd = 1, journald, render }: LogOption
         return;
       }
       const kind = wasGood(record) ? "unsent" : "refused";
-      const line: Line = { level: "info", fields: exchangeFields(record), message: "exchange" };
-      kinds.add(`${kind} ${record.service}`, budgets[kind], line);
+      kinds.add(`${kind} ${record.service}`, budgets[kind], lineOf("info", "exchange", exchangeFields(record)));
     },
     line(at, message, fields) {
       if (!logger.isLevelEnabled(at)) return;
       const kind = fields.state === undefined && at === "warn" ? "warnings" : "states";
-      const line: Line = { level: at, fields: lineFields(fields), message: loggedSentence(message) };
+      const line = lineOf(at, loggedSentence(message), lineFields(fields));
       kinds.add(`${kind} ${fields.line} ${message}`, budgets[kind], line);
     },
     process(at, message, fields = {}) {
       if (!logger.isLevelEnabled(at)) return;
-      const line: Line = { level: at, fields: processFields(fields), message: loggedSentence(message) };
-      texts.add(message, budgets.process, line);
+      texts.add(message, budgets.process, lineOf(at, loggedSentence(message), processFields(fields)));
     },
     get dropped() {
       writeHeld();
@@ -194,7 +197,14 @@ interface Line {
   readonly level: "info" | "warn" | "error";
   readonly fields: object;
   readonly message: string;
+  /** When it happened: a budget may write it seconds later. */
+  readonly timeMs: number;
 }
+
+const lineOf = (level: Line["level"], message: string, fields: object): Line => ({
+  ...{ level, message, fields },
+  timeMs: Date.now(),
+});
 
 /** Takes pino's lines, with their priority in front where it is wanted. */
 class LineWriter {

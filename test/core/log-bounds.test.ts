@@ -134,6 +134,34 @@ test("Log leaves out what a line babbles and what fails again and again, and the
   assert.equal(lines.filter(({ line, msg }) => line === "other" || msg === "stopped").length, 2);
 });
 
+test("Log says of a line that a budget held back when it happened, and not when it is written", async () => {
+  const folder = scratchFolder();
+  const time = new VirtualTime();
+  try {
+    const path = join(folder.path, "log");
+    const log = openLog("info", { fd: openSync(path, "w"), journald: false });
+    const happened = new Date(Date.now()).toISOString();
+    for (let n = 0; n < 150; n++) {
+      log.exchange({ ...record, requestId: `r-${n}`, key: undefined, httpStatus: 404, outcome: "not-sent" });
+      log.line("info", "line", { line: "till", state: "idle", reason: String(n) });
+      log.process("warn", "again", { count: n });
+    }
+    await time.advance(10_000);
+    log.flush();
+    const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+    const told: Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
+    const held = told.filter(({ leftOut }) => leftOut !== undefined);
+    assert.deepEqual(
+      held.map(({ requestId, reason, count }) => requestId ?? reason ?? count),
+      ["r-149", "149", 149],
+    );
+    for (const line of told) assert.equal(line["time"], happened);
+  } finally {
+    time.restore();
+    folder.remove();
+  }
+});
+
 test("LogBudget writes a burst, then so many a second, and tells within ten seconds what it left out", async () => {
   const time = new VirtualTime();
   try {
