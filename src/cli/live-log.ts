@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { codeOf } from "../core/error-code.ts";
 import { isObject } from "../core/json-object.ts";
-import { EventStreamReader, logLineOf } from "../logs/event-stream.ts";
+import { EventStreamReader, logLineOf, type StreamEvent } from "../logs/event-stream.ts";
 import { terminalSafe } from "../logs/terminal-text.ts";
 import type { LogSink } from "../logs/view.ts";
 import type { AdminTarget } from "./admin-target.ts";
@@ -78,6 +78,7 @@ export class LiveLog {
       for await (const chunk of body) {
         timer.refresh();
         reader.push(Buffer.from(chunk), (event) => {
+          this.#tellLost(event);
           this.#lastId = event.id ?? this.#lastId;
           if (event.event === "hello") this.#missed ??= Number(event.data["missed"] ?? 0);
           else {
@@ -96,6 +97,16 @@ export class LiveLog {
       clearTimeout(timer);
     }
     throw new ConnectionLost(`The connection to ${this.#options.url} ended`);
+  }
+
+  /** Says where events are missing, of which posline keeps the newest alone. */
+  #tellLost({ id, event }: StreamEvent): void {
+    const [process, number] = numberedId(id);
+    const [formerProcess, former] = numberedId(this.#lastId);
+    if (number === undefined || former === undefined) return;
+    // The head of a connection has the id of the event that it goes on behind; ids of a process that was started anew begin at 1.
+    const lost = number - (event === "hello" ? 0 : 1) - (process === formerProcess ? former : 0);
+    if (lost > 0) this.#options.err(`Lines may be missing here: posline no longer has ${lost} events of before\n`);
   }
 
   async #open(signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
@@ -127,6 +138,12 @@ export class LiveLog {
     }
     return new ConnectionLost(`Cannot follow posline at ${url}: ${code ?? "the connection was lost"}`);
   }
+}
+
+/** The parts of an event's id: whose it is, and its number there. */
+function numberedId(id = ""): readonly [string | undefined, number | undefined] {
+  const [, process, number] = /^([0-9a-f]+)-(\d{1,15})$/.exec(id) ?? [];
+  return [process, number === undefined ? undefined : Number(number)];
 }
 
 /** What a refusal says of itself. */
