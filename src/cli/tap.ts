@@ -115,10 +115,9 @@ async function follow(args: TapArguments): Promise<number> {
       fd === undefined
         ? frameText(frame, hex)
         : writer.packet({ line: frame.line, timeMs: frame.timeMs, direction: frame.direction, bytes: upperPduOf(frame) });
-    if (output.write(piece)) return;
-    stream.pause();
-    output.once("drain", () => stream.resume());
+    if (!output.write(piece)) stream.pause();
   });
+  output.on("drain", () => stream.resume());
   const code = await ended;
   isOver = true;
   stream.destroy();

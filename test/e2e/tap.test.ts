@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { writeCaptured } from "../../src/capture/captured-frame.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
@@ -230,6 +234,27 @@ test("posline tap ends well when its reader does, and says so when posline does"
   const gone = tap("--url", "http://127.0.0.1:1");
   assert.equal(await gone.ended(), 69);
   assert.match(gone.stderr, /^Cannot tap http:\/\/127\.0\.0\.1:1\/tap: .*ECONNREFUSED.*: is posline running/);
+});
+
+test("posline tap says nothing of its own about a reader that is slow, and shows it every frame", async (t) => {
+  const frame = writeCaptured({
+    ...{ timeMs: Date.now(), line: "till", direction: "in", role: "reply", service: "bank", route: "/sale" },
+    ...{ wireBytes: 900, checksum: "good", masked: true, payload: Buffer.from("x".repeat(900)) },
+  });
+  const frames = 3_000;
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "Content-Type": "application/x-ndjson" }).end(frame.repeat(frames));
+  });
+  t.after(() => server.close());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const slow = tap("--url", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  slow.child.stdout?.pause();
+  await isTapping(slow);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  slow.child.stdout?.resume();
+  assert.equal(await slow.ended(), 69);
+  assert.match(slow.stderr, /^Tapping [^\n]*\nCannot go on: posline ended the tap: it stopped, or this reader was too slow\n$/);
+  assert.equal(slow.stdout.match(/ reply /g)?.length, frames);
 });
 
 test("posline tap refuses flags that don't go together", async () => {
