@@ -77,6 +77,12 @@ export class LogView implements LogSink {
   #take({ bytes, omittedBytes }: RawLine): void {
     const raw = bytes.toString().replace(/\r$/, "");
     const event = omittedBytes > 0 ? tooLong(raw, omittedBytes) : readEvent(raw);
+    const glued = event.kind === "text" ? bytes.lastIndexOf(recordStart) : 0;
+    if (glued > 0 && readEvent(bytes.toString("utf8", glued)).kind !== "text") {
+      this.#take({ bytes: bytes.subarray(0, glued), omittedBytes: 0 });
+      this.#take({ bytes: bytes.subarray(glued), omittedBytes });
+      return;
+    }
     if (event.kind === "text" && this.#isOmitted(event.text)) return;
     if (!this.#filter.matches(event, raw, () => withoutColours(this.#renderer.line(event)))) return;
     this.isEmpty = false;
@@ -111,6 +117,12 @@ export class LogView implements LogSink {
 }
 
 const empty = Buffer.alloc(0);
+
+/**
+ * How posline's records begin, and nothing within them does, where it would be escaped. A power cut, or a process that is killed, leaves
+ * half a line, and the next record follows it without a line end.
+ */
+const recordStart = '{"level":"';
 
 function tooLong(text: string, omittedBytes: number): LogEvent {
   return { kind: "text", text: `${text}… (${omittedBytes} more bytes without a line end)` };

@@ -71,6 +71,24 @@ test("LogView shows the same however the bytes are cut", () => {
   );
 });
 
+test("LogView finds a record behind half a line, as a power cut leaves it, by its outcome too", () => {
+  const [first, second] = [JSON.stringify(sale), JSON.stringify(unknown)];
+  for (const half of [
+    first.slice(0, 90),
+    "\0".repeat(50),
+    `${first.slice(0, 30)}<4>`,
+    "trace of a crash",
+    first,
+    '{"a":{"level":"',
+  ]) {
+    const line = `${half}${second}`;
+    assert.equal(shown([line], { json: true }), half === first ? `${first}\n${second}\n` : `${second}\n`, half);
+    assert.equal(shown([line], { criteria: { outcome: "unknown" } }), shown([unknown]), half);
+  }
+  // What isn't posline's stays whole.
+  assert.equal(shown(['{"a":{"level":"info"}}']), '{"a":{"level":"info"}}\n');
+});
+
 test("LogView --json gives posline's own lines as they were, but for the priority", () => {
   const odd = `{"level":"info", "time":"${stamp.time}","msg":"x","n":1.00,"escaped":"\\u0041","key":"\u009b31m"}`;
   assert.equal(shown([`<4>${odd}`, trace, sale, ""], { json: true, terminal: false }), `${odd}\n${JSON.stringify(sale)}\n`);
