@@ -271,7 +271,7 @@ export class LineRecorder {
 
   // --- reading
 
-  /** What is kept, masked, from where a replay can begin. */
+  /** What is kept, masked. */
   recording(secrets: readonly string[]): Recording {
     const { name, config, services } = this.#line;
     const head: RecordingHead = {
@@ -287,9 +287,8 @@ export class LineRecorder {
       readAt: { t: nowMs(), time: new Date().toISOString() },
     };
     const entries = Array.from(this.#ring.records(), (record) => this.#entry(record, secrets));
-    // What was before is in no state that is known.
-    const from = entries.findIndex(({ at }) => at === "rest");
-    return { head, entries: from === -1 ? [{ at: "gap" }, ...entries] : entries.slice(from) };
+    // What stands before the first rest is in no state that is known: it can be shown, and not replayed.
+    return { head, entries: entries[0]?.at === "rest" ? entries : [{ at: "gap" }, ...entries] };
   }
 
   #entry(from: RecordReader, secrets: readonly string[]): RecordedEntry {

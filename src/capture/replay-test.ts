@@ -9,13 +9,14 @@ import { replay } from "./replay.ts";
 
 /**
  * Which event went wrong, as far as can be told from the recording: the first that an engine decides otherwise today; else the last after
- * which the outcome of a call was unknown; else the last one.
+ * which the outcome of a call was unknown; else the last one. One that can't be replayed is none of them.
  */
 export function suspectOf(recording: Recording): number {
   let suspect = 0;
   let last = 0;
-  for (const { number, event, difference } of replay(recording)) {
+  for (const { number, event, decided, difference } of replay(recording)) {
     if (difference !== undefined) return number;
+    if (decided === undefined) continue;
     if (event.decided.some((each) => each.do === "fail" && each.outcome === "unknown")) suspect = number;
     last = number;
   }
@@ -62,10 +63,9 @@ export function testOf(recording: Recording, at: number): string {
   ].join("\n")}\n`;
 }
 
-/** Where a replay can begin that comes to the event. */
-function startBefore(entries: readonly RecordedEntry[], at: number): number {
-  return Math.max(
-    0,
-    entries.findLastIndex((entry, index) => index < at - 1 && entry.at === "rest"),
-  );
+/** Where a replay can begin that comes to the event; -1 where what was before it is lost. */
+export function startBefore(entries: readonly RecordedEntry[], at: number): number {
+  const before = entries.slice(0, Math.max(0, at - 1));
+  const start = before.findLastIndex((entry) => entry.at === "rest");
+  return before.slice(start + 1).some((entry) => entry.at === "gap") ? -1 : start;
 }

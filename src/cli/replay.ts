@@ -155,12 +155,20 @@ async function writeTest(file: string, recordings: readonly Recording[], at: num
       `Cannot write a test: the recording has several lines (${printable([...lines].join(", "))}): choose one with --line`,
     );
   }
-  const { suspectOf, testOf } = await import("../capture/replay-test.ts");
+  const { startBefore, suspectOf, testOf } = await import("../capture/replay-test.ts");
   const suspect = at ?? suspectOf(recording);
+  if (suspect === 0 && at === undefined) {
+    throw new RecordingError("Cannot write a test: no event can be replayed, since the beginning of the recording is lost");
+  }
   const entry = recording.entries[suspect - 1];
   if (entry === undefined || entry.at === "rest" || entry.at === "gap") {
     throw new UsageError(
       `Cannot write a test: there is no event ${suspect} in the recording: posline replay --all shows the numbers`,
+    );
+  }
+  if (startBefore(recording.entries, suspect) === -1) {
+    throw new RecordingError(
+      `Cannot write a test: event ${suspect} can't be replayed, since what was before it is lost: choose a later one with --at`,
     );
   }
   try {

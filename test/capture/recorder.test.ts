@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { FlightRecorder, LineRecorder } from "../../src/capture/recorder.ts";
 import { parseRecordings, type RecordedEvent, type Recording, recordingText } from "../../src/capture/recording.ts";
 import { replay } from "../../src/capture/replay.ts";
+import { startBefore, suspectOf } from "../../src/capture/replay-test.ts";
 import type { RingSize } from "../../src/capture/ring.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { contractNames } from "../../src/core/call.ts";
@@ -260,6 +261,30 @@ test("replay() gives no event to an engine while its state isn't known, and begi
   life.call("B");
   const steps = [...replay(life.recording)];
   assert.deepEqual(steps.at(-1)?.decided, steps.at(-1)?.event.decided);
+});
+
+test("A recording has what was before the line's first rest, marked as what can't be replayed", () => {
+  const life = new Recorded({ segmentBytes: 2_048, segmentsMax: 3 });
+  life.open();
+  life.call("A");
+  for (let n = 0; n < 90; n++) {
+    life.call(`W${n}`);
+    life.give({ at: "wrote" });
+    life.receive(frame('{"status":"success","code":0}'));
+  }
+  life.give({ at: "wrote" });
+  life.receive(frame('{"status":"success","code":0}'));
+  const { recording } = life;
+  const { entries } = recording;
+  assert.ok(entries.length > 50, `${entries.length} entries`);
+  assert.deepEqual([entries[0]?.at, entries.at(-1)?.at], ["gap", "rest"]);
+  const before = [...replay(recording)];
+  assert.ok(before.every(({ decided, difference }) => decided === undefined && difference === undefined));
+  assert.equal(suspectOf(recording), 0);
+  assert.equal(startBefore(entries, entries.length - 1), -1);
+  life.call("B");
+  assert.equal(suspectOf(life.recording), entries.length + 1);
+  assert.equal(startBefore(life.recording.entries, entries.length + 1), entries.length - 1);
 });
 
 test("replay() finds a decision that is another, and stops there", () => {
