@@ -125,12 +125,18 @@ function settingsOf({ baudRate, dataBits, parity, stopBits }: LineConfig): strin
   return `${baudRate} ${dataBits}${parity.charAt(0).toUpperCase()}${stopBits}`;
 }
 
+/** Bytes of a capture that may wait for their reader: an hour of a line at 115200 baud. */
+const waitingBytesMax = 64 * 1024 * 1024;
+
 function captureTo(fd: number, device: string, stop: (code: number) => void): RawOutput {
   const writer = new PcapngWriter(rtacSerial, `posline ${version}`);
   const startMs = Date.now();
   const put = (block: Buffer) => {
     try {
-      writeSync(fd, block);
+      // A file takes all at once. A pipe may be full: what listens to it, such as Wireshark, takes seconds to start.
+      if (fd !== 1) writeSync(fd, block);
+      else if (process.stdout.writableLength <= waitingBytesMax) process.stdout.write(block);
+      else throw new Error(`its reader leaves ${waitingBytesMax} bytes waiting`);
     } catch (error) {
       stop(endOfWriting(error));
     }

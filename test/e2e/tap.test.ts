@@ -323,3 +323,19 @@ test("posline tap --raw shows what a device sends with its settings and times, a
     device.unplug();
   }
 });
+
+test("posline tap --raw --write - waits for a reader that is slow, and gives it each byte", async () => {
+  const device = new Terminal(join(folder.path, "tty4"), () => {});
+  try {
+    const raw = tap("--raw", "--line", device.link, "--write", "-");
+    await raw.until(() => (raw.stderr.includes("Listening") ? true : undefined), "it to listen");
+    raw.child.stdout?.pause();
+    const pieces = 200;
+    for (let n = 0; n < pieces; n++) await device.send(Buffer.alloc(1_000, "A"));
+    raw.child.stdout?.resume();
+    await raw.until(() => (raw.stdout.match(/A/g)?.length === pieces * 1_000 ? true : undefined), "all bytes");
+    assert.equal(await raw.ended("SIGINT"), 0, raw.stderr);
+  } finally {
+    device.unplug();
+  }
+});
