@@ -30,6 +30,21 @@ export function maskCardNumbers(text: string): string {
   );
 }
 
+/** Digits of a card number that may be shown of its beginning: they name the issuer. */
+const openDigitsMax = 6;
+
+/**
+ * Which of some bytes that became no frame must not be shown: their digits behind the first six, which may be a card's, whole, in groups
+ * or cut off.
+ */
+export function laterDigitsIn(bytes: Uint8Array): (at: number) => boolean {
+  const digits = [...bytes.keys()].filter((at) => isDigit(bytes[at]));
+  const later = new Set(digits.slice(openDigitsMax));
+  return (at) => later.has(at);
+}
+
+const isDigit = (byte = 0) => byte >= 0x30 && byte <= 0x39;
+
 /** The Luhn check: every second digit from the right is doubled, its digits added; the sum ends in 0. */
 function hasCheckDigit(digits: string): boolean {
   let sum = 0;

@@ -1,4 +1,4 @@
-import { maskCardNumbers } from "./card-number.ts";
+import { laterDigitsIn, maskCardNumbers } from "./card-number.ts";
 import { printableJson } from "./shell-text.ts";
 
 /**
@@ -15,9 +15,6 @@ const nameCharsMax = 256;
 
 /** Characters of a sentence, such as a fault's message. */
 const sentenceCharsMax = 2_048;
-
-/** Digits of a card number that may be shown of its beginning. */
-const openDigitsMax = 6;
 
 /** A name, an id or a path. */
 export function logged(text: string): string {
@@ -36,8 +33,9 @@ export function loggedSentence(text: string): string {
 
 /** The first bytes of what became no frame, as hex. A card number of 16 digits fits in, so of all digits the first six stay. */
 export function loggedHead(hex: string): string {
-  let digits = 0;
-  return hex.replace(/../g, (byte) => (/^3\d$/.test(byte) && ++digits > openDigitsMax ? "2a" : byte));
+  const bytes = Buffer.from(hex, "hex");
+  const isHidden = laterDigitsIn(bytes);
+  return Buffer.from(bytes.map((byte, at) => (isHidden(at) ? 0x2a : byte))).toString("hex");
 }
 
 function cut(text: string, charsMax: number): string {

@@ -1,3 +1,4 @@
+import { laterDigitsIn } from "../core/card-number.ts";
 import { printable } from "../core/shell-text.ts";
 import type { RedactedBytes } from "./finding.ts";
 
@@ -44,27 +45,14 @@ export function redact(bytes: Buffer, { direction, atMs, text, secret }: RedactO
 
 /** The beginning of bytes that may be anything, in hexadecimal. */
 export function headOf(bytes: Buffer, hidden: (at: number) => boolean = () => false): string {
-  const isCard = cardDigitsIn(bytes);
-  const cut = bytes.length > headBytesMax;
-  return hexOf(bytes.subarray(0, headBytesMax), { hidden: (at) => hidden(at) || isCard(at), cut });
+  const head = bytes.subarray(0, headBytesMax);
+  const isCard = laterDigitsIn(head);
+  return hexOf(head, { hidden: (at) => hidden(at) || isCard(at), cut: bytes.length > headBytesMax });
 }
 
 function hexOf(bytes: Buffer, { hidden, cut }: { readonly hidden: (at: number) => boolean; readonly cut: boolean }): string {
   const pairs = Array.from(bytes, (byte, at) => (hidden(at) ? "**" : byte.toString(16).padStart(2, "0")));
   return (cut ? [...pairs, ".."] : pairs).join(" ");
-}
-
-/** Digits in a row, also in groups, of which there are as many as card numbers have; the first six name the issuer and may be seen. */
-const cardRuns = /(?:\d[ -]?){6}(?:[ -]?\d){6,}/g;
-
-function cardDigitsIn(bytes: Buffer): (at: number) => boolean {
-  // Whatever begins in the head ends within this.
-  const text = bytes.toString("latin1", 0, 4 * headBytesMax);
-  const runs = [...text.matchAll(cardRuns)].map(({ index, 0: run }) => {
-    const issuer = /^(?:\d[ -]?){6}/.exec(run)?.[0].length ?? 0;
-    return { from: index + issuer, to: index + run.length };
-  });
-  return (at) => runs.some(({ from, to }) => at >= from && at < to);
 }
 
 /** What a text has no business to show: the secret, and what a terminal would obey; of line breaks a space is left. */
