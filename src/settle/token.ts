@@ -41,13 +41,13 @@ export function newToken(contract: Contract, path: string, body: object, name: S
     throw new TypeError(`Cannot settle ${path}: ${contract.service} has no operation of this name that can be followed`);
   }
   const keyField = keyFieldOf(route);
-  const given = new Map<string, unknown>(Object.entries(body));
-  const named = scalarText(given.get(keyField)) !== undefined;
-  const keyed = named || !recovery.ownKey ? body : { ...body, [keyField]: newKey() };
-  const text = writeExactObject(keyed);
+  const written = writeExactObject(body);
+  const fields = parseExactObject(written) ?? {};
+  const named = isNamed(body, fields, keyField, path);
+  const text = named || !recovery.ownKey ? written : writeExactObject({ ...fields, [keyField]: newKey() });
   const ask = recovery.baseline && named;
   const learned =
-    recovery.learns === undefined ? undefined : (scalarText(given.get(recovery.learns)) ?? scalarText(fieldOf(text, keyField)));
+    recovery.learns === undefined ? undefined : (scalarText(fields[recovery.learns]) ?? scalarText(fieldOf(text, keyField)));
   const known: SettleState = { ...freshState, ...(ask && { phase: "baseline", baseline: undefined }), learned };
   const spoken = name === contract.service ? {} : { contract: contract.service };
   return { v: 1, service: name, ...spoken, route: path, body: text, madeMs: Date.now(), known };
@@ -60,6 +60,18 @@ export function newToken(contract: Contract, path: string, body: object, name: S
 export function keyFieldOf(route: Route): string {
   if (route.key === undefined) throw new TypeError(`Cannot settle ${route.path}: it has no key`);
   return route.key;
+}
+
+/**
+ * Whether a body names its operation, as it is written.
+ * @throws TypeError for a key that is given and can't name it: one made in its place would make each repetition another operation.
+ */
+function isNamed(body: object, fields: JsonObject, keyField: string, path: string): boolean {
+  if (scalarText(fields[keyField]) !== undefined) return true;
+  // What is not the body's own, as a getter of its class, isn't written.
+  const given = fields[keyField] ?? Reflect.get(body, keyField);
+  if (given === undefined || given === null || given === "") return false;
+  throw new TypeError(`Cannot settle ${path}: its ${keyField} is not text: pass it as a field of the body's own, as a string`);
 }
 
 function fieldOf(text: string, field: string): unknown {

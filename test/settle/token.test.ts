@@ -24,6 +24,38 @@ test("newToken() makes a key where none is given, and leaves a body that has one
   assert.deepEqual(bodyOf(qr, "/refund", { amount: 1 }), { amount: 1 });
 });
 
+test("newToken() takes the key as the body writes it, so that the same order is the same operation when it is settled again", () => {
+  const objectId = { toJSON: () => "66F0C0FFEE" };
+  class Order {
+    readonly id = "A-1";
+    toJSON() {
+      return { pay_id: this.id, amount: 1 };
+    }
+  }
+  assert.equal(newToken(bank, "/sale", { pay_id: objectId, amount: 1 }).body, '{"pay_id":"66F0C0FFEE","amount":1}');
+  assert.equal(newToken(bank, "/sale", new Order()).body, '{"pay_id":"A-1","amount":1}');
+  assert.equal(newToken(bank, "/refund", new Order()).known.phase, "baseline", "it may be another's key");
+  const { body, known } = newToken(qr, "/showqrcode", { pay_id: objectId, trans: objectId });
+  assert.deepEqual([body, known.learned], ['{"pay_id":"66F0C0FFEE","trans":"66F0C0FFEE"}', "66F0C0FFEE"]);
+});
+
+test("newToken() refuses a key that is given and can't name an operation, and what is no JSON object", () => {
+  class Order {
+    readonly amount = 1;
+    get pay_id() {
+      return "A-1";
+    }
+  }
+  const message = "Cannot settle /sale: its pay_id is not text: pass it as a field of the body's own, as a string";
+  for (const given of [{ pay_id: {} }, { pay_id: true }, { pay_id: ["A-1"] }, { pay_id: () => "A-1" }, new Order()])
+    assert.throws(() => newToken(bank, "/sale", given), { name: "TypeError", message });
+  for (const given of [undefined, null, [], "A-1", 7, new Date()])
+    assert.throws(() => newToken(bank, "/xreport", given as object), {
+      name: "TypeError",
+      message: "Cannot write the body: it must be a JSON object",
+    });
+});
+
 test("newToken() asks about a payment by its trans, else by its key", () => {
   assert.equal(newToken(qr, "/showqrcode", { pay_id: "P-1", trans: "T-1" }).known.learned, "T-1");
   assert.equal(newToken(qr, "/showqrcode", { pay_id: "P-1" }).known.learned, "P-1");
