@@ -1,3 +1,4 @@
+import { isObject } from "../core/json-object.ts";
 import { type SettleState, stateLeftToOthers } from "./state.ts";
 import { readToken, type Token } from "./token.ts";
 import type { Settled, SettleEvent, SettleOptions } from "./types.ts";
@@ -16,14 +17,22 @@ type Follow = (token: Token, options: SettleOptions, isNew: boolean) => Promise<
 export class Followings {
   readonly #running = new Map<string, Following>();
 
-  /** Sends a new operation and follows it; waits for its end where it is followed already. */
-  settle(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
+  /**
+   * Sends a new operation and follows it; waits for its end where it is followed already.
+   * @throws TypeError, before anything is sent, for options that can't be listened to.
+   */
+  async settle(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
+    checkSignals(options);
     // Where the key is another one's, as a payment's, its till means a second one.
     return hasOwnKey(token) ? this.#follow(token, options, follow, true) : this.#begin(token, options, follow, true);
   }
 
-  /** Waits for the end of an operation that is followed; follows it where it isn't. */
-  resume(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
+  /**
+   * Waits for the end of an operation that is followed; follows it where it isn't.
+   * @throws TypeError, before anything is sent, for options that can't be listened to.
+   */
+  async resume(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
+    checkSignals(options);
     return this.#follow(token, options, follow, false);
   }
 
@@ -46,6 +55,20 @@ export class Followings {
     const forget = () => this.#running.delete(name);
     following.ended.then(forget, forget);
     return following.first;
+  }
+}
+
+/**
+ * What JavaScript may give for an AbortSignal, as its controller, would fail once the operation is on its way, which would then be followed
+ * for nobody.
+ */
+function checkSignals(options: unknown): void {
+  if (!isObject(options)) throw new TypeError("Cannot settle: the options are not an object");
+  for (const name of ["signal", "askOnly", "aborted"]) {
+    const given = options[name];
+    if (given === undefined || given === null) continue;
+    if (typeof given === "object" && "aborted" in given && "addEventListener" in given) continue;
+    throw new TypeError(`Cannot settle: ${name} is not an AbortSignal: pass a controller's signal`);
   }
 }
 

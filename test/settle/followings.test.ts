@@ -78,6 +78,28 @@ async function tokenAt(script: Script, type: SettleEvent["type"], begin: (client
 /** Nothing of it was sent. */
 const unsentCancel = () => tokenAt([], "asked", (client, options) => client.bank.settle("cancel", body, options));
 
+test("settle() and resume() refuse what is no AbortSignal before anything is sent", async () => {
+  const { service, client } = held();
+  const { token } = await client.bank.settle("sale", body, { askOnly: AbortSignal.abort() });
+  const given: readonly (readonly [unknown, string])[] = [
+    [{ signal: new AbortController() }, "signal is not an AbortSignal: pass a controller's signal"],
+    [{ askOnly: true }, "askOnly is not an AbortSignal: pass a controller's signal"],
+    [{ aborted: {} }, "aborted is not an AbortSignal: pass a controller's signal"],
+    [null, "the options are not an object"],
+    [5_000, "the options are not an object"],
+  ];
+  for (const [options, said] of given) {
+    const wrong = { name: "TypeError", message: `Cannot settle: ${said}` };
+    await assert.rejects(client.bank.settle("sale", body, options as SettleOptions), wrong);
+    await assert.rejects(client.resume(kept(token), options as SettleOptions), wrong);
+  }
+  await settleDown();
+  assert.deepEqual(service.seen, []);
+  // @ts-expect-error null is none, as some write it
+  const { result } = await client.bank.settle("sale", body, { signal: null, askOnly: AbortSignal.abort() });
+  assert.equal(result, "not-sent");
+});
+
 test("resume() twice at once sends once what wasn't sent yet, and gives both callers one end", async () => {
   const token = await unsentCancel();
   const world = over([
