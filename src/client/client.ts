@@ -105,7 +105,8 @@ export interface Client {
 
 /**
  * A client over HTTP.
- * @throws TypeError for a url, a key or a size that no request can be built of, and for a name of its own without a contract.
+ * @throws TypeError for a url, a key or a size that no request can be built of, for a time in which no answer can come, and for a name of
+ * its own without a contract.
  */
 export function createHttpClient(options?: HttpClientOptions): Client;
 export function createHttpClient<const O extends object>(options: O & NamedOptions<O>): ClientWith<O>;

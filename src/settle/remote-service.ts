@@ -50,17 +50,20 @@ export class RemoteService {
   readonly #merchantId: MerchantId | undefined;
   readonly #timeoutMs: number | undefined;
 
+  /** @throws TypeError for a time in which no answer can come. */
   constructor({ contract, name = contract.service, transport, merchantId, timeoutMs }: RemoteServiceOptions) {
     this.contract = contract;
     this.name = name;
     this.#transport = transport;
     this.#merchantId = merchantId;
+    checkTimeoutMs(name, timeoutMs);
     this.#timeoutMs = timeoutMs;
   }
 
   /**
    * Sends one request, once, and gives its answer.
-   * @throws NotSentError, UnknownError or RejectedError; TypeError for a body that is not JSON.
+   * @throws NotSentError, UnknownError or RejectedError; TypeError, before anything is sent, for a body that is not JSON, and for options
+   * that can't be kept to.
    */
   async call(route: Route, body: object | undefined, options: CallOptions = {}): Promise<JsonObject> {
     const text = route.body === "none" ? undefined : writeExactObject(body ?? {});
@@ -75,6 +78,7 @@ export class RemoteService {
     json: string | undefined,
     { signal, timeoutMs, withdrawn, waitS }: CallOptions,
   ): Promise<CallResult> {
+    checkTimeoutMs(this.name, timeoutMs);
     const limitMs = timeoutMs ?? this.#timeoutMs ?? route.replyTimeoutMs + queueWaitMs + roundTripMs;
     let body = json;
     try {
@@ -174,9 +178,10 @@ async function withTimeout<T>(
   work: (limit: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(`no answer came within ${durationText(limitMs)}`), Math.min(limitMs, timerMsMax));
   const leave = () => limit.abort("the request was cancelled before the answer came");
+  // Before the timer, which would keep the process where this is no signal
   signal?.addEventListener("abort", leave);
+  const timer = setTimeout(() => limit.abort(`no answer came within ${durationText(limitMs)}`), Math.min(limitMs, timerMsMax));
   try {
     const working = work(limit.signal);
     if (signal?.aborted === true) leave();
@@ -185,6 +190,12 @@ async function withTimeout<T>(
     clearTimeout(timer);
     signal?.removeEventListener("abort", leave);
   }
+}
+
+/** A request that is sent with no time for its answer is given up at once, while it is carried out. */
+function checkTimeoutMs(service: ServiceName, timeoutMs: unknown): void {
+  if (timeoutMs === undefined || timeoutMs === null || (typeof timeoutMs === "number" && timeoutMs > 0)) return;
+  throw new TypeError(`Cannot call ${service}: timeoutMs is ${String(timeoutMs)}: use milliseconds above 0`);
 }
 
 /** The merchant's id was still being looked up when the limit came. */

@@ -140,6 +140,25 @@ for (const [name, more, options, limitMs, said] of [
   });
 }
 
+test("RemoteService refuses a limit in which no answer can come, when it is made and before a call is sent", async () => {
+  const { sent, call } = serviceOver("bank", () => ok());
+  for (const timeoutMs of [0, -1, Number.NaN, "30s", 5_000n] as unknown[] as number[]) {
+    const wrong = { name: "TypeError", message: `Cannot call bank: timeoutMs is ${timeoutMs}: use milliseconds above 0` };
+    assert.throws(() => serviceOver("bank", () => ok(), { timeoutMs }), wrong);
+    await assert.rejects(call("/sale", {}, { timeoutMs }), wrong);
+  }
+  assert.deepEqual(sent, []);
+});
+
+test("RemoteService.call() with what is no AbortSignal sends nothing, and leaves no timer that keeps a process", async () => {
+  const { sent, call } = serviceOver("bank", () => ok());
+  const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+  const before = timers();
+  const options = { signal: new AbortController() } as unknown as CallOptions;
+  await assert.rejects(call("/sale", {}, options), TypeError);
+  assert.deepEqual([sent, timers()], [[], before]);
+});
+
 test("RemoteService waits as long as a timer can where its limit is longer than that", async () => {
   const { result } = serviceOver("bank", async () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
