@@ -2,7 +2,7 @@ import type { Route } from "../contract/contract.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import type { CallResult } from "./call-result.ts";
+import { type CallResult, summaryOfOpen } from "./call-result.ts";
 import { checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { Followings } from "./followings.ts";
 import { type Done, nextStep } from "./machine.ts";
@@ -86,13 +86,15 @@ class BridgeRun {
     const untilMs = beganMs + checkedWindowMs(this.#options.windowMs);
     const pauses = new Pauses(this.#route.polling?.intervalMs, this.#options.intervalMs);
     const isStopped = () => askOnly?.aborted === true;
+    const hasLeft = () => signal?.aborted === true;
     // Nothing of it is known to the bridge until a call is not refused.
     let isNew = isFirst;
     for (;;) {
-      if (isNew && (signal?.aborted === true || isStopped())) return this.#notSent("it was stopped before it was sent");
+      if (isNew && (hasLeft() || isStopped())) return this.#notSent("it was stopped before it was sent");
+      if (hasLeft()) return this.#left();
       if (isStopped()) return this.#askOn(untilMs - clock.nowMs());
       await this.#notify(isNew ? "sent" : "resent", isNew);
-      if (!isNew && isStopped()) continue;
+      if (!isNew && (hasLeft() || isStopped())) continue;
       const remainingMs = Math.max(0, untilMs - clock.nowMs());
       const waitS = Math.min(waitSMax, Math.ceil(remainingMs / 1_000));
       const atMs = clock.nowMs() - beganMs;
@@ -128,8 +130,11 @@ class BridgeRun {
       }
       const isUnsent = result.outcome === "not-sent";
       const waitMs = pauses.nextMs(isUnsent ? { pause: "back-off", retryAfterMs: result.retryAfterMs } : { pause: "interval" });
-      if (signal?.aborted === true || clock.nowMs() + waitMs > untilMs) {
-        return isNew ? this.#notSent(result.summary.message) : this.#unknown(result);
+      if (hasLeft()) continue;
+      if (clock.nowMs() + waitMs > untilMs) {
+        return isNew
+          ? this.#notSent(result.summary.message)
+          : this.#unknown({ ...result, summary: summaryOfOpen(result, false) });
       }
       await this.#notify("waiting", false, undefined, waitMs);
       await sleepUnless(clock, waitMs, [signal, askOnly]);
@@ -231,6 +236,11 @@ class BridgeRun {
   #notSent(message: string | undefined): Promise<Settled> {
     this.#token = unsent(this.#token);
     return this.#settled("not-sent", undefined, message);
+  }
+
+  /** Its caller waits no more. */
+  #left(): Promise<Settled> {
+    return this.#settled("unknown", undefined, "it is no longer followed");
   }
 
   #unknown(call: CallResult): Promise<Settled> {

@@ -1,4 +1,4 @@
-import type { FaultReason } from "../core/fault.ts";
+import { askAgain, type FaultReason, nothingSent } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import type { FollowedAnswer, UnreachableReason } from "./transport.ts";
 
@@ -23,4 +23,30 @@ export interface AnswerSummary {
   readonly reason: FaultReason | undefined;
   /** How the operation stands, where the bridge followed it. */
   readonly followed?: FollowedAnswer | undefined;
+}
+
+/**
+ * What is said of an operation that may have begun and isn't known to have ended. A call that wasn't sent, or a question without an answer, says
+ * of itself alone that nothing was sent or changed: of the operation a till would take that for "not paid".
+ * @param isQuestion The call didn't send the operation.
+ */
+export function summaryOfOpen(result: CallResult, isQuestion: boolean): AnswerSummary {
+  const speaksOfItself = result.outcome === "not-sent" || (result.outcome === "unknown" && isQuestion);
+  return speaksOfItself
+    ? summaryOfFailed(result, "it may have been carried out, and the last request about it failed")
+    : result.summary;
+}
+
+/** The same of a closed document whose copy was to be printed. */
+export function summaryOfCopy(result: CallResult): AnswerSummary {
+  return result.outcome === "not-sent"
+    ? summaryOfFailed(result, "it is closed, and its copy was not asked for")
+    : result.summary;
+}
+
+function summaryOfFailed({ outcome, summary }: CallResult, state: string): AnswerSummary {
+  const said = summary.message ?? summary.reason ?? outcome;
+  const advice = [nothingSent, askAgain].find((each) => said.endsWith(`. ${each}`));
+  const why = advice === undefined ? said : said.slice(0, -advice.length - 2);
+  return { ...summary, message: `${state}: ${why}` };
 }

@@ -2,7 +2,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import type { AnswerSummary, CallResult } from "./call-result.ts";
+import { type CallResult, summaryOfCopy, summaryOfOpen } from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
 import { Followings } from "./followings.ts";
@@ -124,11 +124,11 @@ class SettleRun {
       this.#noteStop(action);
       if (result.outcome === "not-sent") await this.#notify({ type: "not sent", unreachable: result.unreachable });
       const step = nextStep(this.#operation, this.#token.known, result, sinceStartMs);
-      if ("verdict" in step) return this.#end(step);
+      if ("verdict" in step) return this.#end(action === "print" ? { ...step, summary: summaryOfCopy(result) } : step);
       await this.#continue(step, result);
       if (this.#isAborted) return this.#endAborted();
       const waitMs = this.#pauses.nextMs(step);
-      if (this.#clock.nowMs() + waitMs > endMs) return this.#endOfWindow(result.summary);
+      if (this.#clock.nowMs() + waitMs > endMs) return this.#endOfWindow(action, result);
       if (waitMs > 0) {
         await this.#notify({ type: "waiting", waitMs });
         await sleepUnless(this.#clock, waitMs, this.#wakeSignals);
@@ -222,11 +222,13 @@ class SettleRun {
   }
 
   /** Nothing was settled in time; what was never sent has ended all the same, in nothing. */
-  #endOfWindow(summary: AnswerSummary): Promise<Settled> {
+  #endOfWindow(action: Action, result: CallResult): Promise<Settled> {
     const { known: state } = this.#token;
+    const reply = undefined;
     // A copy that couldn't be asked for: the document is closed nonetheless
-    if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply: undefined, summary });
-    return this.#end({ verdict: nothingBegun(state) ? this.#recovery.refused : "unknown", reply: undefined, summary });
+    if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply, summary: summaryOfCopy(result) });
+    if (nothingBegun(state)) return this.#end({ verdict: this.#recovery.refused, reply, summary: result.summary });
+    return this.#end({ verdict: "unknown", reply, summary: summaryOfOpen(result, action !== "start") });
   }
 
   /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */

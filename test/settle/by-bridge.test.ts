@@ -3,11 +3,12 @@ import { test } from "node:test";
 import { bank } from "../../src/contract/bank.ts";
 import { fiscal } from "../../src/contract/fiscal.ts";
 import { qr } from "../../src/contract/qr.ts";
+import { nothingSent } from "../../src/core/fault.ts";
 import type { OperationResult } from "../../src/core/followed.ts";
 import { settleByBridge } from "../../src/settle/by-bridge.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
 import { resume } from "../../src/settle/resume.ts";
-import type { Answer, TransportRequest } from "../../src/settle/transport.ts";
+import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
 import type { SettleEvent, SettleOptions } from "../../src/settle/types.ts";
 import {
   busy,
@@ -336,6 +337,36 @@ test("settleByBridge() records each call with its time since it began, and what 
       ["ask", "/check", 0, "answered", "success", undefined, undefined],
     ],
   );
+});
+
+test("settleByBridge() that is left between two calls sends and announces nothing more, and doesn't say that nothing was sent", async () => {
+  for (const at of ["waiting", "resent"]) {
+    const leaving = new AbortController();
+    const types: string[] = [];
+    const { result, message } = await settled([["/sale", by(ok(), "pending")]], {
+      signal: leaving.signal,
+      onProgress: ({ type }) => {
+        types.push(type);
+        if (type === at) leaving.abort();
+      },
+    });
+    assert.deepEqual([result, message], ["unknown", "it is no longer followed"]);
+    assert.deepEqual(types, at === "waiting" ? ["sent", "waiting", "final"] : ["sent", "waiting", "resent", "final"]);
+  }
+});
+
+test("settleByBridge() doesn't say of a sale that may have begun that nothing was sent, where that is said of its repetition", async () => {
+  const why = "Cannot send to line till: it is down";
+  const down: Answer = { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 };
+  const { result, message } = await settled(
+    [
+      ["/sale", by(ok(), "pending")],
+      ["/sale", by(down, "pending")],
+    ],
+    { windowMs: 1_500 },
+  );
+  assert.equal(result, "unknown");
+  assert.equal(message, `it may have been carried out, and the last request about it failed: ${why}`);
 });
 
 test("settleByBridge() asks by itself for what is left of its window, and once where nothing is", async () => {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contracts } from "../../src/contract/contracts.ts";
+import { askAgain, nothingSent } from "../../src/core/fault.ts";
 import { dataOf } from "../../src/settle/settle.ts";
 import { readToken } from "../../src/settle/token.ts";
-import type { TransportRequest } from "../../src/settle/transport.ts";
+import { type Answer, failedAnswer, type TransportRequest } from "../../src/settle/transport.ts";
 import type { SettleEvent } from "../../src/settle/types.ts";
 import { busy, error, kept, lost, ok, over, repeat } from "./scripted.ts";
 
@@ -25,6 +26,46 @@ test("settle() tells its first event, with a token, before anything is sent", as
     },
   });
   assert.equal(sentBefore, 0);
+});
+
+test("settle() doesn't say of a sale that may have begun that nothing was sent or changed, where that is said of a question", async () => {
+  const why = "Cannot send to line till: it is down";
+  const failures: readonly Answer[] = [
+    { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 },
+    failedAnswer("unknown", `${why}. ${askAgain}`),
+    failedAnswer("unknown", why),
+  ];
+  for (const failure of failures)
+    for (const start of [ok(), lost]) {
+      const world = over([["/sale", start], ...repeat(3, ["/check", failure])]);
+      const { result, message } = await world.client.bank.settle("sale", body, { ...world.options, windowMs: 3_500 });
+      assert.equal(result, "unknown");
+      assert.equal(message, `it may have been carried out, and the last request about it failed: ${why}`);
+    }
+  const world = over([
+    ["/sale", lost],
+    ["/check", absent],
+    ["/sale", { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 }],
+  ]);
+  const { result, message } = await world.client.bank.settle("sale", body, { ...world.options, windowMs: 1_500 });
+  assert.equal(result, "unknown");
+  assert.equal(message, `it may have been carried out, and the last request about it failed: ${why}`);
+});
+
+test("settle() says of a closed document that its copy was not asked for, not that nothing was sent", async () => {
+  const closed = ok({ code: 0, docStatus: 1, documentID: 7, printError: 1 });
+  const why = "Cannot send to line till: it is down";
+  const down: Answer = { ...failedAnswer("not-sent", `${why}. ${nothingSent}`), httpStatus: 503 };
+  for (const refused of [down, { ...down, httpStatus: 401 }]) {
+    const world = over([
+      ["/sale", closed],
+      ["/check_status", closed],
+      ["/check_copy", refused],
+    ]);
+    const sale = { documentExtID: "D-1", items: [] };
+    const { result, message } = await world.client.fiscal.settle("sale", sale, { ...world.options, windowMs: 1_500 });
+    assert.deepEqual([result, message], ["unprinted", `it is closed, and its copy was not asked for: ${why}`]);
+  }
 });
 
 test("settle() waits for what onProgress promises before it sends", async () => {
