@@ -58,7 +58,8 @@ type Method<Body, Reply> = Body extends undefined
     : (body: Body, options?: CallOptions) => Promise<Reply>;
 
 /**
- * A service's routes as methods. Each sends one request, once, and resolves with an answer whose status is "success".
+ * A service's routes as methods. Each sends one request, once, and resolves with an answer whose status is "success". Of a sale that says
+ * that it has begun, and of a question about it that it may go on: not that it is paid, which `settle` says.
  * Each rejects with NotSentError, UnknownError or RejectedError.
  */
 export type Methods<S extends ContractName> = {
