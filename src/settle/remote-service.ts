@@ -214,7 +214,7 @@ function readAnswer(contract: Contract, route: Route, answer: Answer): CallResul
   const { outcome, text, httpStatus, retryAfterMs, reason, failure, unreachable, followed } = answer;
   const reply = text === undefined ? undefined : parseExactObject(text);
   const status = reply?.["status"];
-  const message = scalarText(reply?.["message"]) ?? failure;
+  const message = scalarText(reply?.["message"]) ?? failure ?? saidByStatus(answer, reply);
   const summary = { code: looseInteger(reply?.["code"]), message, httpStatus, reason, followed };
   if (outcome === "not-sent") {
     return { outcome, passing: isPassing(contract, summary, retryAfterMs), retryAfterMs, unreachable, summary };
@@ -225,6 +225,14 @@ function readAnswer(contract: Contract, route: Route, answer: Answer): CallResul
   }
   if (outcome !== "answered") return { outcome: "unknown", summary };
   return { outcome: "unknown", summary: { ...summary, message: "the answer is not one that the contract defines" } };
+}
+
+/** What is said of an answer that says nothing itself, such as a page of a proxy or of what else listens at the address. */
+function saidByStatus({ outcome, httpStatus }: Answer, reply: JsonObject | undefined): string | undefined {
+  if (httpStatus === undefined) return undefined;
+  if (outcome === "not-sent") return `the request was turned away with HTTP status ${httpStatus}`;
+  if (outcome === "answered" || reply !== undefined) return undefined;
+  return `what came with HTTP status ${httpStatus} is not an answer of the service: check the address, and what is in between`;
 }
 
 /** Statuses of a request that is turned away for now: too slow, too many. */

@@ -140,6 +140,24 @@ for (const [name, more, options, limitMs, said] of [
   });
 }
 
+test("RemoteService.call() says by which HTTP status something else answered, where the answer says nothing itself", async () => {
+  const saidOf = async (answer: Partial<Answer>) =>
+    (await thrownBy(serviceOver("bank", () => reply({}, answer)).call("/sale", {}))).message;
+  const page = { outcome: "unknown", text: "<html>" } as const;
+  assert.match(
+    await saidOf({ ...page, httpStatus: 503 }),
+    /^what came with HTTP status 503 is not an answer of the service: check/,
+  );
+  assert.match(await saidOf({ ...page, httpStatus: 200 }), /HTTP status 200/);
+  assert.equal(await saidOf({ ...page, httpStatus: undefined }), "bank /sale: unknown, code none");
+  assert.equal(
+    await saidOf({ ...page, text: '{"status":"error","code":-3}', httpStatus: 500 }),
+    "bank /sale: unknown, code -3",
+  );
+  const away = { outcome: "not-sent", text: "<html>", httpStatus: 429 } as const;
+  assert.equal(await saidOf(away), "the request was turned away with HTTP status 429");
+});
+
 test("RemoteService refuses a limit in which no answer can come, when it is made and before a call is sent", async () => {
   const { sent, call } = serviceOver("bank", () => ok());
   for (const timeoutMs of [0, -1, Number.NaN, "30s", 5_000n] as unknown[] as number[]) {
