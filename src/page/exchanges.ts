@@ -18,7 +18,7 @@ const partOf = { waiting: 0, sent: 1, written: 2, replying: 3 } as const;
 interface Exchange {
   /** The last that was said of it. */
   event: ExchangeEvent;
-  /** By `performance.now()`: when it came here, and when it reached its present part. */
+  /** By `performance.now()`: when it began, as far as the page knows, and when it reached its present part. */
   readonly beganMs: number;
   partMs: number;
   /** Milliseconds in each part, as far as is known. */
@@ -64,8 +64,9 @@ export class Exchanges {
     return this.#all.size === 0;
   }
 
-  take(event: ExchangeEvent): void {
-    const now = performance.now();
+  /** @param agoMs How long ago it happened: what was before the page came is told to it all the same. */
+  take(event: ExchangeEvent, agoMs: number): void {
+    const now = performance.now() - agoMs;
     let exchange = this.#all.get(event.callId);
     if (exchange === undefined) {
       exchange = { event, beganMs: now, partMs: now, spent: [0, 0, 0, 0], isLost: false };

@@ -28,6 +28,14 @@ const askIdleMs = 10_000;
 /** Milliseconds for which an answer holds: until the next question, and the longest that its answer may take. */
 const statusMsMax = askIdleMs + answerMs + 1_000;
 
+/** The first event of each connection. */
+interface Greeting {
+  readonly version: string;
+  readonly time: string;
+  /** Events that follow and are from before. */
+  readonly missed: number;
+}
+
 class Page {
   readonly #port = new AdminPort(askToken);
   readonly #exchanges = new Exchanges(byId("exchanges"));
@@ -47,6 +55,9 @@ class Page {
   /** The last question was not answered. */
   #isUnanswered = false;
   #lastId = "";
+  /** What the stream still sends of what was before its greeting, and when that was by the box's clock. */
+  #missed = 0;
+  #greetedMs = 0;
   #isDrawn = true;
   #askTimer: ReturnType<typeof setTimeout> | undefined;
   #askDueMs = Number.POSITIVE_INFINITY;
@@ -106,7 +117,9 @@ class Page {
     this.#lastId = id;
     if (event === "hello") {
       // A new posline has a new page.
-      const { version } = data as { version: string };
+      const { version, time, missed } = data as Greeting;
+      this.#missed = missed;
+      this.#greetedMs = Date.parse(time);
       this.#version ??= version;
       if (version !== this.#version) location.reload();
       this.#isStreamLost = false;
@@ -115,14 +128,18 @@ class Page {
       this.#askIn(0);
       return;
     }
+    const isMissed = this.#missed > 0;
+    if (isMissed) this.#missed--;
     if (event !== "exchange") {
       this.#askIn(askSoonMs);
       return;
     }
     // The stream's events have the shapes of this posline: page and port are of one version.
     const exchange = data as ExchangeEvent;
-    this.#exchanges.take(exchange);
-    if (exchange.outcome === "answered") this.#repliedMs.set(exchange.service, performance.now());
+    // Both times are the box's; the browser's clock may be another.
+    this.#exchanges.take(exchange, isMissed ? Math.max(0, this.#greetedMs - Date.parse(exchange.time)) : 0);
+    // When a service was heard before, the status knows.
+    if (exchange.outcome === "answered" && !isMissed) this.#repliedMs.set(exchange.service, performance.now());
     if (exchange.phase === "ended") this.#askIn(askLaterMs);
     if (!this.#isDrawn) return;
     this.#isDrawn = false;

@@ -215,6 +215,28 @@ test("page shows an exchange within 200 ms of its end, with where its time went"
   }
 });
 
+test("page takes what it is told of the time before it came for as old as it is", { skip: noChromium }, async () => {
+  const double = new StreamDouble();
+  const named = (callId: string) => ({ requestId: callId, callId, service: "bank", line: "till", route: "/sale" });
+  double.kept = [
+    { agoMs: 3_600_000, data: { ...named("1"), phase: "ended", outcome: "answered", queueMs: 0, lineMs: 5 } },
+    { agoMs: 50_000, data: { ...named("2"), phase: "sent" } },
+    { agoMs: 49_990, data: { ...named("2"), phase: "written" } },
+  ];
+  const bank = { ...wellStatus.services.bank, heard: { state: "heard", agoMs: 3_600_000 } };
+  double.status = { ...wellStatus, services: { bank } };
+  const { page, close } = await open(await double.start());
+  try {
+    await untilText(page, ".terminal", /Working\s*Last reply 60 min ago/);
+    assert.match(await textOf(page, ".exchange:first-child"), /bank \/sale the terminal works 5\d s/);
+    double.exchange("3");
+    await untilText(page, ".terminal", /Last reply just now/);
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
 test("page keeps 100 rows and takes no more memory after 10,000 exchanges", { skip: noChromium }, async (t) => {
   const double = new StreamDouble();
   const { page, complaints, close } = await open(await double.start());

@@ -39,6 +39,8 @@ export class StreamDouble {
   token: string | undefined;
   port = 0;
   process = "a1";
+  /** Exchanges from before a page came, each with how long before: every page is told them first. */
+  kept: readonly { readonly agoMs: number; readonly data: object }[] = [];
   #count = 0;
   #streams = new Set<AdminStream>();
   #listener: AdminListener | undefined;
@@ -50,7 +52,13 @@ export class StreamDouble {
         contentType: "text/event-stream",
         start: (stream) => {
           this.#streams.add(stream);
-          stream.write(this.#text("hello", { version: "1.0.0", pid: 1, time: new Date().toISOString() }));
+          const now = Date.now();
+          const missed = this.kept.length;
+          stream.write(this.#text("hello", { version: "1.0.0", pid: 1, time: new Date(now).toISOString(), missed }));
+          for (const { agoMs, data } of this.kept) {
+            this.#count++;
+            stream.write(this.#text("exchange", { time: new Date(now - agoMs).toISOString(), ...data }));
+          }
           return () => this.#streams.delete(stream);
         },
       }),
