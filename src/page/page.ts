@@ -44,6 +44,9 @@ class Page {
   readonly #emulator = new EmulatorControls(this.#port);
   /** What this port has: a bridge has status and events, `posline emulate` an emulator alone. */
   #paths: readonly string[] = [];
+  /** Another posline may have the port by now, which has other paths. */
+  #arePathsOld = true;
+  #isFollowing = false;
   #version: string | undefined;
   #status: Status | undefined;
   #emulatorView: EmulatorView | undefined;
@@ -71,11 +74,17 @@ class Page {
     document.addEventListener("visibilitychange", () => this.#askIn(0));
     // Ages and running times go on by themselves; nobody looks at a hidden page.
     setInterval(() => document.hidden || this.#draw(), 1_000);
+    this.#askIn(0);
+  }
+
+  /** Learns what this port has, and follows its events from the first time that it has any. */
+  async #learnPaths(): Promise<void> {
+    this.#arePathsOld = false;
     const { paths } = await this.#port.json<{ paths: readonly string[] }>("page/paths.json");
     this.#paths = paths;
-    this.#askIn(0);
-    if (!paths.includes("/events")) return;
-    await this.#port.follow({
+    if (this.#isFollowing || !paths.includes("/events")) return;
+    this.#isFollowing = true;
+    void this.#port.follow({
       event: (event) => this.#event(event),
       alive: () => {
         if (!this.#isLost) this.#lastNews = new Date();
@@ -89,7 +98,8 @@ class Page {
 
   /** Whether what is on the page may be over: nothing is heard, or no answer came for longer than one takes. */
   get #isLost(): boolean {
-    return this.#isStreamLost || this.#isUnanswered || performance.now() - this.#statusMs > statusMsMax;
+    const isStreamLost = this.#isStreamLost && this.#paths.includes("/events");
+    return isStreamLost || this.#isUnanswered || performance.now() - this.#statusMs > statusMsMax;
   }
 
   #offerLanguages(): void {
@@ -123,6 +133,7 @@ class Page {
       this.#version ??= version;
       if (version !== this.#version) location.reload();
       this.#isStreamLost = false;
+      this.#arePathsOld = true;
       // What is on the page may be from before it was lost: only an answer shows what is so.
       this.#isUnanswered = this.#status !== undefined;
       this.#askIn(0);
@@ -162,6 +173,7 @@ class Page {
     if (this.#isAsking || document.hidden) return;
     this.#isAsking = true;
     try {
+      if (this.#arePathsOld) await this.#learnPaths();
       const [status, emulator] = await Promise.all([this.#jsonOf<Status>("/status"), this.#jsonOf<EmulatorView>("/emulator")]);
       this.#status = status;
       this.#emulatorView = emulator;
@@ -171,6 +183,7 @@ class Page {
       this.#showAnswers();
     } catch {
       this.#isUnanswered = true;
+      this.#arePathsOld = true;
     }
     this.#isAsking = false;
     this.#askIn(this.#isAskedAgain ? 0 : this.#isUnanswered ? askLaterMs : askIdleMs);

@@ -394,6 +394,38 @@ test("page says at once that posline is gone and since when, shows nothing as cu
   }
 });
 
+test("page shows what the posline has that is there now, with an emulator or without, and that no money moves with one", {
+  skip: noChromium,
+}, async () => {
+  const [port = 0] = await freePorts(1);
+  const alone = posline(["emulate", "--admin-port", String(port)]);
+  await alone.port("admin");
+  const double = new StreamDouble();
+  double.port = port;
+  const { page, close } = await open(`http://127.0.0.1:${port}/`);
+  const next = async (process: string, emulator: object | undefined) => {
+    await double.stop();
+    await untilText(page, "#verdict-words", /can't be reached/, 25_000);
+    double.process = process;
+    double.emulator = emulator;
+    await double.start();
+    await untilText(page, "#verdict-words", /^The terminal is ready.$/);
+  };
+  try {
+    await untilText(page, "#verdict-words", /^The emulator runs.$/);
+    await alone.ended("SIGTERM");
+    await next("a1", undefined);
+    assert.equal(await page.locator("#emulator").isVisible(), false);
+    await next("b2", { now: "2026-11-20T10:00:00.000Z", forced: [], chances: {} });
+    await untilText(page, "#emulator", /No money moves/);
+    await next("c3", undefined);
+    assert.equal(await page.locator("#emulator").isVisible(), false);
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
 test("page keeps a sale of unknown outcome when another call has its request id, as calls of one trace do, and tills that count", {
   skip: noChromium,
 }, async () => {

@@ -39,6 +39,8 @@ export class StreamDouble {
   token: string | undefined;
   port = 0;
   process = "a1";
+  /** What the emulator's control says; undefined: there is none. */
+  emulator: object | undefined;
   /** Exchanges from before a page came, each with how long before: every page is told them first. */
   kept: readonly { readonly agoMs: number; readonly data: object }[] = [];
   #count = 0;
@@ -63,7 +65,11 @@ export class StreamDouble {
         },
       }),
     };
-    const files = await readPageFiles(builtPage, ["/status", "/events"]);
+    if (this.emulator !== undefined) {
+      routes["GET /emulator"] = () => ({ status: 200, text: JSON.stringify(this.emulator) });
+    }
+    const paths = Object.keys(routes).map((name) => name.slice("GET ".length));
+    const files = await readPageFiles(builtPage, paths);
     this.#listener = new AdminListener({
       config: { host: "127.0.0.1", port: this.port, ...(this.token === undefined ? {} : { token: this.token }) },
       routes,
