@@ -98,7 +98,9 @@ export class AdminPort {
   }
 
   async #newToken(wasWrong: boolean): Promise<void> {
-    this.#token = await this.#askToken(wasWrong);
+    let token = await this.#askToken(wasWrong);
+    while (!isToken(token)) token = await this.#askToken(true);
+    this.#token = token;
     this.#asking = undefined;
     try {
       sessionStorage.setItem(tokenKey, this.#token);
@@ -107,6 +109,9 @@ export class AdminPort {
     }
   }
 }
+
+/** Whether it may be the right one: no token has other characters, and most of those can't be sent in a header. */
+const isToken = (given: string) => /^[\x21-\x7e]+$/.test(given);
 
 function keptToken(): string | undefined {
   try {

@@ -300,7 +300,7 @@ function askToken(wasWrong: boolean): Promise<string> {
   dialog.showModal();
   return new Promise((resolve) => {
     dialog.onclose = () => {
-      const token = field.value;
+      const token = field.value.trim();
       field.value = "";
       if (token === "") dialog.showModal();
       else resolve(token);
