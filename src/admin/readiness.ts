@@ -3,9 +3,9 @@ import { loggedSentence } from "../core/log-text.ts";
 import { quoted } from "../core/shell-text.ts";
 import type { JournalSource, LineSource, LiveService, StatusLineState, StatusSources } from "./status-sources.ts";
 
-/** Whether the next request would be sent at once to a terminal that is there, and if not, why and what to do. */
+/** Whether the next request would be sent, at once or in its turn, to a terminal that is there, and if not, why and what to do. */
 
-/** A reason why a till's next request would not be sent at once. */
+/** A reason why a till's next request would wait for more than its turn, or be refused. */
 export interface NotReady {
   readonly what: "process" | "line" | "service" | "journal";
   /** The line's name. */
@@ -57,13 +57,13 @@ const cures: Readonly<Record<StatusLineState, ((name: string, sinceMs: number) =
   closed: () => "the line is closed for good: systemctl restart posline",
 };
 
-function lineNotReady({ name, live }: LineSource, sinceMs: number): readonly NotReady[] {
-  const { state, reason } = live;
+function lineNotReady({ name, queueCallsMax, live }: LineSource, sinceMs: number): readonly NotReady[] {
+  const { state, reason, waiting = 0 } = live;
   const cure = cures[state];
   if (cure !== undefined) {
     return [{ what: "line", line: name, state, reason: loggedSentence(reason), cure: cure(quoted(name), sinceMs) }];
   }
-  return servicesOf(live).flatMap(({ service, state: serviceState, cause }) =>
+  const unheard = servicesOf(live).flatMap(({ service, state: serviceState, cause }): readonly NotReady[] =>
     serviceState !== "unheard" || cause === undefined
       ? []
       : [
@@ -77,6 +77,18 @@ function lineNotReady({ name, live }: LineSource, sinceMs: number): readonly Not
           },
         ],
   );
+  return queueCallsMax === undefined || waiting < queueCallsMax ? unheard : [queueFull(name, queueCallsMax), ...unheard];
+}
+
+/** A clean line takes turns, and says no to the call that finds no place. */
+function queueFull(line: string, callsMax: number): NotReady {
+  return {
+    what: "line",
+    line,
+    state: "queue-full",
+    reason: `${callsMax} calls are waiting, which is the limit: more are refused`,
+    cure: "wait until the terminal has answered; if it lasts, see who calls, and what holds the terminal up: posline logs --live",
+  };
 }
 
 const servicesOf = (live: LineSource["live"]): readonly LiveService[] => live.liveness?.(nowMs()) ?? [];

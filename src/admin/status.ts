@@ -98,13 +98,13 @@ export class Status {
     return { status: 200, text: indentedJson({ status: this.#stopping ? "stopping" : "ok" }) };
   }
 
-  /** Each reason why the next request would not be sent at once. */
+  /** Each reason why the next request would wait for more than its turn, or be refused. */
   notReady(): readonly NotReady[] {
     const now = nowMs();
     return notReady(this.#sources, this.#stopping, ({ name, live }) => this.#metricsOf(name).sinceMs(live.state, now));
   }
 
-  /** Whether the next request would be sent at once to a terminal that is there. */
+  /** Whether the next request would be sent, at once or in its turn, to a terminal that is there. */
   readyz(): StatusAnswer {
     const reasons = this.notReady();
     const notes = notesOf(this.#sources);

@@ -82,7 +82,7 @@ export function logLineOf({ event, data }: StreamEvent): string | undefined {
     }
     case "ready":
       return fields["ready"] === true
-        ? line("info", {}, "ready: the next request is sent at once")
+        ? line("info", {}, "ready: the next request is sent, at once or in its turn")
         : line("warn", { error: reasonsText(fields["reasons"]) }, "not ready");
     default:
       return undefined;

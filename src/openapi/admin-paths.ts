@@ -178,7 +178,7 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
     },
   },
   "GET /readyz": {
-    summary: "Whether the next request would be sent at once to a terminal that is there",
+    summary: "Whether the next request would be sent, at once or in its turn, to a terminal that is there",
     responses: {
       200: json("It would", ready, { status: "ready" }),
       503: json("It would wait or be refused", unready),

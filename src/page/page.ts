@@ -250,7 +250,7 @@ function isGap(before: string, id: string, step: 0 | 1): boolean {
 
 function sayOf({ count, ready }: { readonly count: number; readonly ready: number }, { journal, reasons }: Status): void {
   const doubts = journal.unknown?.total ?? 0;
-  const isRefusing = reasons.some(({ what }) => what === "journal");
+  const isRefusing = reasons.some(({ what, state }) => what === "journal" || state === "queue-full");
   const [all, not] = count === 1 ? (["one", "oneNot"] as const) : (["all", "not"] as const);
   const words = [text(`verdict.${ready < count ? not : all}`, { n: count - ready, count })];
   if (!["ok", "off"].includes(journal.state)) words.push(text("verdict.unwritten"));

@@ -45,6 +45,25 @@ test("Status.readyz() names every line that isn't clean, in order, and no other"
   assert.equal(readyOf(status).status, 200);
 });
 
+for (const state of ["idle", "awaiting"] as const) {
+  test(`Status.readyz() is 503 while the queue of a line that is ${state} is full, as the next call is refused`, () => {
+    const status = new Status("1.2.3");
+    const live = played(state, { waiting: 63 });
+    status.setSources(oneLineSources(live));
+    assert.equal(readyOf(status).status, 200);
+    live.waiting = 64;
+    const { status: code, answer } = readyOf(status);
+    assert.equal(code, 503);
+    assert.equal(statusOf(status).ready, false);
+    const [{ cure, ...reason }] = answer.reasons;
+    const why = "64 calls are waiting, which is the limit: more are refused";
+    assert.deepEqual(reason, { what: "line", line: "till", state: "queue-full", reason: why });
+    assert.match(cure, /posline logs --live$/);
+    live.waiting = 0;
+    assert.equal(readyOf(status).status, 200);
+  });
+}
+
 test("Status.readyz() says that a recovery usually ends by itself only as long as that is likely", (t) => {
   const status = new Status("1.2.3");
   const live = played("recovering");

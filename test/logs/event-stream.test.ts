@@ -118,6 +118,9 @@ test("logLineOf() gives each event the line that the log has of it", () => {
   const ready = lineOf({ event: "ready", ready: false, reasons });
   assert.ok(ready?.kind === "process");
   assert.deepEqual([ready.message, ready.rest], ["not ready", [["error", "till down unplugged"]]]);
+  const readyAgain = lineOf({ event: "ready", ready: true, reasons: [] });
+  assert.ok(readyAgain?.kind === "process");
+  assert.equal(readyAgain.message, "ready: the next request is sent, at once or in its turn");
   assert.equal(logLineOf({ id: "a-1", event: "hello", data: {} }), undefined);
 });
 

@@ -169,6 +169,12 @@ test("page says first that the journal can't be written, and that what is in dou
     await untilText(page, "#verdict-words", /^The terminal is ready. The journal can't be written. Payments are refused.$/);
     assert.equal(await levelOf(), "bad");
     assert.match(await textOf(page, "#findings"), /^Journal the disk is full.* fix the disk$/);
+
+    const full = { what: "line", line: "till", state: "queue-full", reason: "64 calls are waiting", cure: "wait" };
+    double.status = { ...wellStatus, ready: false, reasons: [full] };
+    await page.reload();
+    await untilText(page, "#verdict-words", /^The terminal is ready. Payments are refused.$/);
+    assert.equal(await levelOf(), "bad");
   } finally {
     await close();
     await double.stop();
