@@ -52,10 +52,14 @@ export class AdminPort {
     return JSON.parse(text) as T;
   }
 
-  /** Follows the stream for ever: each event, `alive` with each sign of life, and `lost` when there is none. */
-  async follow(seen: { event(event: StreamEvent): void; alive(): void; lost(): void }): Promise<never> {
+  /**
+   * Follows the stream for ever: each event, `alive` with each sign of life, and `lost` when there is none, where `isFull` says that
+   * posline answers, but has as many watchers as it takes.
+   */
+  async follow(seen: { event(event: StreamEvent): void; alive(): void; lost(isFull: boolean): void }): Promise<never> {
     let lastId = "";
     for (;;) {
+      let isFull = false;
       const abort = new AbortController();
       let silence = setTimeout(() => abort.abort(), silentMs);
       const alive = () => {
@@ -71,13 +75,16 @@ export class AdminPort {
             if (event.id !== "") lastId = event.id;
             seen.event(event);
           }
-        } else await response.body?.cancel();
+        } else {
+          isFull = response.headers.get("X-Posline-Reason") === "too-many-requests";
+          await response.body?.cancel();
+        }
       } catch {
         // Whatever it was, the stream is lost and opened again.
       } finally {
         clearTimeout(silence);
       }
-      seen.lost();
+      seen.lost(isFull);
       await new Promise((resolve) => setTimeout(resolve, reopenMs));
     }
   }

@@ -55,6 +55,8 @@ class Page {
   #lastNews: Date | undefined;
   /** The stream has ended, and has not begun anew. */
   #isStreamLost = false;
+  /** It is refused, as others watch: what is so can be asked all the same. */
+  #isStreamFull = false;
   /** The last question was not answered. */
   #isUnanswered = false;
   #lastId = "";
@@ -89,8 +91,9 @@ class Page {
       alive: () => {
         if (!this.#isLost) this.#lastNews = new Date();
       },
-      lost: () => {
+      lost: (isFull) => {
         this.#isStreamLost = true;
+        this.#isStreamFull = isFull;
         this.#draw();
       },
     });
@@ -98,7 +101,7 @@ class Page {
 
   /** Whether what is on the page may be over: nothing is heard, or no answer came for longer than one takes. */
   get #isLost(): boolean {
-    const isStreamLost = this.#isStreamLost && this.#paths.includes("/events");
+    const isStreamLost = this.#isStreamLost && !this.#isStreamFull && this.#paths.includes("/events");
     return isStreamLost || this.#isUnanswered || performance.now() - this.#statusMs > statusMsMax;
   }
 
@@ -133,6 +136,7 @@ class Page {
       this.#version ??= version;
       if (version !== this.#version) location.reload();
       this.#isStreamLost = false;
+      this.#isStreamFull = false;
       this.#arePathsOld = true;
       // What is on the page may be from before it was lost: only an answer shows what is so.
       this.#isUnanswered = this.#status !== undefined;
@@ -186,7 +190,7 @@ class Page {
       this.#arePathsOld = true;
     }
     this.#isAsking = false;
-    this.#askIn(this.#isAskedAgain ? 0 : this.#isUnanswered ? askLaterMs : askIdleMs);
+    this.#askIn(this.#isAskedAgain ? 0 : this.#isUnanswered || this.#isStreamFull ? askLaterMs : askIdleMs);
     this.#isAskedAgain = false;
     this.#draw();
   }
@@ -215,8 +219,9 @@ class Page {
     const main = byId("main");
     main.dataset["old"] = String(this.#isLost);
     main.hidden = this.#lastNews === undefined;
-    setText(byId("now-title"), text(this.#isLost ? "nowOld" : "now"));
-    this.#exchanges.show(this.#isLost);
+    const areExchangesOld = this.#isLost || this.#isStreamFull;
+    setText(byId("now-title"), text(areExchangesOld ? "nowOld" : "now"));
+    this.#exchanges.show(areExchangesOld);
     byId("exchanges-none").hidden = !this.#exchanges.isEmpty;
     this.#curve.show(this.#exchanges.lineTimes);
     this.#showVerdict();
@@ -232,11 +237,11 @@ class Page {
         askedMs: this.#statusMs,
         lostSince,
         repliedMs: this.#repliedMs,
-        isBusy: (service) => this.#exchanges.isBusy(service),
+        isBusy: (service) => !this.#isStreamFull && this.#exchanges.isBusy(service),
       });
     if (lostSince !== undefined) say("bad", text("verdict.lost", { time: timeOfDay(lostSince) }));
     else if (this.#isLost) say("bad", text("verdict.never"));
-    else if (status !== undefined && terminals !== undefined) sayOf(terminals, status);
+    else if (status !== undefined && terminals !== undefined) sayOf(terminals, status, this.#isStreamFull);
     else if (this.#emulatorView !== undefined) say("good", text("verdict.emulator"));
   }
 }
@@ -248,7 +253,11 @@ function isGap(before: string, id: string, step: 0 | 1): boolean {
   return before !== "" && (process !== processBefore || Number(count) !== Number(countBefore) + step);
 }
 
-function sayOf({ count, ready }: { readonly count: number; readonly ready: number }, { journal, reasons }: Status): void {
+function sayOf(
+  { count, ready }: { readonly count: number; readonly ready: number },
+  { journal, reasons }: Status,
+  isStreamFull: boolean,
+): void {
   const doubts = journal.unknown?.total ?? 0;
   const isRefusing = reasons.some(({ what, state }) => what === "journal" || state === "queue-full");
   const [all, not] = count === 1 ? (["one", "oneNot"] as const) : (["all", "not"] as const);
@@ -256,6 +265,7 @@ function sayOf({ count, ready }: { readonly count: number; readonly ready: numbe
   if (!["ok", "off"].includes(journal.state)) words.push(text("verdict.unwritten"));
   if (isRefusing) words.push(text("verdict.refusing"));
   if (doubts > 0) words.push(text(doubts === 1 ? "verdict.doubt" : "verdict.doubts", { n: doubts }));
+  if (isStreamFull) words.push(text("verdict.full"));
   say(ready < count || isRefusing ? "bad" : words.length > 1 ? "wait" : "good", words.join(" "));
 }
 

@@ -432,6 +432,39 @@ test("page shows what the posline has that is there now, with an emulator or wit
   }
 });
 
+test("page shows the status to the ninth who watches, and says that it can't show exchanges until another one leaves", {
+  skip: noChromium,
+}, async () => {
+  const double = new StreamDouble();
+  const url = await double.start();
+  const leave = new AbortController();
+  const watchers = Array.from({ length: 8 }, () => fetch(`${url}events`, { signal: leave.signal }));
+  assert.ok((await Promise.all(watchers)).every(({ status }) => status === 200));
+  const { page, close } = await open(url);
+  try {
+    await untilText(
+      page,
+      "#verdict-words",
+      /^The terminal is ready. Exchanges are not shown: too many pages or programs watch/,
+    );
+    assert.equal(await page.getAttribute("#verdict", "data-level"), "wait");
+    assert.match(await textOf(page, ".terminal"), /bank Ready/);
+    assert.equal(await textOf(page, "#now-title"), "What happened last");
+    assert.deepEqual(await findingsOf(page), []);
+    double.status = { ...wellStatus, lines: { till: { ...wellStatus.lines.till, state: "down" } } };
+    await untilText(page, "#verdict-words", /^The terminal is not ready. Exchanges are not shown/);
+    double.status = wellStatus;
+    leave.abort();
+    await untilText(page, "#verdict-words", /^The terminal is ready.$/);
+    double.exchange("1");
+    await untilText(page, ".exchange", /answered/);
+  } finally {
+    leave.abort();
+    await close();
+    await double.stop();
+  }
+});
+
 test("page keeps a sale of unknown outcome when another call has its request id, as calls of one trace do, and tills that count", {
   skip: noChromium,
 }, async () => {
