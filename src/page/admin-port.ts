@@ -1,3 +1,5 @@
+import { addressOf } from "./dom.ts";
+
 /**
  * What the page asks of the port that it came from: answers, and the stream of events. All addresses are relative, so that it works
  * below any path of a proxy. Where the port wants a token, the person is asked for it once; it is kept for this tab alone.
@@ -94,7 +96,7 @@ export class AdminPort {
       const token = this.#token;
       const headers = { ...request.headers, ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
       // With credentials, the browser would ask for a password by itself.
-      const response = await fetch(path, { ...request, headers, credentials: "omit", signal: signal() });
+      const response = await fetch(addressOf(path), { ...request, headers, credentials: "omit", signal: signal() });
       if (response.status !== 401) return response;
       await response.body?.cancel();
       // Another request may have got a new one in the meantime.

@@ -9,6 +9,9 @@ export function byId(id: string, kind: new () => Element = HTMLElement): Element
   throw new Error(`Cannot show the page: it has no ${kind.name} with the id ${id}: load it again`);
 }
 
+/** A path below the page's own, as `fetch` takes it: relative ones it refuses where a user and a password stand in the address bar. */
+export const addressOf = (path: string): string => new URL(path, location.origin + location.pathname).href;
+
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   className = "",

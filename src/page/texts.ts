@@ -1,3 +1,4 @@
+import { addressOf } from "./dom.ts";
 import type english from "./en.json";
 
 /** The page's words, one file for each language, and its ways to write times and numbers. */
@@ -41,7 +42,7 @@ export function rememberLanguage(language: Language): void {
 
 /** Fetches a language's texts, and writes them into the page's fixed places: elements with `data-text` and `data-label`. */
 export async function useLanguage(language: Language): Promise<void> {
-  const response = await fetch(`page/${language}.json`);
+  const response = await fetch(addressOf(`page/${language}.json`));
   if (!response.ok) throw new Error(`Cannot show the page in ${languages[language]}: HTTP ${response.status}`);
   // The file has the keys of en.json: a test compares them.
   texts = (await response.json()) as typeof english;

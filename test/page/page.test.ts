@@ -524,6 +524,20 @@ test("page asks once for a token, keeps it for the tab alone, and asks again whe
   }
 });
 
+test("page shows the status where a user and a password stand in its address", { skip: noChromium }, async () => {
+  const double = new StreamDouble();
+  const { page, complaints, close } = await open((await double.start()).replace("//", "//user:password@"));
+  try {
+    await untilText(page, "#verdict-words", /The terminal is ready/);
+    double.exchange("1");
+    await untilText(page, ".exchange", /answered/);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+    await double.stop();
+  }
+});
+
 test("page shows what others wrote as text, whatever it holds", { skip: noChromium }, async () => {
   const evil = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
   const double = new StreamDouble();
