@@ -70,10 +70,14 @@ export class Status {
     });
   }
 
-  /** A request has ended, with any outcome. */
-  exchange(record: ExchangeRecord): void {
+  /**
+   * A request has ended, with any outcome.
+   * @param line The line that it was for, where its service may have moved to another since.
+   */
+  exchange(record: ExchangeRecord, line?: string): void {
     this.#service(record.service).exchange(record);
-    this.#lineOf.get(record.service)?.exchange(record);
+    const metrics = line === undefined ? this.#lineOf.get(record.service) : this.#lines.get(line);
+    metrics?.exchange(record);
   }
 
   /** Sets what the status reads: at the start and with each new configuration. Drops the counters of what is not in it any more. */

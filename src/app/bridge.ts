@@ -129,14 +129,12 @@ class RunningBridge implements Bridge {
   readonly #settling: JournalSettling | undefined;
   readonly #lines: LineSet<BridgeLine>;
   readonly #ports: BridgePorts;
-  readonly #report: HttpListenerOptions["report"];
+  readonly #isWatched: boolean;
   readonly #recorder = new FlightRecorder();
   /** Who sees what happens on the lines, beside log and status. */
   readonly #watchers: readonly LineWatcher[];
   readonly #followers: Followers;
   readonly #traffic = new LineTraffic();
-  /** The line of each service that listens. */
-  #lineOf: ReadonlyMap<string, string> = new Map();
   admin: Admin | undefined;
   #config: Config | undefined;
   #changed = () => {};
@@ -156,23 +154,13 @@ class RunningBridge implements Bridge {
     this.#followers = followers;
     this.#settling = settling;
     this.#watchers = isWatched ? [this.#traffic, this.#phases, this.#taps, this.#recorder] : [];
-    this.#report = {
-      exchange: (record) => {
-        growHeapOnce();
-        log.exchange(record);
-        status.exchange(record);
-        if (!isWatched) return;
-        const line = this.#lineOf.get(record.service) ?? "";
-        events.publish({ event: "exchange", phase: "ended", line, record, parts: this.#phases.partsOf(record) });
-      },
-      error: (error) => reportBug(log, error),
-    };
+    this.#isWatched = isWatched;
     this.#lines = new LineSet({
       make: (shared, place) => bridgeLine(shared, place, transportOf(shared), this.#reportOf(shared.name), this.#watchers),
       // A line proves itself clean by its contracts' probes, signs its own requests, and has a decoder made for the largest reply.
       lasting: ({ config: { contract, merchantId, replyBytesMax } }) => [contract, merchantId, replyBytesMax],
     });
-    this.#ports = new BridgePorts(sockets, { exchange: log.exchange, error: this.#report.error });
+    this.#ports = new BridgePorts(sockets, { exchange: log.exchange, error: (error) => reportBug(log, error) });
   }
 
   get lines(): readonly Line[] {
@@ -271,6 +259,20 @@ class RunningBridge implements Bridge {
     await this.#journal?.close();
   }
 
+  /** What becomes of calls for a line: a call that a reload finds under way ends on the line where it began. */
+  #callReport(line: string): HttpListenerOptions["report"] {
+    return {
+      exchange: (record) => {
+        growHeapOnce();
+        this.#log.exchange(record);
+        this.#status.exchange(record, line);
+        if (!this.#isWatched) return;
+        this.#events.publish({ event: "exchange", phase: "ended", line, record, parts: this.#phases.partsOf(record) });
+      },
+      error: (error) => reportBug(this.#log, error),
+    };
+  }
+
   #reportOf(line: string): LineReport {
     const report = tee(tee(lineReport(line, this.#log), this.#status.line(line)), publishedLine(line, this.#events));
     return {
@@ -291,7 +293,6 @@ class RunningBridge implements Bridge {
   }
 
   #show({ lines, services, journal }: Config): void {
-    this.#lineOf = new Map(this.listening.map(({ service, line = "" }) => [service, line]));
     this.#status.setSources({
       lines: this.lines.map((live) => {
         const { path, queueCallsMax } = lines[live.name] ?? {};
@@ -337,7 +338,7 @@ class RunningBridge implements Bridge {
           const { refusal } = line;
           return refusal !== undefined && this.#followers.mayJoin(service, route, bodyBytes) ? undefined : refusal;
         },
-        report: this.#report,
+        report: this.#callReport(config.line),
       },
     };
   }

@@ -297,6 +297,41 @@ test("SIGHUP moves a service to another terminal, whose ignorance proves nothing
   );
 });
 
+test("SIGHUP moves a service to another line, and a call that is out counts where it was sent", async () => {
+  const [adminPort = 0, qrPort = 0] = await freePorts(2);
+  await withBench(
+    answering(() => undefined),
+    async ({ bridge, terminal, configOf, port, reload }) => {
+      const other = new Terminal(
+        `${terminal.link}-2`,
+        answering(() => good),
+      );
+      try {
+        await reload(configOf({ bank: { replyTimeoutMs: { "/sale": 3_001 } } }));
+        const sale = ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100}');
+        await until(() => terminal.asked.some(({ text }) => text.startsWith("/sale")), "the sale to be out");
+        await reload(
+          configOf({
+            bank: { line: "kiosk" },
+            services: { qr: { line: "till", port: qrPort } },
+            lines: { kiosk: { path: other.link } },
+          }),
+        );
+        assert.equal((await sale).headers["x-posline-outcome"], "unknown");
+        await bridge.logged(({ line, state }) => line === "kiosk" && state === "idle", "the other line to be clean");
+        await ask(port, "POST", "/check", '{"pay_id":"A-1"}');
+        const { lines } = JSON.parse((await ask(adminPort, "GET", "/status", "")).text);
+        const { till, kiosk } = lines;
+        assert.deepEqual([till.counters.unknown, till.lastExchange.route], [1, "/sale"]);
+        assert.deepEqual([kiosk.counters.unknown, kiosk.lastExchange.route], [0, "/check"]);
+      } finally {
+        other.unplug();
+      }
+    },
+    () => ({ admin: { port: adminPort } }),
+  );
+});
+
 test("SIGHUP is refused where it takes a service away of which a sale is on the line, unknown, or followed and without an end", async () => {
   let answersSale = false;
   const sales: string[] = [];
