@@ -1,5 +1,7 @@
 import type { ContractName } from "../core/call.ts";
+import { checkByEye } from "../core/fault.ts";
 import { replyTimeoutMs as bankReplyTimeoutMs } from "./bank.ts";
+import type { Route } from "./contract.ts";
 
 /**
  * What the contracts say of following an operation to its end, as data beside the tables of routes: what a start's answer means,
@@ -198,12 +200,21 @@ export function settlingRulesOf(service: ContractName, route: string): SettlingR
   return settlingRules[service].find((recovery) => recovery.route === route);
 }
 
-/** What to do after an answer with status "error", in a sentence for people. */
-export function adviceAfter(service: ContractName, route: string, code: number | undefined): string {
-  const recovery = settlingRulesOf(service, route);
+/**
+ * What to do after an answer with status "error", in a sentence for people.
+ * @param key What the sender calls the operation, where that is known.
+ */
+export function adviceAfter(
+  service: ContractName,
+  { path, effect }: Route,
+  code: number | undefined,
+  key: string | undefined,
+): string {
+  const recovery = settlingRulesOf(service, path);
   if (recovery === undefined || code === undefined) return advice[service].other;
   if (recovery.refusals.includes(code)) return "nothing was started: fix what the code says, then send it again";
   if (recovery.signCodes.includes(code)) return "nothing was started: rebuild the sign and send it once more";
+  if (key === undefined && effect === "money") return checkByEye;
   if (recovery.resendCodes.includes(code)) return "send the same request again with the same documentExtID";
   if (recovery.print?.code === code) return "query /check_status; when docStatus is 1, print once by /check_copy";
   return advice[service].operation;

@@ -135,21 +135,23 @@ export class RemoteService {
       case "unknown":
         return new UnknownError(failure(adviceWhenUnknown(contract, route, keyIn(route, json))));
       case "answered":
-        return this.#rejected(route, failure, result);
+        return this.#rejected(route, json, failure, result);
     }
   }
 
   #rejected(
-    { path }: Route,
+    route: Route,
+    json: string | undefined,
     failure: (advice: string) => CallFailure,
     { reply, summary: { code } }: AnsweredCall,
   ): RejectedError {
     const { contract } = this;
+    const { path } = route;
     const isOpen = leavesOpen(contract, path, reply, code);
     const { malformed, missing, sign } = contract.faultCodes;
     const isWrong = code !== undefined && [malformed, missing, sign].includes(code);
     const asksFurther = isOpen && isQuestion(contract, path) && !isWrong;
-    const advice = asksFurther ? askFurther : adviceAfter(contract.service, path, code);
+    const advice = asksFurther ? askFurther : adviceAfter(contract.service, route, code, keyIn(route, json));
     return new RejectedError(failure(advice), reply, isOpen);
   }
 }

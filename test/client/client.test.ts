@@ -102,6 +102,17 @@ test("the advice after an error follows the contract's recovery rules", async ()
     [44, /check_status/],
   ] as const) {
     const { client } = over([["/sale", error(code)]]);
+    await assert.rejects(client.fiscal.sale({ documentExtID: "D-1", items: [{}] }), { advice });
+  }
+});
+
+test("the advice after an error names no key to a till that gave none, and says so where nothing was started", async () => {
+  for (const [code, advice] of [
+    [6, /nothing was started/],
+    [5, /no name to ask by: look at the terminal/],
+    [44, /no name to ask by: look at the terminal/],
+  ] as const) {
+    const { client } = over([["/sale", error(code)]]);
     await assert.rejects(client.fiscal.sale({ items: [{}] }), { advice });
   }
 });
