@@ -86,13 +86,14 @@ interface RawOutput {
 export async function listenRaw(line: LineConfig, fd: number | undefined): Promise<number> {
   const { serialPort } = await import("../device/serial-port.ts");
   const space = Buffer.alloc(4_096);
-  let opening: Connection | undefined;
+  let opening: Promise<Connection> | undefined;
+  let isOver = false;
   let output: RawOutput | undefined;
   const ended = new Promise<number>((resolve) => {
-    process.on("SIGINT", () => resolve(exitCodes.ok));
-    process.on("SIGTERM", () => resolve(exitCodes.ok));
+    onSignal(() => endSoon(resolve, exitCodes.ok));
     process.stdout.on("error", () => resolve(exitCodes.ok));
-    output = fd === undefined ? new HexDump((row) => process.stdout.write(row)) : captureTo(fd, line.path, resolve);
+    const stop = (code: number) => endSoon(resolve, code);
+    output = fd === undefined ? new HexDump((row) => process.stdout.write(row)) : captureTo(fd, line.path, stop);
     const handler = {
       space: () => space,
       // The row keeps its bytes longer than this memory does.
@@ -103,10 +104,10 @@ export async function listenRaw(line: LineConfig, fd: number | undefined): Promi
         resolve(exitCodes.unavailable);
       },
     };
-    serialPort(line)(handler).then(
-      (opened) => {
-        opening = opened;
-        process.stderr.write(`Listening on ${printable(line.path)} at ${settingsOf(line)}\n`);
+    opening = serialPort(line)(handler);
+    opening.then(
+      () => {
+        if (!isOver) process.stderr.write(`Listening on ${printable(line.path)} at ${settingsOf(line)}\n`);
       },
       (error: unknown) => {
         process.stderr.write(`Cannot tap: ${printable(messageOf(error))}\n`);
@@ -115,9 +116,27 @@ export async function listenRaw(line: LineConfig, fd: number | undefined): Promi
     );
   });
   const code = await ended;
+  isOver = true;
   output?.end();
-  await opening?.close();
+  // It may be open only now: one that stays open would keep the process.
+  const opened = await opening?.catch(() => undefined);
+  await opened?.close();
   return code;
+}
+
+/** Milliseconds for which a reader may still take what waits for it: one that has stopped would keep the process for ever. */
+const lastTakenMs = 1_000;
+
+/** Ends a tap, at the latest when what its reader has not taken by then is given up. */
+export function endSoon(end: (code: number) => void, code: number): void {
+  end(code);
+  setTimeout(() => process.exit(code), lastTakenMs).unref();
+}
+
+/** Calls what ends a tap at Ctrl-C, and when it is told to. */
+export function onSignal(end: () => void): void {
+  process.on("SIGINT", end);
+  process.on("SIGTERM", end);
 }
 
 /** As technicians write them: `115200 8N1`. */

@@ -10,7 +10,7 @@ import { printable, printableLines } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
 import { defineCommand } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
-import { endOfWriting, listenRaw } from "./tap-raw.ts";
+import { endOfWriting, endSoon, listenRaw, onSignal } from "./tap-raw.ts";
 import { maskedFrames, UnavailableError, unmaskedFrames, unmaskSocket } from "./tap-source.ts";
 
 /**
@@ -97,8 +97,7 @@ async function follow(args: TapArguments): Promise<number> {
   process.stderr.write(`Tapping ${from}${args.unmask === true ? ": frames are NOT masked" : ""}\n`);
   let isOver = false;
   const ended = new Promise<number>((resolve) => {
-    process.on("SIGINT", () => resolve(exitCodes.ok));
-    process.on("SIGTERM", () => resolve(exitCodes.ok));
+    onSignal(() => endSoon(resolve, exitCodes.ok));
     output.on("error", (error) => resolve(endOfWriting(error)));
     const gone = (why: string) => {
       if (isOver) return;

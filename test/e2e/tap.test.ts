@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { contractNames } from "../../src/core/call.ts";
 import { signOf } from "../../src/envelope/sign.ts";
 import { ask, type BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
-import { PoslineProcess } from "../support/posline-process.ts";
+import { bundle, closeAndRun, PoslineProcess } from "../support/posline-process.ts";
 import { secretsIn, seededSecrets } from "../support/secrets.ts";
 import { Systemd } from "../support/systemd.ts";
 import { type Asked, probeReply, Terminal } from "../support/terminal.ts";
@@ -336,6 +337,42 @@ test("posline tap --raw --write - waits for a reader that is slow, and gives it 
     await raw.until(() => (raw.stdout.match(/A/g)?.length === pieces * 1_000 ? true : undefined), "all bytes");
     assert.equal(await raw.ended("SIGINT"), 0, raw.stderr);
   } finally {
+    device.unplug();
+  }
+});
+
+test("posline tap and tap --raw end by one signal also while their reader takes nothing", async () => {
+  const device = new Terminal(join(folder.path, "tty5"), () => {});
+  try {
+    const raw = tap("--raw", "--line", device.link, "--write", "-");
+    await raw.until(() => (raw.stderr.includes("Listening") ? true : undefined), "it to listen");
+    raw.child.stdout?.pause();
+    for (let n = 0; n < 300; n++) await device.send(Buffer.alloc(1_000, "A"));
+    const framed = tap("--url", url, "--write", "-");
+    await isTapping(framed);
+    framed.child.stdout?.pause();
+    const pay_id = "p".repeat(50_000);
+    for (let n = 0; n < 8; n++) await bridge.post("bank", "/check", JSON.stringify({ pay_id }));
+    for (const process of [raw, framed]) {
+      process.child.kill("SIGTERM");
+      const [code] = (await once(process.child, "exit", { signal: AbortSignal.timeout(5_000) })) as [number | null];
+      assert.equal(code, 0, process.stderr);
+    }
+  } finally {
+    device.unplug();
+  }
+});
+
+test("posline tap --raw whose output can't be written gives the device back and ends", async () => {
+  const device = new Terminal(join(folder.path, "tty6"), () => {});
+  const full = openSync("/dev/full", "w");
+  try {
+    const args = [process.execPath, bundle, "tap", "--raw", "--line", device.link, "--write", "-"];
+    const raw = spawn("bash", ["-c", closeAndRun, "bash", ...args], { stdio: ["ignore", full, "pipe"] });
+    const [code] = (await once(raw, "exit", { signal: AbortSignal.timeout(5_000) })) as [number | null];
+    assert.equal(code, 69);
+  } finally {
+    closeSync(full);
     device.unplug();
   }
 });
