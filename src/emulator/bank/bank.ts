@@ -126,7 +126,7 @@ class EmulatedBank implements EmulatedService {
 
   #startCard(route: FinancialRoute, request: RequestReader): ServiceAnswer {
     checkOptions(request);
-    request.optionalId("doc_number");
+    for (const name of ["doc_number", "rrn"]) request.optionalId(name);
     const amount = request.amount("amount");
     const money = { amount, tips: request.optionalAmount("tips"), cashback: request.optionalAmount("cashback") };
     if (money.tips > 0n && money.cashback > 0n) {

@@ -148,6 +148,7 @@ for (const [why, field, code] of [
   ["with a package_name that is an object", { package_name: {} }, -29],
   ["with a doc_number that is a list", { doc_number: [] }, -29],
   ["with a language that is an object", { language: {} }, -29],
+  ["with an rrn that is an object", { rrn: {} }, -29],
 ] as const) {
   test(`/sale refuses ${why} with ${code}, and begins nothing`, () => {
     const under = bank();
@@ -173,7 +174,7 @@ test("reports, /check and /abort refuse a field of another type than the contrac
 
 test("/sale takes every optional field of the contract, and null for each", () => {
   const under = bank();
-  const texts = { package_name: "p", doc_number: 7n, language: "ru" };
+  const texts = { package_name: "p", doc_number: 7n, language: "ru", rrn: "000000000001" };
   under.accepted("/sale", { ...sale, ...texts, headless: true, no_printing: false, txn_config: { any: 1n } });
   const none = { package_name: null, doc_number: null, language: null, headless: null, no_printing: null, txn_config: null };
   under.accepted("/sale", { ...sale, ...none, pay_id: "P-2" });
