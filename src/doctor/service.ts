@@ -204,7 +204,11 @@ export function lineStateFindings(configured: ConfiguredLine, service: RunningPo
 function emulatedFinding(line: string, { pid, unit }: RunningPosline): Finding {
   const what = `posline (process ${pid}) answers with an emulated terminal in place of line ${line}: no money moves`;
   const stop = killOf([pid]) ?? "stop it";
-  const cure = unit === undefined ? `${stop}, and start it again without --emulated` : "sudo systemctl restart posline";
+  // A unit that is only started again has the flag again.
+  const ofUnit =
+    "take --emulated out of its ExecStart (systemctl cat posline shows which file has it), " +
+    "then sudo systemctl daemon-reload && sudo systemctl restart posline";
+  const cure = unit === undefined ? `${stop}, and start it again without --emulated` : ofUnit;
   return finding("service", "bad", what, { line, cure });
 }
 

@@ -310,6 +310,18 @@ test("examine() tells a posline that answers with an emulated terminal, by its s
   }
 });
 
+test("examine() has --emulated taken out of a unit that has it, which is started with it again", async () => {
+  const { host, node } = soundBox({ admin: {} });
+  const args = ["/usr/bin/posline", "serve", "--emulated"];
+  host.installed().running(44, "posline", { args, unit: "posline.service", opens: [node] });
+  host.web.set(...status({ ready: true }));
+  assert.equal(
+    one(await look(host), "service", "bad").cure,
+    "take --emulated out of its ExecStart (systemctl cat posline shows which file has it), " +
+      "then sudo systemctl daemon-reload && sudo systemctl restart posline",
+  );
+});
+
 test("examine() takes what posline says of another device for no word on the configured one", async () => {
   const { host, node } = soundBox({ admin: {} });
   host.listening("0100007F", 8888, 5001).running(44, "posline", { args: ["posline", "serve"], opens: ["socket:[5001]"] });
