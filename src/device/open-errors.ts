@@ -195,12 +195,12 @@ export function brltty(path: string): Cause {
 
 const brlttyCure = "sudo apt-get remove brltty, then plug the adapter in again";
 
-/** A login prompt runs on the device. */
-export function getty(path: string): Cause {
-  return said(`a login prompt runs on ${path}`, gettyCure(path));
+/** A login prompt runs on the device. @param unit What it runs in, where that is known. */
+export function getty(path: string, unit?: string): Cause {
+  return said(`a login prompt runs on ${path}`, gettyCure(path, unit));
 }
 
-const gettyCure = (path: string) => `sudo systemctl mask --now serial-getty@${nodeName(path)}.service`;
+const gettyCure = (path: string, unit = `serial-getty@${nodeName(path)}.service`) => `sudo systemctl mask --now ${unit}`;
 
 /** The kernel writes its messages to the device. */
 export function kernelConsole(path: string): Cause {

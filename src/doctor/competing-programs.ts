@@ -121,10 +121,12 @@ async function consoleFindings(line: string, node: string, host: Host, processes
   const prompts = processes.find((running) => isGetty(running) || ttyOfGettyUnit(running) !== undefined);
   for (const running of prompts) {
     const { args, pid } = running;
-    const named = [...args.slice(1), ttyOfGettyUnit(running) ?? ""];
+    const ofUnit = ttyOfGettyUnit(running);
+    const named = [...args.slice(1), ofUnit ?? ""];
     const on = await Promise.all(named.map((arg) => namesNode(arg.replace(/^\/dev\//, ""), node, host)));
-    if (on.includes(true))
-      findings.push(causeFinding("console", "bad", getty(node), { line, cause: `process ${pid}: ${args.join(" ")}` }));
+    if (!on.includes(true)) continue;
+    const cause = `process ${pid}: ${args.join(" ")}`;
+    findings.push(causeFinding("console", "bad", getty(node, ofUnit && running.unit), { line, cause }));
   }
   // The command line and sysfs name one console in two ways (serial0, ttyAMA0).
   return findings.filter(({ what }, index) => findings.findIndex((other) => other.what === what) === index);

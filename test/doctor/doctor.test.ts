@@ -434,6 +434,9 @@ test("examine() finds a login prompt of systemd's, whose program doesn't name it
   const report = await look(host);
   assert.equal(one(report, "console", "bad").cure, "sudo systemctl mask --now serial-getty@ttyUSB0.service");
   assert.deepEqual([one(report, "answer").level, line.openings], ["skipped", 0]);
+  // A gadget's prompt is of the other unit
+  host.running(601, "agetty", { args, unit: "getty@ttyUSB0.service" });
+  assert.equal(one(await look(host), "console").cure, "sudo systemctl mask --now getty@ttyUSB0.service");
 });
 
 test("examine() tells how the adapter is set: udev rule, latency, sleep", async () => {
