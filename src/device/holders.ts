@@ -131,6 +131,9 @@ async function addLockHolders(byDevice: ReadonlyMap<string, Set<number>>, proc: 
  * The kernel is asked too, since /proc hides other users' processes from a confined service.
  */
 export async function isRunning(pid: number, proc: string): Promise<boolean> {
+  // One that its parent has not waited for is listed still, and can't be stopped any more.
+  const state = await readFile(join(proc, String(pid), "status"), "latin1").catch(() => "");
+  if (/^State:\s+[ZX]/m.test(state)) return false;
   const entry = await stat(join(proc, String(pid))).catch(() => undefined);
   return entry !== undefined || isKnown(pid);
 }

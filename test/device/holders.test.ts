@@ -122,6 +122,15 @@ test("holdersOf() says that the owner of a lock has ended where nobody else can 
   assert.equal(heldBy(device, holders[0]).cure, "sudo posline ports shows which");
 });
 
+test("holdersOf() takes the owner of a lock for ended also where its parent has not waited for it", async () => {
+  const proc = processTable(812, []);
+  writeFileSync(join(proc, "812", "status"), "Name:\tModemManager\nState:\tZ (zombie)\n");
+  const device = join(proc, "ttyUSB0");
+  writeFileSync(device, "");
+  writeFileSync(join(proc, "locks"), `1: FLOCK  ADVISORY  WRITE 812 ${lockedFileOf(statSync(device))} 0 EOF\n`);
+  assert.deepEqual(await holdersOf(device, proc), [{ pid: 812, name: "ModemManager", ended: true }]);
+});
+
 /** Runs something as a user who is not root, whoever runs the tests. */
 async function asNobody<T>(run: () => Promise<T>): Promise<T> {
   const root = process.geteuid?.() === 0;
