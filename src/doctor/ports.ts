@@ -111,7 +111,13 @@ async function takenFinding(
   const tool = poslineToolOf(stranger);
   const cause = tool === undefined ? {} : { cause: `it is posline ${tool}, and no bridge` };
   const kill = killOf([pid]) ?? "systemctl list-sockets shows whose it is: stop that unit";
-  const own = unit === undefined ? `${kill}, or configure another port` : `sudo systemctl disable --now ${unit}`;
+  const end = `${kill}, or configure another port`;
+  // What cron, sshd or a supervisor has started runs in that one's unit, which has more to do than this. A unit's own program is first.
+  const ofUnit =
+    processes.find((each) => each.unit === unit)[0]?.pid === pid
+      ? `sudo systemctl disable --now ${unit}`
+      : `systemctl status ${pid} shows what started it, and may do so again: ${end}`;
+  const own = unit === undefined ? end : ofUnit;
   // Its unit is all of Docker's, and it goes with the container that it listens for.
   const cure = name === "docker-proxy" ? `sudo docker ps --filter publish=${port} shows the container: stop that one` : own;
   return finding("port", "bad", `${taken} by process ${pid} (${name})`, { ...more, ...cause, cure });

@@ -506,6 +506,16 @@ test("examine() ends no user's whole session for one program of it", async () =>
   }
 });
 
+test("examine() stops no unit for one program that the unit's own has started, as cron does", async () => {
+  const { host } = soundBox();
+  host.listening("0100007F", 8888, 5001).running(90, "node", { unit: "cron.service", opens: ["socket:[5001]"] });
+  host.running(70, "cron", { unit: "cron.service" });
+  assert.equal(
+    one(await look(host), "port", "bad").cure,
+    "systemctl status 90 shows what started it, and may do so again: sudo kill 90, or configure another port",
+  );
+});
+
 test("examine() stops one container for a port that Docker listens on, and not Docker", async () => {
   const { host } = soundBox();
   host.listening("0100007F", 8888, 5001).running(90, "docker-proxy", { unit: "docker.service", opens: ["socket:[5001]"] });
