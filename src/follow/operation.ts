@@ -2,7 +2,7 @@ import type { Contract, Route } from "../contract/contract.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
-import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
+import { askAgain, checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
 import { Presence } from "../core/presence.ts";
 import { parseObject, textOf } from "../envelope/json.ts";
@@ -95,6 +95,8 @@ const countMs = 15_000;
 interface Asked {
   readonly ending: Reply | Fault;
   readonly device: string | undefined;
+  /** Why nothing is taken from what it would have been answered, in words. */
+  readonly notTaken?: string;
 }
 
 /** None here: each call has a limit of its own, in the line. */
@@ -129,7 +131,10 @@ export class Operation {
   #startEnded = () => {};
   #start: Reply | Fault | undefined;
   #last: { readonly route: string; readonly reply: Reply } | undefined;
+  /** How the last question failed that did. */
   #lastFault: Fault | undefined;
+  /** Why nothing was taken from the answer to that question, in words; undefined where none came. */
+  #notTaken: string | undefined;
   #polls = 0;
   #end: OperationEnd | undefined;
   /** What this following itself learned of it. */
@@ -234,12 +239,10 @@ export class Operation {
     const isOthers = end === undefined && this.#last?.route !== this.#options.route.path && this.#statesEnd(this.#last?.reply);
     const last = this.#isLast && !isDenied && !isOthers ? this.#last : undefined;
     const start = isDenied && !(this.#start instanceof Fault) && this.#start?.status !== "success" ? undefined : this.#start;
-    const shown = end !== undefined && last !== undefined ? last.reply : (start ?? last?.reply ?? this.#lastFault);
+    const shown = end !== undefined && last !== undefined ? last.reply : (start ?? last?.reply);
     const answerOf = shown === start ? undefined : last?.route;
     const followed: Followed = { result, answerOf, polls: this.#polls, isGuarded };
-    // A question that wasn't sent must not be taken for an operation that wasn't.
-    const misleads = shown instanceof Fault && shown.outcome === "not-sent" && this.mayHaveBegun;
-    if (shown === undefined || misleads) throw this.#nothingToShow(followed);
+    if (shown === undefined) throw this.#nothingToShow(followed);
     if (shown instanceof Fault) throw new Fault(shown.kind, shown.message, { ...shown.details, followed });
     return { ...shown, followed };
   }
@@ -261,7 +264,8 @@ export class Operation {
     if (fault === undefined && last !== undefined && code !== undefined && recovery.refusals.includes(code)) {
       return { ...last.reply, followed: { ...followed, answerOf: last.route } };
     }
-    const state = fault === undefined ? "has not ended yet" : "is not known, since the terminal did not answer";
+    const unproven = this.#notTaken ?? "the terminal did not answer";
+    const state = fault === undefined ? "has not ended yet" : `is not known, since ${unproven}`;
     const why = stop.aborted
       ? "posline is shutting down"
       : `what stands under its ${route.key} ${state}: send the same call again`;
@@ -269,14 +273,21 @@ export class Operation {
     throw new Fault("unavailable", `Cannot send ${route.path}: ${why}. ${nothingSent}`, { reason, followed });
   }
 
+  /** A question's fault speaks of itself alone: that it wasn't sent, or changed nothing, would be taken for the operation's. */
   #nothingToShow(followed: Followed): Fault {
-    const { route } = this.#options;
+    const { path } = this.#options.route;
     const { result } = followed;
+    const [fault, notTaken] = [this.#lastFault, this.#notTaken];
     const isOpen = result === "unknown" || result === "pending";
+    if (isOpen && this.#last === undefined && fault?.outcome === "unknown") {
+      const message = fault.message.replace(askAgain, checkFirst[this.#options.contract.service]);
+      return new Fault(fault.kind, message, { ...fault.details, followed });
+    }
     const what = isOpen ? "how it ended is not known" : `it ended as ${result}`;
-    const unproven = this.#last === undefined ? "no question about it was answered" : "no answer about it says so any more";
+    const unanswered = notTaken ?? "no question about it was answered";
+    const unproven = this.#last === undefined ? unanswered : "no answer about it says so any more";
     const why = this.#isLast ? unproven : "another operation was sent under its key since";
-    const message = `Cannot show an answer to ${route.path}: it was sent before, ${what}, and ${why}`;
+    const message = `Cannot show an answer to ${path}: it was sent before, ${what}, and ${why}`;
     return new Fault("broken", message, { reason: "no-reply", followed });
   }
 
@@ -345,11 +356,8 @@ export class Operation {
     }
     this.#polls++;
     const order = history.lastOrder();
-    const { ending, device } = await this.#ask(route, body);
-    if (!(ending instanceof Fault) && this.#provesNothing(ending, device)) {
-      this.#lastFault = unprovenElsewhere(this.#options.route.path);
-      return answerOf(this.#lastFault);
-    }
+    const { ending, device, notTaken } = await this.#ask(route, body);
+    if (!(ending instanceof Fault) && this.#provesNothing(ending, device)) return answerOf(this.#takesNothing(this.#elsewhere));
     if (call !== undefined) {
       if (isElsewhere(this.#askedOver, device)) return this.#terminalChanged();
       this.#askedOver = device;
@@ -357,9 +365,8 @@ export class Operation {
       this.#wasDenied = !(ending instanceof Fault) && isAbsent(contract, ending.code) && history.hadAny();
     }
     if (this.#now?.isStopped === true) this.#aborted.abort();
-    if (ending instanceof Fault) this.#lastFault = ending;
-    // The machine takes nothing from it; nor is it shown to anybody, whatever is known of this one.
-    else if (namesOtherKey(this.#named, objectOf(ending))) this.#lastFault = unprovenNamed(this.#options.route.path);
+    if (ending instanceof Fault) [this.#lastFault, this.#notTaken] = [ending, notTaken];
+    else if (namesOtherKey(this.#named, objectOf(ending))) this.#takesNothing(namesAnother);
     else {
       this.#last = { route, reply: ending };
       // Before the sending only what was said last counts.
@@ -368,7 +375,7 @@ export class Operation {
     // Where what comes before it can't be sent, it can't either, and ends as a call that isn't followed would.
     if (this.#call !== undefined && ending instanceof Fault && ending.outcome === "not-sent") this.#giveUp.abort();
     const mayBeOthers = !(ending instanceof Fault) && this.#mayBeOthers(ending);
-    return answerOf(mayBeOthers ? unprovenOther(this.#options.route.path) : ending);
+    return answerOf(mayBeOthers ? unprovenBy(this.#options.route.path, mayBeAboutAnother) : ending);
   }
 
   async #sendStart(call: Call): Promise<Answer> {
@@ -422,7 +429,7 @@ export class Operation {
       const now = present();
       if (isDropped) return { ending: waitedForOthers(route.path), device: now.device };
       if (now.contract === contract) return { ending: await tried(now.handler, question), device: now.device };
-      return { ending: unprovenElsewhere(route.path), device: now.device };
+      return { ending: unprovenBy(route.path, this.#elsewhere), device: now.device, notTaken: this.#elsewhere };
     });
     if (this.#call === undefined) return asked;
     // Its callers wait for the sending, whatever they said.
@@ -432,6 +439,19 @@ export class Operation {
       return { ending: waitedForOthers(route.path), device: undefined };
     });
     return Promise.race([asked, dropped]);
+  }
+
+  /** The machine takes nothing from an answer. */
+  #takesNothing(why: string): Fault {
+    this.#notTaken = why;
+    this.#lastFault = unprovenBy(this.#options.route.path, why);
+    return this.#lastFault;
+  }
+
+  /** Another terminal's word: that it knows nothing of it, or only failures, proves nothing. */
+  get #elsewhere(): string {
+    if (this.#call !== undefined) return "its service has another device or contract by now";
+    return `${sentElsewhere}, and the terminal there doesn't have it`;
   }
 
   /**
@@ -468,21 +488,14 @@ function waitedForOthers(path: string): Fault {
   return new Fault("unavailable", `Cannot send ${path}: ${state}. ${nothingSent}`, { reason: "waited-too-long" });
 }
 
-/** Another terminal's word: that it knows nothing of it, or only failures, proves nothing. */
-function unprovenElsewhere(path: string): Fault {
-  const state = `${sentElsewhere}, and the terminal there doesn't have it`;
-  return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
-}
-
-function unprovenNamed(path: string): Fault {
-  const state = "the terminal's answer names another operation than it was asked about";
-  return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
-}
+/** It isn't shown to anybody, whatever is known of this one. */
+const namesAnother = "the terminal's answer names another operation than it was asked about";
 
 /** What stands under its key may be another operation's, whose end isn't known. */
-function unprovenOther(path: string): Fault {
-  const state = "another operation under its key has no known end, and what the terminal says may be about that one";
-  return new Fault("broken", `Cannot tell how ${path} ended: ${state}`, { reason: "no-reply" });
+const mayBeAboutAnother = "another operation under its key has no known end, and what the terminal says may be about that one";
+
+function unprovenBy(path: string, why: string): Fault {
+  return new Fault("broken", `Cannot tell how ${path} ended: ${why}`, { reason: "no-reply" });
 }
 
 const objectOf = ({ payload }: Reply) => parseObject(textOf(payload)) ?? {};

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
+import { askAgain, checkFirst, Fault } from "../../src/core/fault.ts";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
 import { Turns } from "../../src/follow/turns.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
@@ -94,6 +95,35 @@ test("Operation shows no answer that names another key, whether an end is known 
     assert.deepEqual([json, fault?.outcome], [undefined, "unknown"]);
     assert.match(fault?.message ?? "", /names another operation/);
   }
+});
+
+test("Operation doesn't say of what was sent that nothing was changed, where that is said of the question about it", async () => {
+  const why = "No valid reply from line till: the terminal did not answer within 4 s";
+  for (const [end, said] of [
+    [undefined, `${why}. ${checkFirst.bank}`],
+    [
+      "approved",
+      "Cannot show an answer to /sale: it was sent before, it ended as approved, and no question about it was answered",
+    ],
+  ] as const) {
+    const box = following(() => new Fault("timeout", `${why}. ${askAgain}`));
+    const digest = bodyDigest([Buffer.from(JSON.stringify(sale))]);
+    const past = { ...unanswered, sentMs: Date.now(), digest, isFresh: false, isLast: true };
+    box.history.past.set("bank /sale P-1", { ...past, end });
+    const asking = box.ask(sale, 5_000);
+    await time.advance(20_000);
+    const { stands, fault } = await asking;
+    assert.match(stands, new RegExp(`^${end ?? "unknown"}`));
+    assert.deepEqual([fault?.message, fault?.outcome], [said, "unknown"]);
+  }
+});
+
+test("Operation that isn't sent doesn't say that the terminal was silent where it named another operation", async () => {
+  const box = following(() => ({ ...approved, pay_id: "P-2" }), { route: "/cancel" });
+  const asking = box.ask(sale, 5_000);
+  await time.advance(20_000);
+  const { fault } = await asking;
+  assert.match(fault?.message ?? "", /is not known, since the terminal's answer names another operation/);
 });
 
 test("Operation goes on asking about what the terminal has had, though that denies it for a minute", async () => {
