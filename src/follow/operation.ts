@@ -4,9 +4,11 @@ import type { Call, Handler, Reply, ServiceName } from "../core/call.ts";
 import { isElsewhere, sentElsewhere } from "../core/device-mark.ts";
 import { askAgain, checkFirst, Fault, nothingSent } from "../core/fault.ts";
 import { type Followed, isGoodEnd, type OperationEnd, type PastOperation } from "../core/followed.ts";
+import type { JsonObject } from "../core/json-object.ts";
 import { Presence } from "../core/presence.ts";
 import { parseObject, textOf } from "../envelope/json.ts";
 import type { Clock } from "../settle/clock.ts";
+import { parseExactObject } from "../settle/exact-json.ts";
 import { type FollowedOperation, namesOtherKey, verdictIn } from "../settle/proof.ts";
 import { RemoteService } from "../settle/remote-service.ts";
 import { operationOf, settleFrom } from "../settle/settle.ts";
@@ -498,7 +500,11 @@ function unprovenBy(path: string, why: string): Fault {
   return new Fault("broken", `Cannot tell how ${path} ended: ${why}`, { reason: "no-reply" });
 }
 
-const objectOf = ({ payload }: Reply) => parseObject(textOf(payload)) ?? {};
+/** Read as the machine reads it: of a long number a rounded one would name another operation. */
+function objectOf({ payload }: Reply): JsonObject {
+  const text = textOf(payload);
+  return parseExactObject(text) ?? parseObject(text) ?? {};
+}
 
 const isAbsent = ({ finals }: Contract, code: number | undefined) => code !== undefined && finals.absentCodes.includes(code);
 

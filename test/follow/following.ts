@@ -2,10 +2,12 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, ContractName, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import type { OperationEnd, OperationHistory, PastOperation } from "../../src/core/followed.ts";
+import type { JsonObject } from "../../src/core/json-object.ts";
 import { Presence } from "../../src/core/presence.ts";
 import { bodyDigest } from "../../src/envelope/body-digest.ts";
 import { Follower, type FollowerOptions } from "../../src/follow/follower.ts";
 import { Turns } from "../../src/follow/turns.ts";
+import { showExactObject } from "../../src/settle/exact-json.ts";
 
 /** A follower over a terminal that answers as a test says, and a journal in memory. */
 
@@ -14,7 +16,7 @@ export type Answered = object | Fault;
 
 export const replyOf = (json: object): Reply => {
   const { status, code } = json as { readonly status?: string; readonly code?: number };
-  return { payload: [Buffer.from(JSON.stringify(json))], status, code, queueMs: 0, lineMs: 10 };
+  return { payload: [Buffer.from(showExactObject(json as JsonObject))], status, code, queueMs: 0, lineMs: 10 };
 };
 
 export const lost = new Fault("timeout", "No valid reply from line till", { reason: "no-reply" });

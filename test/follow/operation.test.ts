@@ -97,6 +97,21 @@ test("Operation shows no answer that names another key, whether an end is known 
   }
 });
 
+test("Operation shows an answer that has its key as a number, however long", async () => {
+  const key = "12345678901234567890";
+  const long = { ...sale, pay_id: key };
+  const digest = bodyDigest([Buffer.from(JSON.stringify(long))]);
+  for (const end of ["approved", undefined] as const) {
+    const box = following(() => ({ ...approved, pay_id: BigInt(key) }));
+    const past = { ...unanswered, sentMs: Date.now(), digest, isFresh: false, isLast: true };
+    box.history.past.set(`bank /sale ${key}`, { ...past, end });
+    const asking = box.ask(long, 5_000);
+    await time.advance(20_000);
+    const { stands, fault } = await asking;
+    assert.deepEqual([stands, fault?.message], ["approved by /check after 1", undefined]);
+  }
+});
+
 test("Operation doesn't say of what was sent that nothing was changed, where that is said of the question about it", async () => {
   const why = "No valid reply from line till: the terminal did not answer within 4 s";
   for (const [end, said] of [
