@@ -2,11 +2,11 @@ import type { Route } from "../contract/contract.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { type CallResult, summaryOfOpen } from "./call-result.ts";
+import { type CallResult, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
 import { checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { Followings } from "./followings.ts";
 import { type Done, nextStep } from "./machine.ts";
-import { type FollowedOperation, idIn, verdictIn } from "./proof.ts";
+import { type FollowedOperation, idIn, saysOthers } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import { askFrom, dataOf, operationOf } from "./settle.ts";
 import { type SettleState, stateAtEnd, stateRefused, stateWithoutEffect } from "./state.ts";
@@ -132,9 +132,7 @@ class BridgeRun {
       const waitMs = pauses.nextMs(isUnsent ? { pause: "back-off", retryAfterMs: result.retryAfterMs } : { pause: "interval" });
       if (hasLeft()) continue;
       if (clock.nowMs() + waitMs > untilMs) {
-        return isNew
-          ? this.#notSent(result.summary.message)
-          : this.#unknown({ ...result, summary: summaryOfOpen(result, false) });
+        return isNew ? this.#notSent(result.summary.message) : this.#unknown(result);
       }
       await this.#notify("waiting", false, undefined, waitMs);
       await sleepUnless(clock, waitMs, [signal, askOnly]);
@@ -197,14 +195,13 @@ class BridgeRun {
   async #settled(result: Settled["result"], call: CallResult | undefined, message: string | undefined): Promise<Settled> {
     await this.#notify("final", false);
     const { contract } = this.#service;
-    const { code } = call?.summary ?? {};
+    const known = { steps: this.#steps, token: this.#token };
     // An end that is shown beside an open word is another operation's.
-    const isOthers =
-      result === "unknown" &&
-      call?.outcome === "answered" &&
-      verdictIn(this.#operation, call.reply, call.success) !== undefined;
-    const data = isOthers ? undefined : dataOf(contract, call && replyOf(call));
-    return { result, data, code, message, steps: this.#steps, token: this.#token };
+    if (result === "unknown" && call !== undefined && saysOthers(this.#operation, call)) {
+      const { code, message: said } = summaryOfUnproven(call);
+      return { result, data: undefined, code, message: said, ...known };
+    }
+    return { result, data: dataOf(contract, call && replyOf(call)), code: call?.summary.code, message, ...known };
   }
 
   /**
@@ -244,7 +241,7 @@ class BridgeRun {
   }
 
   #unknown(call: CallResult): Promise<Settled> {
-    return this.#settled("unknown", call, call.summary.message);
+    return this.#settled("unknown", call, summaryOfOpen(call, false).message);
   }
 }
 

@@ -37,6 +37,12 @@ export function summaryOfOpen(result: CallResult, isQuestion: boolean): AnswerSu
     : result.summary;
 }
 
+/** The same where its last answer is another operation's, or ended nothing though it states an end: its words would be taken for this one's. */
+export function summaryOfUnproven({ summary }: CallResult): AnswerSummary {
+  const why = "the last answer is about another operation, or doesn't prove how this one ended";
+  return { ...summary, code: undefined, message: `it may have been carried out, and ${why}` };
+}
+
 /** The same of a closed document whose copy was to be printed. */
 export function summaryOfCopy(result: CallResult): AnswerSummary {
   return result.outcome === "not-sent"

@@ -1,6 +1,6 @@
 import type { SettlingRules, Verdict } from "../contract/settling.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
-import type { AnswerSummary, CallResult } from "./call-result.ts";
+import { type AnswerSummary, type CallResult, summaryOfUnproven } from "./call-result.ts";
 import { isInexact, scalarText } from "./exact-json.ts";
 import {
   type AnsweredCall,
@@ -64,7 +64,8 @@ export function nextStep(operation: FollowedOperation, state: SettleState, resul
 function afterStart(operation: FollowedOperation, state: SettleState, result: CallResult): NextStep {
   if (result.outcome === "not-sent") return afterNotSent(operation, state, result);
   if (result.outcome === "unknown" || namesOtherKey(operation, result.reply)) {
-    if (!operation.asks) return { verdict: "unknown", reply: undefined, summary: result.summary };
+    const summary = result.outcome === "unknown" ? result.summary : summaryOfUnproven(result);
+    if (!operation.asks) return { verdict: "unknown", reply: undefined, summary };
     return askAgain({ ...state, phase: "lost", doubt: true, absents: 0 });
   }
   const learned = learnName(operation, state, result);

@@ -193,6 +193,13 @@ export function namesOtherKey({ keyField, key }: Pick<FollowedOperation, "keyFie
   return named !== undefined && own !== undefined && !isSameId(named, own);
 }
 
+/** Whether an answer that ended nothing states an end, or names another operation: what it says isn't proven to be about this one. */
+export function saysOthers(operation: FollowedOperation, result: CallResult): boolean {
+  if (result.outcome !== "answered") return false;
+  const { reply, success } = result;
+  return namesOtherKey(operation, reply) || verdictIn(operation, reply, success) !== undefined;
+}
+
 /** Terminals write an id of digits as a number, which loses its leading zeros (seen in the field: types are loose). */
 function isSameId(one: string, other: string): boolean {
   const digits = /^\d+$/;

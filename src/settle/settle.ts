@@ -2,12 +2,12 @@ import type { Contract, Route } from "../contract/contract.ts";
 import { routeOf } from "../contract/contracts.ts";
 import type { SettlingRules } from "../contract/settling.ts";
 import type { JsonObject } from "../core/json-object.ts";
-import { type CallResult, summaryOfCopy, summaryOfOpen } from "./call-result.ts";
+import { type CallResult, summaryOfCopy, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
 import { type Clock, checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
 import { writeExactObject } from "./exact-json.ts";
 import { Followings } from "./followings.ts";
 import { type Continue, type Done, nextStep } from "./machine.ts";
-import { type FollowedOperation, idIn } from "./proof.ts";
+import { type FollowedOperation, idIn, saysOthers } from "./proof.ts";
 import type { RemoteService } from "./remote-service.ts";
 import {
   type Action,
@@ -228,7 +228,9 @@ class SettleRun {
     // A copy that couldn't be asked for: the document is closed nonetheless
     if (state.phase === "printing") return this.#end({ verdict: "unprinted", reply, summary: summaryOfCopy(result) });
     if (nothingBegun(state)) return this.#end({ verdict: this.#recovery.refused, reply, summary: result.summary });
-    return this.#end({ verdict: "unknown", reply, summary: summaryOfOpen(result, action !== "start") });
+    const isOthers = saysOthers(this.#operation, result);
+    const summary = isOthers ? summaryOfUnproven(result) : summaryOfOpen(result, action !== "start");
+    return this.#end({ verdict: "unknown", reply, summary });
   }
 
   /** The caller doesn't wait any more; what was never sent has ended in nothing here too. */

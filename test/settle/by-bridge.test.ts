@@ -369,6 +369,21 @@ test("settleByBridge() doesn't say of a sale that may have begun that nothing wa
   assert.equal(message, `it may have been carried out, and the last request about it failed: ${why}`);
 });
 
+test("settleByBridge() gives an operation that is unknown no words of another one, nor of its key's refusal alone", async () => {
+  const others = ok({ code: 0, message: "Approved", data: { status: "APPROVED", txn_id: "T-9" } });
+  const shown = await settled([...repeat(2, ["/sale", by(others, "unknown")])], { windowMs: 1_500 });
+  assert.deepEqual([shown.result, shown.code, shown.data], ["unknown", undefined, undefined]);
+  assert.match(shown.message ?? "", /^it may have been carried out, and the last answer is about another operation/);
+  const why = "Cannot send /sale: another body with the pay_id was sent. Nothing was sent";
+  const reused: Answer = { ...failedAnswer("not-sent", why), httpStatus: 422, reason: "key-reused" };
+  const { result, message } = await settled([
+    ["/sale", by(busy, "unknown")],
+    ["/sale", reused],
+  ]);
+  assert.equal(result, "unknown");
+  assert.equal(message, `it may have been carried out, and the last request about it failed: ${why}`);
+});
+
 test("settleByBridge() asks by itself for what is left of its window, and once where nothing is", async () => {
   const left = await run(
     [["/sale", by(lost, "unknown")], ["/sale", by(lost, "unknown", false)], ...repeat(9, ["/check", ok()])],

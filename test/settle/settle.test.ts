@@ -52,6 +52,29 @@ test("settle() doesn't say of a sale that may have begun that nothing was sent o
   assert.equal(message, `it may have been carried out, and the last request about it failed: ${why}`);
 });
 
+test("settle() gives an operation that is unknown no words of another one, or of an end that isn't proven to be its own", async () => {
+  const approved = ok({ code: 0, message: "Approved", data: { status: "APPROVED", txn_id: "T-9" } });
+  const others = ok({ code: 0, message: "Approved", pay_id: "P-2" });
+  const worlds = [
+    ["sale", over([["/sale", ok()], ...repeat(3, ["/check", others])])],
+    ["sale", over([["/sale", others], ...repeat(3, ["/check", others])])],
+    ["refund", over([["/check", approved], ["/refund", ok()], ...repeat(3, ["/check", approved])])],
+  ] as const;
+  for (const [name, { client, options }] of worlds) {
+    const { result, code, message, data } = await client.bank.settle(name, body, { ...options, windowMs: 2_500 });
+    assert.deepEqual([result, code, data], ["unknown", undefined, undefined]);
+    assert.match(
+      message ?? "",
+      /^it may have been carried out, and the last answer is about another operation, or doesn't prove/,
+    );
+  }
+  const { client, options } = over([["/cancel", others]]);
+  const cancel = { pay_id: "P-1", trans: "T-1", rrn: "1", amount: 100, currency: "1", pay_system: "P" };
+  const { result, code, message } = await client.qr.settle("cancel", cancel, options);
+  assert.deepEqual([result, code], ["unknown", undefined]);
+  assert.match(message ?? "", /the last answer is about another operation/);
+});
+
 test("settle() says of a closed document that its copy was not asked for, not that nothing was sent", async () => {
   const closed = ok({ code: 0, docStatus: 1, documentID: 7, printError: 1 });
   const why = "Cannot send to line till: it is down";
