@@ -233,7 +233,7 @@ function readAnswer(contract: Contract, route: Route, answer: Answer): CallResul
 function saidByStatus({ outcome, httpStatus }: Answer, reply: JsonObject | undefined): string | undefined {
   if (httpStatus === undefined) return undefined;
   if (outcome === "not-sent") return `the request was turned away with HTTP status ${httpStatus}`;
-  if (outcome === "answered" || reply !== undefined) return undefined;
+  if (outcome === "answered" || typeof reply?.["status"] === "string") return undefined;
   return `what came with HTTP status ${httpStatus} is not an answer of the service: check the address, and what is in between`;
 }
 

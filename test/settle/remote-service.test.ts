@@ -149,6 +149,11 @@ test("RemoteService.call() says by which HTTP status something else answered, wh
     /^what came with HTTP status 503 is not an answer of the service: check/,
   );
   assert.match(await saidOf({ ...page, httpStatus: 200 }), /HTTP status 200/);
+  for (const text of ['{"error":"Bad Gateway"}', '{"status":502,"error":"Bad Gateway"}'])
+    assert.match(
+      await saidOf({ ...page, text, httpStatus: 502 }),
+      /^what came with HTTP status 502 is not an answer of the service/,
+    );
   assert.equal(await saidOf({ ...page, httpStatus: undefined }), "bank /sale: unknown, code none");
   assert.equal(
     await saidOf({ ...page, text: '{"status":"error","code":-3}', httpStatus: 500 }),
