@@ -27,6 +27,7 @@ import { Followers } from "./followers.ts";
 import { growHeapOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
 import { JournalSettling } from "./journal-settling.ts";
+import { leavingsFirst } from "./leavings-first.ts";
 import { lineReport, publishedLine, tee } from "./line-report.ts";
 import { LineSet, type PreparedLines } from "./line-set.ts";
 import { listeningServices, openApiRoutes } from "./openapi.ts";
@@ -322,7 +323,15 @@ class RunningBridge implements Bridge {
     const device = deviceMark(running.shared.config.path, config.contract);
     const contract = contracts[config.contract];
     const { merchantId, replyTimeoutMs } = config;
-    const caller = lineCaller({ contract, service, line, replyTimeoutMs, merchantId, ledger: this.#journal, device });
+    const caller = lineCaller({
+      contract,
+      service,
+      line,
+      replyTimeoutMs,
+      merchantId,
+      ledger: leavingsFirst(this.#journal),
+      device,
+    });
     const handler = this.#settling?.observed(caller, { contract, device }) ?? caller;
     handlers.set(service, handler);
     return {

@@ -6,6 +6,7 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
+import { loopTurns } from "../core/loop-turns.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { Presence } from "../core/presence.ts";
 import { msPerByte, type OpenTransport } from "../device/transport.ts";
@@ -405,9 +406,7 @@ export class LineListener {
  * Waits until what had come by now was read. Where the process stood still, an answer may wake it ahead of what its till asked meanwhile,
  * which lies in the kernel. Of two turns of the event loop one at least looks at the devices, whichever phase this is called in.
  */
-async function everythingRead(): Promise<void> {
-  for (let turn = 0; turn < 2; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
-}
+const everythingRead = () => loopTurns(2);
 
 function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
   const whole = wholeOf(payload);

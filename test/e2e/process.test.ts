@@ -17,7 +17,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
+import { ask, BridgeProcess, scratchFolder, startedBridge } from "../support/bridge-process.ts";
 import { obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 import { answering, type Behaviour, Terminal } from "../support/terminal.ts";
@@ -61,6 +61,33 @@ test("SIGTERM lets the exchange in flight end, refuses what waits and what comes
       answerNow();
     }
   });
+});
+
+test("A till that gave up while posline stood still is sold nothing, without a journal as with one", async () => {
+  const folder = scratchFolder();
+  for (const journal of [false, { folder: folder.path }]) {
+    const terminal = new Terminal(
+      join(folder.path, "tty"),
+      answering(() => '{"status":"success"}'),
+    );
+    const bridge = await startedBridge({
+      lines: { till: { path: terminal.link } },
+      services: { bank: { line: "till" } },
+      journal,
+    });
+    const port = await bridge.port("bank");
+    for (const number of [1, 2, 3]) {
+      bridge.child.kill("SIGSTOP");
+      const body = JSON.stringify({ pay_id: `A-${number}`, amount: 1500, currency_name: "EUR" });
+      await assert.rejects(ask(port, "POST", "/sale", body, {}, 100), /it left/);
+      bridge.child.kill("SIGCONT");
+      await bridge.logged(({ key, reason }) => key === `A-${number}` && reason === "caller-left", "the sale to be refused");
+    }
+    assert.equal(await bridge.stop(), 0);
+    terminal.unplug();
+    assert.deepEqual(terminal.calls, []);
+  }
+  folder.remove();
 });
 
 test("SIGINT ends an idle bridge with 0, and it leaves no lock behind", async () => {

@@ -110,7 +110,11 @@ export function ask(
 
 /** Starts a bridge and waits until its services listen and its lines are clean; one that doesn't get there is ended. */
 export async function startedBridge(
-  config: { readonly lines: Readonly<Record<string, unknown>>; readonly services: Readonly<Record<string, unknown>> },
+  config: {
+    readonly lines: Readonly<Record<string, unknown>>;
+    readonly services: Readonly<Record<string, unknown>>;
+    readonly journal?: unknown;
+  },
   options: BridgeOptions = {},
 ): Promise<BridgeProcess> {
   const bridge = new BridgeProcess(config, options);
