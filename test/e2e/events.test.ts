@@ -34,7 +34,7 @@ test("GET /events shows a sale step by step, and goes on after Last-Event-ID", (
     assert.match(String(watcher.headers["content-type"]), /^text\/event-stream/);
     assert.equal((await post(posline, sale("A-1"))).status, 200);
     const { data } = await watcher.ended("A-1");
-    assert.deepEqual(watcher.phases("A-1"), ["sent", "written", "replying", "ended"]);
+    assert.deepEqual(watcher.phases("A-1"), ["waiting", "sent", "written", "replying", "ended"]);
     assert.deepEqual(
       [data["service"], data["line"], data["route"], data["outcome"]],
       ["bank", "emulated", "/sale", "answered"],
@@ -49,8 +49,8 @@ test("GET /events shows a sale step by step, and goes on after Last-Event-ID", (
     await post(posline, sale("A-2"));
     const again = new Watcher(admin, "/events", { "Last-Event-ID": id ?? "" });
     await again.ended("A-2");
-    assert.deepEqual(again.phases("A-2"), ["sent", "written", "replying", "ended"]);
-    assert.equal(again.events.filter(({ event }) => event === "exchange").length, 4, "nothing twice");
+    assert.deepEqual(again.phases("A-2"), ["waiting", "sent", "written", "replying", "ended"]);
+    assert.equal(again.events.filter(({ event }) => event === "exchange").length, 5, "nothing twice");
     again.leave();
     const refused = new Watcher(admin, "/events?recent=512");
     await post(posline, "{}", "/sael");
