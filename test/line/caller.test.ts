@@ -99,6 +99,28 @@ test("lineCaller() records a call before its first byte, and its outcome before 
   ]);
 });
 
+test("lineCaller() asks a service of which posline has one question alone", async () => {
+  const device: FakeDevice = new FakeDevice((framing, text) =>
+    device.reply(framing, probeReply({ framing, text, number: 0 }) ?? '{"status":"success","code":8}'),
+  );
+  const { line } = lineOver(device.open, { services: ["qr"] });
+  line.start();
+  await time.until(() => line.state === "idle");
+  const ask = lineCaller({ contract: contracts.qr, line, replyTimeoutMs: {}, merchantId: undefined });
+  const call: Call = {
+    service: "qr",
+    contract: "qr",
+    route: "/check",
+    body: [Buffer.from("{}")],
+    requestId: "r",
+    key: "K",
+    caller: new Presence(),
+  };
+  const asked = ask(call);
+  await time.advance(100);
+  assert.equal((await asked).code, 8);
+});
+
 test("lineCaller() refuses the copy of what a crash cut off when it comes, whatever its line does", async () => {
   const { ledger, line, run } = await bench();
   void line.stop(0);

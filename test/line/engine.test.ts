@@ -507,8 +507,8 @@ test("LineEngine.handle() gives the answer to the second question to a call of i
   assert.deepEqual(bench.receive(bothReplies.terminals).map(wordsOf), ["settle reply"]);
 });
 
-test("LineEngine.handle() takes an empty frame for nobody's, whether the line is idle or a call is out, and nothing else so", () => {
-  for (const state of ["idle", "awaiting"] as const) {
+test("LineEngine.handle() takes an empty frame for nobody's, whatever its state, and nothing else so", () => {
+  for (const state of ["recovering", "idle", "awaiting"] as const) {
     const bench = inState(state);
     bench.receive("");
     assert.deepEqual([bench.engine.state, bench.done.at(-1)], [state, "report late"]);

@@ -97,6 +97,13 @@ test("LineListener hands each service its calls: fiscal by framing, qr by :8887,
   await till.listener.stop();
 });
 
+test("LineListener hands a request of a service that it doesn't have to nobody", async () => {
+  const till = await new Till(["bank"]).open();
+  assert.deepEqual(await till.ask("length", ':8887/check\n{"pay_id":"A"}'), []);
+  assert.deepEqual([till.calls, till.errors], [[], []]);
+  await till.listener.stop();
+});
+
 test("LineListener drops a bank or qr frame with a wrong CRC, and takes the next after a silence", async () => {
   const till = await new Till(["bank", "qr"]).open();
   const bytes = frame("length", "/sale\n{}");
