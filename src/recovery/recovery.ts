@@ -75,6 +75,9 @@ export interface RecoveryState {
   readonly drainUntilMs?: number | undefined;
 }
 
+/** Milliseconds by which two times differ at most that are the same, and were reckoned in two ways. */
+const roundingMs = 0.001;
+
 export class Recovery {
   readonly #accounts: ReadonlyMap<ServiceName, ProbeAccount>;
   readonly #limits: RecoveryLimits;
@@ -525,7 +528,7 @@ export class Recovery {
       if (now < settlesAtMs && now >= this.#quietEnoughMs(account)) account.dueMs = Math.max(account.dueMs, settlesAtMs);
     }
     for (const account of settled) {
-      const sinceMs = now - this.#limits.lateReplyMs;
+      const sinceMs = now - this.#limits.lateReplyMs + roundingMs;
       if (account.isAnswering) this.#noteReply(account);
       else this.#noteSilence(account);
       if (this.#silentSinceMs <= sinceMs) account.expectNothingBefore(sinceMs);

@@ -67,6 +67,20 @@ test("Recovery settles by silence nobody who answered wrongly before lateReplyMs
   }
 });
 
+test("Recovery expects nothing any more of whom silence settled, at whatever fraction of a millisecond that began", () => {
+  const stale = new Set<number | undefined>();
+  for (let number = 0; number < 100; number++) {
+    const proof = new Proof(["bank"]);
+    // Behind 2 to the 20th numbers are half as fine: lateReplyMs on and back again isn't the same.
+    proof.now = 1_042_000 + number / 7_777;
+    answeredSo(proof, odd, 3);
+    proof.now = proof.recovery.dueMs(true);
+    assert.ok(proof.recovery.settleBySilence(proof.now));
+    stale.add(proof.recovery.state.accounts[0]?.staleKnown);
+  }
+  assert.deepEqual([...stale], [0]);
+});
+
 test("Recovery is as patient with one silence as with any other's who was given up asking, unless another of its framing owes", () => {
   for (const [services, patience] of [
     [["bank", "fiscal"], 1],
