@@ -259,14 +259,24 @@ test("page keeps 100 rows and takes no more memory after 10,000 exchanges", { sk
       }
       double.exchange(`last-${sent}`, { outcome: "answered", code: -sent, lineMs: 5 });
       await untilText(page, ".exchange:first-child .outcome", new RegExp(`−${sent}$`), 30_000);
+    };
+    const used = async () => {
       for (let i = 0; i < 3; i++) await devtools.send("HeapProfiler.collectGarbage");
       const { usedSize } = await devtools.send("Runtime.getHeapUsage");
       const { nodes } = await devtools.send("Memory.getDOMCounters");
       return { usedSize, nodes };
     };
-    const before = await send(1_000);
-    const later = await send(10_000);
-    const kib = (later.usedSize - before.usedSize) / 1024;
+    await send(1_000);
+    const before = await used();
+    await send(10_000);
+    let later = await used();
+    const grownKib = () => (later.usedSize - before.usedSize) / 1024;
+    // A busy machine's browser is behind with what it lets go of; what is kept stays.
+    for (let look = 0; look < 20 && grownKib() >= 256; look++) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      later = await used();
+    }
+    const kib = grownKib();
     t.diagnostic(
       `JS heap ${Math.round(before.usedSize / 1024)} KiB, ${kib.toFixed(0)} KiB more after 10,000; nodes ${before.nodes}, ${later.nodes}`,
     );
