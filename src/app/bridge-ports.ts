@@ -1,5 +1,5 @@
 import type { Config, ServiceConfig } from "../config/config.ts";
-import { isLoopback, needsToken } from "../config/exposure.ts";
+import { exposedSocket, isLoopback, needsToken } from "../config/exposure.ts";
 import { adminDefaults } from "../config/limits.ts";
 import { meet } from "../config/rules.ts";
 import type { ServiceName } from "../core/call.ts";
@@ -199,20 +199,6 @@ export class BridgePorts {
     const closed = answering.close().finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
   }
-}
-
-function exposedSocket(
-  service: ServiceName,
-  { host, port }: ListeningSocket,
-  { contract, apiKey }: Pick<ServiceConfig, "contract" | "apiKey">,
-): string {
-  const there = `services.${service}: posline.socket opens its port on ${host}`;
-  const close = `listen on 127.0.0.1:${port} there (sudo systemctl edit posline.socket)`;
-  if (apiKey !== undefined) {
-    return `${there}, where callers send the API key unencrypted, so anyone on the network can read it: ${close}, behind a proxy with TLS`;
-  }
-  const key = contract === "bank" ? ", or set apiKey" : ", or use a firewall";
-  return `${there}, so anyone on the network who can reach it can use the terminal: ${close}${key}`;
 }
 
 const nameOf = ({ options: { contract, service = contract.service } }: WantedPort): ServiceName => service;

@@ -1,8 +1,9 @@
-import { readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { realpathSync, type Stats, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { dirname } from "node:path";
 import { quoted } from "../core/shell-text.ts";
-import { type Config, secretKeys } from "./config.ts";
+import { type Config, type ServiceConfig, secretKeys } from "./config.ts";
+import { listsService } from "./service-environment.ts";
 
 /**
  * What the configuration exposes to others: files with secrets that every user of the box can read, and services that can be
@@ -63,17 +64,9 @@ function openToAll(file: string): Stats | undefined {
 /** The command that closes a file to others, and leaves it to the user that runs posline. */
 function closing(file: string, { uid }: Stats, groups: string): string {
   const path = quoted(file);
-  if (hasServiceGroup(groups)) return `sudo chgrp ${serviceGroup} ${path} && sudo chmod 640 ${path}`;
+  if (listsService(groups)) return `sudo chgrp ${serviceGroup} ${path} && sudo chmod 640 ${path}`;
   if (uid === process.geteuid?.()) return `chmod 600 ${path}`;
   return `sudo chgrp ${process.getegid?.()} ${path} && sudo chmod 640 ${path}`;
-}
-
-function hasServiceGroup(groups: string): boolean {
-  try {
-    return new RegExp(`^${serviceGroup}:`, "m").test(readFileSync(groups, "utf8"));
-  } catch {
-    return false;
-  }
 }
 
 /** Why this user can't read the configuration's file, which the package gives to root and the service's group alone. */
@@ -98,6 +91,21 @@ export function exposedServices({ services }: Config): string[] {
     const fix = contract === "bank" ? "set apiKey" : "set it to 127.0.0.1, or use a firewall";
     return [`services.${name}.host: anyone on the network who can reach ${host} can use the terminal: ${fix}`];
   });
+}
+
+/** The same of a socket of systemd's, which is open to the network whatever the service's own address is. */
+export function exposedSocket(
+  service: string,
+  { host, port }: { readonly host: string; readonly port: number },
+  { contract, apiKey }: Pick<ServiceConfig, "contract" | "apiKey">,
+): string {
+  const there = `services.${service}: posline.socket opens its port on ${host}`;
+  const close = `listen on 127.0.0.1:${port} there (sudo systemctl edit posline.socket)`;
+  if (apiKey !== undefined) {
+    return `${there}, where callers send the API key unencrypted, so anyone on the network can read it: ${close}, behind a proxy with TLS`;
+  }
+  const key = contract === "bank" ? ", or set apiKey" : ", or use a firewall";
+  return `${there}, so anyone on the network who can reach it can use the terminal: ${close}${key}`;
 }
 
 /** An admin port that the network reaches. */

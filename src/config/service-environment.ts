@@ -17,14 +17,15 @@ export function serviceEnvironment(
   env: Environment,
   { etc = "/etc", state = "/var/lib/posline" }: ServicePlaces = {},
 ): Environment {
-  if (!isInstalled(etc)) return env;
+  if (!listsService(join(etc, "passwd"))) return env;
   const credentials = join(etc, "posline", "credentials");
   return { STATE_DIRECTORY: state, ...(mayRead(credentials) ? { CREDENTIALS_DIRECTORY: credentials } : {}), ...env };
 }
 
-function isInstalled(etc: string): boolean {
+/** Whether the installed service's user or group is among the box's, in `/etc/passwd` or `/etc/group`; not where the file can't be read. */
+export function listsService(file: string): boolean {
   try {
-    return /^posline:/m.test(readFileSync(join(etc, "passwd"), "utf8"));
+    return /^posline:/m.test(readFileSync(file, "utf8"));
   } catch {
     return false;
   }
