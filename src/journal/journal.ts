@@ -19,7 +19,7 @@ import { bodyDigest } from "../envelope/body-digest.ts";
 import { type AnswerFields, answerFields, leavesUnknown } from "./answer-fields.ts";
 import { bodyFields } from "./body-fields.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
-import type { SequenceRange } from "./reader.ts";
+import { type SequenceRange, tornMax } from "./reader.ts";
 import { mayBecome, type RecentOperation, RecentOperations, recentMs } from "./recent-operations.ts";
 import {
   asUnknown,
@@ -439,7 +439,7 @@ export class Journal implements OperationHistory {
     this.#wholeFromMs = onClock(missingMs) + recentMs;
     if (sinceMs < this.#wholeFromMs)
       this.#report.noticed(
-        "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
+        "records of the last day are missing from the journal, as where a disk fails or it was too small: for a day after them a repetition of what they were about " +
           "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
       );
     const [oldest] = records;
@@ -581,8 +581,8 @@ interface Gap {
 
 /**
  * Where records are missing. What a power cut tore is none of these: it was in the last batch of its process, and nobody was
- * told anything by it. A request is sent only when its record's batch is on the disk. So where a record tells how a request ended, and that
- * request's own record stands in the gap or behind it, the gap's batch was on the disk.
+ * told anything by it; more than a few are a page that went bad since. A request is sent only when its record's batch is on the disk. So
+ * where a record tells how a request ended, and that request's own record stands in the gap or behind it, the gap's batch was on the disk.
  */
 function gapsIn(records: readonly StoredRecord[], missing: readonly SequenceRange[]): readonly Gap[] {
   const gaps: Gap[] = records.flatMap(({ sequence: before, record: { kind, timeMs } }) =>
@@ -599,7 +599,7 @@ function gapsIn(records: readonly StoredRecord[], missing: readonly SequenceRang
       if (record.kind === "start") [start, lastTold] = [sequence, 0];
       else if ("sent" in record && typeof record.sent === "number") lastTold = Math.max(lastTold, record.sent);
     }
-    const isTorn = start <= from + batchMax && lastTold < from;
+    const isTorn = to - from < tornMax && start <= from + batchMax && lastTold < from;
     const next = records[at + 1];
     if (!isTorn && next !== undefined) gaps.push({ before: next.sequence, timeMs: next.record.timeMs });
   }

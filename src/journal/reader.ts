@@ -20,7 +20,7 @@ const pageBytes = 4_096;
  * So many spoiled slots behind the newest record are what a power cut tore: what is written of one moment of a line. More of them are a page
  * that is lost, with records that callers were answered by.
  */
-const tornMax = 3;
+export const tornMax = 3;
 
 export interface RingScan {
   /** In order. */
@@ -37,7 +37,7 @@ export interface RingScan {
   readonly newer: number;
   /** Slots that were never written. */
   readonly empty: number;
-  /** Numbers of records that are missing between others: torn, spoiled, or never written. */
+  /** Numbers of records that are missing between others, or before all: torn, spoiled, or never written. */
   readonly missing: readonly SequenceRange[];
   /** Other records may be lost, of any time until now: a page can't be read, the newest ones are spoiled, or the file was cut or emptied. */
   readonly isLacking: boolean;
@@ -92,14 +92,26 @@ export async function scanRing(file: DiskFile, from: number, to: number, ringSlo
   while (next <= head + batchMax && badSlots.has(next % slots)) next++;
   const isCut = ringSlots === undefined && (to === 0 || to < slots);
   const isLacking = isUnreadable || isCut || next - head - 1 > tornMax;
-  return { records, head, slots, whole: own.length, ...counts, missing: missingIn(current), isLacking, next };
+  return {
+    records,
+    head,
+    slots,
+    whole: own.length,
+    ...counts,
+    missing: missingIn(current, Math.max(1, head - slots + 1)),
+    isLacking,
+    next,
+  };
 }
 
-/** @param placed In order. */
-function missingIn(placed: readonly PlacedSlot[]): readonly SequenceRange[] {
+/**
+ * @param placed In order.
+ * @param first The number of the oldest record that should be there. A journal that was too small, and was given more room, has it no more.
+ */
+function missingIn(placed: readonly PlacedSlot[], first: number): readonly SequenceRange[] {
   return placed.flatMap(({ sequence }, at) => {
-    const before = placed[at - 1]?.sequence;
-    return before === undefined || sequence === before + 1 ? [] : [{ from: before + 1, to: sequence - 1 }];
+    const from = Math.max(first, (placed[at - 1]?.sequence ?? 0) + 1);
+    return sequence <= from ? [] : [{ from, to: sequence - 1 }];
   });
 }
 

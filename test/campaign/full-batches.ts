@@ -65,5 +65,10 @@ export async function fullRows({ seed }: PartOptions, forMs: number): Promise<re
       "sent again without the header, and carried out again, against the contract: nobody can tell them apart",
     ),
     count("sales twice, unrecorded", tally.unrecordedTwice, 'journal.onFailure "relay", its disk failing: nobody can know'),
+    count(
+      "sales twice, record lost",
+      tally.lostTwice,
+      "a page of the journal went bad, and answers said that no repetition is recognised",
+    ),
   ];
 }

@@ -16,11 +16,11 @@ import { journalFile } from "../../src/journal/errors.ts";
 import { Journal } from "../../src/journal/journal.ts";
 import { scanRing } from "../../src/journal/reader.ts";
 import { joinOperations, type SentRecord } from "../../src/journal/record.ts";
-import { slotBytes } from "../../src/journal/slot.ts";
+import { readSlot, slotBytes } from "../../src/journal/slot.ts";
 import { lineCaller } from "../../src/line/caller.ts";
 import type { Line } from "../../src/line/line.ts";
 import { folder, bytes as journalBytes, Told } from "../journal/records.ts";
-import { type Fate as CutFate, SimDisk, systemError } from "../journal/sim-disk.ts";
+import { type Fate as CutFate, pageBytes, SimDisk, systemError } from "../journal/sim-disk.ts";
 import { lineOver } from "../line/lines.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
 import { FullClients } from "./full-client.ts";
@@ -73,7 +73,9 @@ export type FullStep =
   | { readonly do: "unplug"; readonly service: number; readonly ms: number }
   | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
   | { readonly do: "kill" | "sigterm" }
-  | { readonly do: "power cut"; readonly fates: readonly CutFate[]; readonly renamesKept: boolean };
+  | { readonly do: "power cut"; readonly fates: readonly CutFate[]; readonly renamesKept: boolean }
+  /** The process is killed, and a page of its journal goes bad before the next one reads it: so many behind the newest record's. */
+  | { readonly do: "page lost"; readonly behind: number; readonly as: "garbage" | "unreadable" };
 
 /** A service with its till and terminal. */
 export interface FullService {
@@ -192,6 +194,14 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
       renamesKept: fc.boolean(),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("page lost" as const),
+      behind: fc.nat({ max: 3 }),
+      as: fc.constantFrom("garbage" as const, "unreadable" as const),
+    }),
+  },
 );
 
 const fullService: fc.Arbitrary<FullService> = fc.record({
@@ -224,6 +234,8 @@ export interface FullTally {
   lastOfSeveral: number;
   /** Sales that ran twice where the journal could not know: it relays without a record, and its process ended. */
   unrecordedTwice: number;
+  /** The same where a page of it was lost, with what it had of the first one, while answers said that no repetition is recognised. */
+  lostTwice: number;
 }
 
 export const emptyFullTally = (): FullTally => ({
@@ -239,6 +251,7 @@ export const emptyFullTally = (): FullTally => ({
     restarts: 0,
     lastOfSeveral: 0,
     unrecordedTwice: 0,
+    lostTwice: 0,
   },
 });
 
@@ -271,6 +284,10 @@ export class FullLife {
   #disk = new SimDisk();
   /** The disk failed or hung, or lost its power, so that a record may be missing where the policy is to relay. */
   #mayLackRecords = false;
+  /** A page of the journal was lost. */
+  #hasLostRecords = false;
+  /** What ran twice behind that, by its name: its record may have been in it. */
+  readonly #lostTwice = new Set<string>();
   #life = 0;
   #process: Process;
   readonly #open = new Set<string>();
@@ -409,7 +426,7 @@ export class FullLife {
   }
 
   /** Nothing of the process does anything any more, and its disk is as the kernel has it. */
-  #kill(cut?: FullStep & { do: "power cut" }): void {
+  #kill({ cut, spoilt }: { cut?: FullStep & { do: "power cut" }; spoilt?: FullStep & { do: "page lost" } } = {}): void {
     const { stopAsking, lines } = this.#process;
     this.#tally.restarts++;
     this.#tally.killed += this.#open.size;
@@ -417,11 +434,20 @@ export class FullLife {
     this.#disk.fuse = 0;
     const kept: readonly CutFate[] = [{ keeps: "all", bytes: 0 }];
     this.#disk = this.#disk.afterCut(cut?.fates ?? kept, cut?.renamesKept ?? true);
+    if (spoilt !== undefined) this.#spoil(spoilt);
     this.#life++;
     stopAsking();
     for (const line of lines) void line.stop(0);
     this.#process = this.#started();
     this.#clients.cutOff();
+  }
+
+  #spoil({ behind, as }: FullStep & { do: "page lost" }): void {
+    const path = journalFile(folder);
+    const newest = newestPage(this.#disk.files.get(path)?.current ?? Buffer.alloc(0));
+    if (newest === undefined || newest < behind) return;
+    this.#hasLostRecords = true;
+    this.#disk.spoil(path, newest - behind, as);
   }
 
   async #end(): Promise<void> {
@@ -503,7 +529,10 @@ export class FullLife {
         this.#kill();
         break;
       case "power cut":
-        this.#kill(each);
+        this.#kill({ cut: each });
+        break;
+      case "page lost":
+        this.#kill({ spoilt: each });
         break;
       case "sigterm":
         await this.#sigterm();
@@ -692,6 +721,7 @@ export class FullLife {
     if (isOfLast && this.#plain.has(name)) this.#tally.lastOfSeveral++;
     // The terminal's word about a second sending, where the first was to go out without a record.
     else if (this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
+    else if (this.#lostTwice.has(name)) this.#tally.lostTwice++;
     else assert.fail(`${name} was told ${word}, and the ledger has ${stands.join(", ")}`);
   }
 
@@ -707,7 +737,10 @@ export class FullLife {
     this.#say(`${name} runs`);
     if (times <= 1 + (this.#plain.get(name) ?? 0) || this.#clients.mayShowAgain(name)) return;
     if (this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
-    else this.#fail(new Error(`${name} was carried out ${times} times`));
+    else if (this.#hasLostRecords && !this.#process.journal.isWhole) {
+      this.#tally.lostTwice++;
+      this.#lostTwice.add(name);
+    } else this.#fail(new Error(`${name} was carried out ${times} times`));
   }
 
   /** What the journal calls not sent was not, what it calls settled is so, and what went out is in it. */
@@ -730,28 +763,41 @@ export class FullLife {
           // One that failed may have been sent anew under its key; then as many ran as did not fail, or fewer.
           const stands = terminal.standsOf(route, operation);
           const ran = stands.filter((stand) => stand !== "refused" && stand !== "gone").length;
-          const mayHaveRun = others.filter((each) => each.settled?.result !== "failed").length;
+          const lost = this.#hasLostRecords ? timesHeard(terminal, `${route} ${operation}`) - others.length : 0;
+          const mayHaveRun = others.filter((each) => each.settled?.result !== "failed").length + Math.max(0, lost);
           const isSo = settled.result === "failed" ? ran <= mayHaveRun : isAllowed(settled.result, this.#judged(sent, stands));
           // It may have been sent again without a record, and the ledger stands as that one ended.
           assert.ok(
-            isSo || this.#mayRelayUnrecorded,
+            isSo || this.#mayRelayUnrecorded || this.#lostTwice.has(named),
             `${named} is settled as ${settled.result}, and the ledger has ${stands.join(", ")}`,
           );
         }
         const allNotSent = others.every((each) => each.ending?.outcome === "not-sent");
-        if (route === sale && ending?.outcome === "not-sent" && allNotSent && !this.#mayLackRecords) {
+        if (route === sale && ending?.outcome === "not-sent" && allNotSent && !this.#mayLackRecords && !this.#hasLostRecords) {
           assert.ok(
             !terminal.heard.includes(`${sale} ${operation}`),
             `the journal has ${named} as not sent, and the terminal heard it`,
           );
         }
       }
-      if (this.#mayRelayUnrecorded) continue;
+      if (this.#mayRelayUnrecorded || this.#hasLostRecords) continue;
       const recorded = new Set(own.map(({ sent }) => `${sent.route} ${this.#operationOf(sent)}`));
       for (const each of terminal.heard)
         assert.ok(recorded.has(each), `${name} ${each} went out, and the journal has no record`);
     }
   }
+}
+
+const timesHeard = (terminal: FullTerminal, name: string) => terminal.heard.filter((each) => each === name).length;
+
+/** The page of a journal's file where its newest record is. */
+function newestPage(file: Buffer): number | undefined {
+  let newest: { readonly sequence: number; readonly at: number } | undefined;
+  for (let at = 0; at < file.length; at += slotBytes) {
+    const slot = readSlot(file.subarray(at, at + slotBytes));
+    if (typeof slot !== "string" && slot.sequence > (newest?.sequence ?? 0)) newest = { sequence: slot.sequence, at };
+  }
+  return newest && Math.floor(newest.at / pageBytes);
 }
 
 /** Milliseconds for which tills wait that take all back before the batch is closed. */

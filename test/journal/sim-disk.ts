@@ -14,6 +14,8 @@ interface File {
   /** What a reader sees. */
   current: Buffer;
   unsynced: { readonly position: number; readonly bytes: Buffer }[];
+  /** Positions of slots that can't be read, until they are written. */
+  readonly unreadable: Set<number>;
 }
 
 /** What the power cut leaves of one slot's worth of a write: all of it, nothing, or its beginning or its end. */
@@ -69,7 +71,7 @@ export class SimDisk implements Disk {
 
   create = async (path: string): Promise<DiskFile> => {
     await this.#step();
-    const file = { number: ++filesMade, durable: Buffer.alloc(0), current: Buffer.alloc(0), unsynced: [] };
+    const file = newFile(Buffer.alloc(0));
     this.files.set(path, file);
     return this.#fileOf(file);
   };
@@ -94,9 +96,19 @@ export class SimDisk implements Disk {
 
   /** Puts a file there as it is. */
   put(path: string, content: Buffer): void {
-    const file = { number: ++filesMade, durable: Buffer.from(content), current: Buffer.from(content), unsynced: [] };
+    const file = newFile(content);
     this.files.set(path, file);
     this.#durableNames.set(path, file);
+  }
+
+  /** A page of a file goes bad: something else stands there, or it can't be read until it is written. */
+  spoil(path: string, page: number, as: "garbage" | "unreadable"): void {
+    const file = this.files.get(path);
+    if (file === undefined) return;
+    for (let at = page * pageBytes; at < Math.min((page + 1) * pageBytes, file.current.length); at += slotBytes) {
+      for (const content of [file.current, file.durable]) content.fill(0x5a, at, at + slotBytes);
+      if (as === "unreadable") file.unreadable.add(at);
+    }
   }
 
   /** The disk as it is found after the power cut; `fates` are taken in turn, one a slot that was not synced. */
@@ -135,6 +147,9 @@ export class SimDisk implements Disk {
       },
       read: async (buffer, position) => {
         await this.#step();
+        for (const at of file.unreadable) {
+          if (at < position + buffer.length && at + slotBytes > position) throw systemError("EIO");
+        }
         return file.current.copy(buffer, 0, position);
       },
       write: async (buffer, position) => {
@@ -146,6 +161,7 @@ export class SimDisk implements Disk {
         const end = position + bytes.length;
         if (end > file.current.length) file.current = Buffer.concat([file.current, Buffer.alloc(end - file.current.length)]);
         bytes.copy(file.current, position);
+        for (let at = position; at < end; at += slotBytes) file.unreadable.delete(at);
       },
       sync: async () => {
         const unsynced = file.unsynced.length;
@@ -159,6 +175,14 @@ export class SimDisk implements Disk {
     };
   }
 }
+
+/** Bytes of what goes bad at once. */
+export const pageBytes = 4_096;
+
+const newFile = (content: Buffer): File => ({
+  ...{ number: ++filesMade, durable: Buffer.from(content), current: Buffer.from(content), unsynced: [] },
+  unreadable: new Set(),
+});
 
 const factsIn = ({ number, current }: File): FileFacts => ({ identity: `${number}`, bytes: current.length });
 

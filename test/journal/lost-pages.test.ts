@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { journalFile } from "../../src/journal/errors.ts";
+import { type Journal, openJournal } from "../../src/journal/journal.ts";
+import { recentMs } from "../../src/journal/recent-operations.ts";
+import { slotBytes } from "../../src/journal/slot.ts";
+import { VirtualTime } from "../support/virtual-time.ts";
+import { callOf, folder, routeTo, Told } from "./records.ts";
+import { pageBytes, SimDisk } from "./sim-disk.ts";
+
+/** Tests src/journal/journal.ts: what a journal says of itself once a page of its file went bad, at whatever place. */
+
+const time = new VirtualTime();
+after(() => time.restore());
+
+const path = journalFile(folder);
+const slotsInPage = pageBytes / slotBytes;
+
+async function opened(disk: SimDisk, slots: number): Promise<{ readonly journal: Journal; readonly told: Told }> {
+  const told = new Told();
+  const bytes = slots * slotBytes;
+  return { journal: await openJournal({ folder, bytes, onFailure: "relay", report: told, disk }), told };
+}
+
+async function sell(journal: Journal, key: string): Promise<void> {
+  const entry = journal.begin(callOf(key), routeTo());
+  await entry.sent();
+  await entry.ended({ outcome: "answered", status: "success", code: 0 });
+}
+
+/** The disk as the next process finds it. */
+const found = (disk: SimDisk) => disk.afterCut([{ keeps: "all", bytes: 0 }], true);
+
+/** Processes that follow each other, each with its start and so many sales. */
+async function journalOf(sales: readonly number[], slots: number): Promise<SimDisk> {
+  let disk = new SimDisk();
+  for (const [process, count] of sales.entries()) {
+    disk = found(disk);
+    const { journal } = await opened(disk, slots);
+    for (let sale = 0; sale < count; sale++) await sell(journal, `${process}-${sale}`);
+  }
+  return found(disk);
+}
+
+const isMissing = (notice: string) => /^records of the last day are missing from the journal/.test(notice);
+
+test("Journal of which any page went bad isn't whole for a day, at the beginning, in the midst and at the end of each process's records", async () => {
+  const sales = [3, 3, 4, 12, 3, 1, 1, 1, 20, 2];
+  // The start of each process, and two records each sale. Those of the first and third process end with a page.
+  const newest = sales.reduce((sum, count) => sum + 1 + 2 * count, 0);
+  for (const as of ["garbage", "unreadable"] as const) {
+    for (let page = 0; page <= Math.floor(newest / slotsInPage); page++) {
+      const disk = await journalOf(sales, 256);
+      disk.spoil(path, page, as);
+      const { journal, told } = await opened(disk, 256);
+      assert.deepEqual([journal.isReadable, journal.isWhole], [true, false], `page ${page}, ${as}`);
+      assert.equal(told.notices.filter(isMissing).length, 1, `page ${page}, ${as}: ${told.notices}`);
+      await time.advance(recentMs);
+      assert.equal(journal.isWhole, true, "a day later");
+    }
+  }
+});
+
+test("Journal that was too small for a day and was given more room isn't whole until a day after what it forgot, in each process", async () => {
+  const grown = await journalOf([100], 128);
+  await opened(grown, 1_024);
+  const { journal, told } = await opened(found(grown), 1_024);
+  assert.deepEqual([journal.isWhole, journal.find("bank", "/sale", "0-0")], [false, undefined]);
+  assert.equal(told.notices.filter(isMissing).length, 1, String(told.notices));
+  await time.advance(recentMs);
+  assert.equal(journal.isWhole, true);
+});
