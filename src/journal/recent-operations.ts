@@ -108,7 +108,7 @@ export class RecentOperations {
   #forgottenMs = Number.NEGATIVE_INFINITY;
   /** By service, the order of its last batch or shift close that may have been carried out. */
   readonly #closed = new Map<string, number>();
-  /** What was sent before this order may have come to more than its records say: some are missing. */
+  /** What was sent before this order may have come to more than its records say, and something else have followed it: some are missing. */
   #missingOrder = 0;
 
   /** @param max How many sendings are remembered: no more than the ring has operations. */
@@ -176,8 +176,13 @@ export class RecentOperations {
   }
 
   /** Whether the terminal's "there is none" proves nothing of a sending. */
-  mayBeCleared(service: string, { order }: Sending): boolean {
-    return order < Math.max(this.#missingOrder, this.#closed.get(service) ?? 0);
+  mayBeCleared(service: string, sending: Sending): boolean {
+    return this.#mayLackSince(sending) || sending.order < (this.#closed.get(service) ?? 0);
+  }
+
+  /** Whether records of what was sent or learned since a sending are missing: another operation may stand under its key. */
+  #mayLackSince({ order }: Sending): boolean {
+    return order < this.#missingOrder;
   }
 
   /** From when on all that was forgotten is older than a day, on `nowMs`'s scale; -Infinity where nothing was. */
@@ -280,7 +285,7 @@ export class RecentOperations {
   isLast(sent: Key, sending: Sending): boolean {
     const sendings = this.#under(sent);
     const { route, order, atMs, said, device } = sending;
-    if (sendings.some((each) => each.order > order)) return false;
+    if (this.#mayLackSince(sending) || sendings.some((each) => each.order > order)) return false;
     const others = requestsOf(sendings.filter((each) => !isSameRequest(each, sending)));
     // Of what the terminal took for a new one it says how that goes on, unless it may forget that.
     const isKnownApart = isAskedBefore(route) || (said.begun === true && !mayBeForgotten(route, contractIn(device)));
@@ -297,6 +302,7 @@ export class RecentOperations {
     const sendings = this.#under(sent);
     const last = sendings.at(-1);
     if (last?.route !== sent.route || last.digest !== sent.digest || !this.#isAlone(sent)) return undefined;
+    if (this.#mayLackSince(last)) return undefined;
     const sinceMs = Math.max(...sendings.map(({ endedMs = Number.POSITIVE_INFINITY }) => endedMs));
     return sinceMs === Number.POSITIVE_INFINITY ? undefined : sinceMs;
   }

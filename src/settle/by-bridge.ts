@@ -1,6 +1,6 @@
 import type { Route } from "../contract/contract.ts";
 import type { SettlingRules } from "../contract/settling.ts";
-import { isOperationEnd, type OperationEnd } from "../core/followed.ts";
+import { isGoodEnd, isOperationEnd, type OperationEnd } from "../core/followed.ts";
 import type { JsonObject } from "../core/json-object.ts";
 import { type CallResult, summaryOfOpen, summaryOfUnproven } from "./call-result.ts";
 import { checkedWindowMs, monotonicClock, Pauses, sleepUnless } from "./clock.ts";
@@ -106,12 +106,14 @@ class BridgeRun {
       });
       this.#note(result, atMs);
       const { followed } = result.summary;
+      const isGuarded = followed?.isGuarded === true;
+      const end = followed !== undefined && isOperationEnd(followed.result) ? followed.result : undefined;
       // Where the bridge knows of an earlier sending, that this one wasn't sent says nothing of that.
-      const isDoubtful = followed?.isGuarded === true && !isOperationEnd(followed.result);
+      const isDoubtful = isGuarded && end === undefined;
       const isRefused = isNew && result.outcome === "not-sent" && !isDoubtful;
       const isPassing = isRefused && result.passing;
-      if (!isPassing && followed !== undefined && isOperationEnd(followed.result))
-        return this.#end(followed.result, result, isRefused);
+      const isOfSecondCode = end !== undefined && !isGuarded && this.#mayBeSecondCodes(end);
+      if (end !== undefined && !isPassing && !isOfSecondCode) return this.#end(end, result, isRefused);
       if (isRefused) {
         await this.#notify("not sent", false, result.unreachable);
         if (!result.passing) return this.#notSent(result.summary.message);
@@ -119,13 +121,15 @@ class BridgeRun {
         isNew = false;
         // Another body has its key: what is asked about the key is about that one.
         if (result.summary.reason === "key-reused") return this.#unknown(result);
-        const done = this.#learn(result, followed?.isGuarded === true);
+        const done = this.#learn(result, isGuarded);
+        // A third one would be shown to a customer who has paid the first.
+        if (isOfSecondCode) this.#token = { ...this.#token, known: { ...this.#token.known, isSentOnce: true } };
         // The terminal has it, whatever answer is shown.
         if (followed?.result === "pending")
           this.#token = { ...this.#token, known: { ...this.#token.known, phase: "accepted" } };
         if (done !== undefined && followed === undefined) return this.#endByMachine(done, result);
         // Sent again at once it might reach the terminal again: it is asked about first. A call that wasn't sent says nothing of that.
-        const mayRepeat = followed?.isGuarded === true || (result.outcome === "not-sent" && result.passing);
+        const mayRepeat = isGuarded || (result.outcome === "not-sent" && result.passing);
         if (!mayRepeat || isStopped()) return this.#askOn(untilMs - clock.nowMs());
       }
       const isUnsent = result.outcome === "not-sent";
@@ -163,6 +167,11 @@ class BridgeRun {
       if (step.state.phase !== "ready") this.#token = { ...this.#token, known: step.state };
     } else if (!isGuarded) this.#token = { ...this.#token, known: { ...known, learned, learnedProven, hasOtherNames, doubt } };
     return undefined;
+  }
+
+  /** Whether an earlier call may have shown another code, which may be paid: that this one's came to nothing is no end then (qr.md, Flow rules 3). */
+  #mayBeSecondCodes(end: OperationEnd): boolean {
+    return this.#recovery.learns !== undefined && !isGoodEnd(end) && (this.#hasLearned || this.#atStart.doubt);
   }
 
   #note({ outcome, summary, ...result }: CallResult, atMs: number): void {

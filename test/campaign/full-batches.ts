@@ -70,5 +70,10 @@ export async function fullRows({ seed }: PartOptions, forMs: number): Promise<re
       tally.lostTwice,
       "a page of the journal went bad, and answers said that no repetition is recognised",
     ),
+    count(
+      "words of another operation, record lost",
+      tally.lostOthers,
+      "sent before it under its key, by another route, and forgotten",
+    ),
   ];
 }

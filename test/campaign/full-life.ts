@@ -236,6 +236,8 @@ export interface FullTally {
   unrecordedTwice: number;
   /** The same where a page of it was lost, with what it had of the first one, while answers said that no repetition is recognised. */
   lostTwice: number;
+  /** Words that are another operation's, which was sent before it under the same key by another route, where that one's record may be lost. */
+  lostOthers: number;
 }
 
 export const emptyFullTally = (): FullTally => ({
@@ -252,6 +254,7 @@ export const emptyFullTally = (): FullTally => ({
     lastOfSeveral: 0,
     unrecordedTwice: 0,
     lostTwice: 0,
+    lostOthers: 0,
   },
 });
 
@@ -722,7 +725,18 @@ export class FullLife {
     // The terminal's word about a second sending, where the first was to go out without a record.
     else if (this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
     else if (this.#lostTwice.has(name)) this.#tally.lostTwice++;
+    else if (this.#mayBeOfLostOther(sent)) this.#tally.lostOthers++;
     else assert.fail(`${name} was told ${word}, and the ledger has ${stands.join(", ")}`);
+  }
+
+  /** Whether another operation under its key was there before it, whose record may be lost: as where no journal is kept. */
+  #mayBeOfLostOther(sent: Sent): boolean {
+    const { service, route, key = "" } = sent;
+    const terminal = this.#terminalOf(service);
+    if (!this.#hasLostRecords || terminal === undefined) return false;
+    const operation = this.#operationOf(sent);
+    const sentMs = terminal.heardMs.get(`${route} ${operation}`) ?? Number.NEGATIVE_INFINITY;
+    return terminal.hadOtherBefore(route, key, operation, sentMs);
   }
 
   /** By which of its sendings a word is judged: by the last that ran, unless it was sent without the header too, as clients do. */
@@ -768,7 +782,7 @@ export class FullLife {
           const isSo = settled.result === "failed" ? ran <= mayHaveRun : isAllowed(settled.result, this.#judged(sent, stands));
           // It may have been sent again without a record, and the ledger stands as that one ended.
           assert.ok(
-            isSo || this.#mayRelayUnrecorded || this.#lostTwice.has(named),
+            isSo || this.#mayRelayUnrecorded || this.#lostTwice.has(named) || this.#mayBeOfLostOther(sent),
             `${named} is settled as ${settled.result}, and the ledger has ${stands.join(", ")}`,
           );
         }

@@ -56,6 +56,8 @@ export class FullTerminal {
   readonly #forgotten = new Map<string, number>();
   /** Paths and operations of what moves money, in the order in which it came whole. */
   readonly heard: string[] = [];
+  /** When each of them came last. */
+  readonly heardMs = new Map<string, number>();
   /** All requests of callers, and posline's own questions about operations. */
   requests = 0;
   /** Keys that were denied in passing: each once. */
@@ -97,6 +99,12 @@ export class FullTerminal {
   /** When an operation was begun last. */
   lastBeganMs(path: string, operation: string): number | undefined {
     return this.#entries(path, operation).at(-1)?.beganMs;
+  }
+
+  /** Whether another operation under its key may have been before it: nobody knows of that where records are lost. */
+  hadOtherBefore(path: string, key: string, operation: string, sentMs: number): boolean {
+    const isOther = (entry: Entry) => entry.path !== path || entry.operation !== operation;
+    return this.#ledger.some((entry) => entry.key === key && isOther(entry) && entry.beganMs <= sentMs);
   }
 
   /** Whether an operation has this number or name. */
@@ -152,7 +160,10 @@ export class FullTerminal {
     const fate = this.isHealthy ? undefined : this.#fates[this.#next++ % this.#fates.length];
     const request = readRequest(this.trade, framing, text);
     const { path, operation } = request;
-    if (path === this.trade.sale || path === this.trade.back) this.heard.push(`${path} ${operation}`);
+    if (path === this.trade.sale || path === this.trade.back) {
+      this.heard.push(`${path} ${operation}`);
+      this.heardMs.set(`${path} ${operation}`, this.#time.nowMs);
+    }
     // It came to the terminal, which dropped it: on the line it was.
     if (fate?.kind === "request lost") return;
     const [answer, takesMs] = this.#carryOut(request, fate);

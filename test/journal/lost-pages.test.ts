@@ -61,6 +61,32 @@ test("Journal of which any page went bad isn't whole for a day, at the beginning
   }
 });
 
+test("Journal takes what was sent before lost records for the last under its key no more: another may have followed it there", async () => {
+  const disk = await journalOf([3], 256);
+  const { journal } = await opened(disk, 256);
+  const lost = async (key: string) => {
+    const call = { ...callOf(key), isFresh: true };
+    const entry = journal.begin(call, routeTo());
+    await entry.sent();
+    await entry.ended({ outcome: "unknown" });
+  };
+  // The second process's start is number 8.
+  await lost("BEFORE");
+  for (let sale = 0; sale < 8; sale++) await sell(journal, `S-${sale}`);
+  await lost("AFTER");
+  const next = found(disk);
+  next.spoil(path, 2, "garbage");
+  for (const [name, file, isAlone] of [
+    ["whole", found(disk), true],
+    ["lost", next, false],
+  ] as const) {
+    const { journal: later } = await opened(file, 256);
+    const [before, after] = ["BEFORE", "AFTER"].map((key) => later.find("bank", "/sale", key));
+    assert.deepEqual([before?.isLast, before?.isFresh, before?.mayBeCleared], [isAlone, isAlone, !isAlone], name);
+    assert.deepEqual([after?.isLast, after?.isFresh, after?.mayBeCleared], [true, true, false], name);
+  }
+});
+
 test("Journal that was too small for a day and was given more room isn't whole until a day after what it forgot, in each process", async () => {
   const grown = await journalOf([100], 128);
   await opened(grown, 1_024);

@@ -572,6 +572,40 @@ test("settleByBridge() takes what comes after a bridge forgot it for another sen
   assert.equal(shown.result, "unknown", "the first code may be paid");
 });
 
+test("settleByBridge() takes no failure of a second code for the payment's end, where an earlier one may be paid", async () => {
+  const declined = (isGuarded: boolean): Answer => ({
+    ...error(1),
+    followed: { result: "declined", answerOf: "/check", isGuarded },
+  });
+  const first = by(ok({ data: { trans: "T1" } }), "pending");
+  const again = await runQr([
+    ["/showqrcode", first],
+    ["/showqrcode", declined(true)],
+  ]);
+  assert.equal(again.result, "declined", "the bridge knows the first one");
+  const alone = await runQr([["/showqrcode", declined(false)]]);
+  assert.equal(alone.result, "declined", "there was no other");
+  const second = await runQr([
+    ["/showqrcode", first],
+    ["/showqrcode", declined(false)],
+    ["/check", ok({ data: { rrn: "1" } })],
+  ]);
+  assert.equal(second.result, "approved", "the bridge forgot the first one, whose code was paid");
+
+  const resumed = over([["/check", error(1)], ["/showqrcode", declined(false)], ...repeat(9, ["/check", error(1)])]);
+  const { token } = await runQr(
+    [
+      ["/showqrcode", by(lost, "unknown", false)],
+      ["/check", lost],
+    ],
+    { windowMs: 1 },
+  );
+  const { result } = await resumed.client.resume(kept(token), { ...resumed.options, windowMs: 4_000 });
+  assert.equal(result, "unknown");
+  const shown = resumed.service.seen.filter(({ route }) => route === "/showqrcode");
+  assert.equal(shown.length, 1, "no third code is shown");
+});
+
 test("settleByBridge() doesn't send by itself what the bridge said that the terminal has", async () => {
   const transport = new Scripted([
     ["/sale", by(lost, "pending")],
