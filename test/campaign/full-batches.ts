@@ -58,6 +58,7 @@ export async function fullRows({ seed }: PartOptions, forMs: number): Promise<re
     count("unknown", tally.unknown),
     count("process killed", tally.killed),
     count("restarts", tally.restarts, "by SIGTERM, kill and power cut"),
+    count("reloads", tally.reloads),
     count("operations settled in the journal", tally.settled),
     count(
       "operations told how the last of several ended",

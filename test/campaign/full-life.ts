@@ -2,31 +2,22 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
 import { closingRoutes } from "../../src/contract/settling.ts";
-import type { Call, Handler } from "../../src/core/call.ts";
+import type { Call } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { isGoodEnd, type OperationResult } from "../../src/core/followed.ts";
 import { Presence } from "../../src/core/presence.ts";
-import { Doubts } from "../../src/follow/doubts.ts";
-import { Follower } from "../../src/follow/follower.ts";
-import { joined } from "../../src/follow/joined.ts";
-import { observed } from "../../src/follow/observer.ts";
-import { Resolver } from "../../src/follow/resolver.ts";
-import { Turns } from "../../src/follow/turns.ts";
 import { journalFile } from "../../src/journal/errors.ts";
-import { Journal } from "../../src/journal/journal.ts";
 import { scanRing } from "../../src/journal/reader.ts";
 import { joinOperations, type SentRecord } from "../../src/journal/record.ts";
 import { readSlot, slotBytes } from "../../src/journal/slot.ts";
-import { lineCaller } from "../../src/line/caller.ts";
-import type { Line } from "../../src/line/line.ts";
-import { folder, bytes as journalBytes, Told } from "../journal/records.ts";
+import { folder } from "../journal/records.ts";
 import { type Fate as CutFate, pageBytes, SimDisk, systemError } from "../journal/sim-disk.ts";
-import { lineOver } from "../line/lines.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
+import { type BoxSettings, FullBox } from "./full-box.ts";
 import { FullClients } from "./full-client.ts";
 import { type FullFate, FullTerminal } from "./full-terminal.ts";
 import { isAllowed, isClientKey, isGood, operationOf, type Stand, type TradeName, trades } from "./full-trade.ts";
-import { bodyOf, merchantId } from "./request-body.ts";
+import { bodyOf } from "./request-body.ts";
 
 /**
  * Random lives of a whole box: two lines with their drivers and a service of any contract each, a journal on a disk that fails and loses
@@ -38,7 +29,9 @@ import { bodyOf, merchantId } from "./request-body.ts";
 
 const serviceNames = ["till-0", "till-1"] as const;
 
-const replyTimeoutMs = 4_000;
+/** What services are configured with at first; what a reload sets is never more. */
+const usualSettings: BoxSettings = { replyTimeoutMs: 4_000, queueCallsMax: 8 };
+const { replyTimeoutMs } = usualSettings;
 
 export type FullStep =
   | {
@@ -73,6 +66,8 @@ export type FullStep =
   | { readonly do: "unplug"; readonly service: number; readonly ms: number }
   | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
   | { readonly do: "kill" | "sigterm" }
+  /** The configuration is read anew: with nothing changed, another timeout of a service, or another line for it. */
+  | { readonly do: "reload"; readonly service: number; readonly sets: Partial<BoxSettings> }
   | { readonly do: "power cut"; readonly fates: readonly CutFate[]; readonly renamesKept: boolean }
   /** The process is killed, and a page of its journal goes bad before the next one reads it: so many behind the newest record's. */
   | { readonly do: "page lost"; readonly behind: number; readonly as: "garbage" | "unreadable" };
@@ -195,6 +190,17 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
     }),
   },
   {
+    weight: 2,
+    arbitrary: fc.record({
+      ...{ do: fc.constant("reload" as const), service },
+      sets: fc.constantFrom(
+        {},
+        ...[3_000, 4_000].map((ms) => ({ replyTimeoutMs: ms })),
+        ...[8, 9].map((calls) => ({ queueCallsMax: calls })),
+      ),
+    }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       do: fc.constant("page lost" as const),
@@ -230,6 +236,7 @@ export interface FullTally {
   killed: number;
   settled: number;
   restarts: number;
+  reloads: number;
   /** Operations sent again without the header that their terminal carried out again, and that were told how the last one ended. */
   lastOfSeveral: number;
   /** Sales that ran twice where the journal could not know: it relays without a record, and its process ended. */
@@ -251,6 +258,7 @@ export const emptyFullTally = (): FullTally => ({
     killed: 0,
     settled: 0,
     restarts: 0,
+    reloads: 0,
     lastOfSeveral: 0,
     unrecordedTwice: 0,
     lostTwice: 0,
@@ -269,15 +277,6 @@ interface FollowedCall {
 /** What says which operation was sent. */
 type Sent = Pick<SentRecord, "service" | "route" | "key" | "amount">;
 
-/** One process. */
-interface Process {
-  readonly journal: Journal;
-  readonly told: Told;
-  readonly lines: readonly Line[];
-  readonly handlers: readonly Handler[];
-  readonly stopAsking: () => void;
-}
-
 export class FullLife {
   readonly #world: FullWorld;
   readonly #time: VirtualTime;
@@ -292,7 +291,9 @@ export class FullLife {
   /** What ran twice behind that, by its name: its record may have been in it. */
   readonly #lostTwice = new Set<string>();
   #life = 0;
-  #process: Process;
+  /** As they are configured now, by service. */
+  #settings: readonly BoxSettings[] = serviceNames.map(() => usualSettings);
+  #box: FullBox;
   readonly #open = new Set<string>();
   /** How often a sale or cancel was sent without `Prefer: wait`, by its name: each of these may run. */
   readonly #plain = new Map<string, number>();
@@ -317,7 +318,7 @@ export class FullLife {
       terminal.onRun = (route, operation, times) => this.#ran(`${serviceNames[index]} ${route} ${operation}`, times);
       return terminal;
     });
-    this.#process = this.#started();
+    this.#box = this.#started();
     this.#clients = new FullClients({
       amount: usualAmount,
       tills: this.#terminals.map((terminal, index) => ({
@@ -326,7 +327,7 @@ export class FullLife {
         names: world.services[index]?.tillNames === true,
         handle: async (call) => {
           this.#lastSentMs.set(this.#nameOf({ ...call, amount: String(usualAmount) }), time.nowMs);
-          return this.#process.handlers[index]?.(call) ?? Promise.reject(new Error("there is no such service"));
+          return this.#box.handler(index)?.(call) ?? Promise.reject(new Error("there is no such service"));
         },
       })),
       mayRelayUnrecorded: () => this.#mayRelayUnrecorded,
@@ -374,63 +375,24 @@ export class FullLife {
 
   // --- the process
 
-  #started(): Process {
+  #started(): FullBox {
     const life = ++this.#life;
-    const told = new Told();
-    const { onFailure } = this.#world;
-    const journal = new Journal({ folder, bytes: journalBytes, onFailure, report: told, disk: this.#disk });
-    void journal.start();
-    const doubts = new Doubts(journal);
-    const named = this.#terminals.map((terminal, index) => {
-      const { contract } = terminal.trade;
-      return { name: serviceNames[index] ?? contract, contract: contracts[contract], terminal };
-    });
-    doubts.use(new Map(named.map(({ name, contract }) => [name, { contract, merchantId }])));
-    const made = named.map(({ name, contract, terminal }) => {
-      const device = terminal.newDevice();
-      const { line } = lineOver(device.open, { config: { queueCallsMax: 8 }, services: [contract.service], merchantId });
-      const caller = lineCaller({
-        ...{ contract, line, merchantId, ledger: journal },
-        replyTimeoutMs: Object.fromEntries(contract.routes.map(({ path }) => [path, replyTimeoutMs])),
-      });
-      // Its line knows the service by its contract's name, and the journal by its own.
-      const handler = joined(
-        contract,
-        observed(caller, { contract }, doubts, (error) => this.#fail(error)),
-      );
-      const turns = new Turns();
-      const follower = new Follower({ contract, service: name, handler, merchantId, history: journal, turns });
-      const resolver = new Resolver({
-        ...{ doubts, line, services: new Map([[name, { contract, merchantId, handler }]]) },
-        isFollowed: (_, route, asked) => follower.isFollowed(route, asked),
-        turn: (work) => turns.take(work),
-      });
-      line.start();
-      resolver.wake();
-      return { line, follower, resolver, handler };
-    });
-    journal.onOpened = () => {
-      if (life === this.#life) for (const { resolver } of made) resolver.wake();
-    };
-    return {
-      ...{ journal, told, lines: made.map(({ line }) => line) },
-      handlers: made.map(
-        ({ follower, handler }) =>
-          (call: Call) =>
-            call.followMs === undefined ? handler(call) : follower.follow(call),
-      ),
-      stopAsking: () => {
-        for (const { follower, resolver } of made) {
-          follower.stop();
-          resolver.stop();
-        }
+    return new FullBox({
+      services: this.#terminals.map((terminal, index) => ({
+        name: serviceNames[index] ?? terminal.trade.contract,
+        contract: terminal.trade.contract,
+        open: terminal.newDevice().open,
+      })),
+      ...{ settings: this.#settings, onFailure: this.#world.onFailure, disk: this.#disk },
+      // What was killed tells nobody anything.
+      fail: (error) => {
+        if (life === this.#life) this.#fail(error);
       },
-    };
+    });
   }
 
   /** Nothing of the process does anything any more, and its disk is as the kernel has it. */
   #kill({ cut, spoilt }: { cut?: FullStep & { do: "power cut" }; spoilt?: FullStep & { do: "page lost" } } = {}): void {
-    const { stopAsking, lines } = this.#process;
     this.#tally.restarts++;
     this.#tally.killed += this.#open.size;
     this.#open.clear();
@@ -439,9 +401,8 @@ export class FullLife {
     this.#disk = this.#disk.afterCut(cut?.fates ?? kept, cut?.renamesKept ?? true);
     if (spoilt !== undefined) this.#spoil(spoilt);
     this.#life++;
-    stopAsking();
-    for (const line of lines) void line.stop(0);
-    this.#process = this.#started();
+    this.#box.kill();
+    this.#box = this.#started();
     this.#clients.cutOff();
   }
 
@@ -454,13 +415,11 @@ export class FullLife {
   }
 
   async #end(): Promise<void> {
-    const { stopAsking, lines, journal } = this.#process;
-    stopAsking();
-    for (const line of lines) void line.stop(1_000);
-    await this.#time.advance(2_000);
-    const closing = journal.close();
-    await this.#time.advance(10_000);
-    await closing;
+    let hasEnded = false;
+    void this.#box.stop().then(() => {
+      hasEnded = true;
+    });
+    assert.ok(await this.#time.until(() => hasEnded, stopMsMax), "it stops in time");
   }
 
   async #sigterm(): Promise<void> {
@@ -471,7 +430,7 @@ export class FullLife {
     this.#disk.fuse = 0;
     this.#disk = this.#disk.afterCut([{ keeps: "all", bytes: 0 }], true);
     this.#disk.trouble = trouble;
-    this.#process = this.#started();
+    this.#box = this.#started();
   }
 
   // --- what the world does
@@ -534,6 +493,11 @@ export class FullLife {
       case "power cut":
         this.#kill({ cut: each });
         break;
+      case "reload":
+        this.#tally.reloads++;
+        this.#settings = this.#settings.map((before, index) => (index === each.service ? { ...before, ...each.sets } : before));
+        this.#box.reload(this.#settings);
+        break;
       case "page lost":
         this.#kill({ spoilt: each });
         break;
@@ -551,7 +515,7 @@ export class FullLife {
     const [terminal, name] = [this.#terminals[index], serviceNames[index]];
     if (terminal === undefined || name === undefined || terminal.trade.contract === "qr" || this.#mayLackRecords) return;
     const { sale, back } = terminal.trade;
-    const { journal } = this.#process;
+    const { journal } = this.#box;
     for (const key of terminal.ended) {
       const [known, referring] = [journal.find(name, sale, key), journal.find(name, back, key)];
       const isKnown = known?.isRecorded === true && isGoodEnd(known.end) && terminal.timesRun(sale, key) === 1;
@@ -573,7 +537,7 @@ export class FullLife {
 
   /** @param ended Takes the word with which it ends, if any, unless its process is no more. */
   #send(index: number, id: string, call: Call, ended: (word: OperationResult | undefined) => void): void {
-    const handler = this.#process.handlers[index];
+    const handler = this.#box.handler(index);
     if (handler === undefined) return;
     const life = this.#life;
     this.#open.add(id);
@@ -625,7 +589,7 @@ export class FullLife {
 
   /** What is over can be looked up: that nothing was carried out, once nothing can be on its way any more. */
   #look(): void {
-    const { journal } = this.#process;
+    const { journal } = this.#box;
     const open = journal.open.find(({ sent }) => this.#time.nowMs - (this.#lastSentMs.get(this.#nameOf(sent)) ?? 0) > lookMs);
     if (open === undefined) return;
     const { sent } = open;
@@ -751,7 +715,7 @@ export class FullLife {
     this.#say(`${name} runs`);
     if (times <= 1 + (this.#plain.get(name) ?? 0) || this.#clients.mayShowAgain(name)) return;
     if (this.#mayRelayUnrecorded) this.#tally.unrecordedTwice++;
-    else if (this.#hasLostRecords && !this.#process.journal.isWhole) {
+    else if (this.#hasLostRecords && !this.#box.journal.isWhole) {
       this.#tally.lostTwice++;
       this.#lostTwice.add(name);
     } else this.#fail(new Error(`${name} was carried out ${times} times`));
@@ -816,6 +780,9 @@ function newestPage(file: Buffer): number | undefined {
 
 /** Milliseconds for which tills wait that take all back before the batch is closed. */
 const backWaitMs = 20_000;
+
+/** Milliseconds within which a process stops: what systemd gives it (systemd/posline.service). */
+const stopMsMax = 75_000;
 
 /** Milliseconds that each till waits in the end: longer than "there is none" proves nothing. */
 const lastWaitMs = 60_000;
