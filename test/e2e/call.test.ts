@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { scratchFolder } from "../support/bridge-process.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
 import { evil, obeyed } from "../support/evil-text.ts";
 import { bundle, PoslineProcess } from "../support/posline-process.ts";
 
@@ -123,6 +123,31 @@ test("posline call --wait asks /abort at Ctrl-C, says so, and follows to the end
   assert.equal(await process.ended("SIGINT"), 1, process.stderr);
   assert.match(process.stderr, /asked \/abort, which was accepted/);
   assert.deepEqual([JSON.parse(process.stdout).result, JSON.parse(process.stdout).code], ["declined", -21]);
+});
+
+test("a sale whose /abort is answered with success, and comes too late, is approved for whoever follows it", async () => {
+  const port = await bridge.port("bank");
+  const { createClient } = await import("posline");
+  const clients = [createClient({ bank: { url: `http://127.0.0.1:${port}` } })];
+  clients.push(createClient({ bank: { url: `http://127.0.0.1:${port}` }, settle: "bridge" }));
+  const waiting = ask(port, "POST", "/sale", sale("LATE-1", 1522), { Prefer: "wait=30" });
+  const settling = clients.map(({ bank }, at) =>
+    bank.settle("sale", { pay_id: `LATE-${2 + at}`, amount: 1522, currency_name: "EUR" }),
+  );
+  const called = await caller("bank", "bank", "sale", sale("LATE-4", 1522), "--wait");
+  await called.until(() => (called.stderr.includes("in progress") ? true : undefined), "the sale to be in progress");
+  for (const payId of ["LATE-1", "LATE-2", "LATE-3"]) {
+    const { text } = await ask(port, "POST", "/abort", JSON.stringify({ pay_id: payId }));
+    assert.equal(text, '{"status":"success"}');
+  }
+  assert.equal(await called.ended("SIGINT"), 0, called.stderr);
+  assert.match(called.stderr, /asked \/abort, which was accepted/);
+  assert.equal(JSON.parse(called.stdout).result, "approved");
+  const { headers, text } = await waiting;
+  assert.deepEqual([headers["x-posline-result"], JSON.parse(text).data.status], ["approved", "APPROVED"]);
+  for (const { result, data } of await Promise.all(settling))
+    assert.deepEqual([result, data?.status], ["approved", "APPROVED"]);
+  for (const client of clients) await client.close();
 });
 
 test("posline call --wait tells the key before anything is sent, keeps the token, and prints it when the session ends", async () => {

@@ -35,6 +35,9 @@ const codes = { unsupported: -80, invalid: -29, noOriginal: -16, notFound: -15, 
 /** How to ask what is supported isn't among what is supported: the contract's own list leaves it out. */
 const discovery = "/supported_operations";
 
+/** Questions that an operation is in progress for whose /abort comes too late: ten seconds, for a person at the till's button. */
+const abortTooLateChecks = 5;
+
 const allOperations = bank.routes.map(({ path }) => path.slice(1)).filter((name) => `/${name}` !== discovery);
 
 export interface BankOptions {
@@ -174,7 +177,9 @@ class EmulatedBank implements EmulatedService {
     request: RequestReader,
     amount: bigint,
     withoutId: string,
-    prepare: () => (common: EmulatedOperation & Pick<BankOperation, "payId" | "terminal" | "merchant">) => BankOperation,
+    prepare: () => (
+      common: EmulatedOperation & Pick<BankOperation, "payId" | "terminal" | "merchant" | "abortTooLate">,
+    ) => BankOperation,
   ): ServiceAnswer {
     const { route } = request;
     const payId = request.optionalId("pay_id");
@@ -192,7 +197,9 @@ class EmulatedBank implements EmulatedService {
     if (outcome?.name === "blocked")
       return errorAnswer(-101, `Cannot start ${route}: the application is blocked: call support`);
     this.#selected = request.optionalInt64("terminal") ?? this.#selected;
-    this.#operations.begin(outcome, (common) => make({ ...common, payId, terminal, merchant }));
+    const abortTooLate = outcome?.name === "abort-too-late";
+    const course = abortTooLate ? { ...outcome, checks: abortTooLateChecks } : outcome;
+    this.#operations.begin(course, (common) => make({ ...common, payId, terminal, merchant, abortTooLate }));
     return outcome?.name === "in-doubt" ? failure() : { status: "success" };
   }
 
@@ -228,12 +235,15 @@ class EmulatedBank implements EmulatedService {
     return checkAnswer(operation, options);
   }
 
-  /** Stops what is in progress. What has ended stays as it is, and is reported (States and transitions). */
+  /**
+   * Attempts to stop what is in progress (Endpoints): where that comes too late, the answer is the same, and only /check tells. What has
+   * ended stays as it is, and is reported (States and transitions).
+   */
   #abort(request: RequestReader): ServiceAnswer {
     const options = optionsOf(request);
     const operation = this.#asked(request);
     if (operation.ended) return checkAnswer(operation, options);
-    this.#operations.end(operation, "cancelled");
+    if (!operation.abortTooLate) this.#operations.end(operation, "cancelled");
     return { status: "success" };
   }
 

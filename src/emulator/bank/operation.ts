@@ -26,6 +26,8 @@ interface BankOperationBase extends EmulatedOperation {
   readonly payId: string | undefined;
   readonly terminal: bigint;
   readonly merchant: bigint;
+  /** An /abort is answered with success, and stops nothing. */
+  readonly abortTooLate: boolean;
 }
 
 export interface CardOperation extends BankOperationBase {
@@ -82,8 +84,8 @@ export function remainingAmount(original: CardOperation, operations: Iterable<Ba
 }
 
 export function savedBankOperation(operation: BankOperation): JsonObject {
-  const { route, payId, terminal, merchant } = operation;
-  const common = { route, terminal, merchant, ...(payId !== undefined && { payId }) };
+  const { route, payId, terminal, merchant, abortTooLate } = operation;
+  const common = { route, terminal, merchant, ...(payId !== undefined && { payId }), ...(abortTooLate && { abortTooLate }) };
   if (!isCardOperation(operation)) {
     return { ...common, ...(operation.totals !== undefined && { totals: savedBatchTotals(operation.totals) }) };
   }
@@ -96,7 +98,8 @@ export function restoredBankOperation(operation: EmulatedOperation, saved: State
   const ids = { terminal: saved.at("terminal").integer(0n), merchant: saved.at("merchant").integer(0n) };
   if (pairOf(ids) === undefined) saved.at("merchant").refuse("must be one of the terminal's");
   const payId = saved.at("payId").present ? saved.at("payId").text() : undefined;
-  const common = { ...operation, ...ids, payId };
+  const abortTooLate = saved.at("abortTooLate").present && saved.at("abortTooLate").flag();
+  const common = { ...operation, ...ids, payId, abortTooLate };
   const route = saved.at("route").oneOf([...financialRoutes, ...reportRoutes]);
   if (route === "/xreport" || route === "/close-shift") {
     const totals = isApproved(operation) ? restoredBatchTotals(saved.at("totals")) : undefined;

@@ -14,6 +14,7 @@ export interface EmulatedOutcome {
     | "not-printed"
     | "declined"
     | "cancelled"
+    | "abort-too-late"
     | "no-terminal"
     | "reversed"
     | "card-timeout"
@@ -79,6 +80,11 @@ export const magicAmounts: readonly MagicAmount[] = [
     digits: 21,
     effect: { outcome: { name: "cancelled" } },
     words: { bank: "ERROR, code -21", qr: "error: cancelled by the customer", fiscal: "code 8 when paid by card" },
+  },
+  {
+    digits: 22,
+    effect: { outcome: { name: "abort-too-late" } },
+    words: { bank: "in progress for 5 /check, then approved, though /abort was answered with success" },
   },
   { digits: 23, effect: { outcome: { name: "no-terminal" } }, words: { fiscal: "code 23 when paid by card" } },
   {

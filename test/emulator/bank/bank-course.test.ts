@@ -68,6 +68,20 @@ test("/abort ends what is in progress as ERROR -21, which is never approved afte
   assert.deepEqual(under.ask("/abort", { pay_id: "P-1" }), final, "ended otherwise: its final");
 });
 
+test("/abort that comes too late is answered as ever, and /check tells that the operation was approved, over a restart too", () => {
+  const under = bank();
+  under.context.next = { name: "abort-too-late" };
+  under.accepted("/sale", sale);
+  for (let asked = 0; asked < 5; asked += 1) {
+    assert.deepEqual(under.ask("/abort", { pay_id: "P-1" }), { status: "success" });
+    under.restart();
+    assert.deepEqual(under.ask("/check", { pay_id: "P-1" }), { status: "success" });
+  }
+  const final = under.ask("/check", { pay_id: "P-1" });
+  assert.deepEqual([final.status, dataOf(final)["status"]], ["success", "APPROVED"]);
+  assert.deepEqual(under.ask("/abort", { pay_id: "P-1" }), final);
+});
+
 test("/abort of what is approved answers its final data as /check does", () => {
   const under = bank();
   under.accepted("/sale", sale);

@@ -9,6 +9,7 @@ import type { JsonObject } from "../../../src/core/json-object.ts";
 const courses: Readonly<Record<string, readonly [end: string, checks: number]>> = {
   "20": ["ERROR -20", 1],
   "21": ["ERROR -21", 1],
+  "22": ["APPROVED", 5],
   "54": ["ERROR -54", 1],
   "30": ["REVERSED -20", 1],
   "44": ["APPROVED", 3],
@@ -94,6 +95,12 @@ export class BankModel {
     else if (!operation.ended) operation.waits -= 1;
     else return true;
     return operation.ended;
+  }
+
+  /** True when it was in progress, whether it stops or not. */
+  abort(operation: ModelOperation): boolean {
+    if (operation.ended || operation.amount % 100n !== 22n) return this.stop(operation);
+    return true;
   }
 
   /** True when it was in progress. */

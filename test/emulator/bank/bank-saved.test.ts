@@ -65,6 +65,7 @@ const rows: readonly (readonly ["bank" | "qr", path: string, value: unknown, mes
   ["bank", "operations.0.ended", 1n, "bank.operations[0].ended: must be true or false"],
   ["bank", "operations.0.route", "/check", "bank.operations[0].route: must be one of /sale, /preauth, /confirm"],
   ["bank", "operations.0.end", "paid", "bank.operations[0].end: must be one of approved, declined, cancelled"],
+  ["bank", "operations.0.abortTooLate", 1n, "bank.operations[0].abortTooLate: must be true or false"],
   ["bank", "operations.0.payId", 1n, "bank.operations[0].payId: must be a string"],
   ["bank", "operations.0.merchant", 3n, "bank.operations[0].merchant: must be one of the terminal's"],
   ["bank", "operations.0.rrn", "", "bank.operations[0].rrn: must be a string"],
