@@ -50,7 +50,10 @@ export function httpCaller(options: HttpCallerOptions): (call: Call, waitedMs?: 
     const timeoutMs = options.replyTimeoutMs[route.path] ?? route.replyTimeoutMs;
     const dueMs = startedMs + timeoutMs - waitedMs;
     if (dueMs - startedMs < limits.responseMsMin)
-      throw texts.notSent("waited-too-long", `it waited ${durationText(waitedMs)} behind another request`);
+      throw texts.notSent(
+        "waited-too-long",
+        `posline stood still, or it waited ${durationText(waitedMs)} behind another request`,
+      );
     if (call.caller.gone) throw texts.notSent("caller-left", "the till no longer waits for the answer");
     try {
       const connection = await connectTo(upstream, Math.min(limits.connectMs, dueMs - startedMs), stop);

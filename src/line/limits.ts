@@ -81,3 +81,9 @@ export const restBytesMax = 2_048;
 
 /** Bytes read at once from which on the kernel's 4095 were, or nearly were, full, and the sender had to wait: a rest costs its time. */
 export const fullBytesMin = 3_072;
+
+/** Milliseconds between two heartbeats of a gateway: what lay in the kernel for less is in time still, by `gatewayMarginMs`. */
+export const standstillBeatMs = 5_000;
+
+/** Milliseconds that a heartbeat may be late without the process having stood still: a busy box. */
+export const standstillLateMs = 1_000;

@@ -6,7 +6,7 @@ import { contracts, routeOf } from "../contract/contracts.ts";
 import type { Call, Reply, ServiceName } from "../core/call.ts";
 import { nowMs } from "../core/clock.ts";
 import { checkFirst, Fault, nothingSent } from "../core/fault.ts";
-import { loopTurns } from "../core/loop-turns.ts";
+import { everythingRead } from "../core/loop-turns.ts";
 import { bytesOf } from "../core/pieces.ts";
 import { Presence } from "../core/presence.ts";
 import { msPerByte, type OpenTransport } from "../device/transport.ts";
@@ -15,9 +15,11 @@ import { wholeOf } from "../envelope/json.ts";
 import { type ReceivedRequest, readFormLine, readTextLine } from "../envelope/request.ts";
 import type { Decoded, Discard, Frame, Framing } from "../wire/decoded.ts";
 import { frameOf } from "../wire/framing.ts";
+import type { Receiving } from "./frame-reader.ts";
 import { FramedLink } from "./framed-link.ts";
 import { type Answering, Inbox, InboxCaller, type Job } from "./inbox.ts";
 import { corruptQuietMs, shortWireMs, unreadQuietMs } from "./limits.ts";
+import { Standstill } from "./standstill.ts";
 
 /**
  * Where calls enter from a line: reads request frames, hands them to the service's handler one after the other, and frames what
@@ -100,6 +102,10 @@ export class LineListener {
   #outMs = 0;
   /** When something came last. */
   #heardMs = 0;
+  /** How old what is read may be, where that decides whether it is carried out. */
+  readonly #standstill: Standstill | undefined;
+  /** Since when the frame that is pending may have lain in the kernel, where the process stood still. */
+  #staleMs: number | undefined;
   /** Whether a frame that can't be read is answered: not the second since a silence, or since one that could be. */
   #answersUnread = true;
   readonly #idStart = randomBytes(4).toString("hex");
@@ -109,12 +115,13 @@ export class LineListener {
     this.#options = options;
     const { config, open, services, report, answering = "all" } = options;
     this.#inbox = new Inbox(answering, (job) => this.#givenUp(job));
+    this.#standstill = this.#isNewest ? new Standstill() : undefined;
     const framings = new Set(services.map(({ contract }) => contract.framing));
     const traffic = { framings, payloadBytesMax, sendsAnew: true };
     this.#link = new FramedLink(config, traffic, open, {
       opened: () => report.state("the device opened", true),
       drained: () => {},
-      received: (items) => this.#heard(items),
+      received: (items, receiving) => this.#heard(items, receiving),
       wrote: () => this.#wrote?.(),
       lost: (reason, { discards }) => this.#lost(reason, discards),
       openFailed: (reason) => report.state(reason, false),
@@ -122,6 +129,7 @@ export class LineListener {
   }
 
   start(): void {
+    this.#standstill?.start();
     this.#link.start();
   }
 
@@ -133,6 +141,7 @@ export class LineListener {
     this.#stopped = true;
     this.#dropRequests();
     await this.#writing;
+    this.#standstill?.stop();
     await this.#link.stop();
   }
 
@@ -157,6 +166,7 @@ export class LineListener {
     this.#options.report.state(reason, false);
     // What the kernel had left of it goes nowhere.
     this.#outMs = 0;
+    this.#staleMs = undefined;
     this.#abandon();
   }
 
@@ -172,9 +182,12 @@ export class LineListener {
     this.#caller.leave();
   }
 
-  #heard(decoded: readonly Decoded[]): void {
+  #heard(decoded: readonly Decoded[], { phase }: Receiving): void {
     if (this.#stopped) return;
     const now = nowMs();
+    const cameMs = this.#staleMs ?? this.#standstill?.earliestMs(now) ?? now;
+    // The rest of a frame is read later, and the frame is as old as its beginning.
+    this.#staleMs = cameMs < now && phase !== "idle" ? cameMs : undefined;
     if (now - Math.max(this.#heardMs, this.#outMs) >= unreadQuietMs) this.#answersUnread = true;
     this.#heardMs = now;
     this.#options.report.received?.(decoded);
@@ -182,7 +195,7 @@ export class LineListener {
       if (item.kind === "discard") this.#discarded(item);
       else if (this.#isEcho(item)) this.#options.report.unaddressed?.(item);
       // What the kernel kept from before the opening was asked by somebody who has given up: it must not be carried out.
-      else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: now });
+      else if (this.#link.isDrained) this.#inbox.take({ frame: item, heardMs: cameMs });
     }
     this.#stilled?.();
     this.#begin();
@@ -401,12 +414,6 @@ export class LineListener {
     return this.#writing;
   }
 }
-
-/**
- * Waits until what had come by now was read. Where the process stood still, an answer may wake it ahead of what its till asked meanwhile,
- * which lies in the kernel. Of two turns of the event loop one at least looks at the devices, whichever phase this is called in.
- */
-const everythingRead = () => loopTurns(2);
 
 function readRequest({ framing, payload }: Frame): ReceivedRequest | undefined {
   const whole = wholeOf(payload);

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { silenceMs } from "../../src/config/limits.ts";
 import { unreadQuietMs } from "../../src/line/limits.ts";
 import { certificate, key } from "../http/certificate.ts";
 import { type Answer, type Identity, Upstream } from "../http/upstream.ts";
@@ -259,6 +260,42 @@ test("posline gateway that stood still gives no answer that the till gave up mea
   assert.deepEqual(
     upstream.heard.map(({ path }) => path),
     ["/bank/sale", "/bank/check", "/bank/sale"],
+  );
+});
+
+test("posline gateway that stood still sends nothing that its till gave up meanwhile, and goes on", async () => {
+  const link = join(folder.path, "stale-tty");
+  const till = new Till(link);
+  const upstream = await Upstream.start(byPath);
+  const file = join(folder.path, "stale.json");
+  const bank = { line: "till", upstream: upstream.url, replyTimeoutMs: 3_001 };
+  writeFileSync(file, JSON.stringify({ lines: { till: { path: link } }, services: { bank } }));
+  const gateway = new PoslineProcess(["gateway", "--config", file], { env: noPorts });
+  ends.push(
+    () => till.unplug(),
+    () => upstream.stop(),
+    () => gateway.ended("SIGKILL"),
+  );
+  await gateway.logged((line) => line["state"] === "open", "the line to open");
+  await new Promise((resolve) => setTimeout(resolve, 2 * silenceMs));
+  await till.ask("length", "/check\n{}");
+  gateway.child.kill("SIGSTOP");
+  await till.send(till.frame("length", '/sale\n{"pay_id":"A"}'));
+  // Longer than its till waits, which is 5 s more than `replyTimeoutMs`.
+  await new Promise((resolve) => setTimeout(resolve, 9_000));
+  gateway.child.kill("SIGCONT");
+  const sale = await exchangeOf(gateway, (line) => line["route"] === "/sale");
+  assert.deepEqual(
+    [sale["outcome"], sale["reason"], sale["left"], sale["key"], sale["replyBytes"]],
+    ["not-sent", "waited-too-long", true, "A", 0],
+  );
+  assert.match(String(sale["message"]), /posline stood still, or it waited [\d.]+ s behind another request\. Nothing was sent/);
+  assert.equal(await till.ask("length", "/check\n{}"), till.answers[0]);
+  assert.equal(await gateway.ended("SIGTERM"), 0);
+  assert.equal(till.answers.length, 2);
+  assert.deepEqual(
+    upstream.heard.map(({ path }) => path),
+    ["/check", "/check"],
   );
 });
 

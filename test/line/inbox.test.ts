@@ -6,7 +6,7 @@ import { contracts } from "../../src/contract/contracts.ts";
 import type { Call, Reply } from "../../src/core/call.ts";
 import { Fault } from "../../src/core/fault.ts";
 import { Inbox, type Job } from "../../src/line/inbox.ts";
-import { corruptQuietMs } from "../../src/line/limits.ts";
+import { corruptQuietMs, standstillBeatMs } from "../../src/line/limits.ts";
 import { type LineExchange, LineListener } from "../../src/line/listener.ts";
 import { createDecoder } from "../../src/wire/decoder.ts";
 import { FakeDevice, frame } from "../support/fake-device.ts";
@@ -446,6 +446,36 @@ test("Inbox of all requests gives up the seventeenth that waits, and none for by
   inbox.supersede();
   assert.equal(inbox.wanted, true);
   assert.deepEqual(inbox.next(), jobOf("/sale\n1"));
+});
+
+test("a gateway that stood still takes what it reads then for as old as it may be, and what comes later for new", async () => {
+  const sale = frame("length", '/sale\n{"pay_id":"A","amount":1}');
+  for (const parts of [[sale], [sale.subarray(0, 20), sale.subarray(20)]]) {
+    for (const isTimerFirst of [false, true]) {
+      const gateway = await Gateway.open();
+      await time.advance(3_600_000);
+      await gateway.ask("/check\n{}");
+      assert.equal(gateway.calls.at(-1)?.waitedMs, 0, "an idle hour is no standstill");
+      await gateway.answer("one");
+      time.nowMs += 40_000;
+      const timers = isTimerFirst ? time.advance(0) : Promise.resolve();
+      for (const part of parts) {
+        gateway.device.send(part);
+        if (parts.length > 1) await time.advance(10);
+      }
+      await timers;
+      await gateway.settle();
+      const waitedMs = gateway.calls.at(-1)?.waitedMs ?? 0;
+      assert.ok(waitedMs >= 40_000 && waitedMs <= 40_000 + standstillBeatMs + 100, `${waitedMs}`);
+      assert.deepEqual(await gateway.answer("two"), []);
+      await time.advance(10);
+      await gateway.settle();
+      await gateway.ask('/check\n{"pay_id":"A"}');
+      assert.equal(gateway.calls.at(-1)?.waitedMs, 0);
+      assert.deepEqual(await gateway.answer("three"), ["three"]);
+      await gateway.listener.stop();
+    }
+  }
 });
 
 test("Inbox of the newest request carries out the last of those that come at one time, and none that bytes behind it supersede", () => {
