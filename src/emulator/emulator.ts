@@ -153,11 +153,16 @@ const emulated: Readonly<Record<ContractName, (context: ServiceContext) => Emula
 
 type BodyOrRefusal = { readonly json: JsonObject } | { readonly refused: ServiceAnswer };
 
+/** What a body must be, as a refusal says it. */
+const oneObject = "a JSON object, or the object has a field twice: send one object, each field once";
+
 /** Bank and qr: the JSON text. A route without a body ignores whatever came. */
 function readJsonBody(contract: Contract, route: Route, call: Call): BodyOrRefusal {
   if (route.body === "none") return { json: {} };
   const json = parseExact(textOf(call.body));
-  return json === undefined ? refused(contract.faultCodes.malformed, `Cannot answer ${route.path}: no JSON object`) : { json };
+  return json === undefined
+    ? refused(contract.faultCodes.malformed, `Cannot answer ${route.path}: the body is not ${oneObject}`)
+    : { json };
 }
 
 /** A call whose body is a form, and what its sign is checked with. */
@@ -184,7 +189,7 @@ function readFormBody(contract: Contract, route: Route, { call, over, merchantId
   }
   const json = isBase64(data) ? parseExact(Buffer.from(data, "base64").toString("utf8")) : undefined;
   return json === undefined
-    ? refused(codes.malformed, `Cannot answer ${route.path}: data is not the Base64 of a JSON object`)
+    ? refused(codes.malformed, `Cannot answer ${route.path}: data is not the Base64 of ${oneObject}`)
     : { json };
 }
 

@@ -47,6 +47,19 @@ for (const { service, routes, faultCodes } of Object.values(contracts)) {
   });
 }
 
+test("Emulator says of a body that has a field twice, with two values, what may be wrong", () => {
+  const twice = '{"pay_id":"A","amount":1500,"amount":1600}';
+  const say = /: (?:the body|data) is not (?:the Base64 of )?a JSON object, or the object has a field twice: send one object/;
+  for (const [service, body] of [
+    ["bank", twice],
+    ["fiscal", form(Buffer.from(twice).toString("base64"))],
+  ] as const) {
+    const { status, message } = ask(new Emulator({ merchantId }), service, "/sale", body);
+    assert.equal(status, "error");
+    assert.match(String(message), say);
+  }
+});
+
 test("Emulator refuses a wrong sign with 1, bad Base64 with 2, a missing sign with 3", () => {
   const emulator = new Emulator({ merchantId });
   assert.equal(ask(emulator, "fiscal", "/get_info", form({}, "AAAA"))["code"], 1);
