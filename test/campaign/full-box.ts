@@ -6,7 +6,7 @@ import { servedBy, sharedLines } from "../../src/app/served.ts";
 import type { Config } from "../../src/config/config.ts";
 import { logDefaults, serviceDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
-import type { ContractName, Handler, ServiceName } from "../../src/core/call.ts";
+import type { Call, ContractName, Handler, Reply, ServiceName } from "../../src/core/call.ts";
 import { deviceMark } from "../../src/core/device-mark.ts";
 import type { OpenTransport } from "../../src/device/transport.ts";
 import { Journal } from "../../src/journal/journal.ts";
@@ -50,6 +50,8 @@ export class FullBox {
   /** Also those whose place was taken. */
   readonly #made: BridgeLine[] = [];
   #handlers: readonly Handler[] = [];
+  /** Calls that are not answered yet. */
+  readonly #calls = new Set<Promise<unknown>>();
 
   constructor({ services, settings, onFailure, disk, fail }: FullBoxOptions) {
     this.#services = services;
@@ -73,9 +75,13 @@ export class FullBox {
     this.reload(settings);
   }
 
-  /** What its till's calls go to, by the configuration that is in force. */
-  handler(index: number): Handler | undefined {
-    return this.#handlers[index];
+  /** A till's call, by the configuration that is in force. */
+  async call(index: number, call: Call): Promise<Reply> {
+    const handler = this.#handlers[index];
+    if (handler === undefined) throw new Error("there is no such service");
+    const answered = handler(call);
+    this.#calls.add(answered);
+    return answered.finally(() => this.#calls.delete(answered));
   }
 
   /** Applies another configuration, as `reload` of src/app/bridge.ts does. */
@@ -111,6 +117,7 @@ export class FullBox {
     this.#followers.stop();
     this.#settling.stop();
     await this.#lines.stop();
+    await Promise.allSettled(this.#calls);
     await this.journal.close();
   }
 

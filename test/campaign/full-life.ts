@@ -327,7 +327,7 @@ export class FullLife {
         names: world.services[index]?.tillNames === true,
         handle: async (call) => {
           this.#lastSentMs.set(this.#nameOf({ ...call, amount: String(usualAmount) }), time.nowMs);
-          return this.#box.handler(index)?.(call) ?? Promise.reject(new Error("there is no such service"));
+          return this.#box.call(index, call);
         },
       })),
       mayRelayUnrecorded: () => this.#mayRelayUnrecorded,
@@ -537,8 +537,6 @@ export class FullLife {
 
   /** @param ended Takes the word with which it ends, if any, unless its process is no more. */
   #send(index: number, id: string, call: Call, ended: (word: OperationResult | undefined) => void): void {
-    const handler = this.#box.handler(index);
-    if (handler === undefined) return;
     const life = this.#life;
     this.#open.add(id);
     this.#tally.calls++;
@@ -550,7 +548,7 @@ export class FullLife {
       this.#tally[outcome]++;
       this.#checked(() => ended(word));
     };
-    handler(call).then(
+    this.#box.call(index, call).then(
       ({ followed }) => end("answered", followed?.result),
       (error: unknown) => {
         if (!(error instanceof Fault)) this.#fail(error);

@@ -187,7 +187,7 @@ export class FullTerminal {
       }
       return [fate?.kind === "other key" ? foundOther(trade) : this.#found(request), answerMs];
     }
-    if (request.path === "/abort") return [this.#abort(request), answerMs];
+    if (request.path === "/abort") return [this.#abort(request, fate?.end === "other"), answerMs];
     if (request.path === "/check_copy") return [this.#copy(request), answerMs];
     return this.#begin(request, fate);
   }
@@ -263,12 +263,14 @@ export class FullTerminal {
     return '{"status":"success","code":0}';
   }
 
-  /** Takes an open document away. */
-  #abort({ key }: Request): string {
+  /** Takes an open document away. Of bank it is an attempt, and may be answered so though it came too late (bank.md, Endpoints). */
+  #abort({ key }: Request, isTooLate: boolean): string {
     const open = this.#ledger.findLast((entry) => entry.key === key && this.#stand(entry) === "in progress");
     if (open === undefined) return this.trade.absent;
-    open.end = "gone";
-    open.atMs = this.#time.nowMs;
+    if (this.trade.contract !== "bank" || !isTooLate) {
+      open.end = "gone";
+      open.atMs = this.#time.nowMs;
+    }
     return '{"status":"success","code":0}';
   }
 
