@@ -7,6 +7,7 @@ import { BodyReader, type BodyState } from "./body.ts";
 import type { PendingRequest } from "./connections.ts";
 import { Guard } from "./guard.ts";
 import * as limits from "./limits.ts";
+import { requestTarget } from "./request-target.ts";
 import { parseErrorFault, safetyHeaders } from "./response-writer.ts";
 import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type StreamAnswer, Streams } from "./streams.ts";
@@ -162,7 +163,7 @@ export class AdminListener {
   #routeOf(wanted: string, { method, url }: IncomingMessage): AdminRoute {
     const route = this.#routes.get(wanted);
     if (route !== undefined) return route;
-    const path = pathOf(url);
+    const { path } = requestTarget(url);
     const names = [...this.#routes.keys()];
     const allow = names.filter((name) => name.endsWith(` ${path}`)).map((name) => name.slice(0, name.indexOf(" ")));
     if (allow.length === 0) {
@@ -179,7 +180,7 @@ export class AdminListener {
   async #answer(pending: ServedRequest, route: AdminRoute, body: string): Promise<void> {
     const { request, response, origin } = pending;
     try {
-      const [, query = ""] = (request.url ?? "").split("?", 2);
+      const { query } = requestTarget(request.url);
       const answered = route(body, { query: new URLSearchParams(query), headers: request.headers });
       const answer = answered instanceof Promise ? await answered : answered;
       if ("start" in answer) {
@@ -229,11 +230,9 @@ export class AdminListener {
   }
 }
 
-const pathOf = (url = "/") => url.split("?", 1)[0] ?? "/";
-
 /** As in the table of routes. What HEAD is answered is what GET would be; its body is left out by Node. */
 function routeName({ method, url }: IncomingMessage): string {
-  return `${method === "HEAD" ? "GET" : method} ${pathOf(url)}`;
+  return `${method === "HEAD" ? "GET" : method} ${requestTarget(url).path}`;
 }
 
 function errorText(message: string): string {

@@ -5,15 +5,17 @@ import type { ServiceName } from "../core/call.ts";
 import { Fault } from "../core/fault.ts";
 import { quotedName } from "../core/log-text.ts";
 import { Secret } from "../envelope/sign.ts";
+import { requestTarget } from "./request-target.ts";
 
 /**
  * Who may ask, decided from the headers before anything else is read.
  *
  * A service on localhost is within reach of every web page that the box's browser opens. Two doors are shut here. A page whose
  * name was rebound to 127.0.0.1 sends its own name as Host: only loopback names, the address the request arrived at and names
- * from the configuration are answered. And a page of another site sends its Origin: whatever the method and content type, since a
- * form needs no preflight, only configured origins are answered. An image or a link of such a page asks without an Origin, but
- * browsers then say where it comes from (Sec-Fetch-Site). Programs send neither and pass.
+ * from the configuration are answered. A whole URL in the request's first line is judged as Host is, beside it. And a page of another
+ * site sends its Origin: whatever the method and content type, since a form needs no preflight, only configured origins are answered.
+ * An image or a link of such a page asks without an Origin, but browsers then say where it comes from (Sec-Fetch-Site). Programs send
+ * neither and pass.
  *
  * The admin port has a page of its own, whose origin is the very Host that it was asked by, and which may do all that a program may; the
  * origins of its configuration may read. A link from elsewhere may open it, since who follows it reads it himself.
@@ -47,14 +49,20 @@ export class Guard {
   }
 
   /**
-   * Looks at a request's Host and Origin.
+   * Looks at a request's Host, the host of its URL and its Origin.
    * @returns The origin to answer to; undefined when there is none.
    * @throws Fault `host` or `origin`.
    */
   admit(request: IncomingMessage): string | undefined {
     const { host, origin } = request.headers;
-    if (host === undefined || (host !== this.#lastHost && !this.#isOurs(host, request))) {
-      throw new Fault("host", `Cannot accept the request: ${this.#hostRefused(host)}`);
+    const { authority = host } = requestTarget(request.url);
+    if (authority !== host && authority?.includes("@") === true) {
+      throw new Fault("host", "Cannot accept the request: its URL has a user or a password: leave them out");
+    }
+    for (const named of authority === host ? [host] : [host, authority]) {
+      if (named === undefined || (named !== this.#lastHost && !this.#isOurs(named, request))) {
+        throw new Fault("host", `Cannot accept the request: ${this.#hostRefused(named)}`);
+      }
     }
     if (origin === undefined) {
       const site = request.headers["sec-fetch-site"];

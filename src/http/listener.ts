@@ -16,6 +16,7 @@ import {
   requestIds,
   type UnparsedRequest,
 } from "./request-context.ts";
+import { requestTarget } from "./request-target.ts";
 import { parseErrorFault, type ResponseSummary } from "./response-writer.ts";
 import { BoundedServer, type ListenOn, type RequestTimeouts } from "./server.ts";
 import { type AppliedSettings, applySettings, type ServiceSettings } from "./service-settings.ts";
@@ -78,7 +79,7 @@ export class HttpListener {
       response,
       ...this.#newIds(request.headers["x-request-id"], trace),
       trace,
-      path: pathOf(request.url ?? "/"),
+      path: requestTarget(request.url).path,
       client: new ClientPresence(request),
       origin: undefined,
       route: undefined,
@@ -266,9 +267,4 @@ function faultOfBug(error: unknown, { dispatched, settings: { contract, report }
   return dispatched
     ? new Fault("broken", `Cannot answer: internal error in posline, please report it. ${checkFirst[contract.service]}`)
     : new Fault("unavailable", `Cannot accept the request: internal error in posline, please report it. ${nothingSent}`);
-}
-
-function pathOf(url: string): string {
-  const query = url.indexOf("?");
-  return query === -1 ? url : url.slice(0, query);
 }

@@ -47,6 +47,23 @@ test("AdminListener answers its routes with their own text and status", async ()
   assert.equal((await ask(port, "POST", "/thing")).status, 400);
 });
 
+test("AdminListener takes a whole URL as a request's target, with its query, and judges its host", async () => {
+  const queries: string[] = [];
+  const routes: AdminListenerOptions["routes"] = {
+    "GET /thing": (_, { query }) => {
+      queries.push(query.toString());
+      return { status: 200, text: "{}" };
+    },
+  };
+  const { port } = await started({ routes });
+  const page = { Origin: "http://localhost:8880", Host: "localhost:8880" };
+  assert.equal((await ask(port, "GET", "http://localhost:8880/thing?recent=1", "", page)).status, 200);
+  assert.deepEqual(queries, ["recent=1"]);
+  assert.equal((await ask(port, "GET", "http://evil.com/thing", "", page)).status, 421);
+  assert.equal((await ask(port, "POST", "http://localhost/thing")).status, 405);
+  assert.match(errorOf((await ask(port, "GET", "http://localhost/other")).text), /no path "\/other"/);
+});
+
 test("AdminListener answers a route that answers later, with its own media type, and 500 where that fails", async () => {
   const routes: AdminListenerOptions["routes"] = {
     "GET /later": async () => ({ status: 200, text: "later", contentType: "text/plain" }),

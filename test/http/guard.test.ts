@@ -192,3 +192,44 @@ test("Guard checks the API key before it says which routes there are", async () 
   const { port } = await serve("bank", { config: { apiKey: "k" } });
   assert.equal((await ask(port, "POST", "/nowhere")).status, 401);
 });
+
+for (const [target, host] of [
+  ["http://localhost:8888/sale", "localhost:8888"],
+  ["HTTP://LOCALHOST/sale?a=1", "127.0.0.1"],
+  ["https://till-7.lan/sale", "till-7.lan"],
+  ["http://[::1]:8888/sale", "[::1]:8888"],
+] as const) {
+  test(`Guard admits ${target} as a request's target`, async () => {
+    const { port, records } = await serve("bank", { config: { allowHosts: ["till-7.lan"] } });
+    assert.equal((await ask(port, "POST", target, sale, { Host: host })).status, 200);
+    assert.equal(records[0]?.route, "/sale");
+  });
+}
+
+for (const [target, host] of [
+  ["http://evil.com/sale", "evil.com"],
+  ["http://evil.com/sale", "localhost"],
+  ["http://localhost/sale", "evil.com"],
+  ["http://localhost/sale", "localhost, evil.com"],
+  ["http://localhost.evil.com/sale", "localhost"],
+  ["http://localhost@evil.com/sale", "localhost"],
+  ["http://evil.com@localhost/sale", "localhost"],
+  ["http://127.1/sale", "localhost"],
+  ["http:///sale", "localhost"],
+  ["http://?localhost/sale", "localhost"],
+] as const) {
+  test(`Guard refuses ${target} as a request's target, by the Host "${host}", with 421`, async () => {
+    const { port, calls } = await serve("bank", { config: { allowHosts: ["till-7.lan"] } });
+    assert.equal((await ask(port, "POST", target, sale, { Host: host })).status, 421);
+    assert.equal(calls.length, 0);
+  });
+}
+
+test("Guard refuses a whole URL without Host, and repeats no password of one", async () => {
+  const { port, records } = await serve("bank");
+  const client = new Client(port).write("POST http://localhost/sale HTTP/1.1\r\n\r\n");
+  assert.equal((await client.answer())?.status, 421);
+  const { status, text } = await ask(port, "POST", "http://user:pass-word@localhost/sale", sale);
+  assert.equal(status, 421);
+  assert.doesNotMatch(text + JSON.stringify(records), /pass-word/);
+});

@@ -202,7 +202,8 @@ for (const path of [
   "*",
   "/SALE",
   "/sale%00",
-  "http://evil.com/sale",
+  "http://localhost//sale",
+  "ftp://localhost/sale",
   "/a?/sale",
 ]) {
   test(`HttpListener answers the path ${path} with 404 and asks nobody`, async () => {
