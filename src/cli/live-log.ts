@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { codeOf } from "../core/error-code.ts";
+import { connectionFailure } from "../core/connection-error.ts";
+import { codeOf, messageOf } from "../core/error-code.ts";
 import { isObject } from "../core/json-object.ts";
 import { EventStreamReader, logLineOf, type StreamEvent } from "../logs/event-stream.ts";
 import { terminalSafe } from "../logs/terminal-text.ts";
@@ -71,8 +72,10 @@ export class LiveLog {
   async #follow(sink: LogSink, stop: AbortSignal, connected: () => void): Promise<void> {
     const silent = new AbortController();
     const timer = setTimeout(() => silent.abort(), silenceMs);
+    let isOpen = false;
     try {
       const body = await this.#open(AbortSignal.any([stop, silent.signal]));
+      isOpen = true;
       connected();
       const reader = new EventStreamReader();
       for await (const chunk of body) {
@@ -92,7 +95,8 @@ export class LiveLog {
         });
       }
     } catch (error) {
-      throw error instanceof SourceError || error instanceof ConnectionLost ? error : this.#lost(error);
+      if (error instanceof SourceError || error instanceof ConnectionLost) throw error;
+      throw isOpen ? new ConnectionLost(`The connection to ${this.#options.url} was lost`) : this.#lost(error);
     } finally {
       clearTimeout(timer);
     }
@@ -131,12 +135,14 @@ export class LiveLog {
 
   #lost(error: unknown): ConnectionLost {
     const { url } = this.#options;
-    const code = codeOf(error instanceof Error ? (error.cause ?? error) : error);
-    if (code === "ECONNREFUSED") {
-      const fix = 'start it, or add "admin": {} to its configuration';
-      return new ConnectionLost(`Cannot follow posline at ${url}: nothing listens there: ${fix}`);
-    }
-    return new ConnectionLost(`Cannot follow posline at ${url}: ${code ?? "the connection was lost"}`);
+    const cause = error instanceof Error ? (error.cause ?? error) : error;
+    const isSilent = cause instanceof Error && cause.name === "AbortError";
+    const why = isSilent ? `no answer within ${silenceMs / 1_000} s` : (connectionFailure(cause) ?? messageOf(cause));
+    const fix =
+      codeOf(cause) === "ECONNREFUSED"
+        ? 'start it, or add "admin": {} to its configuration'
+        : "check that this is the address of its admin port, and what is in between";
+    return new ConnectionLost(`Cannot follow posline at ${url}: ${why}: ${fix}`);
   }
 }
 

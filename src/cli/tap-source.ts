@@ -2,6 +2,7 @@ import { get, type IncomingMessage } from "node:http";
 import { get as getSecurely } from "node:https";
 import { connect } from "node:net";
 import type { Readable } from "node:stream";
+import { connectionFailure } from "../core/connection-error.ts";
 import { codeOf } from "../core/error-code.ts";
 import { type AdminFlags, adminTarget } from "./admin-target.ts";
 import { exitCodes } from "./exit.ts";
@@ -46,7 +47,9 @@ export async function maskedFrames(flags: AdminFlags, line: string | undefined):
     request.setTimeout(connectMsMax, () => request.destroy(new Error(`no answer within ${connectMsMax / 1_000} s`)));
     request.on("error", (error) => {
       const fix = 'is posline running, with "admin": {} in its configuration?';
-      reject(new UnavailableError(`Cannot tap ${from}: ${codeOf(error) ?? error.message}: ${fix}`));
+      const code = codeOf(error);
+      const why = connectionFailure(error) ?? error.message;
+      reject(new UnavailableError(`Cannot tap ${from}: ${why}${code === undefined ? "" : ` (${code})`}: ${fix}`));
     });
   });
   response.socket.setTimeout(0);

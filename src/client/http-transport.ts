@@ -1,5 +1,6 @@
 import { payloadBytesMax, serviceDefaults } from "../config/limits.ts";
 import type { ServiceName } from "../core/call.ts";
+import { connectionFailure } from "../core/connection-error.ts";
 import { isFaultReason, type Outcome } from "../core/fault.ts";
 import { operationResults } from "../core/followed.ts";
 import { parseExactObject } from "../settle/exact-json.ts";
@@ -109,7 +110,8 @@ export class HttpTransport implements Transport {
       response = await this.#fetch(address, { ...parts, signal });
     } catch (error) {
       const unreachable = unreachableBy(error);
-      return { ...failedAnswer(unreachable === undefined ? "unknown" : "not-sent", causeOf(error)), unreachable };
+      if (unreachable === undefined) return failedAnswer("unknown", causeOf(error));
+      return { ...failedAnswer("not-sent", `${unreachableText[unreachable]} ${url}`), unreachable };
     }
     try {
       return toAnswer(response, await readText(response, replyBytesMax));
@@ -202,6 +204,11 @@ const connectErrorCodes: ReadonlyMap<unknown, UnreachableReason> = new Map([
   ["EAI_AGAIN", "no-address"],
 ]);
 
+const unreachableText: Readonly<Record<UnreachableReason, string>> = {
+  refused: "nothing listens at",
+  "no-address": "there is no address for the name in",
+};
+
 /**
  * Why no connection could be made, where an error of fetch proves that no byte left. Node says why in `cause`; browsers never do, so
  * there it is unknown.
@@ -218,5 +225,7 @@ function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   if (!(cause instanceof Error)) return error.message;
+  const failure = connectionFailure(cause);
+  if (failure !== undefined) return failure;
   return cause.message === "" && "code" in cause ? String(cause.code) : cause.message;
 }

@@ -168,23 +168,30 @@ for (const { name, status, headers = {}, body, expected } of cases) {
   });
 }
 
-const broken: readonly (readonly [string, (socket: Socket) => void])[] = [
-  ["a connection that is closed without an answer", (socket) => socket.end()],
-  ["a connection that is reset", (socket) => socket.resetAndDestroy()],
-  ["half a head", (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Le")],
+const closed = /the connection was closed before the answer was complete$/;
+const broken: readonly (readonly [string, (socket: Socket) => void, RegExp?])[] = [
+  ["a connection that is closed without an answer", (socket) => socket.end(), closed],
+  ["a connection that is reset", (socket) => socket.resetAndDestroy(), closed],
+  ["half a head", (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Le"), closed],
   ["half a body", (socket) => socket.end(`HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n${success}`)],
   ["half a chunk", (socket) => socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n${success}`)],
-  ["what is no HTTP", (socket) => socket.end("ready>\r\n\r\n")],
+  ["what is no HTTP", (socket) => socket.end("ready>\r\n\r\n"), /^what answers there does not speak HTTP$/],
+  [
+    "too large a head",
+    (socket) => socket.write(`HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}\r\n\r\n`),
+    /^the headers of the answer are too large$/,
+  ],
   [
     "half of a 503 that says not-sent",
     (socket) => socket.end(`HTTP/1.1 503 No\r\nX-Posline-Outcome: not-sent\r\nContent-Length: 500\r\n\r\n${refusal}`),
   ],
 ];
 
-for (const [name, answer] of broken) {
-  test(`HttpTransport takes ${name} for unknown`, async (t) => {
+for (const [name, answer, message = /./] of broken) {
+  test(`HttpTransport takes ${name} for unknown, and says what happened`, async (t) => {
     const url = await bare(t, answer);
-    await assert.rejects(createHttpClient({ bank: { url } }).bank.sale(sale), UnknownError);
+    const isTold = (error: unknown) => error instanceof UnknownError && message.test(error.message);
+    await assert.rejects(createHttpClient({ bank: { url } }).bank.sale(sale), isTold);
   });
 }
 
@@ -198,7 +205,8 @@ test("HttpTransport takes a refused connection for not-sent, on one address and 
   await new Promise((resolve) => free.close(resolve));
   for (const host of ["127.0.0.1", "localhost"]) {
     const call = createHttpClient({ bank: { url: `http://${host}:${address.port}` } }).bank.sale(sale);
-    await assert.rejects(call, (error) => error instanceof NotSentError && error.passing);
+    const message = `nothing listens at http://${host}:${address.port}`;
+    await assert.rejects(call, (error) => error instanceof NotSentError && error.passing && error.message === message);
   }
 });
 

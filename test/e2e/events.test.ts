@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ask, BridgeProcess, scratchFolder } from "../support/bridge-process.ts";
@@ -325,6 +327,14 @@ test("posline logs --live says why it can't follow, and how to", async () => {
     assert.match(nowhere.stderr, /: nothing listens there: start it, or add "admin": \{\} to its configuration\n$/);
     const bank = await run("--url", `http://127.0.0.1:${await posline.port("bank")}`);
     assert.equal(bank.code, 69);
+    const closing = createServer((socket) => socket.once("data", () => socket.end())).listen(0, "127.0.0.1");
+    await once(closing, "listening");
+    const address = closing.address();
+    assert.ok(typeof address === "object" && address !== null);
+    const cut = await run("--url", `http://127.0.0.1:${address.port}`);
+    closing.close();
+    assert.equal(cut.code, 69);
+    assert.match(cut.stderr, /: the connection was closed before the answer was complete: check that this is the address /);
     assert.equal((await run("--url", "ftp://x")).code, 64);
     assert.equal((await run("--url", url, "--unit", "posline")).code, 64);
     assert.equal((await run("--url", url, "--token-file", join(scratch.path, "absent"))).code, 78);
