@@ -7,6 +7,7 @@ import {
   type NamedOptions,
   type ServicesOptions,
 } from "../client/client.ts";
+import { isObject } from "../core/json-object.ts";
 import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../settle/transport.ts";
 import type { LineClientOptions } from "./client-line.ts";
 
@@ -29,10 +30,19 @@ export type ClientOptions = HttpClientOptions | LineOptions;
 export function createClient(options?: ClientOptions): Client;
 export function createClient<const O extends object>(options: O & NamedOptions<O>): ClientWith<O>;
 export function createClient(options: ClientOptions = {}): Client {
-  if (!("line" in options)) return createHttpClient(options);
-  const { line, ...services } = options;
+  // Which says what is wrong with it
+  if (!isObject(options)) return createHttpClient(options);
+  const { line, ...services }: HttpClientOptions & { readonly line?: unknown } = options;
+  if (line === undefined || line === null) return createHttpClient(services);
+  if (!isLine(line)) {
+    throw new TypeError('Cannot make a client: line has no path: use { path: "/dev/ttyUSB0" }');
+  }
   const open = async () => (await import("./client-line.ts")).openLine(line, services);
   return createClientOver(new LateTransport(open), services);
+}
+
+function isLine(line: unknown): line is LineClientOptions {
+  return isObject(line) && typeof line["path"] === "string";
 }
 
 /** A transport that is opened by its first request, and once only. */

@@ -1,10 +1,11 @@
 import { contracts } from "../contract/contracts.ts";
 import { settlingRules } from "../contract/settling.ts";
 import { type ContractName, contractNames, type ServiceName } from "../core/call.ts";
+import { isObject } from "../core/json-object.ts";
 import { settleByBridge } from "../settle/by-bridge.ts";
 import { Followings } from "../settle/followings.ts";
 import { newKey } from "../settle/key.ts";
-import { type MerchantId, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
+import { type MerchantId, merchantIdProblem, methodName, methodsOf, RemoteService } from "../settle/remote-service.ts";
 import { resume } from "../settle/resume.ts";
 import { settle } from "../settle/settle.ts";
 import type { Transport } from "../settle/transport.ts";
@@ -105,12 +106,20 @@ export interface Client {
 
 /**
  * A client over HTTP.
- * @throws TypeError for a url, a key or a size that no request can be built of, for a time in which no answer can come, and for a name of
- * its own without a contract.
+ * @throws TypeError for a url, a key or a size that no request can be built of, for a time in which no answer can come, for a name of
+ * its own without a contract, and for options of other types.
  */
 export function createHttpClient(options?: HttpClientOptions): Client;
 export function createHttpClient<const O extends object>(options: O & NamedOptions<O>): ClientWith<O>;
-export function createHttpClient({ fetch: fetchWith, settle: by = "client", ...services }: HttpClientOptions = {}): Client {
+export function createHttpClient(options: HttpClientOptions = {}): Client {
+  if (!isObject(options)) throw new TypeError("Cannot make a client: the options are not an object");
+  const { fetch: givenFetch, settle: givenBy, ...services }: HttpClientOptions = options;
+  const fetchWith = givenFetch ?? fetch;
+  if (typeof fetchWith !== "function") throw new TypeError("Cannot make a client: fetch is not a function");
+  const by = givenBy ?? "client";
+  if (by !== "client" && by !== "bridge") {
+    throw new TypeError('Cannot make a client: settle must be "client" or "bridge"');
+  }
   const all = servicesIn(services);
   const targets = all.map(({ name, contract, url, replyBytesMax, apiKey }) => {
     const address = url ?? `http://127.0.0.1:${contracts[contract].port}`;
@@ -132,7 +141,11 @@ type NamedService = ServiceTarget & {
   readonly apiKey?: string;
 };
 
-/** The three contracts' services, and those of names of their own. */
+/**
+ * The three contracts' services, and those of names of their own.
+ * @throws TypeError for what would be taken for a service without settings: its calls would go to the usual address, and so perhaps to
+ * another terminal.
+ */
 function servicesIn(options: ServicesOptions): readonly NamedService[] {
   const given: Readonly<Record<string, Partial<NamedService> | undefined>> = { ...options };
   const own = Object.keys(given).filter((name) => !contractNames.some((each) => each === name));
@@ -141,6 +154,14 @@ function servicesIn(options: ServicesOptions): readonly NamedService[] {
     if (contract === undefined) {
       throw new TypeError(`Cannot make a client: ${name} says no contract: add contract: "fiscal", "bank" or "qr"`);
     }
+    const target: unknown = given[name];
+    if (target !== undefined && target !== null && !isObject(target)) {
+      throw new TypeError(`Cannot make a client: ${name} is not an object: use { url: "http://..." }`);
+    }
+    const { merchantId } = given[name] ?? {};
+    const isFixed = merchantId !== undefined && merchantId !== null && typeof merchantId !== "function";
+    const problem = contract === "fiscal" && isFixed ? merchantIdProblem(merchantId) : undefined;
+    if (problem !== undefined) throw new TypeError(`Cannot make a client: merchantId of ${name} ${problem}`);
     return { ...given[name], name, contract };
   });
 }

@@ -55,16 +55,21 @@ export function checkTarget(
   if (search !== "" || hash !== "") throw targetError(service, "its url contains a ? or a #: leave it and the rest out");
   if (port !== "" && refusedPorts.has(Number(port))) throw targetError(service, `fetch refuses port ${port}: use another`);
   // Header values end at the first and last visible character, and nothing but ASCII is the same to every server
-  if (apiKey !== undefined && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey))) {
+  if (apiKey !== undefined && typeof apiKey !== "string") throw targetError(service, "its apiKey is not text");
+  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
     throw targetError(service, "its apiKey may contain visible ASCII characters only: look for a space or a line break in it");
   }
   if (!Number.isInteger(replyBytesMax) || replyBytesMax < 1 || replyBytesMax > payloadBytesMax) {
-    throw targetError(service, `its replyBytesMax must be a whole number from 1 to ${payloadBytesMax}, not ${replyBytesMax}`);
+    throw targetError(
+      service,
+      `its replyBytesMax must be a whole number from 1 to ${payloadBytesMax}, not ${String(replyBytesMax)}`,
+    );
   }
   return { url: url.replace(/\/+$/, ""), apiKey, replyBytesMax };
 }
 
 function parseUrl(service: ServiceName, url: string): URL {
+  if (typeof url !== "string") throw targetError(service, "its url is not text: use one such as http://127.0.0.1:8888");
   try {
     return new URL(url);
   } catch {

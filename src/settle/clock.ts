@@ -37,6 +37,11 @@ export async function sleepUnless(clock: Clock, ms: number, signals: readonly (A
   }
 }
 
+/** Whether JavaScript has given an AbortSignal, and not its controller, for instance. */
+export function isAbortSignal(given: unknown): boolean {
+  return typeof given === "object" && given !== null && "aborted" in given && "addEventListener" in given;
+}
+
 /** Milliseconds between attempts at something that isn't let through: doubling, from a moment to what a customer will bear. */
 const backOffMs = { min: 1_000, max: 10_000 } as const;
 

@@ -1,4 +1,5 @@
 import { isObject } from "../core/json-object.ts";
+import { isAbortSignal } from "./clock.ts";
 import { type SettleState, stateLeftToOthers } from "./state.ts";
 import { readToken, type Token } from "./token.ts";
 import type { Settled, SettleEvent, SettleOptions } from "./types.ts";
@@ -22,7 +23,7 @@ export class Followings {
    * @throws TypeError, before anything is sent, for options that can't be listened to.
    */
   async settle(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
-    checkSignals(options);
+    checkOptions(options);
     // Where the key is another one's, as a payment's, its till means a second one.
     return hasOwnKey(token) ? this.#follow(token, options, follow, true) : this.#begin(token, options, follow, true);
   }
@@ -32,7 +33,7 @@ export class Followings {
    * @throws TypeError, before anything is sent, for options that can't be listened to.
    */
   async resume(token: Token, options: SettleOptions, follow: Follow): Promise<Settled> {
-    checkSignals(options);
+    checkOptions(options);
     return this.#follow(token, options, follow, false);
   }
 
@@ -59,17 +60,20 @@ export class Followings {
 }
 
 /**
- * What JavaScript may give for an AbortSignal, as its controller, would fail once the operation is on its way, which would then be followed
- * for nobody.
+ * What JavaScript may give for an AbortSignal, as its controller, or for a function would fail once the operation is on its way, which
+ * would then be followed for nobody.
  */
-function checkSignals(options: unknown): void {
+function checkOptions(options: unknown): void {
   if (!isObject(options)) throw new TypeError("Cannot settle: the options are not an object");
   for (const name of ["signal", "askOnly", "aborted"]) {
     const given = options[name];
     if (given === undefined || given === null) continue;
-    if (typeof given === "object" && "aborted" in given && "addEventListener" in given) continue;
+    if (isAbortSignal(given)) continue;
     throw new TypeError(`Cannot settle: ${name} is not an AbortSignal: pass a controller's signal`);
   }
+  const { onProgress } = options;
+  if (onProgress === undefined || onProgress === null || typeof onProgress === "function") return;
+  throw new TypeError("Cannot settle: onProgress is not a function");
 }
 
 /** The same request by the same key is the same operation. Where the key is another one's each settling is one. */

@@ -4,9 +4,9 @@ import { adviceAfter } from "../contract/settling.ts";
 import type { ServiceName } from "../core/call.ts";
 import { durationText } from "../core/duration.ts";
 import { messageOf } from "../core/error-code.ts";
-import { type JsonObject, looseInteger } from "../core/json-object.ts";
+import { isObject, type JsonObject, looseInteger } from "../core/json-object.ts";
 import type { AnswerSummary, CallResult } from "./call-result.ts";
-import { timerMsMax } from "./clock.ts";
+import { isAbortSignal, timerMsMax } from "./clock.ts";
 import { type CallFailure, NotSentError, RejectedError, UnknownError } from "./errors.ts";
 import { parseExactObject, scalarText, writeExactObject } from "./exact-json.ts";
 import { type AnsweredCall, isQuestion, leavesOpen } from "./proof.ts";
@@ -66,6 +66,7 @@ export class RemoteService {
    * that can't be kept to.
    */
   async call(route: Route, body: object | undefined, options: CallOptions = {}): Promise<JsonObject> {
+    checkOptions(this.name, options);
     const text = route.body === "none" ? undefined : writeExactObject(body ?? {});
     const result = await this.tryCall(route, text, options);
     if (result.outcome === "answered" && result.success) return result.reply;
@@ -102,7 +103,9 @@ export class RemoteService {
     const lookUp = async (limit: AbortSignal) =>
       typeof source === "function" ? Promise.race([source(), onAbort(limit, () => Promise.reject(merchantIdTimeout))]) : source;
     const id = typeof source === "function" ? await withTimeout(limitMs, signal, lookUp) : source;
-    if (id === undefined) throw new Error("merchantId is missing: pass it to the client");
+    if (id === undefined || id === null) throw new Error("merchantId is missing: pass it to the client");
+    const problem = merchantIdProblem(id);
+    if (problem !== undefined) throw new Error(`merchantId ${problem}`);
     return signedForm(json, id);
   }
 
@@ -194,10 +197,19 @@ async function withTimeout<T>(
   }
 }
 
+/** What JavaScript may give in place of options must not be found out by an error that names none of them. */
+function checkOptions(service: ServiceName, options: unknown): void {
+  if (!isObject(options)) throw new TypeError(`Cannot call ${service}: the options are not an object`);
+  const { signal } = options;
+  if (signal === undefined || signal === null || isAbortSignal(signal)) return;
+  throw new TypeError(`Cannot call ${service}: signal is not an AbortSignal: pass a controller's signal`);
+}
+
 /** A request that is sent with no time for its answer is given up at once, while it is carried out. */
 function checkTimeoutMs(service: ServiceName, timeoutMs: unknown): void {
   if (timeoutMs === undefined || timeoutMs === null || (typeof timeoutMs === "number" && timeoutMs > 0)) return;
-  throw new TypeError(`Cannot call ${service}: timeoutMs is ${String(timeoutMs)}: use milliseconds above 0`);
+  const state = typeof timeoutMs === "number" ? String(timeoutMs) : "not a number";
+  throw new TypeError(`Cannot call ${service}: timeoutMs is ${state}: use milliseconds above 0`);
 }
 
 /** The merchant's id was still being looked up when the limit came. */
@@ -249,6 +261,14 @@ function isPassing(contract: Contract, { code, httpStatus }: AnswerSummary, retr
   if (httpStatus !== undefined && httpStatus >= 400) return httpStatus >= 500 || passingStatuses.has(httpStatus);
   const { malformed, missing, sign, route, unavailable } = contract.faultCodes;
   return code === undefined || code === unavailable || ![malformed, missing, sign, route].includes(code);
+}
+
+/** What is wrong with a merchant's id; one that only looks right would make each sign wrong. */
+export function merchantIdProblem(id: unknown): string | undefined {
+  if (typeof id !== "string") return "is not text: write it in quotes";
+  if (id === "") return "is empty";
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: as in the bridge's configuration.
+  return /[\u0000-\u001f\u007f]/.test(id) ? "has a line break or another control character: leave it out" : undefined;
 }
 
 const utf8 = new TextEncoder();

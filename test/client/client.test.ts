@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createClientOver, createHttpClient } from "../../src/client/client.ts";
+import { createClientOver, createHttpClient, type HttpClientOptions } from "../../src/client/client.ts";
 import type { OperationOf } from "../../src/client/types.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { settlingRules, settlingRulesOf } from "../../src/contract/settling.ts";
@@ -166,6 +166,43 @@ test("createHttpClient() refuses a url and a key that no request can be built of
       (thrown) => thrown instanceof TypeError && !thrown.message.includes(secret),
     );
   }
+});
+
+test("createHttpClient() refuses options of other types, which would have calls go to another address or with a wrong sign", () => {
+  const refused: readonly (readonly [unknown, string])[] = [
+    ["http://127.0.0.1:8888", "Cannot make a client: the options are not an object"],
+    [null, "Cannot make a client: the options are not an object"],
+    [[], "Cannot make a client: the options are not an object"],
+    [{ bank: "http://till-7.lan:8888" }, 'Cannot make a client: bank is not an object: use { url: "http://..." }'],
+    [{ settle: "brigde" }, 'Cannot make a client: settle must be "client" or "bridge"'],
+    [{ fetch: "x" }, "Cannot make a client: fetch is not a function"],
+    [{ bank: { url: new URL("http://x") } }, "Cannot call bank: its url is not text: use one such as http://127.0.0.1:8888"],
+    [{ bank: { apiKey: 5 } }, "Cannot call bank: its apiKey is not text"],
+    [
+      { bank: { replyBytesMax: Symbol("x") } },
+      "Cannot call bank: its replyBytesMax must be a whole number from 1 to 8388608, not Symbol(x)",
+    ],
+    [{ bank: { timeoutMs: "5000" } }, "Cannot call bank: timeoutMs is not a number: use milliseconds above 0"],
+    [{ fiscal: { merchantId: 7 } }, "Cannot make a client: merchantId of fiscal is not text: write it in quotes"],
+    [{ fiscal: { merchantId: "" } }, "Cannot make a client: merchantId of fiscal is empty"],
+    [
+      { fiscal: { merchantId: "M-1\n" } },
+      "Cannot make a client: merchantId of fiscal has a line break or another control character: leave it out",
+    ],
+  ];
+  for (const [options, message] of refused) {
+    assert.throws(() => createHttpClient(options as HttpClientOptions), { name: "TypeError", message });
+  }
+  createHttpClient({ bank: null, qr: undefined, settle: null, fetch: null } as unknown as HttpClientOptions);
+});
+
+test("a merchantId that is looked up and can't be one ends as not-sent, and one of null is missing", async () => {
+  const messageWith = async (merchantId: unknown) => {
+    const call = createHttpClient({ fiscal: { merchantId } } as HttpClientOptions).fiscal.checkStatus({ documentExtID: "A" });
+    return call.catch((error: unknown) => (error instanceof NotSentError ? error.message : String(error)));
+  };
+  assert.equal(await messageWith(null), "Cannot sign the request: merchantId is missing: pass it to the client");
+  assert.equal(await messageWith(() => 7), "Cannot sign the request: merchantId is not text: write it in quotes");
 });
 
 test("a merchantId that never comes ends by timeoutMs and by signal as not-sent", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { createClient } from "../../src/app/client.ts";
+import { type ClientOptions, createClient } from "../../src/app/client.ts";
 import { type LineClientOptions, openLine } from "../../src/app/client-line.ts";
 import { createClientOver } from "../../src/client/client.ts";
 import { lineDefaults } from "../../src/config/limits.ts";
@@ -179,6 +179,15 @@ test("createClient() over a line says not-sent while it can't be set up, and tri
 
 test("createClient() over a line that was never used closes at once", async () => {
   await createClient({ line: { path: "/dev/none" } }).close();
+});
+
+test("createClient() refuses a line without a path, and takes one that isn't given for none", () => {
+  const message = 'Cannot make a client: line has no path: use { path: "/dev/ttyUSB0" }';
+  for (const line of ["/dev/ttyUSB0", {}, { path: 5 }]) {
+    assert.throws(() => createClient({ line } as unknown as ClientOptions), { name: "TypeError", message });
+  }
+  for (const line of [undefined, null]) createClient({ line } as unknown as ClientOptions);
+  assert.throws(() => createClient("/dev/ttyUSB0" as unknown as ClientOptions), { message: /the options are not an object$/ });
 });
 
 test("createClient() without a line goes over HTTP to the contracts' own ports", async () => {

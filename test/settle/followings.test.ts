@@ -78,13 +78,14 @@ async function tokenAt(script: Script, type: SettleEvent["type"], begin: (client
 /** Nothing of it was sent. */
 const unsentCancel = () => tokenAt([], "asked", (client, options) => client.bank.settle("cancel", body, options));
 
-test("settle() and resume() refuse what is no AbortSignal before anything is sent", async () => {
+test("settle() and resume() refuse what is no AbortSignal or function before anything is sent", async () => {
   const { service, client } = held();
   const { token } = await client.bank.settle("sale", body, { askOnly: AbortSignal.abort() });
   const given: readonly (readonly [unknown, string])[] = [
     [{ signal: new AbortController() }, "signal is not an AbortSignal: pass a controller's signal"],
     [{ askOnly: true }, "askOnly is not an AbortSignal: pass a controller's signal"],
     [{ aborted: {} }, "aborted is not an AbortSignal: pass a controller's signal"],
+    [{ onProgress: "store" }, "onProgress is not a function"],
     [null, "the options are not an object"],
     [5_000, "the options are not an object"],
   ];

@@ -165,8 +165,9 @@ test("RemoteService.call() says by which HTTP status something else answered, wh
 
 test("RemoteService refuses a limit in which no answer can come, when it is made and before a call is sent", async () => {
   const { sent, call } = serviceOver("bank", () => ok());
-  for (const timeoutMs of [0, -1, Number.NaN, "30s", 5_000n] as unknown[] as number[]) {
-    const wrong = { name: "TypeError", message: `Cannot call bank: timeoutMs is ${timeoutMs}: use milliseconds above 0` };
+  for (const timeoutMs of [0, -1, Number.NaN, "30s", "5000", 5_000n, Object.create(null)] as unknown[] as number[]) {
+    const state = typeof timeoutMs === "number" ? timeoutMs : "not a number";
+    const wrong = { name: "TypeError", message: `Cannot call bank: timeoutMs is ${state}: use milliseconds above 0` };
     assert.throws(() => serviceOver("bank", () => ok(), { timeoutMs }), wrong);
     await assert.rejects(call("/sale", {}, { timeoutMs }), wrong);
   }
@@ -178,7 +179,12 @@ test("RemoteService.call() with what is no AbortSignal sends nothing, and leaves
   const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
   const before = timers();
   const options = { signal: new AbortController() } as unknown as CallOptions;
-  await assert.rejects(call("/sale", {}, options), TypeError);
+  const wrong = { name: "TypeError", message: "Cannot call bank: signal is not an AbortSignal: pass a controller's signal" };
+  await assert.rejects(call("/sale", {}, options), wrong);
+  for (const none of [null, 5_000, "x"] as unknown[] as CallOptions[]) {
+    const message = "Cannot call bank: the options are not an object";
+    await assert.rejects(call("/sale", {}, none), { name: "TypeError", message });
+  }
   assert.deepEqual([sent, timers()], [[], before]);
 });
 
