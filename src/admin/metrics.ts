@@ -284,12 +284,16 @@ export const metrics: readonly Metric[] = [
   {
     name: "posline_journal_unknown_operations",
     type: "gauge",
-    help: "Operations with an unknown outcome, as posline journal --unknown lists them; absent where no journal is kept",
+    help:
+      "Operations with an unknown outcome, as posline journal --unknown lists them; absent where no journal is kept, and while it has " +
+      "not been read since the start and none is known",
     labels: [],
     read: ({ journal }) => {
       if (journal === undefined) return [];
       const { live } = journal;
-      return [[{}, Math.max(live.unknownTotal ?? 0, live.unknown().length)]];
+      const known = Math.max(live.unknownTotal ?? 0, live.unknown().length);
+      // 0 would say that there are none, and nobody knows.
+      return live.isReadable === false && known === 0 ? [] : [[{}, known]];
     },
   },
   {

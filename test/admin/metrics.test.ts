@@ -172,6 +172,18 @@ test("Status.metrics() has the journal and the log where there are any", async (
   assert.equal(series.get('posline_log_lines_dropped_total{cause="reader"}'), 2);
 });
 
+test("Status.metrics() says of a journal that was not read yet how many unknown operations are known, and not that there are none", async () => {
+  const live = { state: "there is no folder /x: create it", isReadable: false, unknown: () => [], unknownTotal: 0 };
+  const { status } = bank({ journal: { folder: "/x", onFailure: "relay", live } });
+  const unknownNow = async () => (await scrape(status)).get("posline_journal_unknown_operations");
+  assert.equal(await unknownNow(), undefined);
+  assert.equal((await scrape(status)).get("posline_journal_writable"), 0);
+  live.unknownTotal = 1;
+  assert.equal(await unknownNow(), 1);
+  Object.assign(live, { isReadable: true, unknownTotal: 0 });
+  assert.equal(await unknownNow(), 0);
+});
+
 test("Status.metrics() says what the process is", async () => {
   mock.timers.reset();
   const { status } = bank();
