@@ -1,3 +1,4 @@
+import { contractNames } from "../core/call.ts";
 import { faultReasons } from "../core/fault.ts";
 import type { JsonObject } from "../core/json-object.ts";
 
@@ -86,6 +87,7 @@ const line = object(
 
 const service = object(
   {
+    contract: { enum: contractNames, description: "Whose routes it has; absent where that isn't known" },
     line: text,
     host: { ...text, description: "Where tills reach it, in a bridge" },
     port: count,
@@ -101,13 +103,22 @@ const service = object(
   ["line", "counters"],
 );
 
-const unknownOperation = object({ time, requestId: text, service: text, route: text, key: text, amount: text, cause: text }, [
-  "time",
-  "requestId",
-  "service",
-  "route",
-  "cause",
-]);
+const unknownOperation = object(
+  {
+    time,
+    requestId: text,
+    service: text,
+    route: text,
+    key: text,
+    amount: text,
+    cause: text,
+    asked: { ...count, description: "How often posline has asked about it" },
+    lastAsked: { ...time, description: "When it did so last; absent before" },
+    lastAnswer: { ...text, description: "What was last answered to anybody's question; absent before" },
+    cannotAsk: { ...text, description: "Why posline doesn't ask, where it doesn't" },
+  },
+  ["time", "requestId", "service", "route", "cause"],
+);
 
 const status = object(
   {
@@ -144,7 +155,7 @@ const status = object(
 
 const forced = object(
   {
-    service: { enum: ["fiscal", "bank", "qr"] },
+    service: { ...text, description: "By its name: fiscal, bank, qr, or one of its own" },
     route: { ...text, description: "Absent: any of the service" },
     outcome: { ...text, description: "How the operation goes, such as declined or slow:3" },
     fault: { ...text, description: "What happens to the answer, such as no-answer or unplug" },
@@ -209,7 +220,7 @@ export const adminPaths: Readonly<Record<string, AdminOperation>> = {
       {
         name: "recent",
         in: "query",
-        schema: { type: "integer", minimum: 1, maximum: 512 },
+        schema: { type: "integer", minimum: 0, maximum: 512 },
         description: "Begin with the last so many",
       },
     ],
