@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { before, test } from "node:test";
 import { ask } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
@@ -43,7 +43,8 @@ function install(cwd: string, ...what: readonly string[]): boolean {
 function copy(): string {
   const to = folder();
   const names = ["src", "scripts", "systemd", "docs", "package.json", "package-lock.json", "tsconfig.json", "README.md"];
-  for (const name of [...names, "CHANGELOG.md", "LICENSE"]) cpSync(join(root, name), join(to, name), { recursive: true });
+  for (const name of [...names, "test/vectors/contracts", "CHANGELOG.md", "LICENSE"])
+    cpSync(join(root, name), join(to, name), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(to, "node_modules"));
   // Older than node_modules: nothing is to be installed.
   utimesSync(join(to, "package-lock.json"), 0, 0);
@@ -77,10 +78,31 @@ test("npm pack builds first: the package has the command, its prebuilds and the 
   ];
   for (const name of needed) assert.ok(packed.includes(`package/${name}`), name);
   assert.ok(packed.some((name) => name.startsWith("package/dist/prebuilds/linux-x64/")));
-  assert.deepEqual(
-    packed.filter((name) => /^package\/(?:src|test|scripts|node_modules|out)\//.test(name)),
-    ["package/scripts/wireshark/posline.lua"],
-  );
+  assert.deepEqual(packed.filter((name) => /^package\/(?:src|test|scripts|node_modules|out)\//.test(name)).sort(), [
+    "package/scripts/prometheus/grafana-dashboard.json",
+    "package/scripts/prometheus/posline.rules.yml",
+    "package/scripts/prometheus/prometheus.yml",
+    "package/scripts/wireshark/posline.lua",
+    "package/test/vectors/contracts/bank.md",
+    "package/test/vectors/contracts/fiscal.md",
+    "package/test/vectors/contracts/qr.md",
+  ]);
+});
+
+test("the links of the package's pages lead to files of the package", () => {
+  const pages = packed.filter((name) => /^package\/(?:README\.md|docs\/.*\.md)$/.test(name));
+  assert.ok(pages.length > 10, pages.join());
+  for (const name of pages) {
+    const text = readFileSync(join(root, name.slice("package/".length)), "utf8").replaceAll(/^ *```[\s\S]*?^ *```$/gm, "");
+    for (const [, target = ""] of text.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      const file = posix.join(posix.dirname(name), target);
+      assert.ok(
+        packed.some((each) => each === file || each.startsWith(`${file}/`)),
+        `${name} leads to ${target}`,
+      );
+    }
+  }
 });
 
 test("the package brings 10 packages at most", (t) => {
