@@ -177,15 +177,15 @@ export class Status {
 
   #serviceStatus({ service, contract, line, host, port, upstream }: ServiceSource, now: number) {
     const { counts, capabilities } = this.#service(service);
-    const live = this.#sources.lines.find(({ name }) => name === line)?.live.liveness?.(now);
-    const heard = live?.find((each) => each.service === service);
+    const live = this.#sources.lines.find(({ name }) => name === line)?.live;
+    const heard = live?.liveness?.(now).find((each) => each.service === service);
     return {
       contract,
       line,
       host,
       port,
       upstream,
-      heard: heard && heardStatus(heard, now),
+      heard: heard && heardStatus(live?.state === "down" ? { ...heard, cause: undefined } : heard, now),
       counters: counts,
       offer: capabilities,
     };
@@ -204,7 +204,7 @@ export class Status {
   }
 }
 
-/** Whether a service was heard, and when last, since its line opened. */
+/** Whether a service was heard, and when last, since its line opened. Of a line that is down only the line says why. */
 function heardStatus({ state, heardMs, cause }: LiveService, now: number) {
   return {
     state,

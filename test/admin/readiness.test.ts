@@ -158,6 +158,17 @@ test("Status.readyz() is 503 while a service of a clean line is unheard, with th
   assert.equal(readyOf(status).status, 200);
 });
 
+test("Status.status() says why a service is silent only while its line is open: of one that is down the line does", () => {
+  const status = new Status("1.2.3");
+  const cause = { cause: "bank has not answered since the line opened", cure: "send bank any request" };
+  const liveness = () => [{ service: "bank" as const, state: "unheard" as const, heardMs: undefined, cause }];
+  const live = played("down", { liveness, reason: "there is no device /dev/till" });
+  status.setSources(oneLineSources(live));
+  assert.deepEqual(statusOf(status).services.bank.heard, { state: "unheard" });
+  live.state = "idle";
+  assert.deepEqual(statusOf(status).services.bank.heard, { state: "unheard", reason: cause.cause, cure: cause.cure });
+});
+
 test("Status.readyz() is 200 where posline asks nothing, and says so", () => {
   const status = new Status("1.2.3");
   const liveness = () => [{ service: "bank" as const, state: "unproven" as const, heardMs: undefined, cause: undefined }];
