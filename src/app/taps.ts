@@ -19,6 +19,8 @@ const unmaskedMax = 4;
 export class Taps implements LineWatcher {
   readonly #log: Log;
   readonly #tap = new LineTap();
+  /** The names of the lines that there are, or were. */
+  readonly #lines = new Set<string>();
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
 
@@ -27,6 +29,7 @@ export class Taps implements LineWatcher {
   }
 
   watch(line: WatchedLine): LineObserve {
+    this.#lines.add(line.name);
     return this.#tap.watch(line);
   }
 
@@ -37,7 +40,7 @@ export class Taps implements LineWatcher {
         contentType: "application/x-ndjson",
         start: (stream) => {
           const wanted = query.get("line");
-          stream.write(greeting(true));
+          stream.write(this.#greeting(true));
           const take = (frames: readonly CapturedFrame[]) => {
             const text = frames
               .filter(({ line }) => wanted === null || line === wanted)
@@ -81,11 +84,11 @@ export class Taps implements LineWatcher {
       this.#log.process("info", "an unmasked tap was disconnected", { count: this.#sockets.size });
     });
     socket.resume();
-    socket.write(greeting(false));
+    socket.write(this.#greeting(false));
   }
-}
 
-/** So that the other end knows at once that it is there, and what it will see. */
-function greeting(masked: boolean): string {
-  return `${JSON.stringify({ posline: version, masked })}\n`;
+  /** So that the other end knows at once that it is there, what it will see, and of which lines. */
+  #greeting(masked: boolean): string {
+    return `${JSON.stringify({ posline: version, masked, lines: [...this.#lines] })}\n`;
+  }
 }

@@ -6,9 +6,11 @@ import { PcapngWriter, upperPdu } from "../capture/pcapng.ts";
 import { upperPduOf } from "../capture/upper-pdu.ts";
 import { type Flags, loadConfig } from "../config/load.ts";
 import { messageOf } from "../core/error-code.ts";
+import { isTexts } from "../core/json-object.ts";
 import { printable, printableLines } from "../core/shell-text.ts";
 import { version } from "../core/version.ts";
-import { defineCommand } from "./command.ts";
+import { parseExactObject } from "../settle/exact-json.ts";
+import { defineCommand, inQuotes } from "./command.ts";
 import { exitCodeOf, exitCodes, UsageError } from "./exit.ts";
 import { endOfWriting, endSoon, listenRaw, onSignal } from "./tap-raw.ts";
 import { maskedFrames, UnavailableError, unmaskedFrames, unmaskSocket } from "./tap-source.ts";
@@ -109,6 +111,7 @@ async function follow(args: TapArguments): Promise<number> {
   });
   onLines(stream, (text) => {
     const frame = readCaptured(text);
+    if (frame === undefined && wanted !== undefined) warnOfNoLine(text, wanted);
     if (frame === undefined || (wanted !== undefined && frame.line !== wanted)) return;
     const piece =
       fd === undefined
@@ -122,6 +125,14 @@ async function follow(args: TapArguments): Promise<number> {
   stream.destroy();
   if (fd !== undefined && fd > 2) await new Promise<void>((resolve) => output.end(() => resolve()));
   return code;
+}
+
+/** A line that isn't there looks like one on which nothing goes. */
+function warnOfNoLine(greeting: string, wanted: string): void {
+  const lines = parseExactObject(greeting)?.["lines"];
+  if (!isTexts(lines) || lines.includes(wanted)) return;
+  const known = lines.map(inQuotes).join(", ");
+  process.stderr.write(`There is no line ${inQuotes(wanted)}, so nothing is shown: use ${known}\n`);
 }
 
 function onLines(stream: Readable, take: (line: string) => void): void {

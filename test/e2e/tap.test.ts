@@ -138,6 +138,8 @@ test("posline tap --line shows no other line", async () => {
   await new Promise((resolve) => setTimeout(resolve, 200));
   assert.equal(await other.ended("SIGTERM"), 0);
   assert.equal(other.stdout, "");
+  assert.match(other.stderr, /^There is no line "other", so nothing is shown: use "till"$/m);
+  assert.doesNotMatch(taps.text.stderr, /There is no line/);
 });
 
 test("No seeded secret is in the text, the rows of hex, or the capture", () => {
