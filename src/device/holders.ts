@@ -45,7 +45,7 @@ export async function lookForHolders(paths: readonly string[], proc = "/proc"): 
   const seen = await Promise.all(
     names.filter((name) => /^\d+$/.test(name)).map((pid) => lookInto(Number(pid), proc, byDevice)),
   );
-  const hidden = names.length === 0 || seen.includes(false);
+  const hidden = names.length === 0 || seen.includes(false) || (await hidesProcesses(proc));
   await addLockHolders(byDevice, proc);
   const result = new Map<string, Holders>();
   for (const [path, device] of devices) {
@@ -69,9 +69,7 @@ async function lookInto(pid: number, proc: string, byDevice: ReadonlyMap<string,
   try {
     descriptors = await readdir(folder);
   } catch (error) {
-    const code = codeOf(error);
-    const denied = code === "EACCES" || code === "EPERM";
-    return !(denied && (await isProgram(pid, proc)));
+    return !(isDenied(error) && (await isProgram(pid, proc)));
   }
   for (const descriptor of descriptors) {
     const target = await readlink(join(folder, descriptor)).catch(() => "");
@@ -81,10 +79,24 @@ async function lookInto(pid: number, proc: string, byDevice: ReadonlyMap<string,
   return true;
 }
 
-/** A kernel thread has no command line and never holds a tty; a process that has ended holds nothing either. */
-async function isProgram(pid: number, proc: string): Promise<boolean> {
-  const commandLine = await readFile(join(proc, String(pid), "cmdline"), "utf8").catch(() => "");
-  return commandLine !== "";
+/**
+ * A kernel thread has no command line and never holds a tty; a process that has ended holds nothing either. One whose command line is
+ * hidden too may be a program (`hidepid=noaccess`).
+ */
+function isProgram(pid: number, proc: string): Promise<boolean> {
+  return readFile(join(proc, String(pid), "cmdline"), "utf8").then((commandLine) => commandLine !== "", isDenied);
+}
+
+function isDenied(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "EACCES" || code === "EPERM";
+}
+
+/** Whether the table leaves out other users' processes (`hidepid=invisible`, systemd's `ProtectProc=`); root sees them all the same. */
+async function hidesProcesses(proc: string): Promise<boolean> {
+  if (process.geteuid?.() === 0) return false;
+  const mounts = await readFile(join(proc, "self", "mountinfo"), "latin1").catch(() => "");
+  return /^[^\n]* - proc [^\n]*\bhidepid=(?!0|off)/m.test(mounts);
 }
 
 /** One lock of the kernel's list. */

@@ -73,29 +73,32 @@ export function deviceFinding(line: string, path: string, node: string, device: 
 /** Who has a device open, and whether that is posline itself. */
 export interface HolderCheck {
   readonly finding: Finding;
-  /** Nobody has it, as far as can be seen. */
-  readonly free: boolean;
+  /** `unknown`: other users' processes can't be looked into, and one of them may have it. */
+  readonly isFree: boolean | "unknown";
 }
+
+/** Root sees every process, and may open every device. */
+export const seeAll = "sudo posline doctor";
 
 export async function checkHolders(line: string, node: string, host: Host, processes: Processes): Promise<HolderCheck> {
   const found = (await lookForHolders([node], host.proc)).get(node);
   const holders = found?.holders ?? [];
   if (holders.length === 0) {
-    const hidden = found?.hidden ?? true;
-    const what = hidden ? "no process has it open, as far as this user can see" : "no process has it open";
-    return { finding: finding("holder", "ok", what, { line }), free: true };
+    if (found?.hidden === false) return { finding: finding("holder", "ok", "no process has it open", { line }), isFree: true };
+    const what = "no process has it open, as far as this user can see: it can't look into other users' processes";
+    return { finding: finding("holder", "skipped", what, { line, cure: seeAll }), isFree: "unknown" };
   }
   const stranger = holders.find(({ pid }) => poslineHolding(pid, processes) === undefined);
   if (stranger !== undefined) {
     const running = processes.of(stranger.pid);
     const tool = running === undefined ? undefined : poslineToolOf(running);
     const more = tool === undefined ? { line } : { line, cause: `it is posline ${tool}, and no bridge` };
-    return { finding: causeFinding("holder", "bad", heldBy(node, stranger), more), free: false };
+    return { finding: causeFinding("holder", "bad", heldBy(node, stranger), more), isFree: false };
   }
   const [first] = holders;
   const unit = first === undefined ? undefined : poslineHolding(first.pid, processes);
   const what = `${unit ?? "posline"} has it open (process ${holders.map(({ pid }) => pid).join(", ")}), as it should be`;
-  return { finding: finding("holder", "ok", what, { line }), free: false };
+  return { finding: finding("holder", "ok", what, { line }), isFree: false };
 }
 
 function poslineHolding(pid: Holder["pid"], processes: Processes): string | undefined {

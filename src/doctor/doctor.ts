@@ -3,7 +3,7 @@ import { quoted } from "../core/shell-text.ts";
 import { listDevices } from "../device/devices.ts";
 import { type ServiceAccount, serviceAccount } from "./accounts.ts";
 import { competingProgramFindings } from "./competing-programs.ts";
-import { checkHolders, deviceFinding, findDevice, permissionFindings, stopCommand } from "./device.ts";
+import { checkHolders, deviceFinding, findDevice, permissionFindings, seeAll, stopCommand } from "./device.ts";
 import { diagnoseLine } from "./diagnosis.ts";
 import { type Finding, finding } from "./finding.ts";
 import { type Host, type HostPlaces, hostOf } from "./host.ts";
@@ -19,9 +19,9 @@ import { usbSettingsFindings } from "./usb-settings.ts";
 /**
  * Checks everything between a till and its terminal, and says of each thing what it found, why, and what fixes it.
  *
- * It only reads, with one exception: on a line that no process holds it sends each service its probe, the read-only request that
- * posline itself begins with, and leaves the line as clean as it found it. It changes nothing on the host, runs no shell and
- * needs no root, though root sees more. It decides what is wrong and knows neither flags nor colours.
+ * It only reads, with one exception: on a line that surely no process holds it sends each service its probe, the read-only request
+ * that posline itself begins with, and leaves the line as clean as it found it. It changes nothing on the host, runs no shell and
+ * needs no root, though only root sees whether another user's program holds a line. It decides what is wrong and knows neither flags nor colours.
  */
 
 /** What was checked, and what was found. */
@@ -183,19 +183,21 @@ async function* lineFindings({ name, line, config, service }: LineFacts, facts: 
   const { host, processes } = facts;
   const holders = await checkHolders(name, node, host, processes);
   yield [deviceFinding(name, line.path, node, device), holders.finding];
-  const isServed = !holders.free && holders.finding.level === "ok";
+  const isServed = holders.isFree === false && holders.finding.level === "ok";
   const permission = await permissionFindings(name, node, { ...facts, isServed });
   yield permission.findings;
   const programs = await competingProgramFindings(name, node, { device, host, processes });
   yield programs.findings;
   yield await usbSettingsFindings(name, node, device, host);
   yield lineStateFindings({ ...line, name, node }, service);
-  if (!holders.free) {
+  if (holders.isFree === false) {
     const cure = `${await stopCommand(node, host, processes)}, then this command again, for a full test`;
     yield [notProbed(name, "the device is in use", cure)];
-  } else if (!permission.mine) yield [notProbed(name, "this user may not open the device", "sudo posline doctor")];
+  } else if (!permission.mine) yield [notProbed(name, "this user may not open the device", seeAll)];
   else if (programs.inUse) yield [notProbed(name, "the device is a console")];
   else if (isForTills(name, config)) yield [notProbedTill(name, node)];
+  else if (holders.isFree === "unknown")
+    yield [notProbed(name, "another user's program may have the device open, and a probe would disturb it", seeAll)];
   else {
     const toProbe = { name, config: line, device: node, services: config.services };
     yield await (facts.scan ? scanLine : diagnoseLine)(toProbe, host, facts.progress);

@@ -153,6 +153,29 @@ test("lookForHolders() says that holders are hidden when a program may not be lo
   }
 });
 
+test("lookForHolders() says that holders are hidden where a program's command line may not be read either", async () => {
+  const proc = processTable(812, ["/dev/ttyUSB97"]);
+  chmodSync(join(proc, "812", "fd"), 0o000);
+  chmodSync(join(proc, "812", "cmdline"), 0o000);
+  const found = await asNobody(() => lookForHolders(["/dev/ttyUSB97"], proc));
+  chmodSync(join(proc, "812", "fd"), 0o755);
+  assert.deepEqual(found.get("/dev/ttyUSB97"), { holders: [], hidden: true });
+});
+
+test("lookForHolders() says that holders are hidden where the process table leaves out other users' processes, but for root", async () => {
+  const hides = async (mount: string) => {
+    const proc = processTable(812, []);
+    writeFileSync(join(proc, "self", "mountinfo"), `24 30 0:22 / / rw - ext4 /dev/sda1 rw\n25 30 0:23 / /proc rw - ${mount}\n`);
+    const look = async () => (await lookForHolders(["/dev/ttyUSB97"], proc)).get("/dev/ttyUSB97")?.hidden;
+    if (process.geteuid?.() === 0) assert.equal(await look(), false);
+    return asNobody(look);
+  };
+  for (const how of ["invisible", "2", "noaccess", "ptraceable"])
+    assert.equal(await hides(`proc proc rw,hidepid=${how}`), true, how);
+  for (const how of ["off", "0"]) assert.equal(await hides(`proc proc rw,hidepid=${how}`), false, how);
+  assert.equal(await hides("proc proc rw"), false);
+});
+
 test("lookForHolders() says that holders are hidden when there is no process table", async () => {
   assert.deepEqual((await lookForHolders(["/dev/x"], "/absent")).get("/dev/x"), { holders: [], hidden: true });
 });

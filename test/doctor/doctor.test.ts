@@ -106,6 +106,16 @@ test("examine() warns of secrets that every user may read, and tells a user who 
   }
 });
 
+test("examine() sends nothing where another user's program may have the device, and says that root can see it", async () => {
+  const { host, line } = soundBox();
+  const report = await examined({ line: "till" }, { ...host.places, proc: host.at("unseen") });
+  const [holder, answer] = [one(report, "holder", "skipped"), one(report, "answer", "skipped")];
+  assert.match(holder.what, /^no process has it open, as far as this user can see: /);
+  assert.match(answer.what, /^terminal not tested: another user's program may have the device open/);
+  assert.deepEqual([holder.cure, answer.cure], ["sudo posline doctor --line till", "sudo posline doctor --line till"]);
+  assert.equal(line.openings, 0);
+});
+
 test("examine() looks at the line that is named, by its name, its device, or one that no file has", async () => {
   const { host, node } = soundBox();
   for (const named of ["till", node]) assert.equal((await look(host, named)).verdict, "ok", named);
