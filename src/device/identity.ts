@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { readUsbName, type UsbName, writeUsbName } from "../config/device-name.ts";
@@ -12,7 +13,7 @@ import {
   noDevice,
   noDriver,
 } from "./open-errors.ts";
-import { aliases, listUsbIdentities, listUsbTtys, type Trees, type UsbIdentity, type UsbTty } from "./sysfs.ts";
+import { aliases, listUsbIdentities, listUsbTtys, nodeNameOf, type Trees, type UsbIdentity, type UsbTty } from "./sysfs.ts";
 import { OpenError } from "./transport.ts";
 
 /**
@@ -31,8 +32,8 @@ export async function resolveDevice(path: string, trees: Trees = {}): Promise<st
   const name = readUsbName(path);
   if (name !== undefined) return findUsb(path, name, trees);
   if (/^usb:/i.test(path)) throw refusal(malformedName(path));
-  const device = await follow(path);
   const { sys = "/sys", dev = "/dev" } = trees;
+  const device = await follow(path, sys, dev);
   if (dirname(normalize(path)) === join(dev, "serial", "by-id")) await refuseShared(path, device, sys, dev);
   return device;
 }
@@ -40,17 +41,29 @@ export async function resolveDevice(path: string, trees: Trees = {}): Promise<st
 const refusal = (cause: Cause) => new OpenError(cause);
 
 /** Follows links. A dangling one is a device that isn't there: udev makes and drops its links a moment after the kernel. */
-async function follow(path: string): Promise<string> {
-  let isDevice: boolean;
+async function follow(path: string, sys: string, dev: string): Promise<string> {
+  let node: Stats;
   let device: string;
   try {
     device = await realpath(path);
-    isDevice = (await stat(device)).isCharacterDevice();
+    node = await stat(device);
   } catch (error) {
     throw refusal(isGone(error) ? noDevice(path) : cannotOpen(path, String(error)));
   }
-  if (!isDevice) throw refusal(isNoSerialDevice(path));
-  return device;
+  if (!node.isCharacterDevice()) throw refusal(isNoSerialDevice(path));
+  return (await kernelNode(node.rdev, sys, dev)) ?? device;
+}
+
+/**
+ * The kernel's own node of a device, for one that a person has made beside it (`mknod`, a bind mount): locks and holders are known by the
+ * node, so two nodes of one device would be two devices, each free. undefined where there is none, as in a container.
+ */
+async function kernelNode(rdev: number, sys: string, dev: string): Promise<string | undefined> {
+  const name = await nodeNameOf(rdev, sys);
+  if (name === undefined) return undefined;
+  const own = await realpath(join(dev, name)).catch(() => undefined);
+  const node = own === undefined ? undefined : await stat(own).catch(() => undefined);
+  return node?.isCharacterDevice() === true && node.rdev === rdev ? own : undefined;
 }
 
 function isGone(error: unknown): boolean {

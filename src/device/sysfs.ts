@@ -65,8 +65,18 @@ export function numbersOf(dev: number): { readonly major: bigint; readonly minor
 
 /** What kind of device a character device's number stands for: `tty`, `mem`; undefined where sysfs doesn't say, as of a pty. */
 export async function classOf(rdev: number, sys: string): Promise<string | undefined> {
+  return linkName(join(charDevice(rdev, sys), "subsystem"));
+}
+
+/** The kernel's own name for a character device's node, in `/dev`: `ttyUSB0`; undefined where sysfs doesn't say, as of a pty. */
+export async function nodeNameOf(rdev: number, sys: string): Promise<string | undefined> {
+  const text = await readFile(join(charDevice(rdev, sys), "uevent"), "latin1").catch(() => "");
+  return /^DEVNAME=(.+)$/m.exec(text)?.[1];
+}
+
+function charDevice(rdev: number, sys: string): string {
   const { major, minor } = numbersOf(rdev);
-  return linkName(join(sys, "dev", "char", `${major}:${minor}`, "subsystem"));
+  return join(sys, "dev", "char", `${major}:${minor}`);
 }
 
 /** The ttys of USB adapters, by name. */

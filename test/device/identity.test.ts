@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { realpathSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { realpathSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -147,6 +148,21 @@ test("resolveDevice() says what is wrong with a malformed name, a file, and a pa
   const file = join(box.root, "group");
   assert.equal(await refusal(file, box), `${file} is not a serial device: "posline ports" lists the serial devices`);
   assert.match(await refusal(join(file, "x"), box), /x cannot be opened: .*ENOTDIR/);
+});
+
+test("resolveDevice() takes another node of a device for the kernel's own, so that both have one lock", async () => {
+  const box = new Box();
+  const own = join(box.places.dev, "ttyUSB7");
+  box.write("sys/dev/char/1:7/uevent", "MAJOR=1\nMINOR=7\nDEVNAME=ttyUSB7\n");
+  assert.equal(await resolveDevice("/dev/full", box.places), "/dev/full", "the kernel's own isn't there, as in a container");
+  symlinkSync("/dev/zero", own);
+  assert.equal(await resolveDevice("/dev/full", box.places), "/dev/full", "its name is another device's");
+  rmSync(own);
+  symlinkSync("/dev/full", own);
+  const copy = join(box.root, "copy");
+  // Only root may make a node.
+  const isMade = spawnSync("mknod", [copy, "c", "1", "7"]).status === 0;
+  assert.equal(await resolveDevice(isMade ? copy : own, box.places), "/dev/full");
 });
 
 test("resolveDevice() finds nothing on a box without sysfs", async () => {
