@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../core/error-code.ts";
-import { numbersOf } from "./sysfs.ts";
+import { isPty, numbersOf } from "./sysfs.ts";
 
 /**
  * Who has a device open. Linux shows it in two places: the descriptors of each process, which only its user and root may see,
@@ -34,16 +34,20 @@ export async function holdersOf(path: string, proc = "/proc"): Promise<Holder[]>
 /** The holders of several devices, in one walk over the processes. */
 export async function lookForHolders(paths: readonly string[], proc = "/proc"): Promise<Map<string, Holders>> {
   const byDevice = new Map<string, Set<number>>();
+  const byNumber = new Map<number, Set<number>>();
   const devices = new Map<string, string>();
   for (const path of paths) {
     // A device that is gone keeps its name: a holder of the old node shows up with it.
     const device = await realpath(path).catch(() => path);
+    const pids = byDevice.get(device) ?? new Set();
     devices.set(path, device);
-    byDevice.set(device, new Set());
+    byDevice.set(device, pids);
+    const number = await numberOf(device);
+    if (number !== undefined) byNumber.set(number, pids);
   }
   const names = await readdir(proc).catch(() => []);
   const seen = await Promise.all(
-    names.filter((name) => /^\d+$/.test(name)).map((pid) => lookInto(Number(pid), proc, byDevice)),
+    names.filter((name) => /^\d+$/.test(name)).map((pid) => lookInto(Number(pid), proc, byDevice, byNumber)),
   );
   const hidden = names.length === 0 || seen.includes(false) || (await hidesProcesses(proc));
   await addLockHolders(byDevice, proc);
@@ -63,7 +67,12 @@ export async function lookForHolders(paths: readonly string[], proc = "/proc"): 
 }
 
 /** Adds one process to the devices it has open; false when it may not be looked into. */
-async function lookInto(pid: number, proc: string, byDevice: ReadonlyMap<string, Set<number>>): Promise<boolean> {
+async function lookInto(
+  pid: number,
+  proc: string,
+  byDevice: ReadonlyMap<string, Set<number>>,
+  byNumber: ReadonlyMap<number, Set<number>>,
+): Promise<boolean> {
   const folder = join(proc, String(pid), "fd");
   let descriptors: string[];
   try {
@@ -74,9 +83,18 @@ async function lookInto(pid: number, proc: string, byDevice: ReadonlyMap<string,
   for (const descriptor of descriptors) {
     const target = await readlink(join(folder, descriptor)).catch(() => "");
     // The kernel marks a node that was taken away while it is held: an unplugged adapter.
-    byDevice.get(target.replace(/ \(deleted\)$/, ""))?.add(pid);
+    const pids = byDevice.get(target.replace(/ \(deleted\)$/, ""));
+    if (pids !== undefined) pids.add(pid);
+    // A container may have given the device a name of its own.
+    else if (target.startsWith("/dev/")) byNumber.get((await numberOf(join(folder, descriptor))) ?? Number.NaN)?.add(pid);
   }
   return true;
+}
+
+/** A character device's number, whatever its name; none of a pty, whose number another container's may have too. */
+async function numberOf(path: string): Promise<number | undefined> {
+  const node = await stat(path).catch(() => undefined);
+  return node?.isCharacterDevice() !== true || isPty(node.rdev) ? undefined : node.rdev;
 }
 
 /**

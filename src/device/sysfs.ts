@@ -63,6 +63,12 @@ export function numbersOf(dev: number): { readonly major: bigint; readonly minor
   return { major, minor };
 }
 
+/** Whether a character device is a pseudo terminal (UNIX98_PTY_SLAVE_MAJOR and the seven behind it). */
+export function isPty(rdev: number): boolean {
+  const { major } = numbersOf(rdev);
+  return major >= 136n && major <= 143n;
+}
+
 /** What kind of device a character device's number stands for: `tty`, `mem`; undefined where sysfs doesn't say, as of a pty. */
 export async function classOf(rdev: number, sys: string): Promise<string | undefined> {
   return linkName(join(charDevice(rdev, sys), "subsystem"));

@@ -12,7 +12,7 @@ import {
   serviceUser,
   stopUnit,
 } from "../device/open-errors.ts";
-import { classOf } from "../device/sysfs.ts";
+import { classOf, isPty } from "../device/sysfs.ts";
 import { OpenError } from "../device/transport.ts";
 import { mayUse, type ServiceAccount } from "./accounts.ts";
 import { causeFinding, type Finding, type FindingDetails, finding } from "./finding.ts";
@@ -154,18 +154,16 @@ async function serviceFinding(
     return [finding("permission", "bad", what, { line, ...(cure === undefined ? {} : { cure }) })];
   }
   const major = (here.rdev >>> 8) & 0xfff;
-  if (here.isCharacterDevice() && !(await isAllowed(major, units, host))) {
+  // Pseudo terminals are always allowed.
+  if (here.isCharacterDevice() && !isPty(here.rdev) && !(await isAllowed(major, units, host))) {
     const what = `posline.service may open no devices of this kind (major ${major})`;
     return [finding("permission", "bad", what, { line, cure: permissionCures.unit(major) })];
   }
   return [finding("permission", "ok", `the service's user ${serviceUser} may open it`, { line })];
 }
 
-/** Pseudo terminals are always allowed. */
-const ptyMajors = [136, 143] as const;
-
 async function isAllowed(major: number, { devices }: SystemdUnits, host: Host): Promise<boolean> {
-  if (devices === "all" || (major >= ptyMajors[0] && major <= ptyMajors[1])) return true;
+  if (devices === "all") return true;
   const table = (await readTextAt(host.proc, "devices")) ?? "";
   const names = [...table.matchAll(/^\s*(\d+) (\S+)$/gm)].filter(([, id]) => Number(id) === major).map(([, , name]) => name);
   return devices.some(

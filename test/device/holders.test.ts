@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -85,6 +85,15 @@ test("holdersOf() finds a holder through another name of the device", async () =
   } finally {
     close(line);
   }
+});
+
+test("holdersOf() finds a holder whose container gave the device a name of its own", async () => {
+  // Only root may make a second node; elsewhere it is the same one.
+  const own = join(mkdtempSync(join(folder, "own-")), "ttyUSB0");
+  const isMade = spawnSync("mknod", [own, "c", "1", "7"]).status === 0;
+  const proc = processTable(812, ["/dev/null", "/dev/full"]);
+  assert.deepEqual(await holdersOf(isMade ? own : "/dev/full", proc), [{ pid: 812, name: "ModemManager" }]);
+  assert.deepEqual(await holdersOf("/dev/zero", proc), []);
 });
 
 test("holdersOf() finds who still holds an adapter that was unplugged", async () => {
