@@ -114,6 +114,12 @@ export class BridgePorts {
     return prepared;
   }
 
+  /** Closes what was opened for a configuration that won't be used. */
+  async discard(prepared: PreparedPorts): Promise<void> {
+    const made = [...prepared].filter(([place]) => !this.#ports.has(place) && !this.#unserved.has(place));
+    await Promise.all(made.map(([, { port }]) => port.answering.close()));
+  }
+
   /** Lets a configuration's services be reached, and no others. */
   take(prepared: PreparedPorts): void {
     for (const [place, { port, wanted }] of prepared) {

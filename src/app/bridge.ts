@@ -215,21 +215,21 @@ class RunningBridge implements Bridge {
 
   /** At the start too: everything that can fail does so before anything changes. */
   async reload(config: Config): Promise<void> {
-    if (this.#config !== undefined) {
-      refuseRestarts(this.#config, config, ["journal", "admin"]);
-      const before = Object.keys(this.#config.services);
-      refuseForgotten(before, Object.keys(config.services), this.#journal?.unended() ?? []);
-    }
+    if (this.#config !== undefined) refuseRestarts(this.#config, config, ["journal", "admin"]);
     const served = servedBy(config);
     const validate = await validatorFor(served);
     const lines = this.#lines.prepare(sharedLines(config));
     const handlers = new Map<ServiceName, Handler>();
-    let ports: PreparedPorts;
+    let ports: PreparedPorts = new Map();
     try {
       ports = await this.#ports.prepare(served.map((each) => this.#wanted(each, lines, validate, handlers)));
+      // At the last moment: a sale may have come while the ports were opened.
+      const before = Object.keys(this.#config?.services ?? {});
+      refuseForgotten(before, Object.keys(config.services), this.#journal?.unended() ?? []);
     } catch (error) {
       this.#followers.drop();
-      await this.#lines.discard(lines, this.#config === undefined ? "start failed" : "the new configuration was refused");
+      const why = this.#config === undefined ? "start failed" : "the new configuration was refused";
+      await Promise.all([this.#ports.discard(ports), this.#lines.discard(lines, why)]);
       throw error;
     }
     this.#ports.take(ports);

@@ -120,6 +120,8 @@ export class Journal implements OperationHistory {
   readonly #onUnknown: JournalOptions["onUnknown"];
   readonly #recent: RecentOperations;
   #open: OpenOperation[] = [];
+  /** What is being recorded, and is sent then. */
+  readonly #recording = new Set<SentRecord>();
   /** What was open, until it was settled as failed. */
   readonly #failed = new WeakMap<Sending, OpenOperation>();
   /** What was on the line when a process before ended, but for what is proven to have failed. */
@@ -172,9 +174,12 @@ export class Journal implements OperationHistory {
     return this.#open.slice(-unknownMax).map(({ sent, cause }) => asUnknown(sent, cause));
   }
 
-  /** Operations whose tills may send them again to learn how they ended: of unknown outcome, in flight, or followed and without an end. */
+  /**
+   * Operations whose tills may send them again to learn how they ended: of unknown outcome, in flight or about to be, or followed and
+   * without an end.
+   */
   unended(): readonly Pick<SentRecord, "service" | "route" | "key">[] {
-    return [...this.#recent.unended(), ...this.#open.map(({ sent }) => sent)];
+    return [...this.#recent.unended(), ...this.#open.map(({ sent }) => sent), ...this.#recording];
   }
 
   /** The operations of unknown outcome that can still be settled, the last one last. */
@@ -210,7 +215,9 @@ export class Journal implements OperationHistory {
       sent: async () => {
         lastOrder = this.#recent.lastOrder;
         sent = this.#recorder.add(record);
+        this.#recording.add(record);
         const isRecorded = await sent.recorded;
+        this.#recording.delete(record);
         isResent = this.#isCopy(call, route, () => record);
         if (isResent) throw resent(call);
         refuseOutdated(call, this.#recent.lastOrderOf(record));

@@ -878,7 +878,9 @@ test("Journal.unended() has what its tills may send again to learn how it ended,
   const keys = () => journal.unended().map(({ service, route, key }) => `${service} ${route} ${key}`);
   const call = (key: string) => journal.begin(callOf(key), routeTo());
   const inFlight = call("OUT");
-  await inFlight.sent();
+  const recording = inFlight.sent();
+  assert.deepEqual(keys(), ["bank /sale OUT"], "it is sent once it is recorded");
+  await recording;
   const relayed = call("RELAYED");
   await relayed.sent();
   await relayed.ended(success);

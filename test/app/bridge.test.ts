@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { mock, test } from "node:test";
+import { startBridge } from "../../src/app/bridge.ts";
+import type { Config } from "../../src/config/config.ts";
+import { journalDefaults, lineDefaults } from "../../src/config/limits.ts";
+import { openLog } from "../../src/core/log.ts";
+import { HttpListener } from "../../src/http/listener.ts";
+import { ask, scratchFolder } from "../support/bridge-process.ts";
+import { freePorts } from "../support/free-port.ts";
+import { serviceConfigOf } from "../support/service-config.ts";
+
+import { answering, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+test("Bridge.reload() is refused for a sale that came while its ports were being opened, and closes what it opened", async () => {
+  const folder = scratchFolder();
+  const terminal = new Terminal(
+    join(folder.path, "tty"),
+    answering(() => undefined),
+  );
+  const isOut = () => terminal.asked.some(({ text }) => text.startsWith("/sale"));
+  const [port = 0, other = 0] = await freePorts(2);
+  const bank = serviceConfigOf({ port, replyTimeoutMs: { "/sale": 3_001 } });
+  const config: Config = {
+    lines: { till: { ...lineDefaults, path: terminal.link } },
+    services: { bank },
+    journal: { ...journalDefaults, folder: folder.path, resolve: false },
+    log: { level: "info" },
+  };
+  const bridge = await startBridge({ config, log: openLog("silent"), emulated: undefined, sockets: [] });
+  try {
+    await until(() => bridge.lines[0]?.state === "idle", "the line to be clean");
+    let sale: ReturnType<typeof ask> | undefined;
+    const { listen } = HttpListener.prototype;
+    const opening = mock.method(HttpListener.prototype, "listen", async function (this: HttpListener) {
+      sale = ask(port, "POST", "/sale", '{"pay_id":"A-1","amount":100,"currency_name":"EUR"}');
+      await until(isOut, "the sale on the line");
+      return listen.call(this);
+    });
+    const renamed = { "bank-1": bank, qr: serviceConfigOf({ contract: "qr", port: other }) };
+    await assert.rejects(bridge.reload({ ...config, services: renamed }), {
+      message: /^Cannot reload: services\.bank was taken away or renamed, and how \/sale A-1 of it ended is unknown: /,
+    });
+    opening.mock.restore();
+    assert.deepEqual(
+      bridge.listening.map(({ service }) => service),
+      ["bank"],
+    );
+    await assert.rejects(ask(other, "POST", "/check", "{}"), /ECONNREFUSED/);
+    assert.equal((await sale)?.headers["x-posline-outcome"], "unknown");
+  } finally {
+    await bridge.stop();
+    terminal.unplug();
+    folder.remove();
+  }
+});
