@@ -4,6 +4,7 @@ import { adminDefaults } from "../config/limits.ts";
 import { meet } from "../config/rules.ts";
 import type { ServiceName } from "../core/call.ts";
 import { codeOf } from "../core/error-code.ts";
+import { loopTurns } from "../core/loop-turns.ts";
 import { urlHost } from "../core/url-host.ts";
 import { HttpListener, type HttpListenerOptions } from "../http/listener.ts";
 import type { ListeningSocket } from "../systemd/descriptors.ts";
@@ -23,6 +24,12 @@ export interface WantedPort {
   readonly line: string;
   readonly options: HttpListenerOptions;
 }
+
+/**
+ * Turns of the event loop in which what lies in a port's backlog is accepted before the port is closed: Node accepts one connection in a
+ * turn. It would be reset, and its till not know whether its request had been sent.
+ */
+const acceptTurns = 32;
 
 /** The configuration doesn't match systemd's sockets. Its exit code says that the configuration must be fixed. */
 export class SocketsError extends Error {
@@ -66,6 +73,8 @@ export class BridgePorts {
   /** systemd's sockets that no service has now. */
   readonly #unserved = new Map<Address, Answering>();
   readonly #closing = new Set<Promise<void>>();
+  /** Until then ports that were taken away listen. */
+  #accepted = Promise.resolve();
 
   /**
    * @param sockets What systemd listens on; none when posline is to listen by itself.
@@ -97,6 +106,8 @@ export class BridgePorts {
   async prepare(all: readonly WantedPort[]): Promise<PreparedPorts> {
     const prepared = new Map<Address, { port: Port; wanted: WantedPort }>();
     const opened: Answering[] = [];
+    // A configuration may take a port back at once.
+    await this.#accepted;
     try {
       for (const wanted of all) {
         const place = this.#placeOf(wanted);
@@ -201,8 +212,10 @@ export class BridgePorts {
     return new Answering(listeners);
   }
 
+  /** systemd's sockets stay open: what posline hasn't accepted there waits for the next process. */
   #close(answering: Answering): void {
-    const closed = answering.close().finally(() => this.#closing.delete(closed));
+    if (this.#sockets.length === 0) this.#accepted = loopTurns(acceptTurns);
+    const closed = this.#accepted.then(() => answering.close()).finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
   }
 }

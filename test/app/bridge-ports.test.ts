@@ -5,6 +5,7 @@ import { BridgePorts, socketForAdmin } from "../../src/app/bridge-ports.ts";
 import { unserved } from "../../src/app/unserved.ts";
 import { adminDefaults } from "../../src/config/limits.ts";
 import { contracts } from "../../src/contract/contracts.ts";
+import { ask } from "../support/bridge-process.ts";
 import { freePorts } from "../support/free-port.ts";
 
 const report = { exchange: () => {}, error: () => {} };
@@ -53,6 +54,20 @@ test("BridgePorts refuses a host that meets one of its own on the same port by n
     other.close();
     await ports.close();
   }
+});
+
+test("BridgePorts answers those whose connections only the kernel had accepted when their port was taken away, and takes it back at once", async () => {
+  const [port = 0] = await freePorts(1);
+  const ports = new BridgePorts([], report);
+  ports.take(await ports.prepare([{ line: "till", options: unserved(port, report) }]));
+  const answers = Promise.all(Array.from({ length: 8 }, () => ask(port, "POST", "/sale", "{}")));
+  // Each connects before the event loop turns, and so before the port can accept one of them.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  ports.take(await ports.prepare([]));
+  ports.take(await ports.prepare([{ line: "till", options: unserved(port, report) }]));
+  assert.deepEqual([...new Set((await answers).map(({ status }) => status))], [503]);
+  await ports.close();
+  await assert.rejects(ask(port, "POST", "/sale", "{}"), /ECONNREFUSED/);
 });
 
 test("socketForAdmin() refuses a socket that the network reaches without a token, with what to do", () => {
