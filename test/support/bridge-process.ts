@@ -14,10 +14,21 @@ export interface HttpAnswer {
   readonly ms: number;
 }
 
-/** A folder that is gone after the test. */
+/** Those that are there: node ends a test file once nothing is waited for, and an `after` that has not come to its end removes none. */
+const scratch = new Set<string>();
+process.on("exit", () => {
+  for (const path of scratch) rmSync(path, { recursive: true, force: true });
+});
+
+/** A folder that is gone after the test, or with this process. */
 export function scratchFolder(prefix = "posline-"): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), prefix));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  scratch.add(path);
+  const remove = () => {
+    scratch.delete(path);
+    rmSync(path, { recursive: true, force: true });
+  };
+  return { path, remove };
 }
 
 export interface BridgeOptions {

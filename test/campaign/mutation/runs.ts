@@ -1,4 +1,7 @@
 import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { Built } from "./build.ts";
 import type { Reached } from "./child.ts";
@@ -25,12 +28,14 @@ const limitFactor = 4;
  */
 export function runTests(built: Built, mutant: number, file: string, tests: readonly TestKey[] | undefined, limitMs: number) {
   const order = { mutant, file, build: built.bundles.get(file), ...(tests && { tests }) };
+  // It is ended in the midst of its tests, which then remove nothing.
+  const scratch = mkdtempSync(join(tmpdir(), "posline-mutant-"));
   return new Promise<Run>((resolve) => {
     const child = spawn(
       process.execPath,
       [`--max-old-space-size=${heapMb}`, "--test-reporter=tap", "--test-reporter-destination=/dev/null", built.child],
       {
-        env: { ...process.env, MUTATION_ORDER: JSON.stringify(order), NODE_TEST_CONTEXT: undefined },
+        env: { ...process.env, TMPDIR: scratch, MUTATION_ORDER: JSON.stringify(order), NODE_TEST_CONTEXT: undefined },
         stdio: ["ignore", "ignore", "ignore", "pipe"],
         detached: true,
       },
@@ -59,6 +64,7 @@ export function runTests(built: Built, mutant: number, file: string, tests: read
     child.once("close", (code) => {
       clearTimeout(timer);
       end();
+      rmSync(scratch, { recursive: true, force: true });
       const lines = text.split("\n").flatMap((line) => {
         const at = line.indexOf(" ");
         return at < 0 ? [] : [[line.slice(0, at), JSON.parse(line.slice(at + 1))] as const];
