@@ -1,5 +1,5 @@
 import { accessSync, constants, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Environment } from "./overrides.ts";
 
 /** Where the installed service's user, secrets and state are; the tests have files of their own. */
@@ -11,12 +11,14 @@ export interface ServicePlaces {
 /**
  * The environment of the installed service: systemd tells it by variables where its secrets and its state folder are, and a shell
  * doesn't know them. For commands that look at the file that the service itself reads: what it has must not be told as missing.
- * @returns `env` as it is where the service isn't installed.
+ * @returns `env` as it is where the service isn't installed, or where it names another file: what the service has isn't that one's.
  */
 export function serviceEnvironment(
   env: Environment,
   { etc = "/etc", state = "/var/lib/posline" }: ServicePlaces = {},
 ): Environment {
+  const named = env["POSLINE_CONFIG"];
+  if (named !== undefined && resolve(named) !== join(etc, "posline", "posline.json")) return env;
   if (!listsService(join(etc, "passwd"))) return env;
   const credentials = join(etc, "posline", "credentials");
   return { STATE_DIRECTORY: state, ...(mayRead(credentials) ? { CREDENTIALS_DIRECTORY: credentials } : {}), ...env };

@@ -28,3 +28,10 @@ test("serviceEnvironment() has what systemd gives the installed service: nothing
   const given = { STATE_DIRECTORY: "/srv/posline", CREDENTIALS_DIRECTORY: "/run/credentials/posline.service" };
   assert.deepEqual(serviceEnvironment(given, { etc, state }), given, "the service's own comes first");
 });
+
+test("serviceEnvironment() gives the service's secrets to no other file than its own", () => {
+  const own = join(etc, "posline", "posline.json");
+  assert.ok("CREDENTIALS_DIRECTORY" in serviceEnvironment({ POSLINE_CONFIG: own }, { etc, state }));
+  const elsewhere = { POSLINE_CONFIG: join(folder, "posline.json") };
+  assert.equal(serviceEnvironment(elsewhere, { etc, state }), elsewhere);
+});
