@@ -232,7 +232,9 @@ export class Doubts {
       doubt.state = lost;
     }
     const { device: sentOver } = operation.sent;
-    if (isByOtherContract(sentOver, device) || (!answer.success && isElsewhere(sentOver, device))) {
+    // What stood under a key that may be another one's too was asked of the terminal that it was sent to.
+    const isFound = answer.success && !recovery.baseline;
+    if (isByOtherContract(sentOver, device) || (!isFound && isElsewhere(sentOver, device))) {
       doubt.lastAnswer = `${answerText(answer)}: this proves nothing, ${sentElsewhere}`;
       return;
     }

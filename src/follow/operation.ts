@@ -453,16 +453,20 @@ export class Operation {
   /** Another terminal's word: that it knows nothing of it, or only failures, proves nothing. */
   get #elsewhere(): string {
     if (this.#call !== undefined) return "its service has another device or contract by now";
-    return `${sentElsewhere}, and the terminal there doesn't have it`;
+    const { baseline } = this.#options.recovery;
+    const there = baseline ? "what stands under its key there may be another operation" : "the terminal there doesn't have it";
+    return `${sentElsewhere}, and ${there}`;
   }
 
   /**
-   * Whether an answer that came over this device may be another terminal's. Of one that was sent elsewhere a success is the terminal's own;
-   * before the sending, all that counts is what the terminal knows that it will go to.
+   * Whether an answer that came over this device may be another terminal's. Of one that was sent elsewhere a success is the terminal's own,
+   * unless its key may be another one's too: what stood under it before was asked of the terminal that it was sent to. Before the sending,
+   * all that counts is what the terminal knows that it will go to.
    */
   #provesNothing({ status }: Reply, device: string | undefined): boolean {
     if (this.#call !== undefined) return isElsewhere(device, this.#options.present().device);
-    return status !== "success" && isElsewhere(this.#sentOver, device);
+    const isOwn = status === "success" && !this.#options.recovery.baseline;
+    return !isOwn && isElsewhere(this.#sentOver, device);
   }
 }
 

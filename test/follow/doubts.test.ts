@@ -248,6 +248,22 @@ test("Doubts takes what the terminal on another device knows for proof, and not 
   assert.deepEqual(bench.unknown, []);
 });
 
+test("Doubts takes nothing that the terminal on another device knows for a refund: it may be its sale", async () => {
+  const bench = await benchOf(time, () => ended("APPROVED"));
+  await bench.lose("A", { route: "/refund", isFresh: true, over: "bank old" });
+  await bench.lose("B", { route: "/refund", isFresh: true, over: askedOver });
+  const [operation] = bench.journal.open;
+  assert.ok(operation);
+  for (const answers of [inProgress, ended("APPROVED")]) {
+    await time.advance(11_000);
+    bench.answers = () => answers;
+    for (const key of ["A", "B"]) await bench.ask("/check", { pay_id: key });
+  }
+  assert.deepEqual([bench.unknown, bench.told.settlings], [["A"], ["bank /refund B approved answer"]]);
+  assert.equal(bench.journal.progressOf(operation).isAccepted, false);
+  assert.match(bench.doubts.triedOf(operation).lastAnswer ?? "", /^success: this proves nothing, it was sent over another device/);
+});
+
 test("Doubts takes no answer by another contract for an operation's: it is about another one of the same number", async () => {
   const bench = await benchOf(time, () => ({ status: "success", code: 0, docStatus: 1, documentID: 12, documentExtID: "A" }));
   // Its service had another contract when it was sent than the one that it is asked by.

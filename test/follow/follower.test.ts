@@ -1154,6 +1154,32 @@ test("Follower sends no cancel by what another device knew under its key: it ask
   assert.deepEqual(routes.slice(0, 2), ["/check", "/cancel"]);
 });
 
+test("Follower takes no end of another device for a refund's: under its key there may be its sale", async () => {
+  const box = following(() => running, { route: "/refund", device: "A" });
+  let isDone = false;
+  const first = terminalAt(box, "A", contracts.bank, takesMs, ({ route }) => {
+    if (route === "/refund") return lost;
+    return isDone ? { status: "success", data: { status: "APPROVED", txn_id: "T-2" } } : absent;
+  });
+  const asked: string[] = [];
+  const second = terminalAt(box, "B", contracts.bank, takesMs, ({ route }) => {
+    asked.push(route);
+    return approved;
+  });
+  box.follower.use(first);
+  const refund = { pay_id: "A-1", rrn: "1", amount: 1500 };
+  const asking = box.ask(refund, 60_000);
+  await time.until(() => box.history.find("bank", "/refund", "A-1") !== undefined, 30_000);
+  await time.advance(100);
+  box.follower.use(second);
+  await time.advance(60_000);
+  assert.match((await asking).stands, /^unknown/);
+  assert.ok(asked.length > 3 && asked.every((route) => route === "/check"), String(asked));
+  isDone = true;
+  box.follower.use(first);
+  assert.match((await ended(box.ask(refund))).stands, /^approved by \/check/);
+});
+
 test("Follower asks no other contract's terminal about an operation, and tells no end by it", async () => {
   const code = { pay_id: "Q-1", amount: 100, currency: "1", currency_name: "EUR", pay_system: "P" };
   const box = following(() => running, { service: "qr", route: "/showqrcode" });
