@@ -22,19 +22,15 @@ const baudRate = 115_200;
 /** What the terminal has of an operation. `unprinted`: closed, and its print is missing. */
 export type Standing = "absent" | "running" | "approved" | "declined" | "reversed" | "closed" | "unprinted";
 
-/** An operation, as the ledger finds it. */
+/** An operation, as a ledger finds it. What its service is called on the box is nothing that a terminal knows. */
 export interface Named {
-  readonly service: ServiceName;
   readonly contract: ContractName;
   readonly route: string;
   readonly key: string;
 }
 
-export interface Arrival {
-  readonly service: ServiceName;
-  readonly route: string;
-  readonly key: string;
-  /** What the terminal had of it before. */
+export interface Arrival extends Named {
+  /** What the terminals had of it before. */
   readonly before: Standing;
 }
 
@@ -45,18 +41,22 @@ export interface SettledTerminalOptions {
   readonly services: Readonly<Record<ServiceName, ContractName>>;
   readonly seed: number;
   readonly chances: readonly FaultChance[];
+  /** What all terminals have of an operation: a box may have asked another one before. */
+  readonly standing: (named: Named) => Standing;
 }
 
 export class SettledTerminal {
   /** The operations that were sent to it, in order. */
   readonly arrivals: Arrival[] = [];
   readonly #services: SettledTerminalOptions["services"];
+  readonly #standing: SettledTerminalOptions["standing"];
   readonly #emulator: Emulator;
   readonly #device: UnpluggableTty;
   readonly #listener: LineListener;
 
-  constructor({ link, services, seed, chances }: SettledTerminalOptions) {
+  constructor({ link, services, seed, chances, standing }: SettledTerminalOptions) {
     this.#services = services;
+    this.#standing = standing;
     this.#emulator = new Emulator({ merchantId, seed, chances });
     for (const [service, contract] of Object.entries(services)) {
       this.#emulator.play(service, { contract, merchantId });
@@ -85,8 +85,9 @@ export class SettledTerminal {
   }
 
   /** What it has of an operation now. */
-  standing({ service, contract, route, key }: Named): Standing {
-    const found = this.#recordOf(service, contract, route, key);
+  standing(named: Named): Standing {
+    const { contract } = named;
+    const found = this.#recordOf(named);
     if (found === undefined) return "absent";
     if (contract === "fiscal") {
       const { closed } = found;
@@ -101,8 +102,8 @@ export class SettledTerminal {
   }
 
   /** The number by which the terminal's answer names an operation that was carried out. */
-  numberOf({ service, contract, route, key }: Named): unknown {
-    return this.#recordOf(service, contract, route, key)?.[contract === "fiscal" ? "id" : "rrn"];
+  numberOf(named: Named): unknown {
+    return this.#recordOf(named)?.[named.contract === "fiscal" ? "id" : "rrn"];
   }
 
   /** No answer goes wrong from now on but by its amount. */
@@ -115,7 +116,8 @@ export class SettledTerminal {
     this.#device.close();
   }
 
-  #recordOf(service: ServiceName, contract: ContractName, route: string, key: string): JsonObject | undefined {
+  #recordOf({ contract, route, key }: Named): JsonObject | undefined {
+    const service = Object.keys(this.#services).find((name) => this.#services[name] === contract) ?? contract;
     const saved = this.#emulator.services[service]?.saved() ?? {};
     const list: unknown = contract === "fiscal" ? saved["documents"] : saved["operations"];
     const fits = (record: JsonObject) => {
@@ -131,8 +133,8 @@ export class SettledTerminal {
     const keyField = route?.polling === undefined ? undefined : route.key;
     const key = keyField === undefined ? undefined : jsonOf(call)[keyField];
     if (contract !== undefined && typeof key === "string") {
-      const named = { service: call.service, contract, route: call.route, key };
-      this.arrivals.push({ ...named, before: this.standing(named) });
+      const named = { contract, route: call.route, key };
+      this.arrivals.push({ ...named, before: this.#standing(named) });
     }
     return this.#emulator.answer(call);
   }

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { ContractName } from "../../src/core/call.ts";
+import type { ContractName, ServiceName } from "../../src/core/call.ts";
 import { magicAmounts } from "../../src/emulator/faults/magic-amounts.ts";
 import { bodyOf } from "./request-body.ts";
 import { type Named, servicesOf } from "./settled-terminal.ts";
@@ -66,6 +66,7 @@ export function killGapsOf(seed: number): readonly number[] {
 
 /** An operation as it goes out. */
 export interface Sending extends Named {
+  readonly service: ServiceName;
   readonly body: string;
   /** Another body under the same key. */
   readonly otherBody: string;

@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { settlingRulesOf } from "../../src/contract/settling.ts";
 import { isOperationEnd } from "../../src/core/followed.ts";
 import type { JsonObject } from "../../src/core/json-object.ts";
 import { parseFaultChance } from "../../src/emulator/faults/wire-fault.ts";
 import type { HttpAnswer } from "../support/bridge-process.ts";
 import { SettledBox } from "./settled-box.ts";
-import { SettledTerminal, type Standing, servicesOf } from "./settled-terminal.ts";
+import { type Change, lines, reloadsOf } from "./settled-setup.ts";
+import { type Named, SettledTerminal, type Standing, servicesOf } from "./settled-terminal.ts";
 import { killGapsOf, type Script, type Sending, scriptsOf, sendingOf } from "./settled-till.ts";
 
 /**
  * One world of followed operations: posline as a process, two lines of ptys, a terminal at the end of each, tills that crash and try
- * again, and kill -9 in between. What a word says is compared with the terminal's ledger at the moment when it comes.
+ * again, and reloads and kill -9 in between. What a word says is compared with the terminal's ledger at the moment when it comes.
  */
 
 export interface WorldOptions {
@@ -17,6 +19,8 @@ export interface WorldOptions {
   readonly operations: number;
   /** Tills of each line, each with one operation at a time. */
   readonly tills: number;
+  /** Whether posline is killed now and then; else each reload is waited for until the box is ready again. */
+  readonly isKilled: boolean;
   /** No operation is begun after so many milliseconds. */
   readonly beginMs: number;
   /** Milliseconds for which a till tries, and for which it tries once more when nothing is killed any more. */
@@ -33,6 +37,11 @@ export interface WorldResult {
   /** Operations that arrived at a terminal, each time. */
   arrivals: number;
   kills: number;
+  /** Milliseconds for which a call took longer than it waits, and for which the box wasn't ready after a reload, at most. */
+  longestMs: number;
+  notReadyMs: number;
+  /** Reloads, by what became of them. */
+  readonly reloads: Map<string, number>;
   /** How often each word was answered. */
   readonly words: Map<string, number>;
   /** What broke a promise, in words. */
@@ -42,8 +51,6 @@ export interface WorldResult {
   /** Operations of tills without a final word in the end, by why. */
   readonly open: Map<string, number>;
 }
-
-const lines = [1, 2] as const;
 
 /** Of all answers, also to questions and probes. Few enough that a line is mostly at work. */
 const chances = [
@@ -60,6 +67,12 @@ const chances = [
   "reserved-crc=0.01",
 ];
 
+/** Milliseconds beside what a call waits for, in which it is answered: its turn, its reply, its record, and a busy machine. */
+const callMsMax = 45_000;
+
+/** Milliseconds in which the box is ready again: the longest recovery that docs/operations.md has of terminals that answer at once. */
+const readyMsMax = 360_000;
+
 /** Milliseconds until the bank's "there is none" proves something (`absentsAfterMs`), with the questions that are needed. */
 const absenceMs = 45_000;
 
@@ -71,8 +84,12 @@ interface Operation {
   readonly script: Script;
   readonly sending: Sending;
   word: string;
+  /** That word was given to a call that wasn't sent. */
+  isUnsent: boolean;
   /** The answer's own text for the case that no word came. */
   said: string;
+  /** It was called while its service may have had the other line's terminal. */
+  wasMoved: boolean;
 }
 
 export class World {
@@ -83,26 +100,31 @@ export class World {
 
   constructor(options: WorldOptions) {
     this.#options = options;
-    const counts = { operations: 0, calls: 0, arrivals: 0, kills: 0 };
-    this.#result = { seed: options.seed, ...counts, words: new Map(), broken: [], unknown: new Map(), open: new Map() };
+    const counts = { operations: 0, calls: 0, arrivals: 0, kills: 0, longestMs: 0, notReadyMs: 0 };
+    const maps = { reloads: new Map(), words: new Map(), unknown: new Map(), open: new Map() };
+    this.#result = { seed: options.seed, ...counts, ...maps, broken: [] };
   }
 
   async run(): Promise<WorldResult> {
     const { seed } = this.#options;
-    const box = await SettledBox.create(lines.length);
+    const box = await SettledBox.create();
     try {
       const all = chances.map(parseFaultChance);
       for (const line of lines) {
-        const options = { link: box.link(line), services: servicesOf(line), seed: seed + line, chances: all };
+        const standing = (named: Named) => this.#standing(named);
+        const options = { link: box.link(line), services: servicesOf(line), seed: seed + line, chances: all, standing };
         this.#terminals.push(new SettledTerminal(options));
       }
       await box.start();
-      const killing = new AbortController();
-      const killer = this.#killAgainAndAgain(box, killing.signal);
+      const over = new AbortController();
+      const mishaps = [this.#reloadAgainAndAgain(box, over.signal)];
+      if (this.#options.isKilled) mishaps.push(this.#killAgainAndAgain(box, over.signal));
       await this.#tillsDo(box);
-      killing.abort();
-      await killer;
+      over.abort();
+      await Promise.all(mishaps);
+      await this.#reload(box, [{ what: "all" }]);
       await this.#settleLast(box);
+      await this.#becomesReady(box);
       await this.#judgeEnd(box);
       return this.#result;
     } finally {
@@ -118,6 +140,27 @@ export class World {
       await box.kill();
       this.#result.kills++;
       await box.start();
+    }
+  }
+
+  async #reloadAgainAndAgain(box: SettledBox, signal: AbortSignal): Promise<void> {
+    for (const { gapMs, changes } of reloadsOf(this.#options.seed)) {
+      await sleep(gapMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      if (!box.isUp) continue;
+      await this.#reload(box, changes);
+      if (!this.#options.isKilled) await this.#becomesReady(box);
+    }
+  }
+
+  async #reload(box: SettledBox, changes: readonly Change[]): Promise<void> {
+    const { reloads, broken } = this.#result;
+    try {
+      const end = await box.reload(changes);
+      const name = `${changes.length > 1 ? "two in one moment" : changes[0]?.what} ${end}`;
+      reloads.set(name, (reloads.get(name) ?? 0) + 1);
+    } catch (error) {
+      broken.push(`a reload was not as it should be: ${String(error)}`);
     }
   }
 
@@ -141,16 +184,34 @@ export class World {
     const needsSale = script.kind.startsWith("refund");
     const key = `ORIGINAL-${index}`;
     const rrn = needsSale ? terminal.soldBefore(script.line === 1 ? "bank" : `bank-${script.line}`, key) : "";
-    const operation = { script, sending: sendingOf(script, index, { key, rrn }), word: "", said: "" };
+    const operation = {
+      script,
+      sending: sendingOf(script, index, { key, rrn }),
+      word: "",
+      isUnsent: false,
+      said: "",
+      wasMoved: false,
+    };
     this.#operations.push(operation);
     this.#result.operations++;
     return operation;
   }
 
+  /** The terminal that its service has in the beginning, and in the end. */
   #terminalOf({ line }: Script): SettledTerminal {
     const terminal = this.#terminals[line - 1];
     if (terminal === undefined) throw new Error(`there is no line ${line}`);
     return terminal;
+  }
+
+  /** The terminal that has it, where one does. */
+  #holderOf(named: Named): SettledTerminal | undefined {
+    return this.#terminals.find((terminal) => terminal.standing(named) !== "absent");
+  }
+
+  /** What the terminals have of an operation. */
+  #standing(named: Named): Standing {
+    return this.#holderOf(named)?.standing(named) ?? "absent";
   }
 
   /** Sends the same call until its word is final, as docs/settling.md has it, or the till's patience ends. */
@@ -164,16 +225,25 @@ export class World {
       const calls = [this.#call(box, operation, waitS, leaveMs)];
       if (n === 0 && script.isDouble) calls.push(this.#call(box, operation, waitS, undefined));
       await Promise.all(calls);
-      if (isOperationEnd(operation.word) && (operation.word !== "failed" || --tries <= 0)) return;
-      if (operation.word === "unknown" && n > 2 && this.#cannotTell(operation) !== undefined) return;
-      await sleep(box.isUp ? script.gapMs : 50);
+      const { word, isUnsent } = operation;
+      if (isOperationEnd(word) && (word !== "failed" || (!isUnsent && --tries <= 0))) return;
+      if (word === "unknown" && n > 2 && this.#cannotTell(operation) !== undefined) return;
+      await sleep(box.has(operation.sending.service) ? script.gapMs : 50);
     }
   }
 
   async #call(box: SettledBox, operation: Operation, waitS: number | undefined, leaveMs: number | undefined): Promise<void> {
-    const { service, route, body } = operation.sending;
+    const { service, contract, route, body } = operation.sending;
+    if (!box.has(service)) return;
     this.#result.calls++;
-    const answer = await box.post(service, route, body, waitS, leaveMs);
+    const begunMs = performance.now();
+    const wasMoved = box.isMoved(contract);
+    const boundMs = 1_000 * (waitS ?? 0) + callMsMax;
+    const answer = await box.post(service, route, body, waitS, leaveMs ?? boundMs);
+    if (wasMoved || box.isMoved(contract)) operation.wasMoved = true;
+    const tookMs = performance.now() - begunMs;
+    this.#result.longestMs = Math.max(this.#result.longestMs, tookMs - 1_000 * (waitS ?? 0));
+    if (tookMs >= boundMs) this.#result.broken.push(`${nameOf(operation)} was not answered in ${boundMs} ms`);
     if (answer === undefined) return;
     const word = answer.headers["x-posline-result"] ?? "";
     operation.said = `${answer.status} ${answer.text}`;
@@ -181,22 +251,37 @@ export class World {
     const shown = word === "" ? "(none)" : word;
     this.#result.words.set(shown, (this.#result.words.get(shown) ?? 0) + 1);
     // Of two calls at once the one that knows more counts.
-    if (!isOperationEnd(operation.word) || isOperationEnd(word) || operation.word === "failed") operation.word = word;
+    if (!isOperationEnd(operation.word) || isOperationEnd(word) || operation.word === "failed") {
+      operation.word = word;
+      operation.isUnsent = answer.headers["x-posline-outcome"] === "not-sent";
+    }
     this.#judge(operation, word, answer);
   }
 
   /** Whether a word is true at the moment when it comes. */
-  #judge({ script, sending }: Operation, word: string, { text }: HttpAnswer): void {
-    const terminal = this.#terminalOf(script);
-    const standing = terminal.standing(sending);
+  #judge(operation: Operation, word: string, { text }: HttpAnswer): void {
+    const { sending } = operation;
+    const standing = this.#standing(sending);
     const isTrue = truths[word]?.includes(standing) ?? true;
-    const name = `${sending.service} ${sending.route} ${sending.key} (${script.ending})`;
+    const name = nameOf(operation);
     if (!isTrue) this.#result.broken.push(`${name} was answered ${word}, and the terminal has it as ${standing}: ${text}`);
     // Where the journal has the word and the question went wrong, no answer of the terminal's is shown.
     const isShown = /"(?:data|documentID)"/.test(text);
     if (!isDone(standing) || !isOperationEnd(word) || !isShown) return;
-    const own = String(terminal.numberOf(sending));
+    const own = String(this.#holderOf(sending)?.numberOf(sending));
     if (!text.includes(own)) this.#result.broken.push(`${name}: ${word} stands beside another's answer than ${own}: ${text}`);
+  }
+
+  /** After a reload its lines may have to be opened anew, and to prove themselves clean. */
+  async #becomesReady(box: SettledBox): Promise<void> {
+    const begunMs = performance.now();
+    let why: string | undefined = "";
+    while (why !== undefined && performance.now() - begunMs < readyMsMax) {
+      await sleep(100);
+      why = await box.notReady();
+    }
+    this.#result.notReadyMs = Math.max(this.#result.notReadyMs, performance.now() - begunMs);
+    if (why !== undefined) this.#result.broken.push(`it is not ready ${readyMsMax} ms after a reload: ${why}`);
   }
 
   /** With nothing killed any more, each till sends its call again until it knows. */
@@ -221,6 +306,7 @@ export class World {
         await this.#follow(box, last, lastPatienceMs);
         operation.word = last.word;
         operation.said = last.said;
+        operation.wasMoved = last.wasMoved;
       }),
     );
   }
@@ -229,18 +315,18 @@ export class World {
   async #judgeEnd(box: SettledBox): Promise<void> {
     const { broken, open } = this.#result;
     for (const operation of this.#operations) {
-      const { script, sending, word, said } = operation;
+      const { sending, word, said } = operation;
       if (isOperationEnd(word)) continue;
-      const standing = this.#terminalOf(script).standing(sending);
+      const standing = this.#standing(sending);
       const why = this.#cannotTell(operation) ?? this.#needsTime(operation);
-      const name = `${sending.service} ${sending.route} ${sending.key} (${script.ending})`;
+      const name = nameOf(operation);
       if (why === undefined) broken.push(`${name} never ended (${word}), and the terminal has it as ${standing}: ${said}`);
       else open.set(why, (open.get(why) ?? 0) + 1);
     }
     for (const terminal of this.#terminals) {
       this.#result.arrivals += terminal.arrivals.length;
-      for (const { service, route, key, before } of terminal.arrivals) {
-        if (before !== "absent") broken.push(`${service} ${route} ${key} was sent again, and the terminal had it as ${before}`);
+      for (const { contract, route, key, before } of terminal.arrivals) {
+        if (before !== "absent") broken.push(`${contract} ${route} ${key} was sent again, and a terminal had it as ${before}`);
       }
     }
     for (const listed of await box.unknown()) this.#judgeUnknown(listed);
@@ -252,9 +338,13 @@ export class World {
    * By contract there may be no question that names it: the name stood in an answer that was lost, or it names the sale too, as it does
    * where nobody asked before the sending.
    */
-  #cannotTell({ script, sending }: Operation): string | undefined {
+  #cannotTell({ script, sending, wasMoved }: Operation): string | undefined {
     const { kind, isPlainFirst } = script;
-    const isPaid = this.#terminalOf(script).standing(sending) === "approved";
+    const holder = this.#holderOf(sending);
+    // Of what the other terminal was asked, and may never have got, nothing proves that there is none.
+    if (wasMoved && holder !== this.#terminalOf(script))
+      return "moved: it went to a terminal that its service doesn't have any more";
+    const isPaid = this.#standing(sending) === "approved";
     if (kind === "qr-palm" && !isPaid) return "qr: an error proves nothing of a payment whose start was not answered";
     if (kind === "qr") return "qr: its trans was in an answer that was lost";
     const isShared = kind === "refund-shared" || (kind === "refund" && isPlainFirst);
@@ -262,8 +352,8 @@ export class World {
   }
 
   /** Only time is missing, in a world that has none. */
-  #needsTime({ script, sending }: Operation): string | undefined {
-    const standing = this.#terminalOf(script).standing(sending);
+  #needsTime({ sending }: Operation): string | undefined {
+    const standing = this.#standing(sending);
     const isShort = this.#options.lastPatienceMs < absenceMs;
     return isShort && sending.contract === "bank" && standing === "absent"
       ? "bank: there is none, which takes 30 s to be proven"
@@ -284,26 +374,36 @@ export class World {
   }
 
   /** Each sending but the last must be proven to have come to nothing, and what is settled must be so. */
-  #judgeRecords({ script, sending }: Operation, records: readonly JsonObject[]): void {
+  #judgeRecords(operation: Operation, records: readonly JsonObject[]): void {
     const { broken } = this.#result;
-    const terminal = this.#terminalOf(script);
-    const name = `${sending.service} ${sending.route} ${sending.key}`;
+    const { sending } = operation;
+    const name = nameOf(operation);
     const sent = records.filter((row) => row["outcome"] !== "not-sent" && isOf(sending, row));
-    for (const { result, outcome } of sent.slice(0, -1)) {
-      if (result !== "failed")
+    const recovery = settlingRulesOf(sending.contract, sending.route);
+    for (const { result, outcome, code } of sent.slice(0, -1)) {
+      // What was answered without being followed has no result: its code may say that nothing was begun.
+      const isRefused = outcome === "answered" && typeof code === "number" && recovery?.refusals.includes(code) === true;
+      if (result !== "failed" && !isRefused)
         broken.push(`${name} was sent again, and the journal had it as ${String(outcome)} ${String(result)}`);
     }
-    const arrivals = terminal.arrivals.filter((each) => isOf(sending, { ...each }));
+    const arrivals = this.#terminals.flatMap((terminal) => terminal.arrivals.filter((each) => isSame(sending, each)));
     if (arrivals.length > sent.length)
       broken.push(`${name} arrived ${arrivals.length} times, and the journal has ${sent.length}`);
     const last = sent.at(-1);
     const result = last?.["result"];
-    const standing = terminal.standing(sending);
+    const standing = this.#standing(sending);
     if (typeof result === "string" && truths[result]?.includes(standing) !== true) {
-      broken.push(`${name} (${script.ending}) is settled as ${result}, and the terminal has it as ${standing}`);
+      broken.push(`${name} is settled as ${result}, and the terminal has it as ${standing}`);
     }
   }
 }
+
+/** With the digits of its amount. */
+const nameOf = ({ script: { ending }, sending: { service, route, key } }: Operation) =>
+  `${service} ${route} ${key} (${ending})`;
+
+const isSame = (one: Named, other: Named) =>
+  one.contract === other.contract && one.route === other.route && one.key === other.key;
 
 /** Whether a record names this operation. */
 function isOf({ service, route, key }: Sending, record: JsonObject): boolean {

@@ -1,10 +1,13 @@
 import { type Part, partMs, type Row } from "./part.ts";
 import { World, type WorldResult } from "./settled-world.ts";
 
-/** Operations that are followed to their end, over the real bundle, ptys and the emulator with all its faults, and kill -9. */
+/** Operations that are followed to their end, over the real bundle, ptys and the emulator with all its faults, through reloads and kill -9. */
 
 /** Worlds at one time: each mostly waits for its lines. */
 const atOnce = 6;
+
+/** Of so many worlds posline is killed in all but one. */
+const unkilledEach = 3;
 
 /** Operations of a long run, unless its time is over before. */
 const operations = 2_000;
@@ -15,8 +18,9 @@ export const settled: Part = {
     const { seed, short } = options;
     const share = short ? 4 : Math.ceil(operations / atOnce);
     const patience = short ? { patienceMs: 8_000, lastPatienceMs: 30_000 } : { patienceMs: 40_000, lastPatienceMs: 100_000 };
+    const begins = { operations: share, tills: 4, beginMs: partMs(options), ...patience };
     const worlds = Array.from({ length: short ? 1 : atOnce }, (_, index) =>
-      new World({ seed: seed + 1_000 * index, operations: share, tills: 4, beginMs: partMs(options), ...patience }).run(),
+      new World({ seed: seed + 1_000 * index, isKilled: index % unkilledEach !== unkilledEach - 1, ...begins }).run(),
     );
     return rowsOf(await Promise.all(worlds));
   },
@@ -25,6 +29,7 @@ export const settled: Part = {
 /** Figures of worlds, and what they broke. */
 export function rowsOf(worlds: readonly WorldResult[]): readonly Row[] {
   const sum = (figure: (world: WorldResult) => number) => worlds.reduce((total, world) => total + figure(world), 0);
+  const most = (figure: (world: WorldResult) => number) => Math.round(Math.max(...worlds.map(figure)));
   const counted = (of: (world: WorldResult) => ReadonlyMap<string, number>) => {
     const all = new Map<string, number>();
     for (const world of worlds) for (const [name, count] of of(world)) all.set(name, (all.get(name) ?? 0) + count);
@@ -38,6 +43,9 @@ export function rowsOf(worlds: readonly WorldResult[]): readonly Row[] {
     { what: "calls of tills", value: sum((world) => world.calls), unit: "", note: counted(({ words }) => words) },
     { what: "arrivals at terminals", value: sum((world) => world.arrivals), unit: "" },
     { what: "kill -9", value: sum((world) => world.kills), unit: "" },
+    { what: "reloads", value: total(({ reloads }) => reloads), unit: "", note: counted(({ reloads }) => reloads) },
+    { what: "longest time beyond a call's wait", value: most(({ longestMs }) => longestMs), unit: "ms" },
+    { what: "longest time until ready after a reload", value: most(({ notReadyMs }) => notReadyMs), unit: "ms" },
     { what: "broken promises", value: broken.length, unit: "", bound: { side: "most", value: 0 }, note: broken.join("\n") },
     { what: "operations without an end", value: total(({ open }) => open), unit: "", note: counted(({ open }) => open) },
     {

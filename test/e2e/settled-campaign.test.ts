@@ -6,7 +6,7 @@ import { World } from "../campaign/settled-world.ts";
 
 /**
  * Followed operations over the real bundle, two lines of ptys and the emulator with every fault of its list, with tills that crash and
- * kill -9 of posline. `npm run campaign -- --part settled` is the long one.
+ * reloads and kill -9 of posline. `npm run campaign -- --part settled` is the long one.
  */
 
 const seeds = [20_261_122, 20_261_123];
@@ -14,10 +14,10 @@ const seeds = [20_261_122, 20_261_123];
 /** Of each seed; together more than there are faults. */
 const operations = 20;
 
-test("followed operations end as the terminal has them, once each, whatever goes wrong and however often posline is killed", async () => {
+test("followed operations end as the terminal has them, once each, whatever goes wrong and however often posline is reloaded and killed", async () => {
   const patience = { patienceMs: 8_000, lastPatienceMs: 30_000 };
   const worlds = seeds.map((seed) =>
-    new World({ seed, operations, tills: 5, beginMs: Number.POSITIVE_INFINITY, ...patience }).run(),
+    new World({ seed, operations, tills: 5, isKilled: true, beginMs: Number.POSITIVE_INFINITY, ...patience }).run(),
   );
   const rows = rowsOf(await Promise.all(worlds));
   assert.equal(rows.find(({ what }) => what === "operations")?.value, seeds.length * operations);

@@ -261,7 +261,10 @@ test("Doubts takes nothing that the terminal on another device knows for a refun
   }
   assert.deepEqual([bench.unknown, bench.told.settlings], [["A"], ["bank /refund B approved answer"]]);
   assert.equal(bench.journal.progressOf(operation).isAccepted, false);
-  assert.match(bench.doubts.triedOf(operation).lastAnswer ?? "", /^success: this proves nothing, it was sent over another device/);
+  assert.match(
+    bench.doubts.triedOf(operation).lastAnswer ?? "",
+    /^success: this proves nothing, it was sent over another device/,
+  );
 });
 
 test("Doubts takes no answer by another contract for an operation's: it is about another one of the same number", async () => {

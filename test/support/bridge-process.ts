@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,6 +54,14 @@ export class BridgeProcess extends PoslineProcess {
     const noPorts = Object.fromEntries([...unset, "POSLINE_ADMIN_PORT"].map((name) => [name, undefined]));
     super(["serve", "--config", file, ...flags], { env: { ...noPorts, ...env } });
     this.#folder = folder;
+  }
+
+  /** Puts another file in the place of its configuration, as an editor does, and sends SIGHUP. It says in its log what becomes of it. */
+  reload(config: object | string): void {
+    const fresh = join(this.#folder.path, "posline.json.new");
+    writeFileSync(fresh, typeof config === "string" ? config : JSON.stringify(config));
+    renameSync(fresh, join(this.#folder.path, "posline.json"));
+    this.child.kill("SIGHUP");
   }
 
   /** Waits until a line is in a state, after what was logged up to now. */
