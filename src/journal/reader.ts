@@ -25,7 +25,9 @@ export const tornMax = 3;
 export interface RingScan {
   /** In order. */
   readonly records: readonly StoredRecord[];
-  /** The highest sequence number of all slots; 0 when there is none. */
+  /** The numbers of all its whole slots, in order: of records, and of what says nothing to this posline. */
+  readonly sequences: readonly number[];
+  /** The highest of them; 0 when there is none. */
   readonly head: number;
   /** Slots of the ring, as its newest one says; 0 when none is whole. The file may have been cut, or been added to. */
   readonly slots: number;
@@ -92,27 +94,29 @@ export async function scanRing(file: DiskFile, from: number, to: number, ringSlo
   while (next <= head + batchMax && badSlots.has(next % slots)) next++;
   const isCut = ringSlots === undefined && (to === 0 || to < slots);
   const isLacking = isUnreadable || isCut || next - head - 1 > tornMax;
-  return {
-    records,
-    head,
-    slots,
-    whole: own.length,
-    ...counts,
-    missing: missingIn(current, Math.max(1, head - slots + 1)),
-    isLacking,
-    next,
-  };
+  const sequences = current.map(({ sequence }) => sequence);
+  const missing = [...missingBefore(sequences, { head, slots, badSlots }), ...missingIn(sequences)];
+  return { records, sequences, head, slots, whole: own.length, ...counts, missing, isLacking, next };
 }
 
-/**
- * @param placed In order.
- * @param first The number of the oldest record that should be there. A journal that was too small, and was given more room, has it no more.
- */
-function missingIn(placed: readonly PlacedSlot[], first: number): readonly SequenceRange[] {
-  return placed.flatMap(({ sequence }, at) => {
-    const from = Math.max(first, (placed[at - 1]?.sequence ?? 0) + 1);
-    return sequence <= from ? [] : [{ from, to: sequence - 1 }];
+/** @param sequences In order. */
+function missingIn(sequences: readonly number[]): readonly SequenceRange[] {
+  return sequences.flatMap((sequence, at) => {
+    const before = sequences[at - 1];
+    return before === undefined || sequence === before + 1 ? [] : [{ from: before + 1, to: sequence - 1 }];
   });
+}
+
+/** What should stand before the oldest record, and is spoiled. What was never there is of a file that was made larger. */
+function missingBefore(
+  [oldest = 0]: readonly number[],
+  { head, slots, badSlots }: Pick<RingScan, "head" | "slots"> & { readonly badSlots: ReadonlySet<number> },
+): readonly SequenceRange[] {
+  const from = Math.max(1, head - slots + 1);
+  for (let sequence = from; sequence < oldest; sequence++) {
+    if (badSlots.has(sequence % slots)) return [{ from, to: oldest - 1 }];
+  }
+  return [];
 }
 
 const isInPlace = ({ at, sequence, slots }: PlacedSlot) => sequence % slots === at;

@@ -1,7 +1,6 @@
 import { type Disk, type DiskFile, type FileFacts, isFileMissing } from "./disk.ts";
 import { JournalError, journalFile } from "./errors.ts";
 import { type RingScan, scanRing } from "./reader.ts";
-import type { StoredRecord } from "./record.ts";
 import { readSlot, slotBytes, writeSlot } from "./slot.ts";
 
 /**
@@ -130,7 +129,7 @@ export async function readRing(disk: Disk, folder: string): Promise<RingScan> {
 
 /** What a file that was just made holds. */
 const emptyScan: RingScan = {
-  ...{ records: [], head: 0, slots: 0, whole: 1, bad: 0, newer: 0, empty: 0, missing: [] },
+  ...{ records: [], sequences: [], head: 0, slots: 0, whole: 1, bad: 0, newer: 0, empty: 0, missing: [] },
   ...{ isLacking: false, next: 1 },
 };
 
@@ -181,7 +180,7 @@ interface ResizeOptions {
 
 /** The newest records in a file of another size. Where there is no room for a second file, the first one stays in use. */
 async function resize({ disk, folder, file, facts, slots, found, notices }: ResizeOptions): Promise<Ring> {
-  const kept = found.records.filter(({ sequence }) => sequence > found.head - slots);
+  const kept = found.sequences.filter((sequence) => sequence > found.head - slots);
   let resized: Ring;
   try {
     resized = await makeRing({ disk, folder, slots }, await copyRecords(file, found.slots, kept));
@@ -197,11 +196,11 @@ async function resize({ disk, folder, file, facts, slots, found, notices }: Resi
   return resized;
 }
 
-/** Records exactly as they were written. */
-async function copyRecords(file: DiskFile, slots: number, records: readonly StoredRecord[]): Promise<readonly SlotRecord[]> {
+/** Records exactly as they were written, also of kinds that only a later posline knows. */
+async function copyRecords(file: DiskFile, slots: number, sequences: readonly number[]): Promise<readonly SlotRecord[]> {
   const written: SlotRecord[] = [];
   const bytes = Buffer.alloc(slotBytes);
-  for (const { sequence } of records) {
+  for (const sequence of sequences) {
     await file.read(bytes, (sequence % slots) * slotBytes);
     const slot = readSlot(bytes);
     if (typeof slot !== "string") written.push(slot);

@@ -114,6 +114,21 @@ test("openRing() takes the newest records along into a larger and into a smaller
   assert.deepEqual(await numbersIn(folder), numbers(129, 192));
 });
 
+test("openRing() takes along into a file of another size what only a later posline knows, and misses nothing there", async () => {
+  const folder = newFolder();
+  const { ring } = await openRing(nodeDisk, folder, bytes);
+  await write(ring, 1, 20);
+  await ring.write([{ sequence: 21, text: '{"kind":"later","time":"2026-01-01T00:00:00.000Z"}' }]);
+  await write(ring, 22, 80);
+  await ring.close();
+  for (const size of [2 * bytes, bytes]) {
+    await (await openRing(nodeDisk, folder, size)).ring.close();
+    const { ring: resized, found } = await openRing(nodeDisk, folder, size);
+    assert.deepEqual([found.missing, found.sequences], [[], numbers(0, 80)]);
+    await resized.close();
+  }
+});
+
 test("Ring.write() goes on in a file that was cut and that there is no room to make anew, and grows it again", async () => {
   const folder = newFolder();
   const { ring } = await openRing(nodeDisk, folder, bytes);
