@@ -411,7 +411,7 @@ export class Journal implements OperationHistory {
   }
 
   /** What was there at the first opening: what had no outcome will never get one. */
-  #found({ records, missing, head, slots, isLacking }: FoundRecords): void {
+  #found({ records, sequences, missing, isLacking }: FoundRecords): void {
     const recent: UnknownOperation[] = [];
     const open: OpenOperation[] = [];
     const sinceMs = nowMs();
@@ -450,8 +450,7 @@ export class Journal implements OperationHistory {
           "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
       );
     const [oldest] = records;
-    // Others stood there before it, and were overwritten: the first number of all is 1.
-    if (oldest !== undefined && head > slots) this.#recent.forgotten(onClock(oldest.record.timeMs));
+    if (oldest !== undefined && wasOverwritten(records, sequences)) this.#recent.forgotten(onClock(oldest.record.timeMs));
     this.#noteForgotten();
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
@@ -576,6 +575,14 @@ function cutOff(operations: readonly JournalOperation[], records: readonly Store
   return operations
     .filter(({ sequence, ending, settled }) => ending === undefined && settled?.result !== "failed" && sequence > since)
     .map(({ sent }) => sent);
+}
+
+/**
+ * Whether others stood there before the oldest one, also where the file has been made larger since: the first number of all is 1. A file that
+ * was begun in place of one that was taken away has a later one, and says that records are missing.
+ */
+function wasOverwritten(records: readonly StoredRecord[], [first = 0]: readonly number[]): boolean {
+  return first > 1 && !records.some(({ record }) => record.kind === "lacking");
 }
 
 /** Records that are missing. */

@@ -62,7 +62,7 @@ export interface SettledOperation {
 }
 
 /** What stood in the journal when it was first read. */
-export type FoundRecords = Pick<RingScan, "records" | "missing" | "head" | "slots" | "isLacking">;
+export type FoundRecords = Pick<RingScan, "records" | "sequences" | "missing" | "isLacking">;
 
 export interface RecorderOptions {
   readonly disk: Disk;

@@ -1172,6 +1172,38 @@ test("Journal whose ring is full to the last slot is whole in the next process, 
   }
 });
 
+test("Journal whose ring was overwritten isn't whole in any process of that day, also once its file was made larger", async () => {
+  const small = { bytes: 128 * slotBytes };
+  const { journal, disk } = await opened(new SimDisk(), small);
+  for (let sale = 0; sale < 70; sale++) await send(journal, `S-${sale}`, "answered");
+  await journal.close();
+  for (const start of ["with the larger file made", "in it", "in it once more"]) {
+    const { journal: next, told } = await opened(disk, { bytes: 1024 * slotBytes });
+    assert.deepEqual([next.isWhole, next.find("bank", "/sale", "S-0")], [false, undefined], start);
+    assert.deepEqual(
+      told.notices.map((notice) => /more operations were sent within a day/.test(notice)),
+      [true],
+      start,
+    );
+    await next.close();
+  }
+});
+
+test("Journal whose file was begun anew in the middle of its numbers says that records are missing, and not that it is too small", async () => {
+  const { journal, disk } = await opened(new SimDisk(), { bytes: 128 * slotBytes });
+  for (let sale = 0; sale < 50; sale++) await send(journal, `S-${sale}`, "answered");
+  disk.files.delete(journalFile(folder));
+  // Round the end of the new file.
+  for (let sale = 50; sale < 75; sale++) await send(journal, `S-${sale}`, "answered");
+  await journal.close();
+  const { journal: next, told } = await opened(disk, { bytes: 128 * slotBytes });
+  assert.equal(next.isWhole, false);
+  assert.deepEqual(
+    told.notices.map((notice) => /records of the last day are missing/.test(notice)),
+    [true],
+  );
+});
+
 test("Journal whose ring was overwritten is whole where a day has passed since its oldest record", async () => {
   const size = { bytes: 128 * slotBytes };
   const { journal, disk } = await opened(new SimDisk(), size);
