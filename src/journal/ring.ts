@@ -100,6 +100,8 @@ export async function openRing(disk: Disk, folder: string, bytes: number): Promi
     refuseForeign(path, facts.bytes, found);
     const notices = noticesOf(path, facts.bytes, found);
     if (found.slots === slots && facts.bytes === slots * slotBytes) {
+      // Of a process that was killed while it made a file of another size, which may be large.
+      await disk.remove(draftOf(path)).catch(() => {});
       return { ring: new Ring({ disk, path, file, facts, slots }), found, notices };
     }
     const resized = await resize({ disk, folder, file, facts, slots, found, notices });
@@ -211,6 +213,9 @@ async function copyRecords(file: DiskFile, slots: number, sequences: readonly nu
 /** What a new file begins with, so that it is recognised as posline's though a power cut tears the first record of all. */
 const firstRecord: SlotRecord = { sequence: 0, text: '{"kind":"made"}' };
 
+/** What a file is called until it is whole. */
+const draftOf = (path: string) => `${path}.new`;
+
 interface MakeOptions {
   readonly disk: Disk;
   readonly folder: string;
@@ -223,8 +228,8 @@ interface MakeOptions {
  */
 async function makeRing({ disk, folder, slots }: MakeOptions, records: readonly SlotRecord[]): Promise<Ring> {
   const path = journalFile(folder);
-  const beside = `${path}.new`;
-  const file = await disk.create(beside, fileMode);
+  const draft = draftOf(path);
+  const file = await disk.create(draft, fileMode);
   try {
     const whole = Buffer.alloc(slots * slotBytes);
     for (const { sequence, text } of records.length === 0 ? [firstRecord] : records) {
@@ -233,12 +238,12 @@ async function makeRing({ disk, folder, slots }: MakeOptions, records: readonly 
     for (let at = 0; at < whole.length; at += fillBytes) await file.write(whole.subarray(at, at + fillBytes), at);
     await file.sync();
     const facts = await file.facts();
-    await disk.rename(beside, path);
+    await disk.rename(draft, path);
     await disk.syncFolder(folder);
     return new Ring({ disk, path, file, facts, slots });
   } catch (error) {
     await file.close().catch(() => {});
-    await disk.remove(beside).catch(() => {});
+    await disk.remove(draft).catch(() => {});
     throw error;
   }
 }

@@ -129,6 +129,18 @@ test("openRing() takes along into a file of another size what only a later posli
   }
 });
 
+test("openRing() removes the half-made file of a process that was killed while it made one, whatever size is wanted by then", async () => {
+  for (const size of [bytes, 2 * bytes]) {
+    const folder = newFolder();
+    const { ring } = await openRing(nodeDisk, folder, bytes);
+    await write(ring, 1, 3);
+    await ring.close();
+    writeFileSync(`${journalFile(folder)}.new`, Buffer.alloc(bytes));
+    assert.deepEqual(await numbersIn(folder, size), [1, 2, 3]);
+    assert.deepEqual(readdirSync(folder), ["journal"]);
+  }
+});
+
 test("Ring.write() goes on in a file that was cut and that there is no room to make anew, and grows it again", async () => {
   const folder = newFolder();
   const { ring } = await openRing(nodeDisk, folder, bytes);
