@@ -1,8 +1,11 @@
 /**
  * Bytes of one line that are kept. journald splits lines at 48 kB and posline writes none that long, so what is longer is no
- * line of a log (a binary file, a disk's last block of zeros), and the rest of it is only counted.
+ * line of a log (a binary file), and the rest of it is only counted.
  */
 export const lineKeptBytesMax = 64 * 1024;
+
+/** A sector of zeros. A power cut leaves them in a file in place of what was written last, often many, and what is written next follows. */
+const hole = Buffer.alloc(512);
 
 /** One line, without its line end. */
 export interface RawLine {
@@ -11,7 +14,7 @@ export interface RawLine {
   readonly omittedBytes: number;
 }
 
-/** Turns bytes as they come into lines, in bounded memory whatever comes. */
+/** Turns bytes as they come into lines, in bounded memory whatever comes. Zeros that a line begins with are none of it, and a hole ends it. */
 export class LineSplitter {
   #pieces: Buffer[] = [];
   #keptBytes = 0;
@@ -21,12 +24,12 @@ export class LineSplitter {
   push(chunk: Buffer, each: (line: RawLine) => void): void {
     let start = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
-      this.#keep(chunk.subarray(start, end));
+      this.#take(chunk.subarray(start, end), each);
       this.end(each, true);
       start = end + 1;
     }
     // Whoever reads may write the next bytes over these.
-    if (start < chunk.length) this.#keep(Buffer.from(chunk.subarray(start)));
+    if (start < chunk.length) this.#take(Buffer.from(chunk.subarray(start)), each);
   }
 
   /** What is pending is a line of its own: its source ended, or began anew. */
@@ -39,6 +42,17 @@ export class LineSplitter {
     this.#keptBytes = 0;
     this.#omittedBytes = 0;
     each({ bytes, omittedBytes });
+  }
+
+  #take(bytes: Buffer, each: (line: RawLine) => void): void {
+    for (let from = 0; ; ) {
+      if (this.#keptBytes === 0) while (bytes[from] === 0) from++;
+      const to = bytes.indexOf(hole, from);
+      this.#keep(bytes.subarray(from, to === -1 ? bytes.length : to));
+      if (to === -1) return;
+      this.end(each);
+      from = to + hole.length;
+    }
   }
 
   #keep(bytes: Buffer): void {

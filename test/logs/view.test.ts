@@ -89,6 +89,20 @@ test("LogView finds a record behind half a line, as a power cut leaves it, by it
   assert.equal(shown(['{"a":{"level":"info"}}']), '{"a":{"level":"info"}}\n');
 });
 
+test("LogView finds a record behind zeros, as a power cut leaves them in a file, however many, and shows none of them", () => {
+  const [first, second] = [JSON.stringify(sale), JSON.stringify(unknown)];
+  for (const zeros of [1, 511, 4_096, 70_000, 300_000]) {
+    const bytes = Buffer.from(`${first}\n${"\0".repeat(zeros)}${second}\n`);
+    const chunks = Array.from({ length: Math.ceil(bytes.length / 4_000) }, (_, at) =>
+      bytes.subarray(at * 4_000, (at + 1) * 4_000),
+    );
+    assert.equal(shownOf(chunks), shown([sale, unknown]), `${zeros}`);
+    // Also behind half a line.
+    const half = shown([`trace of a crash${"\0".repeat(zeros)}${second}`], { json: true });
+    assert.equal(half, `${second}\n`, `${zeros}`);
+  }
+});
+
 test("LogView --json gives posline's own lines as they were, but for the priority", () => {
   const odd = `{"level":"info", "time":"${stamp.time}","msg":"x","n":1.00,"escaped":"\\u0041","key":"\u009b31m"}`;
   assert.equal(shown([`<4>${odd}`, trace, sale, ""], { json: true, terminal: false }), `${odd}\n${JSON.stringify(sale)}\n`);
