@@ -330,6 +330,52 @@ test("Journal whose disk answers again is written from then on, though more wait
   await journal.close();
 });
 
+test("Journal whose disk hangs lets each call go on within recordMs, also those whose records it can't keep", async () => {
+  const { journal, disk, told } = await opened({ onFailure: "relay" });
+  disk.trouble = { until: new Promise(() => {}) };
+  let sent = 0;
+  for (let n = 0; n < 2_500; n++)
+    void begin(journal, `A${n}`)
+      .sent()
+      .then(() => sent++);
+  await time.advance(recordMs);
+  assert.deepEqual([sent, told.failures.length], [2_500, 1]);
+});
+
+test("Journal on a slow disk that is always busy is not said to fail", async () => {
+  const { journal, disk, told } = await opened({ onFailure: "relay", bytes: manyBytes });
+  // Each look at it takes a second: an SD card in a bad hour.
+  Object.defineProperty(disk, "trouble", {
+    get: () => ({ until: new Promise<void>((resolve) => time.after(1_000, resolve)) }),
+  });
+  const isRecorded: boolean[] = [];
+  for (let n = 0; n < 40; n++) {
+    const { sent, ended } = begin(journal, `A${n}`);
+    void sent()
+      .then(() => ended({ outcome: "answered" }))
+      .then(() => isRecorded.push(journal.find("bank", "/sale", `A${n}`)?.isRecorded === true));
+    await time.advance(500);
+  }
+  await time.advance(2 * recordMs);
+  assert.deepEqual([told.failures, isRecorded], [[], Array.from({ length: 40 }, () => true)]);
+});
+
+test("Journal whose disk worked again with a call is tried again unasked when it fails once more", async () => {
+  const { journal, disk, told } = await opened();
+  for (const failure of [1, 2, 3]) {
+    disk.trouble = { error: systemError("EIO") };
+    await refused(journal, `A${failure}`);
+    disk.trouble = undefined;
+    await begin(journal, `B${failure}`).sent();
+  }
+  disk.trouble = { error: systemError("EIO") };
+  await refused(journal, "C");
+  disk.trouble = undefined;
+  await time.advance(retryMs.min);
+  assert.deepEqual([journal.state, told.recoveries.length], ["ok", 4]);
+  await journal.close();
+});
+
 test("Journal ends in recordMs when its disk hangs", async () => {
   const { journal, disk } = await opened();
   disk.trouble = { until: new Promise(() => {}) };

@@ -202,3 +202,14 @@ test("openRing() keeps no descriptor of a file that isn't posline's, nor of an e
   await assert.rejects(openRing(disk, empty, bytes), { code: "ENOSPC" });
   assert.deepEqual(openOf(root), []);
 });
+
+test("openRing() makes no new file in place of one that it may not open or can't read", async () => {
+  for (const code of ["EACCES", "EIO", "EROFS"]) {
+    const folder = newFolder();
+    const { ring } = await openRing(nodeDisk, folder, bytes);
+    await write(ring, 1, 3);
+    await ring.close();
+    await assert.rejects(openRing({ ...nodeDisk, open: () => Promise.reject(systemError(code)) }, folder, bytes), { code });
+    assert.deepEqual([readdirSync(folder), await numbersIn(folder)], [["journal"], [1, 2, 3]]);
+  }
+});

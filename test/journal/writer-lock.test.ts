@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
-import { Server } from "node:net";
+import { createServer, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, mock, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { JournalError } from "../../src/journal/errors.ts";
 import { acquireWriterLock, isWriterLocked } from "../../src/journal/writer-lock.ts";
 import { systemError } from "./sim-disk.ts";
@@ -106,6 +107,20 @@ test("acquireWriterLock() tries again when its socket was removed before it answ
     mock.restoreAll();
   }
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test("isWriterLocked() leaves no connection to a holder that is too busy to end it", async () => {
+  const folder = newFolder();
+  const holder = createServer({ allowHalfOpen: true });
+  holder.listen(join(folder, "journal.lock.01234567"));
+  await once(holder, "listening");
+  const connected = once(holder, "connection");
+  assert.equal(await isWriterLocked(folder), true);
+  const [socket] = await connected;
+  const isEnded = await Promise.race([once(socket.resume(), "end").then(() => true), pause(5_000, false)]);
+  socket.destroy();
+  holder.close();
+  assert.equal(isEnded, true);
 });
 
 test("acquireWriterLock() works in a folder whose path is too long for a socket", async () => {
