@@ -325,6 +325,9 @@ test("Journal whose disk answers again is written from then on, though more wait
     });
   await time.settle();
   assert.equal(isSent, false);
+  // And no longer than for the first one.
+  await time.advance(recordMs);
+  assert.equal(isSent, true);
   gates[1]?.open();
   await sending;
   await journal.close();
@@ -376,9 +379,31 @@ test("Journal whose disk worked again with a call is tried again unasked when it
   await journal.close();
 });
 
+test("Journal is not tried twice at once where a call tries its disk when the time for that has come", async () => {
+  const { journal, disk, told } = await opened();
+  disk.trouble = { error: systemError("EIO") };
+  await refused(journal, "A");
+  await time.advance(retryMs.min - 100);
+  let goOn = () => {};
+  disk.trouble = { until: new Promise((resolve) => (goOn = resolve)) };
+  const sending = begin(journal, "B").sent();
+  await time.advance(200);
+  disk.trouble = undefined;
+  goOn();
+  await sending;
+  assert.deepEqual([journal.state, told.failures.length, told.recoveries.length], ["ok", 1, 1]);
+  await journal.close();
+});
+
 test("Journal ends in recordMs when its disk hangs", async () => {
-  const { journal, disk } = await opened();
-  disk.trouble = { until: new Promise(() => {}) };
+  const never = new Promise<void>(() => {});
+  const disk = new SimDisk();
+  const { open, lock } = disk;
+  // Nor does it take a file or its folder back then.
+  disk.open = async (path) => ({ ...(await open(path)), close: () => never });
+  disk.lock = async () => ({ ...(await lock()), release: () => never });
+  const { journal } = await opened({}, disk);
+  disk.trouble = { until: never };
   void begin(journal, "A")
     .sent()
     .catch(() => {});
