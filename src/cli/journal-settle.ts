@@ -1,8 +1,9 @@
 import { adminAccess } from "../config/admin-access.ts";
 import type { AdminConfig, Config } from "../config/config.ts";
 import { contractNames } from "../core/call.ts";
+import { codeOf } from "../core/error-code.ts";
 import { isObject, type JsonObject } from "../core/json-object.ts";
-import { printable } from "../core/shell-text.ts";
+import { printable, quoted } from "../core/shell-text.ts";
 import { nodeDisk } from "../journal/disk.ts";
 import { JournalError } from "../journal/errors.ts";
 import { chosenBy, endBy, type OperatorSettle } from "../journal/operator-settle.ts";
@@ -16,13 +17,16 @@ import { slotBytes } from "../journal/slot.ts";
  * alone, so then it is asked to; otherwise the command appends the record itself.
  */
 
-/** What a running posline answers on its admin port; undefined where it can't be reached. */
+/**
+ * What a running posline answers on its admin port; undefined where it can't be reached, and "unanswered" where it may have taken the
+ * request: one that hangs reads it as soon as it goes on.
+ */
 export type AskAdmin = (
   admin: AdminConfig,
   method: "GET" | "POST",
   path: string,
   body?: string,
-) => Promise<JsonObject | undefined>;
+) => Promise<JsonObject | "unanswered" | undefined>;
 
 /** Milliseconds for an answer of the admin port: it is on this box, and answers from memory. */
 const adminMs = 5_000;
@@ -38,10 +42,16 @@ export const askAdmin: AskAdmin = async (admin, method, path, body) => {
     });
     const answer: unknown = await response.json();
     return isObject(answer) ? answer : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    // No posline answers so.
+    if (error instanceof SyntaxError) return undefined;
+    const cause = error instanceof Error ? codeOf(error.cause) : undefined;
+    return unreached.has(cause ?? "") ? undefined : "unanswered";
   }
 };
+
+/** Why no connection was made, so that nothing was sent over it. */
+const unreached: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
 /** Where the journal is, and who may be keeping it. */
 export interface JournalSettleTarget {
@@ -77,6 +87,12 @@ export async function settleByOperator(target: JournalSettleTarget, wanted: Oper
           "answer: check admin in the configuration, or stop posline first",
       );
     }
+    if (answer === "unanswered") {
+      throw new JournalError(
+        `Cannot say whether "${wanted.key}" is settled: posline runs, and its admin port (${admin.host}:${admin.port}) took it and gave no ` +
+          `answer: it may be settled yet. See posline journal --key ${quoted(wanted.key)} before you settle it again`,
+      );
+    }
     if (typeof answer["error"] === "string") throw new JournalError(answer["error"]);
     await untilWritten(folder, chosen, wanted);
   }
@@ -94,7 +110,8 @@ export async function askAboutJournal(
   { folder, admin }: Pick<JournalSettleTarget, "folder" | "admin">,
   ask: AskAdmin,
 ): Promise<JsonObject | undefined> {
-  const journal = (await ask(admin, "GET", "/status"))?.["journal"];
+  const status = await ask(admin, "GET", "/status");
+  const journal = isObject(status) ? status["journal"] : undefined;
   return isObject(journal) && journal["folder"] === folder ? journal : undefined;
 }
 

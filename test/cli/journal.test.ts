@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type JournalArguments, runJournal } from "../../src/cli/journal.ts";
-import type { AskAdmin } from "../../src/cli/journal-settle.ts";
+import { type AskAdmin, askAdmin } from "../../src/cli/journal-settle.ts";
+import { adminDefaults } from "../../src/config/limits.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { type Journal, openJournal } from "../../src/journal/journal.ts";
 import { bytes, callOf, routeTo, Told } from "../journal/records.ts";
@@ -304,6 +307,34 @@ test("posline journal settle asks the posline that writes the journal, and says 
   });
   assert.deepEqual([done.code, done.out, done.err], [0, "bank /sale A of 100 is settled: done\n", ""]);
   assert.match((await run({ folder })).out, / A +100 {2}settled, approved /);
+  await journal.close();
+});
+
+test("posline journal settle doesn't say that nothing was settled where a posline that hangs may have taken it", async () => {
+  const { folder, journal } = await journalIn();
+  await record(journal, "A 1", "unknown");
+  const admin = createServer((request, response) => {
+    if (request.url === "/journal/settle") request.resume().on("end", () => response.destroy());
+    else response.end("somebody else's page");
+  });
+  const portOf = async () => {
+    await once(admin.listen(0, "127.0.0.1"), "listening");
+    const address = admin.address();
+    assert.ok(typeof address === "object" && address !== null);
+    return address.port;
+  };
+  const here = { ...adminDefaults, port: await portOf() };
+  const settle = { folder, action: "settle", operation: "A 1", as: "done", note: "seen" } as const;
+  const hung = await run(settle, {}, undefined, (_, ...asked) => askAdmin(here, ...asked));
+  assert.deepEqual([hung.code, hung.out], [69, ""]);
+  assert.match(
+    hung.err,
+    /^Cannot say whether "A 1" is settled: .* may be settled yet\. See posline journal --key 'A 1' before/,
+  );
+  assert.equal(await askAdmin(here, "GET", "/status"), undefined, "no posline answers so");
+  admin.close();
+  await once(admin, "close");
+  assert.equal(await askAdmin(here, "POST", "/journal/settle", "{}"), undefined, "nobody listens");
   await journal.close();
 });
 
