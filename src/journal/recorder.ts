@@ -249,16 +249,18 @@ export class Recorder {
   }
 
   /** Fits what this process has to write to what stands in the file, which may be another than before. */
-  #reconcile({ records, next, isLacking }: RingScan): void {
+  #reconcile({ records, sequences, next, isLacking }: RingScan): void {
     const there = new Map(records.map(({ sequence, record }) => [sequence, record]));
     const isThere = ({ sequence = 0, record }: QueuedRecord) => {
       const found = there.get(sequence);
       return found?.kind === record.kind && found.timeMs === record.timeMs;
     };
-    // What waits comes after what is there.
-    if (next > this.#next) {
+    const waiting = [...this.#queue].filter((queued) => !isThere(queued));
+    const taken = new Set(sequences);
+    // What waits comes after what is there: while the disk failed, another process may have given its numbers to records of its own.
+    if (next > this.#next || waiting.some(({ sequence }) => sequence !== undefined && taken.has(sequence))) {
       this.#next = next;
-      for (const queued of this.#queue) if (!isThere(queued)) queued.sequence = undefined;
+      for (const queued of waiting) queued.sequence = undefined;
     }
     const missing: QueuedRecord[] = [];
     for (const queued of this.#inFlight) {

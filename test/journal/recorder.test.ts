@@ -3,9 +3,11 @@ import { after, test } from "node:test";
 import { Fault } from "../../src/core/fault.ts";
 import { JournalError, journalFile } from "../../src/journal/errors.ts";
 import { type Journal, type JournalOptions, openJournal } from "../../src/journal/journal.ts";
-import { recordMs } from "../../src/journal/recorder.ts";
+import { joinOperations } from "../../src/journal/record.ts";
+import { Recorder, recordMs } from "../../src/journal/recorder.ts";
+import { readRing } from "../../src/journal/ring.ts";
 import { slotBytes } from "../../src/journal/slot.ts";
-import { retryMs } from "../../src/journal/write-queue.ts";
+import { retryMs, sequenceOf } from "../../src/journal/write-queue.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { bytes, callOf, folder, routeTo, Told } from "./records.ts";
 import { SimDisk, systemError } from "./sim-disk.ts";
@@ -377,6 +379,56 @@ test("Journal whose disk worked again with a call is tried again unasked when it
   await time.advance(retryMs.min);
   assert.deepEqual([journal.state, told.recoveries.length], ["ok", 4]);
   await journal.close();
+});
+
+test("Journal whose record failed goes on behind what somebody else has recorded meanwhile, and has each operation once", async () => {
+  // Whether the record that failed is on the disk all the same.
+  for (const failing of ["write", "sync"] as const) {
+    const disk = new SimDisk();
+    const { open } = disk;
+    let isFailing = false;
+    disk.open = async (path) => {
+      const file = await open(path);
+      const fails = (): Promise<never> => Promise.reject(systemError("EIO"));
+      return {
+        ...file,
+        write: (...piece) => (isFailing && failing === "write" ? fails() : file.write(...piece)),
+        sync: () => (isFailing && failing === "sync" ? fails() : file.sync()),
+      };
+    };
+    await (await opened({}, disk)).journal.close();
+    const { journal } = await opened({ onFailure: "relay" }, disk);
+    const before = begin(journal, "B");
+    await before.sent();
+    await before.ended({ outcome: "unknown" });
+    const [{ sent, place } = {}] = journal.open;
+    assert.ok(sent !== undefined && place !== undefined);
+    isFailing = true;
+    const entry = begin(journal, "A");
+    await entry.sent();
+    isFailing = false;
+    // As posline journal settle does.
+    const ignore = () => {};
+    const other = new Recorder({
+      ...{ disk, folder, bytes, report: new Told() },
+      ...{ onFirstRead: ignore, onReplaced: ignore },
+    });
+    const { digest } = sent;
+    const settled = { kind: "settled", timeMs: Date.now(), sent: sequenceOf(place) ?? 0, digest, result: "approved" } as const;
+    assert.equal(await other.add({ ...settled, by: "operator" }).recorded, true);
+    await other.close();
+    await entry.ended({ outcome: "answered" });
+    await journal.close();
+    const { records } = await readRing(disk, folder);
+    assert.deepEqual(
+      joinOperations(records).map((each) => [each.sent.key, each.ending?.outcome, each.settled?.result]),
+      [
+        ["B", "unknown", "approved"],
+        ["A", "answered", undefined],
+      ],
+      failing,
+    );
+  }
 });
 
 test("Journal is not tried twice at once where a call tries its disk when the time for that has come", async () => {
