@@ -446,11 +446,12 @@ export class Journal implements OperationHistory {
     this.#wholeFromMs = onClock(missingMs) + recentMs;
     if (sinceMs < this.#wholeFromMs)
       this.#report.noticed(
-        "records of the last day are missing from the journal, as where a disk fails or it was too small: for a day after them a repetition of what they were about " +
+        "records of the last day are missing from the journal, as where a disk fails: for a day after them a repetition of what they were about " +
           "isn't recognised, and answers say X-Posline-Repeat-Guard: off. Check the disk (sudo dmesg | tail)",
       );
     const [oldest] = records;
-    if (oldest !== undefined && wasOverwritten(records, sequences)) this.#recent.forgotten(onClock(oldest.record.timeMs));
+    if (oldest !== undefined && wasOverwritten({ records, sequences, missing }))
+      this.#recent.forgotten(onClock(oldest.record.timeMs));
     this.#noteForgotten();
     if (open.length > 0) this.#report.found(recent, open.length - recent.length);
     // Since posline began, others may have come: the disk may have been away at first.
@@ -578,11 +579,11 @@ function cutOff(operations: readonly JournalOperation[], records: readonly Store
 }
 
 /**
- * Whether others stood there before the oldest one, also where the file has been made larger since: the first number of all is 1. A file that
- * was begun in place of one that was taken away has a later one, and says that records are missing.
+ * Whether others stood there before the oldest one, also where the file has been made larger since: the first number of all is 1. Where its
+ * place is spoilt it is missing; and a file that was begun in place of one that was taken away has a later one, and says what it lacks.
  */
-function wasOverwritten(records: readonly StoredRecord[], [first = 0]: readonly number[]): boolean {
-  return first > 1 && !records.some(({ record }) => record.kind === "lacking");
+function wasOverwritten({ records, sequences: [first = 0], missing }: Omit<FoundRecords, "isLacking">): boolean {
+  return first > 1 && missing[0]?.from !== 1 && !records.some(({ record }) => record.kind === "lacking");
 }
 
 /** Records that are missing. */

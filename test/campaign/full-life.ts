@@ -697,7 +697,8 @@ export class FullLife {
     const terminal = this.#terminalOf(service);
     if (!this.#hasLostRecords || terminal === undefined) return false;
     const operation = this.#operationOf(sent);
-    const sentMs = terminal.heardMs.get(`${route} ${operation}`) ?? Number.NEGATIVE_INFINITY;
+    // One that never came to the terminal may have been sent until its till asked last.
+    const sentMs = terminal.heardMs.get(`${route} ${operation}`) ?? this.#lastSentMs.get(this.#nameOf(sent)) ?? 0;
     return terminal.hadOtherBefore(route, key, operation, sentMs);
   }
 

@@ -86,13 +86,3 @@ test("Journal takes what was sent before lost records for the last under its key
     assert.deepEqual([after?.isLast, after?.isFresh, after?.mayBeCleared], [true, true, false], name);
   }
 });
-
-test("Journal that was too small for a day and was given more room isn't whole until a day after what it forgot, in each process", async () => {
-  const grown = await journalOf([100], 128);
-  await opened(grown, 1_024);
-  const { journal, told } = await opened(found(grown), 1_024);
-  assert.deepEqual([journal.isWhole, journal.find("bank", "/sale", "0-0")], [false, undefined]);
-  assert.equal(told.notices.filter(isMissing).length, 1, String(told.notices));
-  await time.advance(recentMs);
-  assert.equal(journal.isWhole, true);
-});
