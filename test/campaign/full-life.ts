@@ -675,7 +675,7 @@ export class FullLife {
     if (terminal === undefined) return;
     const { route } = sent;
     const [operation, name] = [this.#operationOf(sent), this.#nameOf(sent)];
-    const stands = terminal.standsOf(route, operation);
+    const stands = terminal.standsOf(route, operation, sent.amount);
     const isPaid = stands.some(isGood);
     const isOfOne = isAllowed(word, this.#judged(sent, stands));
     if (isOfOne && !(isPaid && (word === "declined" || word === "failed"))) return;
@@ -691,21 +691,23 @@ export class FullLife {
     else assert.fail(`${name} was told ${word}, and the ledger has ${stands.join(", ")}`);
   }
 
-  /** Whether another operation under its key was there before it, whose record may be lost: as where no journal is kept. */
+  /** Whether another sending under its key may be in records that are lost: what nobody knows of where no journal is kept, either. */
   #mayBeOfLostOther(sent: Sent): boolean {
     const { service, route, key = "" } = sent;
     const terminal = this.#terminalOf(service);
     if (!this.#hasLostRecords || terminal === undefined) return false;
+    // Nor is it known of the same without the header.
+    if (this.#plain.has(this.#nameOf(sent))) return true;
     const operation = this.#operationOf(sent);
     // One that never came to the terminal may have been sent until its till asked last.
-    const sentMs = terminal.heardMs.get(`${route} ${operation}`) ?? this.#lastSentMs.get(this.#nameOf(sent)) ?? 0;
+    const sentMs = terminal.heardMs(route, operation) ?? this.#lastSentMs.get(this.#nameOf(sent)) ?? 0;
     return terminal.hadOtherBefore(route, key, operation, sentMs);
   }
 
-  /** By which of its sendings a word is judged: by the last that ran, unless it was sent without the header too, as clients do. */
+  /** By which of its sendings a word is judged: by the last that ran, unless it was sent without the header too, as clients do, or a lost record had it. */
   #judged(sent: Sent, stands: readonly Stand[]): readonly Stand[] {
     const last = stands.at(-1);
-    const isRepeated = this.#plain.has(this.#nameOf(sent)) || isClientKey(sent.key ?? "");
+    const isRepeated = this.#plain.has(this.#nameOf(sent)) || isClientKey(sent.key ?? "") || this.#hasLostRecords;
     return last === undefined || isRepeated ? stands : [last];
   }
 
@@ -738,7 +740,7 @@ export class FullLife {
         if (settled !== undefined) {
           this.#tally.settled++;
           // One that failed may have been sent anew under its key; then as many ran as did not fail, or fewer.
-          const stands = terminal.standsOf(route, operation);
+          const stands = terminal.standsOf(route, operation, sent.amount);
           const ran = stands.filter((stand) => stand !== "refused" && stand !== "gone").length;
           const lost = this.#hasLostRecords ? timesHeard(terminal, `${route} ${operation}`) - others.length : 0;
           const mayHaveRun = others.filter((each) => each.settled?.result !== "failed").length + Math.max(0, lost);

@@ -56,8 +56,8 @@ export class FullTerminal {
   readonly #forgotten = new Map<string, number>();
   /** Paths and operations of what moves money, in the order in which it came whole. */
   readonly heard: string[] = [];
-  /** When each of them came last. */
-  readonly heardMs = new Map<string, number>();
+  /** The same with its key, and when it came. */
+  readonly #heardBy: { readonly name: string; readonly key: string; readonly atMs: number }[] = [];
   /** All requests of callers, and posline's own questions about operations. */
   requests = 0;
   /** Keys that were denied in passing: each once. */
@@ -90,9 +90,15 @@ export class FullTerminal {
     return this.device;
   }
 
-  /** How an operation stands, each time that it came. */
-  standsOf(path: string, operation: string): readonly Stand[] {
-    const ran = this.#entries(path, operation).map((entry) => this.#stand(entry));
+  /**
+   * How an operation stands, each time that it came.
+   * @param amount Of all of them those with this amount: another amount makes another request.
+   */
+  standsOf(path: string, operation: string, amount?: string): readonly Stand[] {
+    const isIt = (entry: Entry) => amount === undefined || entry.amount === undefined || entry.amount === amount;
+    const ran = this.#entries(path, operation)
+      .filter(isIt)
+      .map((entry) => this.#stand(entry));
     return this.#refused.has(`${path} ${operation}`) ? ["refused", ...ran] : ran;
   }
 
@@ -101,10 +107,15 @@ export class FullTerminal {
     return this.#entries(path, operation).at(-1)?.beganMs;
   }
 
-  /** Whether another operation under its key may have been before it: nobody knows of that where records are lost. */
+  /** When an operation came last. */
+  heardMs(path: string, operation: string): number | undefined {
+    return this.#heardBy.findLast(({ name }) => name === `${path} ${operation}`)?.atMs;
+  }
+
+  /** Whether another operation under its key came before it: nobody knows of that where records are lost. */
   hadOtherBefore(path: string, key: string, operation: string, sentMs: number): boolean {
-    const isOther = (entry: Entry) => entry.path !== path || entry.operation !== operation;
-    return this.#ledger.some((entry) => entry.key === key && isOther(entry) && entry.beganMs <= sentMs);
+    const own = `${path} ${operation}`;
+    return this.#heardBy.some((each) => each.key === key && each.name !== own && each.atMs <= sentMs);
   }
 
   /** Whether an operation has this number or name. */
@@ -161,8 +172,9 @@ export class FullTerminal {
     const request = readRequest(this.trade, framing, text);
     const { path, operation } = request;
     if (path === this.trade.sale || path === this.trade.back) {
-      this.heard.push(`${path} ${operation}`);
-      this.heardMs.set(`${path} ${operation}`, this.#time.nowMs);
+      const name = `${path} ${operation}`;
+      this.heard.push(name);
+      this.#heardBy.push({ name, key: request.key, atMs: this.#time.nowMs });
     }
     // It came to the terminal, which dropped it: on the line it was.
     if (fate?.kind === "request lost") return;
@@ -227,7 +239,8 @@ export class FullTerminal {
     const isAsked = trade.contract !== "qr" || path === trade.sale;
     const { nowMs: beganMs } = this.#time;
     const atMs = beganMs + (isAsked ? takesMs : 0);
-    const entry = { id, key, path, operation, end: trade.ends[end], beganMs, atMs, copies: 0 };
+    const amount = scalarText(json["amount"]);
+    const entry = { id, key, path, operation, amount, end: trade.ends[end], beganMs, atMs, copies: 0 };
     this.#ledger.push(entry);
     this.onRun(path, operation, this.timesRun(path, operation));
     return entry;

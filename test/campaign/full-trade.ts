@@ -23,6 +23,7 @@ export interface Entry {
   readonly path: string;
   /** By which it is told apart from the others of its path. */
   readonly operation: string;
+  readonly amount: string | undefined;
   end: End;
   readonly beganMs: number;
   /** When it ends. */
@@ -205,7 +206,7 @@ export type TradeName = keyof typeof trades;
 /** An answer to a question that is about another operation: it names another key. */
 export function foundOther(trade: Trade): string {
   const [key, end] = ["other", trade.ends.good];
-  const entry = { id: "0", key, path: trade.sale, operation: key, end, beganMs: 0, atMs: 0, copies: 0 };
+  const entry = { id: "0", key, path: trade.sale, operation: key, amount: undefined, end, beganMs: 0, atMs: 0, copies: 0 };
   return JSON.stringify({ ...JSON.parse(trade.found(entry, end)), [keyField(trade)]: key });
 }
 
