@@ -73,7 +73,6 @@ export class BridgePorts {
   /** systemd's sockets that no service has now. */
   readonly #unserved = new Map<Address, Answering>();
   readonly #closing = new Set<Promise<void>>();
-  /** Until then ports that were taken away listen. */
   #accepted = Promise.resolve();
 
   /**
@@ -144,6 +143,11 @@ export class BridgePorts {
     }
     this.#ports = new Map([...prepared].map(([place, { port }]) => [place, port]));
     for (const port of new Set(this.#sockets.map((socket) => socket.port))) this.#answerUnserved(port);
+  }
+
+  /** Settles once no port that was taken away listens any more. */
+  get closed(): Promise<void> {
+    return this.#accepted;
   }
 
   /** Stops accepting; settles when the last answers have gone out. */

@@ -251,9 +251,11 @@ class RunningBridge implements Bridge {
     this.#status.stopping();
     this.#followers.stop();
     this.#settling?.stop();
-    const closed = this.#ports.close();
+    const answered = this.#ports.close();
+    // What waits is told first that its connection ends: who comes after that is connected no more.
+    await this.#ports.closed;
     await this.#lines.stop();
-    await closed;
+    await answered;
     this.#events.close();
     this.#taps.close();
     await this.admin?.close();

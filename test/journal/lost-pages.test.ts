@@ -8,7 +8,11 @@ import { VirtualTime } from "../support/virtual-time.ts";
 import { callOf, folder, routeTo, Told } from "./records.ts";
 import { pageBytes, SimDisk } from "./sim-disk.ts";
 
-/** Tests src/journal/journal.ts: what a journal says of itself once a page of its file went bad, at whatever place. */
+/**
+ * Tests src/journal/journal.ts, src/journal/reader.ts, src/journal/recent-operations.ts.
+ *
+ * What a journal says of itself once a page of its file went bad, at whatever place.
+ */
 
 const time = new VirtualTime();
 after(() => time.restore());
