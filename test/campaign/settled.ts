@@ -17,7 +17,8 @@ export const settled: Part = {
   run: async (options) => {
     const { seed, short } = options;
     const share = short ? 4 : Math.ceil(operations / atOnce);
-    const patience = short ? { patienceMs: 8_000, lastPatienceMs: 30_000 } : { patienceMs: 40_000, lastPatienceMs: 100_000 };
+    // That there is none counts 30 s after a start that may be lost, and a busy machine takes its time.
+    const patience = short ? { patienceMs: 8_000, lastPatienceMs: 60_000 } : { patienceMs: 40_000, lastPatienceMs: 100_000 };
     const begins = { operations: share, tills: 4, beginMs: partMs(options), ...patience };
     const worlds = Array.from({ length: short ? 1 : atOnce }, (_, index) =>
       new World({ seed: seed + 1_000 * index, isKilled: index % unkilledEach !== unkilledEach - 1, ...begins }).run(),
