@@ -15,7 +15,7 @@ const seeds = [20_261_122, 20_261_123];
 const operations = 20;
 
 test("followed operations end as the terminal has them, once each, whatever goes wrong and however often posline is reloaded and killed", async () => {
-  const patience = { patienceMs: 8_000, lastPatienceMs: 30_000 };
+  const patience = { patienceMs: 8_000, lastPatienceMs: 60_000 };
   const worlds = seeds.map((seed) =>
     new World({ seed, operations, tills: 5, isKilled: true, beginMs: Number.POSITIVE_INFINITY, ...patience }).run(),
   );
