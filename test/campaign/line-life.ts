@@ -499,12 +499,12 @@ export class LineLife {
     }
   }
 
-  /** A terminal that has proven itself hangs, or is switched off. One that hasn't would be believed after one silence. */
+  /** A terminal all of whose services have proven themselves hangs, or is switched off. Another would be believed after one silence. */
   #goAway({ do: how, line: index, lastsMs, leftMs, paces, till }: Step & { do: "hang" | "off" }): void {
     const place = this.#places[index];
     if (place === undefined) return;
     const { terminal } = place;
-    if (!this.#time.until(() => terminal.isIdle && place.line.state === "idle", 600_000)) return;
+    if (!this.#time.until(() => terminal.isIdle && place.line.state === "idle", 600_000) || !place.line.isHeard) return;
     this.#say(
       `line ${index}: terminal ${how === "hang" ? "hangs" : "is off"} for ${lastsMs} ms, then takes ${paces.join(", ")} ms`,
     );

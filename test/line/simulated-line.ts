@@ -125,6 +125,11 @@ export class SimulatedLine {
   }
 
   /** How many calls wait. */
+  /** Whether each of its services replied, and to all that was asked since. */
+  get isHeard(): boolean {
+    return this.#engine.liveness(this.#options.time.now).every(({ state }) => state === "heard");
+  }
+
   get waiting(): number {
     return this.#engine.waiting;
   }
