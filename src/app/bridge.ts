@@ -252,7 +252,7 @@ class RunningBridge implements Bridge {
     this.#followers.stop();
     this.#settling?.stop();
     const answered = this.#ports.close();
-    // What waits is told first that its connection ends: who comes after that is connected no more.
+    // Only then are waiting calls refused: their answers end their connections, and nobody can connect any more.
     await this.#ports.closed;
     await this.#lines.stop();
     await answered;

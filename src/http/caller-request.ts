@@ -1,6 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { connectionFailure } from "../core/connection-error.ts";
 import { durationText } from "../core/duration.ts";
 import { type FaultReason, isFaultReason } from "../core/fault.ts";
 import { bytesOf, GatheredPieces } from "../core/pieces.ts";
@@ -65,21 +66,17 @@ function startTls(upstream: URL): Socket {
   return connectTls({ ...address, servername, ALPNProtocols: ["http/1.1"] });
 }
 
-/** In plain words where the system has only a code. */
-const reasons: Readonly<Record<string, string>> = {
+/** Of an upstream that is being connected to, more than is known of any connection. */
+const ownReasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there: is the service running?",
-  ENOTFOUND: "no host has this name",
-  EAI_AGAIN: "its name can't be looked up: is the network up?",
-  EHOSTUNREACH: "the host doesn't answer: is it on?",
-  ENETUNREACH: "no network leads there: is the network up?",
   ECONNRESET: "it closed the connection",
-  ETIMEDOUT: "the host doesn't answer: is it on?",
+  EPIPE: "it closed the connection",
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS: should upstream begin with http:?",
 };
 
 function reasonOf(error: Error): string {
   const code = "code" in error ? String(error.code) : "";
-  const reason = reasons[code];
+  const reason = ownReasons[code] ?? connectionFailure(error);
   if (reason !== undefined) return reason;
   // OpenSSL's own messages are its source lines; its code says as much.
   return code.startsWith("ERR_SSL_") ? code : `${error.message}${code === "" ? "" : `, ${code}`}`;

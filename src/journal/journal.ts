@@ -596,7 +596,7 @@ interface Gap {
 
 /**
  * Where records are missing. What a power cut tore is none of these: it was in the last batch of its process, and nobody was
- * told anything by it; more than a few are a page that went bad since. A request is sent only when its record's batch is on the disk. So
+ * told anything by it; more than a few are a spoilt page. A request is sent only when its record's batch is on the disk. So
  * where a record tells how a request ended, and that request's own record stands in the gap or behind it, the gap's batch was on the disk.
  */
 function gapsIn(records: readonly StoredRecord[], missing: readonly SequenceRange[]): readonly Gap[] {

@@ -169,7 +169,7 @@ class BridgeRun {
     return undefined;
   }
 
-  /** Whether an earlier call may have shown another code, which may be paid: that this one's came to nothing is no end then (qr.md, Flow rules 3). */
+  /** Whether an earlier call may have shown another code, which may be paid: the failure of this one is no end then (qr.md, Flow rules 3). */
   #mayBeSecondCodes(end: OperationEnd): boolean {
     return this.#recovery.learns !== undefined && !isGoodEnd(end) && (this.#hasLearned || this.#atStart.doubt);
   }
