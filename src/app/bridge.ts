@@ -24,7 +24,7 @@ import { BridgePorts, type PreparedPorts, socketForAdmin, type WantedPort } from
 import { reportBug } from "./bug.ts";
 import type { EmulationFlags } from "./emulation.ts";
 import { Followers } from "./followers.ts";
-import { growHeapOnce } from "./heap.ts";
+import { setHeapFlagsOnce } from "./heap.ts";
 import { openMoneyJournal } from "./journal.ts";
 import { JournalSettling } from "./journal-settling.ts";
 import { leavingsFirst } from "./leavings-first.ts";
@@ -266,7 +266,7 @@ class RunningBridge implements Bridge {
   #callReport(line: string): HttpListenerOptions["report"] {
     return {
       exchange: (record) => {
-        growHeapOnce();
+        setHeapFlagsOnce();
         this.#log.exchange(record);
         this.#status.exchange(record, line);
         if (!this.#isWatched) return;

@@ -9,7 +9,7 @@ import type { AdminRoute } from "../http/admin-listener.ts";
 import { type Admin, openAdmin } from "./admin.ts";
 import { reportBug } from "./bug.ts";
 import { type GatewayLine, type GatewayLineReport, gatewayLine, upstreamOf } from "./gateway-line.ts";
-import { growHeapOnce } from "./heap.ts";
+import { setHeapFlagsOnce } from "./heap.ts";
 import { lineReport, publishedLine } from "./line-report.ts";
 import { LineSet } from "./line-set.ts";
 import { openApiRoutes } from "./openapi.ts";
@@ -156,7 +156,7 @@ class RunningGateway implements Gateway {
         published.discard(discard);
       },
       exchange: (record) => {
-        growHeapOnce();
+        setHeapFlagsOnce();
         log.exchange(record);
         this.#status.exchange(record);
         this.#events.publish({ event: "exchange", phase: "ended", line, record, parts: undefined });
