@@ -103,6 +103,8 @@ export class BoundedServer<R extends PendingRequest> {
     await closed;
     clearTimeout(idle);
     clearInterval(answered);
+    // Now that there is nothing left which it could cut: it alone ends Node's own checks of connections, which go on for ever otherwise.
+    this.#server.close();
   }
 
   /** Ends at once, with all connections. */

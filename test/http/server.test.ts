@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -113,4 +114,24 @@ test("AdminListener asks for a body that waits to be asked for, and refuses one 
   const refused = new Client(port).ask("POST", "/none", "", { "Content-Length": "2", Expect: "100-continue" });
   assert.equal((await refused.answer())?.status, 404);
   await listener.close();
+});
+
+test("HttpListener.close() leaves no timer, as of a port that a reload takes away", async () => {
+  const timers = new Set<number>();
+  const hook = createHook({
+    init: (id, type) => {
+      if (type === "Timeout") timers.add(id);
+    },
+    destroy: (id) => timers.delete(id),
+  }).enable();
+  try {
+    await serve("bank");
+    assert.notEqual(timers.size, 0);
+    await closeAll();
+    // Node tells of what ended in a turn of its own.
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    assert.equal(timers.size, 0);
+  } finally {
+    hook.disable();
+  }
 });
