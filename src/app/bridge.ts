@@ -119,7 +119,8 @@ interface RunningOptions {
   readonly isWatched: boolean;
 }
 
-class RunningBridge implements Bridge {
+/** Its parts are given, so that whole worlds can run it on a disk and a network of their own. */
+export class RunningBridge implements Bridge {
   readonly #log: Log;
   readonly #status: Status;
   readonly #events: Events;

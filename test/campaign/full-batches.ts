@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { VirtualNet } from "../support/virtual-net.ts";
 import { VirtualTime } from "../support/virtual-time.ts";
 import { Forked } from "./forked.ts";
 import { emptyFullTally, FullLife, type FullTally, fullWorld } from "./full-life.ts";
@@ -19,24 +20,25 @@ const clock = performance.now.bind(performance);
 
 export async function runFullBatches(seed: number, forMs: number): Promise<FullBatches> {
   const beganMs = clock();
-  const time = new VirtualTime();
+  const place = { time: new VirtualTime(), net: new VirtualNet() };
   const tally = emptyFullTally();
   const broken: string[] = [];
   for (let batch = 0; clock() < beganMs + forMs && broken.length < brokenMax; batch++) {
-    const property = fc.asyncProperty(fullWorld, (world) => new FullLife(world, time, tally).run());
+    const property = fc.asyncProperty(fullWorld, (world) => new FullLife(world, place, tally).run());
     // The first runs of a check are drawn small, one value in two: so each second batch isn't, and has long lives.
     const options = { seed: seed * 100_003 + batch, numRuns: livesInBatch, unbiased: batch % 2 === 1 };
     const { counterexample, errorInstance } = await fc.check(property, options);
     if (counterexample === null) continue;
     const timeline: string[] = [];
     const [world] = counterexample;
-    const end = await new FullLife(world, time, emptyFullTally(), (text) => timeline.push(text)).run().then(
+    const end = await new FullLife(world, place, emptyFullTally(), (text) => timeline.push(text)).run().then(
       () => `it breaks only with what came before it: ${String(errorInstance)}`,
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     );
     broken.push([end, ...timeline, JSON.stringify(world)].join("\n"));
   }
-  time.restore();
+  place.net.restore();
+  place.time.restore();
   return { tally, broken, seconds: (clock() - beganMs) / 1_000 };
 }
 
@@ -56,7 +58,8 @@ export async function fullRows({ seed }: PartOptions, forMs: number): Promise<re
     count("answered", tally.answered),
     count("not sent", tally.notSent),
     count("unknown", tally.unknown),
-    count("process killed", tally.killed),
+    count("till left", tally.left),
+    count("process killed", tally.killed, "these five make up all calls"),
     count("restarts", tally.restarts, "by SIGTERM, kill and power cut"),
     count("reloads", tally.reloads),
     count("operations settled in the journal", tally.settled),

@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
+import { checkTarget, HttpTransport } from "../../src/client/http-transport.ts";
 import { contracts } from "../../src/contract/contracts.ts";
 import { settlingRulesOf } from "../../src/contract/settling.ts";
-import type { Call, Reply } from "../../src/core/call.ts";
-import { Fault } from "../../src/core/fault.ts";
-import { type Followed, isGoodEnd, isOperationEnd } from "../../src/core/followed.ts";
-import { Presence } from "../../src/core/presence.ts";
-import { faultBody } from "../../src/envelope/fault.ts";
-import { textOf } from "../../src/envelope/json.ts";
+import { isGoodEnd, isOperationEnd } from "../../src/core/followed.ts";
 import { settleByBridge } from "../../src/settle/by-bridge.ts";
 import { RemoteService } from "../../src/settle/remote-service.ts";
 import { resume } from "../../src/settle/resume.ts";
 import { settle } from "../../src/settle/settle.ts";
-import { type Answer, failedAnswer, type Transport, type TransportRequest } from "../../src/settle/transport.ts";
 import type { Settled, SettleEvent } from "../../src/settle/types.ts";
 import type { FullTerminal } from "./full-terminal.ts";
 import { clientKey, isAllowed, isGood, operationOf, type Stand } from "./full-trade.ts";
@@ -28,8 +23,8 @@ export interface ClientTill {
   readonly terminal: FullTerminal;
   /** Whether it names a payment itself (qr). */
   readonly names: boolean;
-  /** The process that runs. */
-  handle(call: Call): Promise<Reply>;
+  /** Reaches the process that runs, about what stands under a key. */
+  fetchAbout(key: string): typeof fetch;
 }
 
 export interface FullClientsOptions {
@@ -96,11 +91,6 @@ export class FullClients {
     for (const path of [sale, back]) this.#clients.get(nameOf(till, path, clientKey(number)))?.die();
   }
 
-  /** The bridge was killed. */
-  cutOff(): void {
-    for (const client of this.#clients.values()) client.cutOff();
-  }
-
   /** Whether this sale's client shows a code anew where the first may be lost, and can't be asked about (qr.md, Flow rules 3). */
   mayShowAgain(name: string): boolean {
     return this.#clients.get(name)?.mayShowAgain === true;
@@ -157,32 +147,28 @@ class FullClient {
   readonly isByBridge: boolean;
   readonly #till: ClientTill;
   readonly #path: string;
-  readonly #key: string;
   /** As its terminal's ledger has it. */
   readonly #operation: string;
   readonly #body: object;
   readonly #remote: RemoteService;
-  /** Calls that wait for the process that runs, to be cut off. */
-  readonly #waiting = new Set<() => void>();
   /** It ended well. */
   isSold = false;
   /** Of the till's process. */
   #life: AbortController | undefined;
   /** As its storage has it. */
   #token: string | undefined;
-  #calls = 0;
 
   constructor({ till, path, key, isByBridge, amount }: ClientOptions) {
     this.#till = till;
     this.#path = path;
-    this.#key = key;
     this.isByBridge = isByBridge;
     const { trade } = till.terminal;
     this.#operation = operationOf(trade, path, key, amount);
     this.#body = trade.body(path, key, amount, till.names ? `own-${key}` : undefined);
-    const transport: Transport = { send: (request, signal) => this.#send(request, signal), close: async () => {} };
+    const { service: name } = till;
+    const transport = new HttpTransport({ [name]: checkTarget(name, "http://127.0.0.1", undefined) }, till.fetchAbout(key));
     const contract = contracts[trade.contract];
-    this.#remote = new RemoteService({ contract, name: till.service, transport, merchantId, timeoutMs: undefined });
+    this.#remote = new RemoteService({ contract, name, transport, merchantId, timeoutMs: undefined });
   }
 
   get isRunning(): boolean {
@@ -239,48 +225,4 @@ class FullClient {
     this.#life?.abort();
     this.#life = undefined;
   }
-
-  /** The process that its calls went to is no more. */
-  cutOff(): void {
-    for (const cut of this.#waiting) cut();
-  }
-
-  async #send({ route, body, waitS, withdrawn }: TransportRequest, signal: AbortSignal): Promise<Answer> {
-    const { service, terminal } = this.#till;
-    const contract = contracts[terminal.trade.contract];
-    const caller = new Presence();
-    const call: Call = {
-      ...{ service, contract: contract.service, route, body: body === undefined ? [] : [Buffer.from(body)] },
-      ...{
-        requestId: `${this.#key}-${++this.#calls}`,
-        key: this.#key,
-        caller,
-        followMs: waitS === undefined ? undefined : waitS * 1_000,
-      },
-    };
-    if (signal.aborted || withdrawn?.aborted === true) return failedAnswer("not-sent", "cancelled before it was sent");
-    signal.addEventListener("abort", () => caller.leave());
-    let cut = () => {};
-    const lost = new Promise<Answer>((resolve) => {
-      cut = () => resolve(failedAnswer("unknown", "the connection was lost"));
-    });
-    this.#waiting.add(cut);
-    const answered = this.#till.handle(call).then(
-      ({ payload, followed }): Answer => ({
-        ...{ outcome: "answered", text: textOf(payload), httpStatus: 200, retryAfterMs: undefined, reason: undefined },
-        ...{ failure: undefined, followed: wordOf(followed) },
-      }),
-      (error: unknown): Answer => {
-        if (!(error instanceof Fault)) throw error;
-        const { outcome, httpStatus, retryAfterS, reason, message, details } = error;
-        const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
-        const text = faultBody(contract, route, error).payload.toString();
-        return { outcome, text, httpStatus, retryAfterMs, reason, failure: message, followed: wordOf(details.followed) };
-      },
-    );
-    return Promise.race([answered, lost]).finally(() => this.#waiting.delete(cut));
-  }
 }
-
-const wordOf = (followed: Followed | undefined) =>
-  followed && { result: followed.result, answerOf: followed.answerOf, isGuarded: followed.isGuarded };

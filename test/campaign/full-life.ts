@@ -2,19 +2,18 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { contracts } from "../../src/contract/contracts.ts";
 import { closingRoutes } from "../../src/contract/settling.ts";
-import type { Call } from "../../src/core/call.ts";
-import { Fault } from "../../src/core/fault.ts";
-import { isGoodEnd, type OperationResult } from "../../src/core/followed.ts";
-import { Presence } from "../../src/core/presence.ts";
+import { isGoodEnd, type OperationResult, operationResults } from "../../src/core/followed.ts";
 import { journalFile } from "../../src/journal/errors.ts";
 import { scanRing } from "../../src/journal/reader.ts";
 import { joinOperations, type SentRecord } from "../../src/journal/record.ts";
 import { readSlot, slotBytes } from "../../src/journal/slot.ts";
 import { folder } from "../journal/records.ts";
 import { type Fate as CutFate, pageBytes, SimDisk, systemError } from "../journal/sim-disk.ts";
+import type { VirtualNet } from "../support/virtual-net.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
-import { type BoxSettings, FullBox } from "./full-box.ts";
+import { type BoxSettings, FullBox, portOf } from "./full-box.ts";
 import { FullClients } from "./full-client.ts";
+import { askBox, fetchOver } from "./full-http.ts";
 import { type FullFate, FullTerminal } from "./full-terminal.ts";
 import { isAllowed, isClientKey, isGood, operationOf, type Stand, type TradeName, trades } from "./full-trade.ts";
 import { bodyOf } from "./request-body.ts";
@@ -30,7 +29,7 @@ import { bodyOf } from "./request-body.ts";
 const serviceNames = ["till-0", "till-1"] as const;
 
 /** What services are configured with at first; what a reload sets is never more. */
-const usualSettings: BoxSettings = { replyTimeoutMs: 4_000, queueCallsMax: 8 };
+const usualSettings: BoxSettings = { replyTimeoutMs: 4_000, queueCallsMax: 8, isMoved: false };
 const { replyTimeoutMs } = usualSettings;
 
 export type FullStep =
@@ -66,7 +65,7 @@ export type FullStep =
   | { readonly do: "unplug"; readonly service: number; readonly ms: number }
   | { readonly do: "disk"; readonly kind: "fails" | "hangs"; readonly ms: number }
   | { readonly do: "kill" | "sigterm" }
-  /** The configuration is read anew: with nothing changed, another timeout of a service, or another line for it. */
+  /** The configuration is read anew: with nothing changed, or another timeout of a service, another line, or another port. */
   | { readonly do: "reload"; readonly service: number; readonly sets: Partial<BoxSettings> }
   | { readonly do: "power cut"; readonly fates: readonly CutFate[]; readonly renamesKept: boolean }
   /** The process is killed, and a page of its journal goes bad before the next one reads it: so many behind the newest record's. */
@@ -197,6 +196,7 @@ const step: fc.Arbitrary<FullStep> = fc.oneof(
         {},
         ...[3_000, 4_000].map((ms) => ({ replyTimeoutMs: ms })),
         ...[8, 9].map((calls) => ({ queueCallsMax: calls })),
+        ...[false, true].map((isMoved) => ({ isMoved })),
       ),
     }),
   },
@@ -233,6 +233,8 @@ export interface FullTally {
   answered: number;
   notSent: number;
   unknown: number;
+  /** Their till left before they ended. */
+  left: number;
   killed: number;
   settled: number;
   restarts: number;
@@ -255,6 +257,7 @@ export const emptyFullTally = (): FullTally => ({
     answered: 0,
     notSent: 0,
     unknown: 0,
+    left: 0,
     killed: 0,
     settled: 0,
     restarts: 0,
@@ -274,12 +277,34 @@ interface FollowedCall {
   readonly amount: number;
 }
 
+/** What a till sends to a service. */
+interface TillCall {
+  readonly path: string;
+  readonly body: string;
+  /** Milliseconds of its `Prefer: wait`. */
+  readonly waitMs?: number | undefined;
+  /** After so many its till leaves. */
+  readonly leavesMs?: number | undefined;
+}
+
+/** How a call ended, by `X-Posline-Outcome`. */
+const outcomes = { answered: "answered", "not-sent": "notSent", unknown: "unknown" } as const;
+
+const contentTypes = { bank: "application/json", fiscal: "application/x-www-form-urlencoded", qr: "application/json" } as const;
+
 /** What says which operation was sent. */
 type Sent = Pick<SentRecord, "service" | "route" | "key" | "amount">;
+
+/** Where worlds live: a clock, and a network. */
+export interface FullPlace {
+  readonly time: VirtualTime;
+  readonly net: VirtualNet;
+}
 
 export class FullLife {
   readonly #world: FullWorld;
   readonly #time: VirtualTime;
+  readonly #net: VirtualNet;
   readonly #tally: FullTally;
   readonly #say: (text: string) => void;
   readonly #terminals: readonly FullTerminal[];
@@ -307,9 +332,10 @@ export class FullLife {
   #calls = 0;
   #broken: Error | undefined;
 
-  constructor(world: FullWorld, time: VirtualTime, tally: FullTally, say: (text: string) => void = () => {}) {
+  constructor(world: FullWorld, { time, net }: FullPlace, tally: FullTally, say: (text: string) => void = () => {}) {
     this.#world = world;
     this.#time = time;
+    this.#net = net;
     this.#tally = tally;
     this.#say = (text) => say(`${Math.round(time.nowMs)} ms  ${text}`);
     time.setOffMs = 0;
@@ -325,10 +351,15 @@ export class FullLife {
         terminal,
         service: serviceNames[index] ?? terminal.trade.contract,
         names: world.services[index]?.tillNames === true,
-        handle: async (call) => {
-          this.#lastSentMs.set(this.#nameOf({ ...call, amount: String(usualAmount) }), time.nowMs);
-          return this.#box.call(index, call);
-        },
+        fetchAbout: (key) =>
+          fetchOver({
+            net,
+            portNow: () => this.#portOf(index),
+            asking: (route) => {
+              const sent = { service: serviceNames[index] ?? "", route, key, amount: String(usualAmount) };
+              this.#lastSentMs.set(this.#nameOf(sent), time.nowMs);
+            },
+          }),
       })),
       mayRelayUnrecorded: () => this.#mayRelayUnrecorded,
       say: this.#say,
@@ -338,6 +369,7 @@ export class FullLife {
 
   async run(): Promise<void> {
     this.#tally.lives++;
+    await this.#box.reload(this.#settings);
     await this.#time.advance(3_000);
     for (const each of this.#world.steps) {
       await this.#do(each);
@@ -362,8 +394,8 @@ export class FullLife {
     this.#clients.check();
     await this.#journalAgrees();
     this.#tally.exchanges += this.#terminals.reduce((sum, { requests }) => sum + requests, 0);
-    const { calls, answered, notSent, unknown, killed } = this.#tally;
-    assert.equal(answered + notSent + unknown + killed, calls, "the counters add up");
+    const { calls, answered, notSent, unknown, left, killed } = this.#tally;
+    assert.equal(answered + notSent + unknown + left + killed, calls, "the counters add up");
     await this.#end();
   }
 
@@ -383,7 +415,7 @@ export class FullLife {
         contract: terminal.trade.contract,
         open: terminal.newDevice().open,
       })),
-      ...{ settings: this.#settings, onFailure: this.#world.onFailure, disk: this.#disk },
+      ...{ onFailure: this.#world.onFailure, disk: this.#disk },
       // What was killed tells nobody anything.
       fail: (error) => {
         if (life === this.#life) this.#fail(error);
@@ -392,7 +424,7 @@ export class FullLife {
   }
 
   /** Nothing of the process does anything any more, and its disk is as the kernel has it. */
-  #kill({ cut, spoilt }: { cut?: FullStep & { do: "power cut" }; spoilt?: FullStep & { do: "page lost" } } = {}): void {
+  async #kill({ cut, spoilt }: { cut?: FullStep & { do: "power cut" }; spoilt?: FullStep & { do: "page lost" } } = {}) {
     this.#tally.restarts++;
     this.#tally.killed += this.#open.size;
     this.#open.clear();
@@ -402,8 +434,9 @@ export class FullLife {
     if (spoilt !== undefined) this.#spoil(spoilt);
     this.#life++;
     this.#box.kill();
+    this.#net.kill();
     this.#box = this.#started();
-    this.#clients.cutOff();
+    await this.#box.reload(this.#settings);
   }
 
   #spoil({ behind, as }: FullStep & { do: "page lost" }): void {
@@ -431,6 +464,7 @@ export class FullLife {
     this.#disk = this.#disk.afterCut([{ keeps: "all", bytes: 0 }], true);
     this.#disk.trouble = trouble;
     this.#box = this.#started();
+    await this.#box.reload(this.#settings);
   }
 
   // --- what the world does
@@ -488,18 +522,18 @@ export class FullLife {
         this.#diskTrouble(each);
         break;
       case "kill":
-        this.#kill();
+        await this.#kill();
         break;
       case "power cut":
-        this.#kill({ cut: each });
+        await this.#kill({ cut: each });
         break;
       case "reload":
         this.#tally.reloads++;
         this.#settings = this.#settings.map((before, index) => (index === each.service ? { ...before, ...each.sets } : before));
-        this.#box.reload(this.#settings);
+        await this.#box.reload(this.#settings);
         break;
       case "page lost":
-        this.#kill({ spoilt: each });
+        await this.#kill({ spoilt: each });
         break;
       case "sigterm":
         await this.#sigterm();
@@ -530,31 +564,46 @@ export class FullLife {
     if (service === undefined || contract === undefined) return;
     const route = contracts[contract].routes.find(({ path }) => closingRoutes.has(path));
     if (route === undefined) return;
-    const body = [Buffer.from(bodyOf(contract, {}))];
-    const call = { service, contract, route: route.path, body, requestId: `r${++this.#calls}`, key: undefined };
-    this.#send(index, `${service} ${route.path} #${this.#calls}`, { ...call, caller: new Presence() }, () => {});
+    this.#send(index, `${service} ${route.path} #${++this.#calls}`, { path: route.path, body: bodyOf(contract, {}) }, () => {});
   }
 
-  /** @param ended Takes the word with which it ends, if any, unless its process is no more. */
-  #send(index: number, id: string, call: Call, ended: (word: OperationResult | undefined) => void): void {
+  /** @param ended Takes the word with which it ends, if any, unless its process is no more, or its till has left. */
+  #send(index: number, id: string, asked: TillCall, ended: (word: OperationResult | undefined) => void): void {
     const life = this.#life;
     this.#open.add(id);
     this.#tally.calls++;
-    const end = (outcome: "answered" | "notSent" | "unknown", word: OperationResult | undefined) => {
+    const { path, body, waitMs, leavesMs } = asked;
+    const till = new AbortController();
+    if (leavesMs !== undefined) this.#time.after(leavesMs, () => till.abort());
+    const end = (outcome: keyof typeof outcomes | "left", word?: OperationResult) => {
       // A process that was killed tells nobody anything.
       if (life !== this.#life) return;
       this.#say(`${id}: ${outcome} ${word ?? ""}`);
       this.#open.delete(id);
-      this.#tally[outcome]++;
-      this.#checked(() => ended(word));
+      this.#tally[outcome === "left" ? "left" : outcomes[outcome]]++;
+      if (outcome !== "left") this.#checked(() => ended(word));
     };
-    this.#box.call(index, call).then(
-      ({ followed }) => end("answered", followed?.result),
+    const headers = {
+      ...{ "Content-Type": contentTypes[this.#terminals[index]?.trade.contract ?? "bank"], "X-Request-Id": `r${this.#calls}` },
+      ...(waitMs !== undefined && { Prefer: `wait=${waitMs / 1_000}` }),
+    };
+    askBox(this.#net, { port: this.#portOf(index), path, body, headers, signal: till.signal }).then(
+      ({ headers: { "x-posline-outcome": said, "x-posline-result": word } }) => {
+        const outcome = (["answered", "not-sent", "unknown"] as const).find((each) => each === said);
+        const result = operationResults.find((each) => each === word);
+        if (outcome !== undefined && result === word) end(outcome, result);
+        else this.#fail(new Error(`${id} was answered with the outcome ${String(said)} and the result ${String(word)}`));
+      },
       (error: unknown) => {
-        if (!(error instanceof Fault)) this.#fail(error);
-        else end(error.outcome === "not-sent" ? "notSent" : "unknown", error.details.followed?.result);
+        if (till.signal.aborted) end("left");
+        // As long as its process lives each call is answered.
+        else if (life === this.#life) this.#fail(new Error(`${id} has no answer: ${String(error)}`));
       },
     );
+  }
+
+  #portOf(index: number): number {
+    return portOf(index, this.#settings[index]?.isMoved === true);
   }
 
   #diskTrouble({ kind, ms }: FullStep & { do: "disk" }): void {
@@ -613,8 +662,6 @@ export class FullLife {
     const route = what === "abort" ? "/abort" : trade[what];
     if (!contracts[trade.contract].routes.some(({ path }) => path === route)) return;
     const id = `${name} ${route} ${key} #${++this.#calls}`;
-    const caller = new Presence();
-    if (leavesMs !== undefined) this.#time.after(leavesMs, () => caller.leave());
     const cameMs = this.#time.nowMs;
     const sent = { service: name, route, key, amount: String(amount) };
     const operation = this.#nameOf(sent);
@@ -624,11 +671,8 @@ export class FullLife {
     // A till that doesn't name its payments has the name from the answer.
     const own = this.#world.services[index]?.tillNames === true ? `own-${key}` : undefined;
     const payment = what === "sale" ? own : (terminal.nameOf(key) ?? own);
-    const body = [Buffer.from(bodyOf(trade.contract, trade.body(route, key, amount, payment)))];
-    const call: Call = {
-      ...{ service: name, contract: trade.contract, route, body, requestId: `r${this.#calls}`, key, caller, followMs: waitMs },
-    };
-    this.#send(index, id, call, (word) => {
+    const body = bodyOf(trade.contract, trade.body(route, key, amount, payment));
+    this.#send(index, id, { path: route, body, waitMs, leavesMs }, (word) => {
       const untilMs = Math.max(cameMs, this.#waitedUntilMs.get(operation) ?? 0);
       assert.ok(this.#time.nowMs <= untilMs + boundMs, `${id} took ${this.#time.nowMs - cameMs} ms`);
       if (word !== undefined) this.#wordIsSo(sent, word);

@@ -22,6 +22,8 @@ const real = {
   date: Date.now,
   set: globalThis.setTimeout,
   clear: globalThis.clearTimeout,
+  setTurn: globalThis.setImmediate,
+  clearTurn: globalThis.clearImmediate,
   digest: crypto.subtle.digest.bind(crypto.subtle),
 };
 
@@ -35,6 +37,8 @@ export class VirtualTime {
   #count = 0;
   /** Signs that are being made, in a thread that no clock of a test moves: they take no time here, however slow the machine. */
   readonly #signing = new Set<Promise<unknown>>();
+  /** Turns of the event loop that the source waits for: they take no time here either. */
+  readonly #turns = new Set<NodeJS.Immediate>();
 
   /** Takes over the clock of this process, until `restore`. */
   constructor() {
@@ -52,6 +56,20 @@ export class VirtualTime {
     // The source only stores what it is given, hands it back, and lets the process end without it: so much does for a timer.
     globalThis.setTimeout = set as unknown as typeof setTimeout;
     globalThis.clearTimeout = clear as unknown as typeof clearTimeout;
+    const setTurn = (run: () => void): NodeJS.Immediate => {
+      const turn = real.setTurn(() => {
+        this.#turns.delete(turn);
+        run();
+      });
+      this.#turns.add(turn);
+      return turn;
+    };
+    const clearTurn = (turn: NodeJS.Immediate | undefined): void => {
+      if (turn !== undefined) this.#turns.delete(turn);
+      real.clearTurn(turn);
+    };
+    globalThis.setImmediate = setTurn as unknown as typeof setImmediate;
+    globalThis.clearImmediate = clearTurn;
     crypto.subtle.digest = (algorithm, data) => {
       const digest = real.digest(algorithm, data);
       const made: Promise<unknown> = digest.then(
@@ -68,6 +86,8 @@ export class VirtualTime {
     Date.now = real.date;
     globalThis.setTimeout = real.set;
     globalThis.clearTimeout = real.clear;
+    globalThis.setImmediate = real.setTurn;
+    globalThis.clearImmediate = real.clearTurn;
     crypto.subtle.digest = real.digest;
   }
 
@@ -81,10 +101,10 @@ export class VirtualTime {
     this.#timers.clear();
   }
 
-  /** Lets what was promised happen: every microtask that is ready, however deep, and every sign. */
+  /** Lets what was promised happen: every microtask that is ready, however deep, every turn that is waited for, and every sign. */
   async settle(): Promise<void> {
     await new Promise<void>((resolve) => hop(resolve));
-    while (this.#signing.size > 0) {
+    while (this.#signing.size > 0 || this.#turns.size > 0) {
       await Promise.all(this.#signing);
       await new Promise<void>((resolve) => hop(resolve));
     }
