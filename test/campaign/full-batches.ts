@@ -77,7 +77,7 @@ export async function fullRows({ seed }: PartOptions, forMs: number): Promise<re
     count(
       "words of another operation, record lost",
       tally.lostOthers,
-      "sent before it under its key, by another route, and forgotten",
+      "sent before it under its key, by another route or for another amount, and forgotten",
     ),
   ];
 }

@@ -1,4 +1,5 @@
-import { type IncomingHttpHeaders, request } from "node:http";
+import { Agent, type IncomingHttpHeaders, request } from "node:http";
+import type { Duplex } from "node:stream";
 import { textOf } from "../../src/envelope/json.ts";
 import type { VirtualNet } from "../support/virtual-net.ts";
 
@@ -12,6 +13,22 @@ export interface TillRequest {
   readonly body?: string | undefined;
   /** Aborted, its till has left. */
   readonly signal?: AbortSignal | undefined;
+  /** The connections that its till keeps; each request has one of its own where it keeps none. */
+  readonly kept?: KeptConnections | undefined;
+}
+
+/** Connections of a till that are used again. */
+export class KeptConnections extends Agent {
+  readonly #net: VirtualNet;
+
+  constructor(net: VirtualNet) {
+    super({ keepAlive: true });
+    this.#net = net;
+  }
+
+  override createConnection({ port }: { readonly port?: number | string | null | undefined }): Duplex {
+    return this.#net.connect(Number(port));
+  }
 }
 
 export interface TillAnswer {
@@ -20,11 +37,12 @@ export interface TillAnswer {
   readonly text: string;
 }
 
-/** Asks over a connection of its own. @throws Error where no whole answer comes, with the system's code. */
-export function askBox(net: VirtualNet, { port, path, method = "POST", headers, body = "", signal }: TillRequest) {
+/** Asks over a connection. @throws Error where no whole answer comes, with the system's code. */
+export function askBox(net: VirtualNet, { port, path, method = "POST", headers, body = "", signal, kept }: TillRequest) {
   return new Promise<TillAnswer>((resolve, reject) => {
     const sized = { Host: `127.0.0.1:${port}`, ...headers, "Content-Length": Buffer.byteLength(body) };
-    const asked = request({ method, path, headers: sized, signal, createConnection: () => net.connect(port) }, (answer) => {
+    const over = kept === undefined ? { createConnection: () => net.connect(port) } : { agent: kept, port };
+    const asked = request({ method, path, headers: sized, signal, ...over }, (answer) => {
       const pieces: Buffer[] = [];
       answer.on("data", (piece: Buffer) => pieces.push(piece));
       answer.on("error", reject);

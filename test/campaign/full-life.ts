@@ -13,7 +13,7 @@ import type { VirtualNet } from "../support/virtual-net.ts";
 import type { VirtualTime } from "../support/virtual-time.ts";
 import { type BoxSettings, FullBox, portOf } from "./full-box.ts";
 import { FullClients } from "./full-client.ts";
-import { askBox, fetchOver } from "./full-http.ts";
+import { askBox, fetchOver, KeptConnections } from "./full-http.ts";
 import { type FullFate, FullTerminal } from "./full-terminal.ts";
 import { isAllowed, isClientKey, isGood, operationOf, type Stand, type TradeName, trades } from "./full-trade.ts";
 import { bodyOf } from "./request-body.ts";
@@ -77,6 +77,8 @@ export interface FullService {
   /** Whether its till names a payment itself, and whether its terminal takes that name over (qr). */
   readonly tillNames: boolean;
   readonly takesNames: boolean;
+  /** Whether its till uses connections again. */
+  readonly keepsConnections: boolean;
   readonly fates: readonly FullFate[];
 }
 
@@ -214,6 +216,7 @@ const fullService: fc.Arbitrary<FullService> = fc.record({
   trade: fc.constantFrom(...(Object.keys(trades) as TradeName[])),
   tillNames: fc.boolean(),
   takesNames: fc.boolean(),
+  keepsConnections: fc.boolean(),
   fates: fc.array(fate, { minLength: 1, maxLength: 12 }),
 });
 
@@ -245,7 +248,7 @@ export interface FullTally {
   unrecordedTwice: number;
   /** The same where a page of it was lost, with what it had of the first one, while answers said that no repetition is recognised. */
   lostTwice: number;
-  /** Words that are another operation's, which was sent before it under the same key by another route, where that one's record may be lost. */
+  /** Words that are another operation's, which was sent before it under the same key, by another route or for another amount, where that one's record may be lost. */
   lostOthers: number;
 }
 
@@ -324,11 +327,17 @@ export class FullLife {
   readonly #plain = new Map<string, number>();
   /** When it was asked for last, by its name. */
   readonly #lastSentMs = new Map<string, number>();
+  /** How often it was asked for, by its name. */
+  readonly #timesSent = new Map<string, number>();
+  /** Operations whose tills leave, and when. */
+  readonly #leavings: { readonly sent: Sent; readonly atMs: number }[] = [];
   /** Until when a till waits with `Prefer: wait`, by its name: what is joined to its call waits as long. */
   readonly #waitedUntilMs = new Map<string, number>();
   /** What was asked for last with `Prefer: wait`: of the sales of a key the last one alone. */
   readonly #last = new Map<string, FollowedCall>();
   readonly #clients: FullClients;
+  /** By service. */
+  readonly #kept: readonly (KeptConnections | undefined)[];
   #calls = 0;
   #broken: Error | undefined;
 
@@ -345,6 +354,7 @@ export class FullLife {
       return terminal;
     });
     this.#box = this.#started();
+    this.#kept = world.services.map(({ keepsConnections }) => (keepsConnections ? new KeptConnections(net) : undefined));
     this.#clients = new FullClients({
       amount: usualAmount,
       tills: this.#terminals.map((terminal, index) => ({
@@ -357,7 +367,7 @@ export class FullLife {
             portNow: () => this.#portOf(index),
             asking: (route) => {
               const sent = { service: serviceNames[index] ?? "", route, key, amount: String(usualAmount) };
-              this.#lastSentMs.set(this.#nameOf(sent), time.nowMs);
+              this.#noteSent(this.#nameOf(sent));
             },
           }),
       })),
@@ -368,6 +378,15 @@ export class FullLife {
   }
 
   async run(): Promise<void> {
+    try {
+      await this.#live();
+    } finally {
+      // The next world's ports are the same.
+      this.#net.kill();
+    }
+  }
+
+  async #live(): Promise<void> {
     this.#tally.lives++;
     await this.#box.reload(this.#settings);
     await this.#time.advance(3_000);
@@ -388,6 +407,7 @@ export class FullLife {
     this.#disk.trouble = undefined;
     await this.#allEnd();
     for (const index of this.#terminals.keys()) if (this.#world.closesBatch) this.#closeBatch(index);
+    this.#nothingSentForNobody();
     // Once more, where nothing fails any more: a till asks until it knows.
     for (const each of this.#last.values()) this.#ask(each, each.do, each.amount, lastWaitMs);
     await this.#allEnd();
@@ -587,7 +607,8 @@ export class FullLife {
       ...{ "Content-Type": contentTypes[this.#terminals[index]?.trade.contract ?? "bank"], "X-Request-Id": `r${this.#calls}` },
       ...(waitMs !== undefined && { Prefer: `wait=${waitMs / 1_000}` }),
     };
-    askBox(this.#net, { port: this.#portOf(index), path, body, headers, signal: till.signal }).then(
+    const [port, kept] = [this.#portOf(index), this.#kept[index]];
+    askBox(this.#net, { port, path, body, headers, signal: till.signal, kept }).then(
       ({ headers: { "x-posline-outcome": said, "x-posline-result": word } }) => {
         const outcome = (["answered", "not-sent", "unknown"] as const).find((each) => each === said);
         const result = operationResults.find((each) => each === word);
@@ -665,7 +686,8 @@ export class FullLife {
     const cameMs = this.#time.nowMs;
     const sent = { service: name, route, key, amount: String(amount) };
     const operation = this.#nameOf(sent);
-    this.#lastSentMs.set(operation, cameMs);
+    this.#noteSent(operation);
+    if (leavesMs !== undefined) this.#leavings.push({ sent, atMs: cameMs + leavesMs });
     const untilMs = Math.max(this.#waitedUntilMs.get(operation) ?? 0, cameMs + (waitMs ?? 0));
     this.#waitedUntilMs.set(operation, untilMs);
     // A till that doesn't name its payments has the name from the answer.
@@ -677,6 +699,11 @@ export class FullLife {
       assert.ok(this.#time.nowMs <= untilMs + boundMs, `${id} took ${this.#time.nowMs - cameMs} ms`);
       if (word !== undefined) this.#wordIsSo(sent, word);
     });
+  }
+
+  #noteSent(name: string): void {
+    this.#lastSentMs.set(name, this.#time.nowMs);
+    this.#timesSent.set(name, (this.#timesSent.get(name) ?? 0) + 1);
   }
 
   #terminalOf(service: string): FullTerminal | undefined {
@@ -745,7 +772,7 @@ export class FullLife {
     const operation = this.#operationOf(sent);
     // One that never came to the terminal may have been sent until its till asked last.
     const sentMs = terminal.heardMs(route, operation) ?? this.#lastSentMs.get(this.#nameOf(sent)) ?? 0;
-    return terminal.hadOtherBefore(route, key, operation, sentMs);
+    return terminal.hadOtherBefore(route, { key, operation, amount: sent.amount }, sentMs);
   }
 
   /** By which of its sendings a word is judged: by the last that ran, unless it was sent without the header too, as clients do, or a lost record had it. */
@@ -753,6 +780,16 @@ export class FullLife {
     const last = stands.at(-1);
     const isRepeated = this.#plain.has(this.#nameOf(sent)) || isClientKey(sent.key ?? "") || this.#hasLostRecords;
     return last === undefined || isRepeated ? stands : [last];
+  }
+
+  /** What its till no longer waits for isn't sent any more. */
+  #nothingSentForNobody(): void {
+    for (const { sent, atMs } of this.#leavings) {
+      const name = this.#nameOf(sent);
+      if (this.#timesSent.get(name) !== 1) continue;
+      const heardMs = this.#terminalOf(sent.service)?.heardMs(sent.route, this.#operationOf(sent)) ?? 0;
+      assert.ok(heardMs <= atMs + outMs, `${name} was sent ${heardMs - atMs} ms after its till had left`);
+    }
   }
 
   /** A repetition with `Prefer: wait` isn't carried out again. */
@@ -828,6 +865,9 @@ const backWaitMs = 20_000;
 
 /** Milliseconds within which a process stops: what systemd gives it (systemd/posline.service). */
 const stopMsMax = 75_000;
+
+/** Milliseconds that a request may be on its way to the terminal once it is out. */
+const outMs = 1_000;
 
 /** Milliseconds that each till waits in the end: longer than "there is none" proves nothing. */
 const lastWaitMs = 60_000;

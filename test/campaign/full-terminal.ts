@@ -47,6 +47,13 @@ const blocksMsMax = 3_000;
 
 const atOnce = { end: "good", takesMs: 0 } as const;
 
+/** A sale, or what is sent behind it, as it came. */
+interface Heard extends Pick<Entry, "key" | "amount"> {
+  /** Path and operation. */
+  readonly name: string;
+  readonly atMs: number;
+}
+
 export class FullTerminal {
   /** What was carried out, in order. */
   readonly #ledger: Entry[] = [];
@@ -57,7 +64,7 @@ export class FullTerminal {
   /** Paths and operations of what moves money, in the order in which it came whole. */
   readonly heard: string[] = [];
   /** The same with its key, and when it came. */
-  readonly #heardBy: { readonly name: string; readonly key: string; readonly atMs: number }[] = [];
+  readonly #heardBy: Heard[] = [];
   /** All requests of callers, and posline's own questions about operations. */
   requests = 0;
   /** Keys that were denied in passing: each once. */
@@ -112,10 +119,15 @@ export class FullTerminal {
     return this.#heardBy.findLast(({ name }) => name === `${path} ${operation}`)?.atMs;
   }
 
-  /** Whether another operation under its key came before it: nobody knows of that where records are lost. */
-  hadOtherBefore(path: string, key: string, operation: string, sentMs: number): boolean {
-    const own = `${path} ${operation}`;
-    return this.#heardBy.some((each) => each.key === key && each.name !== own && each.atMs <= sentMs);
+  /** Whether another operation under its key came before it, or one for another amount: nobody knows of that where records are lost. */
+  hadOtherBefore(
+    path: string,
+    { key, operation, amount }: Pick<Entry, "key" | "operation" | "amount">,
+    sentMs: number,
+  ): boolean {
+    const name = `${path} ${operation}`;
+    const isOther = (each: Heard) => each.name !== name || (each.amount !== undefined && each.amount !== amount);
+    return this.#heardBy.some((each) => each.key === key && isOther(each) && each.atMs <= sentMs);
   }
 
   /** Whether an operation has this number or name. */
@@ -174,7 +186,7 @@ export class FullTerminal {
     if (path === this.trade.sale || path === this.trade.back) {
       const name = `${path} ${operation}`;
       this.heard.push(name);
-      this.#heardBy.push({ name, key: request.key, atMs: this.#time.nowMs });
+      this.#heardBy.push({ name, key: request.key, amount: scalarText(request.json["amount"]), atMs: this.#time.nowMs });
     }
     // It came to the terminal, which dropped it: on the line it was.
     if (fate?.kind === "request lost") return;

@@ -44,7 +44,8 @@ export class VirtualNet {
 
   /** The client's end of a new connection; it fails, as of a port on which nobody listens. */
   connect(port: number): Duplex {
-    const client = new ConnectionEnd();
+    // As Node's sockets are: of a client's it closes the other half itself, of an HTTP server's it doesn't.
+    const client = new ConnectionEnd({ allowHalfOpen: false });
     const listening = this.#byPort.get(port);
     if (listening === undefined) {
       // Once its user listens, which Node's client does in the next tick.
@@ -136,6 +137,14 @@ class ConnectionEnd extends Duplex {
   }
 
   setKeepAlive(): this {
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
     return this;
   }
 
