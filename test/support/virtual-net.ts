@@ -124,6 +124,7 @@ class ConnectionEnd extends Duplex {
   /** The other end finds it broken. */
   reset(): void {
     const other = this.#other;
+    this.#hasEnded = true;
     this.destroy();
     process.nextTick(() => other?.destroy(connectionError("ECONNRESET")));
   }
